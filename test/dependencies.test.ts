@@ -91,6 +91,6 @@ test('versions of dependencies are exact, and the packages of the repository hav
     expect((json(`packages/${folder}/package.json`) as Manifest).version, folder).toBe(version)
 })
 
-test('the lock file names no registry', () => {
+test('the lock file names no package registry', () => {
   expect(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')).not.toMatch(/"resolved": "https?:/)
 })

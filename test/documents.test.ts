@@ -40,11 +40,11 @@ function sources(): string[] {
   )
 }
 
-test('no page contains conflict markers of a merge', () => {
+test('no page of the documentation contains conflict markers of a merge', () => {
   expect(pages().filter((path) => /^(<{7} |={7}$|>{7} )/m.test(page(path)))).toEqual([])
 })
 
-test('every source file that a page names exists', () => {
+test('every source file that a page of the documentation names exists', () => {
   const files = ['src', 'packages', 'console', 'test', 'bench', 'bin', 'e2e', 'tools'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
   )
@@ -74,7 +74,7 @@ test('the architecture page has the current layers, and each named file has the 
   expect(lost).toEqual([])
 })
 
-test('every block of commands is run by a test, or says what it needs', () => {
+test('every block of commands in the documentation is run by a test, or says what it needs', () => {
   const unmarked = pages().filter((path) => {
     try {
       tutorialBlocks(page(path))
@@ -114,7 +114,7 @@ test('every row of the threat model names a known attacker, a known asset, and t
   expect(wrong).toEqual([])
 })
 
-test('every row of the memory that one request can hold has a bound, a share, and a test of that name', () => {
+test('every row of the documented table of memory per request has a bound, a share, and an existing test', () => {
   const rows = rowsOf('docs/security.md', 'Memory that one request can hold')
   expect(rows.length).toBeGreaterThan(10)
   const wrong = rows.filter(([, place, bound, share, shown = '']) => {
@@ -146,7 +146,7 @@ test('every rule that a comment cites is a heading of the named page', () => {
   expect(lost).toEqual([])
 })
 
-test('every link between pages has a target', () => {
+test('every link between pages of the documentation leads to an existing page', () => {
   const broken = pages().flatMap((from) =>
     [
       ...page(from)

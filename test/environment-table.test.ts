@@ -36,7 +36,7 @@ function writtenNames(): string[] {
   return sources.flatMap((text) => [...text.matchAll(read)].map(([, one, other]) => one ?? other ?? ''))
 }
 
-test('the table of variables has every one that is read, and no other', () => {
+test('the documented table of environment variables has every variable that the program reads, and no other', () => {
   const section = readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8').split('\n## Environment\n')[1]
   const cells = [...(section ?? '').matchAll(/^\| (`[^|]+) \|/gm)].map(([, cell = '']) => cell)
   const listed = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name))

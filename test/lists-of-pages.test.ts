@@ -31,7 +31,7 @@ function inOrder(rows: readonly unknown[]): string[] {
   return rows.map((row) => JSON.stringify(row)).sort()
 }
 
-test('the page of metrics lists each metric with its labels', () => {
+test('docs/operations.md lists every metric of the gateway with its labels', () => {
   const listed = rowsAfter('docs/operations.md', '\n## Metrics\n').flatMap(([names, labels]) => {
     const [first = '', ...others] = namesIn(names)
     const stem = first.replace(/_p50_seconds$/, '')
@@ -42,7 +42,7 @@ test('the page of metrics lists each metric with its labels', () => {
   expect(inOrder(listed)).toEqual(inOrder(rows.map(({ name, labels = [] }) => [name, [...labels]])))
 })
 
-test('the page of alerts lists each alert with the fields of its data', () => {
+test('docs/operations.md lists every type of alert with the fields of its data', () => {
   const listed = rowsAfter('docs/operations.md', '\n## Alerts\n').flatMap(([types, , data = '']) =>
     namesIn(types).map((type) => [type, namesIn(data.replace(/\(.*?\)/, ''))]),
   )
@@ -53,7 +53,7 @@ test('the page of alerts lists each alert with the fields of its data', () => {
   expect(inOrder(listed)).toEqual(inOrder(rows))
 })
 
-test('the page of the configuration lists all events of alerts', () => {
+test('docs/configuration.md lists every event that an alert receiver can be configured for', () => {
   const events = rowsAfter('docs/configuration.md', '\n## Alerts\n').find(([name]) => name === '`events`')
   expect(namesIn(events?.[2])).toEqual(Object.keys(ALERTS))
 })

@@ -13,7 +13,7 @@ interface Import {
 }
 
 describe('the layers of src', () => {
-  test('a file imports from its own folder and from lower layers only', () => {
+  test('a source file only imports from its own folder and from lower layers', () => {
     expect([SRC, PACKAGES].flatMap((folder) => importsOf(sources(folder)).flatMap(breach))).toEqual([])
   })
 
@@ -38,7 +38,7 @@ describe('the layers of src', () => {
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
   })
 
-  test('files stay small: none has more than 500 lines', () => {
+  test('no source file has more than 500 lines', () => {
     const large = [...sources(SRC), ...sources(PACKAGES)]
       .filter((file) => !file.endsWith('.test.ts'))
       .filter((file) => readFileSync(file, 'utf8').split('\n').length > 501)
@@ -63,7 +63,7 @@ describe('the packages', () => {
     expect(foreign).toEqual([])
   })
 
-  test.each(folders)('the package %s has tests that import nothing of the gateway either', (folder) => {
+  test.each(folders)('the tests of the package %s import nothing of the gateway', (folder) => {
     const upward = sources(join(folder, 'src'))
       .map((file) => [
         file,
@@ -73,7 +73,7 @@ describe('the packages', () => {
     expect(upward).toEqual([])
   })
 
-  test('src imports a protocol of @sluice/wire only by its index, and only shared formats by their files', () => {
+  test('src imports a protocol of @sluice/wire only by its index file, and other files only of shared formats', () => {
     const inner = /^@sluice\/wire\/(?!json\/|sse\/|gemini\/embed$)[^/]+\//
     const reaching = sources(SRC).flatMap((file) => specifiers(file).filter((to) => inner.test(to)))
     expect(reaching).toEqual([])

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { findInvalidAddress } from './address-list.ts'
 
 test.each(['', '10.0.0.1', '10.0.0.0/8\n\n192.168.1.1', '::1', '2001:db8::/32', '::ffff:10.0.0.1, 10.0.0.2'])(
-  'a list of addresses is accepted: %j',
+  'an address list in the console accepts IP addresses and ranges, separated by commas or lines: %j',
   (text) => {
     expect(findInvalidAddress(text)).toBeUndefined()
   },

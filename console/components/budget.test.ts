@@ -25,7 +25,7 @@ describe('the meter of a budget', () => {
     expect(heldPercent({ ...NOVEMBER, budget_used: used, budget_held: held })).toBe(percent)
   })
 
-  test('75: the forecast names when the budget will be used up, once a twentieth of the period is over', () => {
+  test('75: the forecast of a budget names when it will be used up, once a twentieth of its period is over', () => {
     // Half of it in 10 days: all of it in 20.
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, at('2026-11-11T00:00:00Z'))).toBe(
       at('2026-11-21T00:00:00Z'),
@@ -36,7 +36,7 @@ describe('the meter of a budget', () => {
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, early)).toBe(at('2026-11-04T00:00:00Z'))
   })
 
-  test('75: there is no forecast where the budget lasts until its reset, or is used up already', () => {
+  test('75: a budget has no forecast if it lasts until its reset, or is used up already', () => {
     const now = at('2026-11-16T00:00:00Z')
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, now)).toBeUndefined()
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 10.5 }, now)).toBeLessThan(NOVEMBER.budget_resets_at)
@@ -44,7 +44,7 @@ describe('the meter of a budget', () => {
     expect(exhaustedAt({ ...NOVEMBER, budget_used: 0 }, now)).toBeUndefined()
   })
 
-  test("75: the periods of a week and a day begin as those of the gateway's budgets do", () => {
+  test('75: the forecast of a weekly budget counts its period from a week before the reset', () => {
     const monday = at('2026-11-23T00:00:00Z')
     const week = { budget: 70, budget_period: 'week', budget_used: 20, budget_resets_at: monday + 7 * DAY_S }
     expect(exhaustedAt(week, monday + DAY_S)).toBe(monday + 3.5 * DAY_S)

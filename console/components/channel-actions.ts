@@ -18,7 +18,7 @@ export async function reloadChannels(client: QueryClient): Promise<void> {
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey.some((part) => CHANGED.has(part)) })
 }
 
-/** Stops sending new calls to a channel, with a button to undo that, or resumes. */
+/** Stops or resumes sending new calls to a channel. Stopping shows a button that undoes it. */
 export async function setChannelDraining(
   client: QueryClient,
   texts: Texts,

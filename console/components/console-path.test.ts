@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isConsolePath } from './console-path.ts'
 
 test.each(['/', '/?a=1', '/usage?period=7d', '/keys/12', '/logs/0191-ab?model=m#x', '/channels/new'])(
-  'a sign-in may lead to a page of the console: %s',
+  'after a sign-in, the console opens a requested path that is one of its own pages: %s',
   (path) => {
     expect(isConsolePath(path)).toBe(true)
   },

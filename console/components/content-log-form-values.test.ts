@@ -8,7 +8,7 @@ import {
 
 const saved = { content_log_what: 'metadata', content_log_sample: 0.07, content_log_keep: 86_400 }
 
-test('the form of stored content shows a share in percent, and empty fields where the general setting applies', () => {
+test('the form for storing call content shows the sampled share in percent, and settings that are not set as empty fields', () => {
   expect(contentLogFormValues(saved)).toEqual({
     content_log_what: 'metadata',
     content_log_sample: '7',
@@ -34,12 +34,12 @@ test.each([
 })
 
 test.each(['101', '-1', 'half', '1e1', '0.5.5'])(
-  'a share in percent must be a number from 0 to 100, unlike %s',
+  'the form for storing call content accepts a sampled share from 0 to 100 percent only, and not %s',
   (typed) => {
     expect(isPercentOrEmpty(typed)).toBe(false)
   },
 )
 
-test('the form of stored content sends no unchanged fields', () => {
+test('the form for storing call content sends no fields that were not changed', () => {
   expect(changedContentLogFields(contentLogFormValues(saved), contentLogFormValues(saved))).toEqual({})
 })

@@ -30,7 +30,7 @@ const CHAT_TURNS = [
 ]
 
 describe('the conversation of a call', () => {
-  test('a chat completion is read, whole and streamed', () => {
+  test('the conversation view shows a stored chat completion, whether it was whole or streamed', () => {
     const answer = [{ kind: 'thinking', name: '', text: 'Hm.' }, text('A cat.'), call('say', '{"x":2}')]
     const whole = {
       choices: [
@@ -56,7 +56,7 @@ describe('the conversation of a call', () => {
       expect(said(CHAT, given)).toEqual([...CHAT_TURNS, { role: 'assistant', pieces: answer }])
   })
 
-  test('a message is read, whole and streamed', () => {
+  test('the conversation view shows a stored call of the messages API, whether it was whole or streamed', () => {
     const request = {
       system: [{ type: 'text', text: 'Be brief.' }],
       messages: [
@@ -102,7 +102,7 @@ describe('the conversation of a call', () => {
       ])
   })
 
-  test('a response is read, whole, streamed and broken off', () => {
+  test('the conversation view shows a stored call of the responses API, whether whole, streamed or broken off', () => {
     const request = {
       instructions: 'Be brief.',
       input: [
@@ -131,7 +131,7 @@ describe('the conversation of a call', () => {
     expect(said({ input: 'Look.' }, response)?.[0]).toEqual({ role: 'user', pieces: [text('Look.')] })
   })
 
-  test('a generated content is read, whole, as events and as an array', () => {
+  test('the conversation view shows a stored Gemini call, whether its answer was whole, a stream of events or an array', () => {
     const request = {
       systemInstruction: { parts: [{ text: 'Be brief.' }] },
       contents: [
@@ -154,12 +154,12 @@ describe('the conversation of a call', () => {
       ])
   })
 
-  test('the conversation view shows an error in place of the answer', () => {
+  test('the conversation view shows the error of a failed call in place of its answer', () => {
     const turns = said({ messages: [{ role: 'user', content: 'x' }] }, { error: { message: 'no' } })
     expect(turns?.at(-1)?.pieces).toEqual([{ kind: 'other', name: 'error', text: '{\n  "message": "no"\n}' }])
   })
 
-  test('the content of a call that no dialect explains is not shown as a conversation', () => {
+  test('stored content that matches no known protocol is not shown as a conversation', () => {
     expect(conversationOf('', '')).toBeUndefined()
     expect(conversationOf('--form', '\u0000')).toBeUndefined()
     expect(conversationOf('{"query":"x"}', '{"results":[]}')).toBeUndefined()

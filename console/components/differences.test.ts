@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { differencesOf, mergedEdit } from './differences.ts'
 
-test('the comparison of two versions shows the labelled fields that differ, with both values', () => {
+test('where two edits of one record collide, the console shows the labelled fields that differ, with both values', () => {
   const mine = { name: 'a', models: ['x', 'y'], keys: 'secret', weight: 1 }
   const theirs = { name: 'b', models: ['x'], keys: '', weight: '1' }
   expect(
@@ -16,7 +16,7 @@ test('the comparison of two versions shows the labelled fields that differ, with
   ])
 })
 
-test('122: edits of different fields are merged, and only fields that both changed differently collide', () => {
+test('122: two edits of one record are merged, and only fields that both edits set to different values collide', () => {
   const base = { name: 'a', models: ['x'], weight: 1, note: 'old' }
   const mine = { name: 'b', models: ['x'], weight: 4, note: 'new' }
   const theirs = { name: 'c', models: ['x', 'y'], weight: 1, note: 'new' }

@@ -5,7 +5,7 @@ import { EventSplitter } from './event-splitter.ts'
 const STREAM =
   ': still here\n\nevent: call\nid: 7\ndata: {"a":1}\n\nevent: gap\ndata: one\ndata: two\n\nevent: call\ndata: cut'
 
-test('events are the same however the stream is divided, without comments and unfinished events', () => {
+test('the console reads the same events however a stream is divided, and skips comments and unfinished events', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(STREAM.length), { maxLength: 6 }), (cuts) => {
       const splitter = new EventSplitter()

@@ -49,7 +49,7 @@ describe('a typed amount', () => {
   })
 
   test.each(['', '-1', '1e3', '1.2.3', 'free', '99999999999999999999'])(
-    'a text that is not an amount of money is refused: %j',
+    'a typed text that is not an amount of money is refused: %j',
     (text) => {
       expect(parseMoney(text, USD)).toBeUndefined()
     },

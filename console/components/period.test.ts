@@ -35,7 +35,7 @@ test.each([
   expect(span(search, zone)).toEqual([from, to])
 })
 
-test('a choice of days begins with the days of the period that was shown before', () => {
+test('the day fields of the console begin with the days of the period that was shown before', () => {
   expect(dayRangeOf(timeRangeOf('yesterday', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
     from: '2026-11-20',
     to: '2026-11-20',
@@ -46,6 +46,6 @@ test('a choice of days begins with the days of the period that was shown before'
   })
 })
 
-test('a period without a beginning is replaced by the default where sums are shown', () => {
+test('the period "all" in the address of the usage page is replaced by the default period', () => {
   expect(periodInAddress(USAGE_PERIODS, { period: 'all' }, '30d')).toBe('30d')
 })

@@ -38,7 +38,7 @@ test.each([
   [4210, '4.2 s'],
   [59_949, '59.9 s'],
   [125_000, '2 min 5 s'],
-])('%d ms are shown as %s', (milliseconds, text) => {
+])('a duration of %d ms is shown as %s', (milliseconds, text) => {
   expect(formatDuration(milliseconds, 'en')).toBe(text)
 })
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { keyFilters, keyIdText, valuesToUrlText, valuesOfUrlText } from './url-values.ts'
 
 test.each([[['one', 'two']], [['a,b', '50%', '%2C']], [[]]])(
-  'a list of values in the address is read back unchanged: %j',
+  "a list of filter values is unchanged after it is written into the page's address and read back: %j",
   (values) => {
     expect(valuesOfUrlText(valuesToUrlText(values))).toEqual(values)
   },

@@ -20,7 +20,7 @@ describe.skipIf(withoutBrowser())('the answer cache in the console', () => {
     return options.find(({ key }) => key === 'cache')?.value
   }
 
-  test('is turned on and off in the settings, and what cannot be read is refused beside it', async () => {
+  test('the answer cache is turned on in the settings, and an invalid duration is refused beside its field', async () => {
     const page = await stage.open('root', '/settings')
     const section = page.getByRole('region', { name: 'Answer cache' })
     const save = page.getByRole('button', { name: 'Save settings' })
@@ -53,7 +53,7 @@ describe.skipIf(withoutBrowser())('the answer cache in the console', () => {
     await page.context().close()
   })
 
-  test('has its hits, their share and what they saved on the page Usage', async () => {
+  test('the usage page shows the hits of the answer cache, their share of all calls and what they saved', async () => {
     for (let index = 0; index < 4; index += 1) expect(await stage.call('scripted')).toBe(200)
     const sums = () => stage.api<{ totals: { requests: number; hits: number } }>('GET', '/api/usage?by=none')
     await expect.poll(async () => (await sums()).totals.requests).toBe(4)
@@ -69,7 +69,7 @@ describe.skipIf(withoutBrowser())('the answer cache in the console', () => {
     await page.context().close()
   })
 
-  test('is turned off in the settings', async () => {
+  test('the answer cache is turned off in the settings', async () => {
     const page = await stage.open('root', '/settings')
     const section = page.getByRole('region', { name: 'Answer cache' })
     await section.getByRole('switch', { name: 'Keep answers for equal requests' }).click()

@@ -80,7 +80,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73, 74, 77: meters of key, account and group, and the limit that applies first, are the same for a member and an administrator', async () => {
+  test('73, 74, 77: a member and an administrator see the same meters of key, account and group, and which limit applies first', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     await option('GroupRatio', { default: 1, sales: 1 })
     await option('GroupBudget', { sales: { budget: DOLLAR, budget_period: 'month' } })
@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     }
   })
 
-  test('74, 76: a key that a budget stops is marked; raising the budget shows both amounts, and calls work again', async () => {
+  test('74, 76: a key whose budget is used up is marked; raising the budget shows both amounts, and calls work again', async () => {
     await stage.api('PUT', '/api/user/', {
       id: PEOPLE.caller.id,
       budget: DOLLAR / 4,

@@ -75,7 +75,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.context().close()
   })
 
-  test('80: Test in the form of a channel needs no name, and moves the focus to the first invalid field', async () => {
+  test('80: a channel that is not saved yet can be tested without a name, and the focus moves to its first invalid field', async () => {
     const page = await stage.open('root', '/channels/new')
     await page.getByRole('combobox', { name: 'Provider' }).click()
     await page.getByRole('option', { name: 'Other, compatible with OpenAI' }).click()

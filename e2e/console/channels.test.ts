@@ -119,7 +119,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test("87: models are chosen from the provider's list, in which the channel's present models are marked", async () => {
+  test("87: the models of a channel are chosen from the provider's list, in which its present models are marked", async () => {
     const page = await stage.open('root', '/channels/new')
     stage.upstream.script('lister', {
       kind: 'whole',
@@ -323,7 +323,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await chinese.context().close()
   })
 
-  test('89: a channel of gateway.yaml is drained by one click, and one click undoes that', async () => {
+  test('89: a channel of gateway.yaml is drained, so that it gets no calls, by one click, and used again by one click on Undo', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /^first / })
     await row.getByRole('button', { name: 'Drain' }).click()
@@ -333,7 +333,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('84: channels of all pages are found by name and condition', async () => {
+  test('84: the search by name and condition finds channels on all pages of the list', async () => {
     const channel = { type: 1, key: 'k', models: 'bulk', group: 'default', base_url: 'http://127.0.0.1:9' }
     for (let n = 1; n <= 120; n += 1)
       await stage.api('POST', '/api/channel/', { mode: 'single', channel: { ...channel, name: `bulk ${n}` } })

@@ -85,7 +85,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: the series of keys in a chart are labelled with user and key, each differently', async () => {
+  test('95: the usage chart by key labels each series with user and key, and tells apart keys of the same name', async () => {
     const page = await open('?period=today&by=key')
     const figure = page.getByRole('figure', { name: 'Spend' })
     const names = (await figure.getByRole('listitem').allInnerTexts()).map((text) => text.trim())
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await own.context().close()
   })
 
-  test('96: charts have ticks at round amounts, and tooltips with the sum and the shares of a bar', async () => {
+  test('96: chart axes have ticks at round amounts, and tooltips have the sum and the shares of a bar', async () => {
     const page = await open('?period=today&by=user')
     const figure = page.getByRole('figure', { name: 'Spend' })
     const ticks = figure.locator('.recharts-cartesian-axis-tick-value').filter({ hasText: /^\$/ })

@@ -79,7 +79,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test('106: four models answer one prompt side by side, and Comparison has what a month would cost', async () => {
+  test('106: the playground compares the answers of four models to one prompt, and what each would cost in a month', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     for (const [place, name] of [
       [2, 'demo-claude'],
@@ -124,7 +124,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test('106: in a comparison each model is sent its own earlier answers', async () => {
+  test('106: in a comparison in the playground each model is sent its own earlier answers', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat&model2=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: 'mine-alone' })
     await sendAndWait(page, 'Say hello.', 2)

@@ -55,7 +55,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
   })
 
   test.each(['en-US', 'zh-CN'])(
-    'the page of a call shows its stored conversation after a click, in %s',
+    'the page of a call shows its stored conversation after a click, in the language %s',
     async (locale) => {
       const page = await stage.open('root', `/logs/${calls[0]?.id}`, { locale })
       const [show, recorded] =
@@ -145,7 +145,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.context().close()
   })
 
-  test("members see the content of their own calls, and administrators below the readers' role see none", async () => {
+  test('members see the stored content of their own calls, and administrators whose role may not read content see none', async () => {
     const own = await stage.open('caller', `/logs/${calls[0]?.id}`)
     await own.getByRole('button', { name: 'Show what was said' }).click()
     await own.getByText('Still a cat', { exact: true }).waitFor()

@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('an identity is linked and unlinked on the account page', async () => {
+  test('a directory identity is linked and unlinked on the account page', async () => {
     provider.people.set('p2', { preferred_username: 'bea-at-corp' })
     provider.who = 'p2'
     const page = await stage.open('admin', '/account')
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('118: an administrator ends the identity of a user, who then cannot sign in with it', async () => {
+  test('118: an administrator ends the directory identity of a user, who then cannot sign in with it', async () => {
     provider.people.set('p4', { preferred_username: 'otto' })
     provider.who = 'p4'
     const user = await stage.open(undefined, '/keys')
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await user.context().close()
   })
 
-  test('121: a user of a directory is not offered a password', async () => {
+  test('121: a user who signs in through a directory is not offered to set a password', async () => {
     provider.people.set('p5', { preferred_username: 'paula' })
     provider.who = 'p5'
     const page = await stage.open(undefined, '/keys')
@@ -122,7 +122,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('a directory sign-in leaves access tokens where passwords are disabled', async () => {
+  test('the sign-in page offers the directory and access tokens, but no password field, where passwords are disabled', async () => {
     await declare({ password: false })
     const page = await stage.open(undefined, '/login')
     await page.getByRole('link', { name: 'Sign in with corp' }).waitFor()
@@ -132,7 +132,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('a directory sign-in violates no policy of the pages', () => {
+  test('directory sign-ins cause no errors in the browser, in particular no violation of the content security policy', () => {
     expect(stage.complaints).toEqual([])
   })
 })

@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
-  test('62: the details of a failed call that was charged do not claim that it was free', async () => {
+  test('62: the page of a failed call that was charged does not state that the call was free', async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'reset' })
     const { headers } = await call(
       stage.gateway.url,
@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     await page.context().close()
   })
 
-  test("63: administrators see the provider's message of each attempt, and members only that of the sent error", async () => {
+  test("63: administrators see the provider's message of each attempt, and members see no attempts of a call that succeeded", async () => {
     const words = 'the first provider is out of machines'
     stage.upstream.script('first', { kind: 'status', status: 500, body: errorBody(words) })
     stage.upstream.script('second', { kind: 'whole' })

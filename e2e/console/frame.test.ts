@@ -157,7 +157,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('49: a channel of gateway.yaml is marked, and cannot be changed', async () => {
+  test('49: a channel of gateway.yaml is marked in the list of channels, and cannot be changed there', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /demo-chat-upstream/ })
     await row.getByText('from gateway.yaml').waitFor()
@@ -248,7 +248,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('40, 47: filters are in the address, a reload keeps them, and the totals follow', async () => {
+  test('40, 47: filters of the log are in its address, a reload keeps them, and the totals follow them', async () => {
     const page = await stage.open('root', '/logs')
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.filter({ hasText: '2 calls' }).waitFor()

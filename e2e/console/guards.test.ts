@@ -174,7 +174,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('161: a guard with a service has a form; its secrets are hidden, and stay unless they are replaced', async () => {
+  test('161: a guard that calls a service is edited in a form; its secrets are hidden, and stay unless they are replaced', async () => {
     const page = await stage.open('root', '/guards?new=1')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('served')
     await page.getByRole('combobox', { name: 'Kind', exact: true }).click()

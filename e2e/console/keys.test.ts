@@ -113,7 +113,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('the focus returns to the button that opened a dialog, or moves to the next row after a deletion', async () => {
+  test('in the list of keys, the focus returns to the button that opened a dialog, or after a deletion to the next row', async () => {
     for (const name of ['focus-a', 'focus-b', 'focus-c'])
       await stage.api('POST', '/api/token/', {
         name,

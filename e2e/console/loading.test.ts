@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await page.context().close()
   })
 
-  test('128: the page to sign in loads at most 15 scripts, others at most 40, and none shifts by more than 0.1', async () => {
+  test('128: the sign-in page loads at most 15 scripts, other pages at most 40, and no page has a layout shift above 0.1', async () => {
     const login = await stage.open(undefined, '/login')
     await login.waitForLoadState('networkidle')
     expect(await scriptsOf(login)).toBeLessThanOrEqual(15)
@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await page.context().close()
   })
 
-  test('91: the open page of channels moves at most 100 kB a minute with 100 idle channels', async () => {
+  test('91: the open page of channels transfers at most 100 kB a minute for 100 idle channels', async () => {
     for (let n = 0; n < 100; n += 1)
       await stage.api('POST', '/api/channel/', {
         mode: 'single',

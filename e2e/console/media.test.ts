@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.context().close()
   })
 
-  test('108: the playground shows dimensions and cosine of embeddings, and the code example calls that endpoint', async () => {
+  test('108: the playground shows dimensions and cosine of embeddings, and its code example calls the embeddings endpoint', async () => {
     const page = await stage.open('root', '/playground?model=demo-embed')
     await page.getByText('For embeddings, each line is a text.').waitFor()
     await sent(page, 'a cat\na cat\nquantum mechanics')

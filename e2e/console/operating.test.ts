@@ -30,7 +30,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
   const troubledIn = (page: Page): ReturnType<Page['locator']> =>
     page.getByRole('region', { name: 'Channels that need attention' })
 
-  test('45: the lines of a cost add up to the charge to the unit, with cached tokens on their own line', async () => {
+  test("45: the lines of a call's cost add up to its charge to the unit, with cached tokens on their own line", async () => {
     stage.upstream.script('scripted', { kind: 'whole', content: 'hello', usage: usageText(1000, 100, 400) })
     await stage.call('scripted')
     const page = await stage.open('root', '/logs')

@@ -40,7 +40,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     return page.getByRole('log', { name: 'Conversation' }).getByRole('region')
   }
 
-  test('28: a response grows as it arrives; Stop ends it, and the log says that the client left', async () => {
+  test('28: a playground response grows as it arrives; Stop ends it, and the log says that the client left', async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
     const page = await stage.open('root', '/playground?model=scripted')
     await send(page, 'go on and on')
@@ -112,7 +112,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('32: an attached image is shown, and sent in the form of each protocol', async () => {
+  test('32: an image attached in the playground is shown, and sent in the format of each protocol', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     await page.getByText('Both', { exact: true }).click()
     const png = await page.screenshot({ clip: { x: 0, y: 0, width: 8, height: 8 } })
@@ -187,7 +187,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test("35: a key without quota shows the gateway's message, with a link to the key", async () => {
+  test("35: the playground shows the gateway's message for a key without quota, with a link to the key", async () => {
     await stage.api('POST', '/api/token/', {
       name: 'almost empty',
       remain_quota: 1,

@@ -36,7 +36,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage?.close()
   })
 
-  test('103: the calculated difference is 0 without a change, and with another price the sum over each call', async () => {
+  test('103: the difference of a what-if calculation is $0 without a change, and at another price the sum over all calls', async () => {
     const page = await stage.open('admin', '/what-if')
     await page.getByRole('button', { name: 'Calculate' }).click()
     const difference = page.getByRole('status', { name: 'Difference' })
@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('144: a model that ends has a badge with the day, for administrators with the keys and users that still call it', async () => {
+  test('144: a model that will end has a badge with the day, which shows administrators the keys and users that still call it', async () => {
     const end = new Date(Date.now() + 40 * 86_400_000).toISOString().slice(0, 10)
     stage.upstream.decide('scripted', ({ method }) =>
       method === 'GET'
@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('102: Edit price has every price and tiers, Cancel changes nothing, and prices that are not shown stay', async () => {
+  test('102: the dialog Edit price has all prices and tiers; Cancel changes nothing, and prices that it does not show stay', async () => {
     await setPrice('gpt-4o-mini', {
       input: '1',
       output: '2',
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('143: tiers and regions of a model are on the pages of models, with the prices that they have', async () => {
+  test('143: the pages of models show the tiers and regions of a model with their prices', async () => {
     const service = { flex: '0.5', ultrafast: { input: '20', output: '40' } }
     await setPrice('gpt-4o-mini', { input: '1', output: '2', service, regions: { us: '1.1' } })
     for (const person of ['admin', 'caller'] as const) {

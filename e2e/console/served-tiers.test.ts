@@ -103,7 +103,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.context().close()
   })
 
-  test('141: usage is divided by tier, and a tier of the table filters usage and log', async () => {
+  test('141: usage is divided by service tier, and a click on a tier in the table filters the usage page and the log', async () => {
     await callIn('flex', 'flex')
     const page = await stage.open('root', '/usage?period=today&model=tiered')
     await page.getByRole('combobox', { name: 'Group by' }).click()

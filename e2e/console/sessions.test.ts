@@ -213,7 +213,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('153: a member sees own sessions only', async () => {
+  test('153: a member sees only the own sessions', async () => {
     const caller = await stage.open('caller', '/sessions')
     await caller.getByRole('table', { name: 'Sessions' }).waitFor()
     expect((await cells(caller, 'Sessions')).map(([session]) => session)).toEqual([sessions.caller])

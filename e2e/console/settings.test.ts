@@ -71,7 +71,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.context().close()
   })
 
-  test('116: settings that only gateway.yaml can change are shown with its name and line', async () => {
+  test('116: settings that only gateway.yaml can change are shown with the name of this file and the line', async () => {
     const lines = readFileSync(join(stage.gateway.dataDir, 'gateway.yaml'), 'utf8').split('\n')
     const lineOf = (start: string): number => lines.findIndex((line) => line.trim().startsWith(start)) + 1
     const page = await stage.open('root', '/settings')

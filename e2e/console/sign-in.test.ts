@@ -74,7 +74,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await again.context().close()
   })
 
-  test('a user who is disabled is informed at the next request, and signed out', async () => {
+  test('a user who is disabled while signed in is informed at the next request, and signed out', async () => {
     await stage.api('POST', '/api/user/', {
       username: 'leaver',
       password: 'password of a leaver',

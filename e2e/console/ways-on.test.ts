@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     }
   })
 
-  test("122: a refused form shows the gateway's message, with the request id folded away", async () => {
+  test('122: a form that the gateway refused shows its message, with the request id folded away', async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('ann')
@@ -104,7 +104,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await second.context().close()
   })
 
-  test('126: on the page of a call j and k open its neighbours, Esc its row, and links its user, key and channel', async () => {
+  test("126: on a call's page j and k open the calls beside it, Esc returns to its row, and user, key and channel are links", async () => {
     for (const model of ['demo-chat', 'demo-reason', 'demo-claude']) expect(await stage.call(model)).toBe(200)
     const page = await stage.open('root', '/logs')
     const rows = page.getByRole('table', { name: 'Calls' }).locator('[data-row-link]')
@@ -136,7 +136,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('126: the dialog of a new key has the focus on Copy key', async () => {
+  test('126: the dialog that shows a newly created key has the focus on Copy key', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const dialog = page.getByRole('dialog', { name: 'Create key' })
     await dialog.getByRole('textbox', { name: 'Name' }).fill('focused')

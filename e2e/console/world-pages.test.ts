@@ -73,7 +73,7 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     })
   }
 
-  test('every page makes at most 3 requests, and its data are there within 0.4 s of the smallest request', async () => {
+  test('every console page makes at most 3 requests, and its data are there within 0.4 s of the smallest request', async () => {
     const page = await stage.open('root', '/account')
     await page.waitForLoadState('networkidle')
     const reference = await referenceMs(page)

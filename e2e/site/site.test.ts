@@ -53,7 +53,7 @@ beforeAll(async () => {
 })
 afterAll(() => void server?.close())
 
-test('the site has a page for each document, a landing page, the changelog and the OpenAPI reference', () => {
+test('the documentation site has a page for each document, a landing page, the changelog and the OpenAPI reference', () => {
   const documents = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
     .map((path) => `/${path.replace(/README\.md$/, 'overview.md').replace(/\.md$/, '')}`)
@@ -64,7 +64,7 @@ test('the site has a page for each document, a landing page, the changelog and t
   expect(readdirSync(BUILT)).toContain('openapi.json')
 })
 
-test('each page links to its source', () => {
+test('each page of the documentation site, except the landing page, links to its source', () => {
   for (const [path, html] of pages) {
     if (path === '/') continue
     const source = /href="[^"]*\/blob\/main\/([^"#]+)"[^>]*>[^<]*(?:<[^>]*>[^<]*)*Source of this page/.exec(
@@ -75,7 +75,7 @@ test('each page links to its source', () => {
   }
 })
 
-test('every link within the site has a target, and every anchor a heading', () => {
+test('every link within the documentation site has a target, and every anchor a heading', () => {
   const broken: string[] = []
   for (const [path, html] of pages)
     for (const [, reference = ''] of html.matchAll(/\s(?:href|src)="([^"]*)"/g)) {
@@ -99,7 +99,7 @@ function readable(path: string): boolean {
   }
 }
 
-test('the site loads nothing from elsewhere', () => {
+test('the documentation site loads no scripts, styles or images from other hosts', () => {
   for (const [path, html] of pages)
     expect(html.match(/<(?:script|link|img)[^>]*(?:src|href)="https?:[^"]*"/g), path).toBeNull()
 })
@@ -120,7 +120,7 @@ describe.skipIf(withoutBrowser())('the site in a browser', () => {
   ]
 
   test.each(['light', 'dark'] as const)(
-    'no page of the site has accessibility faults or is cut off, at three widths, in the %s theme',
+    'no page of the documentation site has accessibility faults or is cut off, at three widths, in the %s theme',
     async (colorScheme) => {
       const faults: string[] = []
       const context = await browser.newContext({ colorScheme, reducedMotion: 'reduce' })
@@ -146,7 +146,7 @@ describe.skipIf(withoutBrowser())('the site in a browser', () => {
     },
   )
 
-  test('the search finds a setting by its name', async () => {
+  test('the search of the documentation site finds a setting by its name', async () => {
     const page = await browser.newPage()
     await page.goto(url, { waitUntil: 'networkidle' })
     await page.keyboard.press('Control+k')

@@ -6,7 +6,7 @@ const at = (time: string): number => Date.parse(time)
 const days = (endings: ModelEndings, time: string) =>
   endings.due([MODEL], at(time)).map(({ threshold, data }) => [threshold, data.days])
 
-test('a model is due at 60, 30, 7 and 1 days before its end, each once', () => {
+test('an alert about the end of a model is due 60, 30, 7 and 1 days before it, each time once', () => {
   const endings = new ModelEndings()
   expect(days(endings, '2026-10-11T00:00:00Z')).toEqual([])
   expect(days(endings, '2026-10-12T00:00:00Z')).toEqual([[60, 60]])
@@ -18,14 +18,14 @@ test('a model is due at 60, 30, 7 and 1 days before its end, each once', () => {
   expect(days(endings, '2027-12-10T00:00:00Z')).toEqual([])
 })
 
-test('an end that becomes known late is due once, for the last threshold that it has passed', () => {
+test("an alert about a model's end that becomes known late is due once, for the last of these days that has passed", () => {
   const endings = new ModelEndings()
   expect(days(endings, '2026-11-21T00:00:00Z')).toEqual([[30, 20]])
   expect(days(endings, '2026-11-22T00:00:00Z')).toEqual([])
   expect(days(new ModelEndings(), '2027-01-01T00:00:00Z')).toEqual([[1, 0]])
 })
 
-test('another end of a model, and an end that could not be reported, are due again', () => {
+test("an alert about a model's end is due again if the date changes, or if the alert could not be sent", () => {
   const endings = new ModelEndings()
   const now = at('2026-12-05T00:00:00Z')
   expect(endings.due([MODEL], now)).toHaveLength(1)

@@ -17,7 +17,7 @@ test('an alert is retried after 5 seconds, then at growing intervals, for a day'
   expect(delays.reduce((sum, delay) => sum + delay, 0)).toBe(DAY_MS)
 })
 
-test('an alert whose gateway was off for longer than a day is retried once at most', () => {
+test('an alert is retried at most once if the gateway was off for longer than a day', () => {
   expect(nextAttemptMs(1, 0, DAY_MS - 1)).toBe(DAY_MS)
   expect(nextAttemptMs(1, 0, DAY_MS)).toBeUndefined()
 })

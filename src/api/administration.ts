@@ -15,7 +15,7 @@ import { gatewayStatus, statusSchema } from '../management/gateway-status.ts'
 import {
   defineAccountEndpoint,
   defineAdminEndpoint,
-  defineRootEndpoint,
+  defineRootUserEndpoint,
   defineVisitorEndpoint,
   type JsonEndpoint,
 } from './endpoint.ts'
@@ -42,17 +42,17 @@ export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: consoleShellSchema,
     handle: ({ user, services }) => consoleShell(services, user),
   }),
-  defineRootEndpoint('GET', '/api/option/', {
+  defineRootUserEndpoint('GET', '/api/option/', {
     summary: 'The options, prices and groups in force',
     responseBody: z.array(optionSchema),
     handle: ({ services }) => listOptions(services),
   }),
-  defineRootEndpoint('GET', '/api/option/declared', {
+  defineRootUserEndpoint('GET', '/api/option/declared', {
     summary: 'What the configuration file declares, with its lines; secrets are left out',
     responseBody: declaredSchema,
     handle: ({ services }) => Promise.resolve(declaredObject(services)),
   }),
-  defineRootEndpoint('PUT', '/api/option/', {
+  defineRootUserEndpoint('PUT', '/api/option/', {
     summary: 'Sets an option, prices or groups',
     errorStatuses: [409],
     body: optionBody,

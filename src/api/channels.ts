@@ -48,7 +48,7 @@ import {
   testQuery,
   testResult,
 } from '../management/channels/test-channel.ts'
-import { defineAdminEndpoint, defineRootEndpoint, type JsonEndpoint } from './endpoint.ts'
+import { defineAdminEndpoint, defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/administration.md: Channels`, `docs/administration.md: Test a channel`. */
 export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
@@ -156,13 +156,13 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     envelope: 'own',
     handle: ({ user, body, services }) => listUpstreamModels(services, body, user),
   }),
-  defineRootEndpoint('GET', '/api/channel/:id/keys', {
+  defineRootUserEndpoint('GET', '/api/channel/:id/keys', {
     summary: 'The keys of a channel, masked, with their state as this node sees it',
     params: CHANNEL_ID.path,
     responseBody: channelKeysSchema,
     handle: ({ params, services }) => listChannelKeys(services, params.id),
   }),
-  defineRootEndpoint('POST', '/api/channel/:id/keys', {
+  defineRootUserEndpoint('POST', '/api/channel/:id/keys', {
     summary: 'Adds keys to a channel, one a line',
     errorStatuses: [409],
     params: CHANNEL_ID.path,
@@ -170,7 +170,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: channelKeysSchema,
     handle: ({ params, body, services }) => addChannelKeys(services, { id: params.id, key: body.key }),
   }),
-  defineRootEndpoint('PUT', '/api/channel/:id/keys', {
+  defineRootUserEndpoint('PUT', '/api/channel/:id/keys', {
     summary: 'Retires a key of a channel, or uses it again',
     errorStatuses: [409],
     params: CHANNEL_ID.path,
@@ -179,13 +179,13 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     handle: ({ params, body, services }) =>
       setKeyState(services, { id: params.id, key: body.id, state: body.state }),
   }),
-  defineRootEndpoint('DELETE', '/api/channel/:id/keys/:key_id', {
+  defineRootUserEndpoint('DELETE', '/api/channel/:id/keys/:key_id', {
     summary: 'Removes a key of a channel',
     errorStatuses: [409],
     params: keyPath,
     handle: ({ params, services }) => removeChannelKey(services, params),
   }),
-  defineRootEndpoint('POST', '/api/channel/:id/key', {
+  defineRootUserEndpoint('POST', '/api/channel/:id/key', {
     limit: 'critical',
     cache: 'never',
     summary: 'The keys of a channel, one a line',

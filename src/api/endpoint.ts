@@ -309,7 +309,7 @@ export const defineAccountEndpoint = managementEndpoints('account')
 /** Declares a management endpoint that administrators and root may call. */
 export const defineAdminEndpoint = managementEndpoints('admin')
 /** Declares a management endpoint that only root may call. */
-export const defineRootEndpoint = managementEndpoints('root')
+export const defineRootUserEndpoint = managementEndpoints('root')
 
 function managementEndpoints<const Access extends keyof AccessPrincipals>(access: Access) {
   return <Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType>(

@@ -26,7 +26,7 @@ describe('an error where balances are read', () => {
   })
 
   test.each(['billing-subscription', 'billing-usage', 'usage'] as const)(
-    'a rate limit error where balances are read is a gateway_error: %s',
+    'a rate limit error at an address for balances has the type gateway_error: %s',
     (area) => {
       const { status, body } = told(area, new GatewayError('rate_limited', 'too many', { retryAfter: 3 }))
       expect(status).toBe(429)
@@ -34,7 +34,7 @@ describe('an error where balances are read', () => {
     },
   )
 
-  test('an error of the usage path has the fields of its own envelope and those of the model API', () => {
+  test("an error at the address for a key's usage has the fields of this address and those of the model API", () => {
     const { body } = told('usage', new GatewayError('token_disabled', 'no'))
     const message = 'no (request id: r1)'
     expect(body).toEqual({

@@ -7,18 +7,18 @@ import {
   MAX_UPLOAD_BYTES,
   readImport,
 } from '../management/imports.ts'
-import { defineRootEndpoint, type JsonEndpoint } from './endpoint.ts'
+import { defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/administration.md: Import`. */
 export const IMPORT_ENDPOINTS: readonly JsonEndpoint[] = [
-  defineRootEndpoint('POST', '/api/import', {
+  defineRootUserEndpoint('POST', '/api/import', {
     summary: 'Reads a database or a configuration of another gateway, and reports what an import would write',
     upload: MAX_UPLOAD_BYTES,
     query: importQuery,
     responseBody: importPlanSchema,
     handle: ({ query, services, receive }) => readImport(services, query, receive),
   }),
-  defineRootEndpoint('POST', '/api/import/:id/apply', {
+  defineRootUserEndpoint('POST', '/api/import/:id/apply', {
     summary: 'Writes what the report on an upload announced',
     params: importParams,
     responseBody: importResultSchema,

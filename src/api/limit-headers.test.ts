@@ -15,7 +15,7 @@ test.each([
   expect(goDuration(ms)).toBe(text)
 })
 
-test('a limit that does not apply has no header', () => {
+test('a rate limit that does not apply has no response header', () => {
   const requests = { limit: 5, remaining: 4, resetMs: 1_500 }
   expect(limitHeadersOf('relay')?.({ requests, tokens: undefined }, 0)).toEqual({
     'x-ratelimit-limit-requests': '5',

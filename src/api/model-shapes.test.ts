@@ -86,7 +86,7 @@ describe('a list of 2,000 models', () => {
   // An idle machine needs less than 5 ms; other load evicts CPU caches.
   const FEW_MS = 25
 
-  test('a list of 2,000 models takes a few milliseconds of CPU time, limited and routed or not', () => {
+  test("a model list of 2,000 models takes a few milliseconds of CPU time, with and without a key's limits and routes", () => {
     const settings = settingsOf(2000, 1)
     expect(cost(settings, callerOf({}))).toBeLessThan(FEW_MS)
     const routes = Object.fromEntries(
@@ -100,7 +100,7 @@ describe('a list of 2,000 models', () => {
     expect(cost(settings, limited)).toBeLessThan(FEW_MS)
   })
 
-  test('the cost of a list is proportional to its length, and the same for any number of channels', () => {
+  test('the cost of a model list is proportional to its length, and does not depend on the number of channels', () => {
     // A key without its own limits gets a cached list.
     const limited = (count: number): Caller =>
       callerOf({ model_limits_enabled: true, model_limits: namesOf(count).join(',') })
@@ -109,7 +109,7 @@ describe('a list of 2,000 models', () => {
     expect(cost(settingsOf(2000, 40), limited(2000)) / long).toBeLessThan(5)
   })
 
-  test('a list is made once for the keys of a group, and made again for other groups and for new settings', () => {
+  test('a model list is made once for the keys of a group, and again for other groups and for new settings', () => {
     const settings = settingsOf(20, 1)
     const lists = new ModelLists(NO_ENDS)
     const list = (caller: Caller, from = settings): Buffer => modelListBody('chat', lists.list(from, caller))

@@ -16,7 +16,7 @@ import {
   defineEndpoint,
   defineAccountEndpoint,
   defineAdminEndpoint,
-  defineRootEndpoint,
+  defineRootUserEndpoint,
   type JsonEndpoint,
 } from './endpoint.ts'
 import {
@@ -126,13 +126,13 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: z.array(managedModelSchema),
     handle: ({ services }) => managedModels(services),
   }),
-  defineRootEndpoint('PUT', '/api/models/price', {
+  defineRootUserEndpoint('PUT', '/api/models/price', {
     summary: 'Sets the price of one model; null is the built-in one again',
     errorStatuses: [409],
     body: modelPriceBody,
     handle: ({ body, services }) => setModelPrice(services, body),
   }),
-  defineRootEndpoint('PUT', '/api/models/prices', {
+  defineRootUserEndpoint('PUT', '/api/models/prices', {
     summary: 'Sets the prices of several models, all or none',
     errorStatuses: [409],
     body: modelPricesBody,

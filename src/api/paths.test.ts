@@ -56,12 +56,12 @@ test.each([
   expect(redactedPath(path)).toBe(shown)
 })
 
-test('a long path is logged partially, without a part of a key at the cut', () => {
+test('the logged path of a request is shortened if it is long, and has no part of a key at the cut', () => {
   expect(redactedPath(`/${'x-'.repeat(5000)}`)).toHaveLength(200)
   expect(redactedPath(`/${'x-'.repeat(90)}${KEY}`)).not.toContain('A1b2')
 })
 
-test('a path of escapes within escapes is read quickly, and no key in it is logged', () => {
+test('the path of a request with escapes within escapes is read quickly, and no key in it is logged', () => {
   const letter = (depth: number): string =>
     depth === 0 ? 's' : letter(depth - 1).replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`)
   for (let depth = 1; depth < 9; depth++)

@@ -1,9 +1,9 @@
 import { telemetrySchema, telemetryState } from '../management/telemetry.ts'
-import { defineRootEndpoint, type JsonEndpoint } from './endpoint.ts'
+import { defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** `docs/administration.md: Telemetry`. */
 export const TELEMETRY_ENDPOINTS: readonly JsonEndpoint[] = [
-  defineRootEndpoint('GET', '/api/telemetry/', {
+  defineRootUserEndpoint('GET', '/api/telemetry/', {
     summary: 'What was exported to a collector of OpenTelemetry, and what was lost',
     responseBody: telemetrySchema,
     handle: ({ services }) => Promise.resolve(telemetryState(services.telemetry)),

@@ -12,7 +12,7 @@ function folder(): string {
   return path
 }
 
-test('the progress of a copy is the size of its unfinished file', () => {
+test('the progress of a database backup is the size of its unfinished file', () => {
   const path = folder()
   expect(unfinishedCopyBytes(join(path, 'nowhere/copy.db'))).toBe(0)
   writeFileSync(join(path, 'copy.db'), '12345')
@@ -22,7 +22,7 @@ test('the progress of a copy is the size of its unfinished file', () => {
   expect(unfinishedCopyBytes(join(path, 'copy.db'))).toBe(4)
 })
 
-test('the progress of a copy is shown in MiB, and removed at its end', async () => {
+test('the progress of a database backup is shown in MiB, and removed from the terminal at its end', async () => {
   const path = folder()
   writeFileSync(join(path, 'sluice.db'), Buffer.alloc(4 * 2 ** 20))
   writeFileSync(join(path, 'copy.db.0a.unfinished'), Buffer.alloc(2 ** 20))

@@ -217,14 +217,14 @@ describe('sluice check', () => {
 })
 
 describe('the example file', () => {
-  test('the example file is valid once its variables are set', async () => {
+  test('gateway.example.yaml is valid once its variables are set', async () => {
     expect(await run({ config: EXAMPLE }, SET)).toMatchObject({
       code: 0,
       out: 'The configuration is valid: 4 channels, 4 models, 2 groups, 1 user.\n',
     })
   })
 
-  test('the example file is refused for each missing variable', async () => {
+  test('gateway.example.yaml is refused with an error for each missing variable', async () => {
     const { code, err } = await run({ config: EXAMPLE })
     const variables = Object.keys(SET).map((name) => `expected the environment variable ${name} to be set`)
     expect(code).toBe(1)

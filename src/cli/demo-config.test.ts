@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { demoYaml } from './demo-config.ts'
 
-test('the demo has a channel of each protocol, a price for each of its models, and no users', () => {
+test('the demo configuration has a channel of each protocol, a price for each of its models, and no users', () => {
   const yaml = demoYaml({
     chatUrl: 'http://127.0.0.1:1/v1',
     messagesUrl: 'http://127.0.0.1:2/v1',

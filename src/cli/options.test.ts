@@ -38,6 +38,6 @@ test.each(
     '1800000000000',
     '31.01.2027',
   ].filter((text) => text !== '30'),
-)('%j is not a time', (text) => {
+)('the text %j is refused as a time of expiry', (text) => {
   expect(parseExpiry(text, NOW * 1000)).toBeUndefined()
 })

@@ -12,7 +12,7 @@ function shown(total: number, { isTTY = false, isSilent = false } = {}): string[
 }
 
 describe('progress', () => {
-  test('progress is a bar on a terminal, which is removed at the end', () => {
+  test('the progress of a command is a bar on a terminal, which is removed at the end', () => {
     const bar = (filled: number): string => `[${'#'.repeat(filled)}${'-'.repeat(30 - filled)}]`
     expect(shown(3, { isTTY: true })).toEqual([
       `\r\u001B[2K${bar(10)} 1 of 3 users (33 %)`,
@@ -22,7 +22,7 @@ describe('progress', () => {
     ])
   })
 
-  test('progress is a line for each tenth elsewhere, if there is much to do', () => {
+  test('the progress of a command is a line for each tenth if the output is no terminal and there is much to do', () => {
     const lines = shown(10_000)
     expect(lines).toHaveLength(10)
     expect(lines[0]).toBe('1000 of 10000 users (10 %)\n')
@@ -30,7 +30,7 @@ describe('progress', () => {
     expect(shown(999)).toEqual([])
   })
 
-  test('progress is not shown if the output is JSON', () => {
+  test('the progress of a command is not shown if its output is JSON', () => {
     expect(shown(10_000, { isSilent: true })).toEqual([])
     expect(shown(10_000, { isTTY: true, isSilent: true })).toEqual([])
   })

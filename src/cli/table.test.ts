@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'END', cell: () => '.' },
 ]
 
-test('the cells of a table are aligned, numbers to the right, without colours off a terminal', () => {
+test('a table of a command has aligned cells, numbers to the right, and no colours if the output is no terminal', () => {
   const rows = [
     { name: 'a', count: 1 },
     { name: 'Zoë 👩‍👩‍👧', count: -123_456 },
@@ -25,6 +25,6 @@ test('the cells of a table are aligned, numbers to the right, without colours of
   )
 })
 
-test('a table without rows is a line of titles', () => {
+test('a table of a command without rows is a line of titles', () => {
   expect(table([], COLUMNS, new Writable())).toBe('NAME  COUNT  END\n')
 })

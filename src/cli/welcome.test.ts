@@ -11,6 +11,6 @@ test.each([
   expect(newestModel(models)).toBe(newest)
 })
 
-test('the welcome text suggests no model if the list is empty', () => {
+test('the welcome text suggests no model if the list of models is empty', () => {
   expect(newestModel([])).toBeUndefined()
 })

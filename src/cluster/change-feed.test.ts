@@ -10,7 +10,7 @@ const change: fc.Arbitrary<DataChange> = fc.oneof(
   fc.record({ of: fc.constantFrom('keys', 'settings', 'anything') }),
 )
 
-test("a change survives formatting and parsing, and fits PostgreSQL's limit", () => {
+test("a change announced to other nodes is the same after formatting and parsing, and fits PostgreSQL's limit", () => {
   fc.assert(
     fc.property(change, fc.uuid(), (told, node) => {
       const text = formatChange(node, told)

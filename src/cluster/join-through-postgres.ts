@@ -1,4 +1,4 @@
-import { isolatedPeers, type SlotPeers, type SlotReport, withTimeout } from '../limits/peers.ts'
+import { peersWithoutExchange, type SlotPeers, type SlotReport, withTimeout } from '../limits/peers.ts'
 import { SharedRateCounter } from '../limits/shared-rate-counter.ts'
 import { SharedSemaphore } from '../limits/semaphore.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
@@ -18,7 +18,7 @@ export async function joinThroughPostgres(
 ): Promise<Cluster> {
   const announcements = new Announcements(url, messages)
   const changes = new ChangeFeed(node, announcements)
-  const rateCounter = new SharedRateCounter(isolatedPeers(() => names().length))
+  const rateCounter = new SharedRateCounter(peersWithoutExchange(() => names().length))
   const reports = new NodeReports(node, announcements, nodesByName(names))
   const slotPeers = new PostgresSlotPeers({ url, node, nodes: () => names().length })
   const semaphore = new SharedSemaphore(slotPeers)

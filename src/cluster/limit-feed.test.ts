@@ -83,7 +83,7 @@ function nodeOn(bus: Bus, node: string, channels = [CHANNEL]) {
 const pass = (ms = 150): void => void vi.advanceTimersByTime(ms)
 
 describe('what a provider stated to one node', () => {
-  test('a limit stated to one node reaches the others within 100 ms, and the message has no name or key in clear', () => {
+  test("a provider's limit stated to one node reaches the others in 100 ms, in a message without names or keys in clear", () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.state(37)
@@ -93,7 +93,7 @@ describe('what a provider stated to one node', () => {
     expect(bus.texts.join('\n')).not.toMatch(/main|upstream|one/)
   })
 
-  test('a stated limit replaces an earlier one on every node, and a repeated older message changes nothing', () => {
+  test("a provider's newly stated limit replaces the earlier one on every node, and a repeated older message is ignored", () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.state(0)
@@ -111,7 +111,7 @@ describe('what a provider stated to one node', () => {
     expect(a.left()).toBe(499)
   })
 
-  test('a node that joins is sent the stated limits again, and a message that is half a minute old is ignored', () => {
+  test('a node that joins is sent the limits that providers stated, and a message that is half a minute old is ignored', () => {
     const bus = new Bus()
     const a = nodeOn(bus, 'a')
     a.state(0)
@@ -128,7 +128,7 @@ describe('what a provider stated to one node', () => {
     expect(late.left()).toBeUndefined()
   })
 
-  test('several nodes that join at once are each sent the stated limits', () => {
+  test('several nodes that join at once are each sent the limits that providers stated', () => {
     const bus = new Bus()
     const a = nodeOn(bus, 'a')
     a.state(3)
@@ -140,7 +140,7 @@ describe('what a provider stated to one node', () => {
     expect([b.left(), c.left()]).toEqual([3, 3])
   })
 
-  test('a node that reconnects sends the others the limits that were stated to it meanwhile', () => {
+  test('a node that reconnects sends the others the provider limits that were stated to it meanwhile', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.state(3)
@@ -155,7 +155,7 @@ describe('what a provider stated to one node', () => {
     expect(b.left()).toBe(2)
   })
 
-  test('a limit is not announced for a model whose name is too long, but the other limits and cooldowns are', () => {
+  test('a limit for a model whose name is too long is not announced to other nodes, but other limits and cooldowns are', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
@@ -170,7 +170,7 @@ describe('what a provider stated to one node', () => {
     expect(b.rests()).toBe('x'.repeat(300))
   })
 
-  test('an announced limit of a key or a channel that is not configured on a node is ignored there', () => {
+  test('an announced limit of a key or channel that a node has not configured is ignored by this node', () => {
     const bus = new Bus()
     const a = nodeOn(bus, 'a')
     const [b, c] = [
@@ -186,7 +186,7 @@ describe('what a provider stated to one node', () => {
 describe('a cooldown of a key', () => {
   const RESTS = { cause: 'status 429', cooldownMs: 60_000 }
 
-  test('the cooldown of a key and its end reach all nodes, and a repeated announcement changes neither', () => {
+  test("the cooldown of a channel's key and its end reach all nodes, and a repeated announcement changes neither", () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), RESTS)
@@ -201,7 +201,7 @@ describe('a cooldown of a key', () => {
     expect([a.rests(), b.rests()]).toEqual([undefined, undefined])
   })
 
-  test('the cooldown of a key is not ended by the answer to a request that was sent before the cooldown', () => {
+  test("the cooldown of a channel's key is not ended by the answer to a request that was sent before the cooldown", () => {
     const { keyRings, rests } = nodeOn(new Bus(), 'a')
     const sentMs = performance.now()
     pass()
@@ -212,7 +212,7 @@ describe('a cooldown of a key', () => {
     expect(rests()).toBeUndefined()
   })
 
-  test('the cooldown of a key lasts five minutes at most, whatever another node announces', () => {
+  test("the cooldown of a channel's key lasts five minutes at most, whatever another node announces", () => {
     const { keyRings, rests } = nodeOn(new Bus(), 'a')
     const nowMs = performance.now()
     const cooldown = { endMs: nowMs + 9e9, sinceMs: NOW, cause: 'x' }
@@ -241,7 +241,7 @@ describe('an announcement that changes nothing', () => {
     return [c.left(), c.rests()]
   }
 
-  test('an announcement that is unchanged is applied', () => {
+  test('a limit announced by another node is applied if its sealed message arrives unchanged', () => {
     expect(knownAfter((sealed) => sealed)).toEqual([0, undefined])
   })
 
@@ -269,7 +269,7 @@ describe('an announcement that changes nothing', () => {
   })
 })
 
-test('a thousand limits are announced within seconds, in messages of at most 7,900 bytes', () => {
+test('a thousand provider limits are announced to other nodes within seconds, in messages of at most 7,900 bytes', () => {
   const bus = new Bus()
   const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
   for (let index = 0; index < 1_000; index += 1)

@@ -36,7 +36,7 @@ function nodesIn(room: Room, count: number, reportOf: (node: number) => string):
   })
 }
 
-test("a report of any length arrives completely, in messages that fit PostgreSQL's limit", async () => {
+test("a node's report of any length arrives completely, in messages that fit PostgreSQL's limit", async () => {
   const room = new Room()
   const long = randomBytes(60_000).toString('hex')
   const [first] = nodesIn(room, 3, (node) => `${node} ${long}`)
@@ -46,7 +46,7 @@ test("a report of any length arrives completely, in messages that fit PostgreSQL
   expect(Math.max(...room.texts.map((text) => Buffer.byteLength(text)))).toBeLessThan(8_000)
 })
 
-test('simultaneous readers request the other nodes once', async () => {
+test("simultaneous readers of the nodes' reports send the other nodes one request", async () => {
   const room = new Room()
   const [first] = nodesIn(room, 2, String)
   const answers = await Promise.all([first?.others(), first?.others(), first?.others()])
@@ -54,14 +54,14 @@ test('simultaneous readers request the other nodes once', async () => {
   expect(room.texts.filter((text) => text.startsWith('report?'))).toHaveLength(1)
 })
 
-test('a node without others sends no request', async () => {
+test('a node that is alone sends no request for reports', async () => {
   const room = new Room()
   const [only] = nodesIn(room, 1, String)
   expect(await only?.others()).toEqual([])
   expect(room.texts).toEqual([])
 })
 
-test('texts that are not reports are ignored, and there is a short timeout for nodes that do not answer', async () => {
+test('messages that are not reports are ignored, and nodes that do not answer are waited for only briefly', async () => {
   const room = new Room()
   const reports = new NodeReports(
     'first',

@@ -39,12 +39,12 @@ describe('the built-in prices', () => {
     expect(prices.get(name)?.vendor).toBe(vendor)
   })
 
-  test('the built-in prices of a hosted model are those of the vendor in its name', () => {
+  test('the built-in price of a model is that of the vendor that serves it, or of another one if that vendor does not list it', () => {
     expect(prices.get('gpt-oss-120b', 'cerebras')?.vendor).toBe('cerebras')
     expect(prices.get('gpt-4o-mini', 'nobody')?.vendor).toBe('openai')
   })
 
-  test('there are no built-in prices for unlisted names', () => {
+  test('there are no built-in prices for model names that are not listed', () => {
     expect(prices.get('nobody-knows-this')).toBeUndefined()
     expect(prices.get('')).toBeUndefined()
     expect(prices.get(`gpt-4o-mini${'x'.repeat(1_000_000)}`)).toBeUndefined()
@@ -69,7 +69,7 @@ describe('the built-in prices', () => {
     expect(plain(prices.get('claude-sonnet-4-5')?.price?.tools.web_search)).toBe(0.01)
   })
 
-  test('the built-in prices of a reranker are per call', () => {
+  test('the built-in price of a reranker is per search unit, and calls cost nothing else', () => {
     const { request, search_unit } = prices.get('rerank-english-v3.0')?.price ?? {}
     expect([plain(request), plain(search_unit)]).toEqual([0, 0.002])
   })
@@ -100,7 +100,7 @@ describe('the built-in prices', () => {
   })
 
   test.each(VENDORS.flatMap(({ id, unpriced = [] }) => unpriced.map((name) => [name, id] as const)))(
-    'there are no built-in prices of %s, because no page states them',
+    'there is no built-in price of %s, because no page of a vendor states it',
     (name, vendor) => {
       expect(prices.get(name, vendor)).toBeUndefined()
     },
@@ -120,7 +120,7 @@ describe('the built-in prices', () => {
 
   const priced = VENDORS.filter(({ unpriced }) => unpriced === undefined)
   test.each(priced.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
-    "a vendor key's models can be called and have a price: %s (%s)",
+    "the models that a vendor's API key makes available can be called and have a price: %s (%s)",
     (id, _, vendor) => {
       const names = prices.namesOf(vendor)
       expect(names.length).toBeGreaterThan(0)
@@ -132,7 +132,7 @@ describe('the built-in prices', () => {
 })
 
 describe('prices in the data', () => {
-  test('prices in the data are per million tokens, per thousand calls and searches', () => {
+  test('prices in the price data are per million tokens, per thousand calls and per thousand searches', () => {
     const price = chargeablePrice({
       input_mtok: 1.5,
       output_mtok: 2,
@@ -143,7 +143,7 @@ describe('prices in the data', () => {
     expect([plain(price?.request), plain(price?.tools.web_search)]).toEqual([0.012, 0.005])
   })
 
-  test('prices missing in the data follow from input, except that of a web search', () => {
+  test('prices missing in the price data follow from the input price, except that of a web search', () => {
     const price = chargeablePrice({ input_mtok: 0.15, output_mtok: 0.6 })
     expect(price?.tokens).toMatchObject({
       input: { digits: 15n, scale: 2 },
@@ -155,7 +155,7 @@ describe('prices in the data', () => {
     expect([plain(price?.request), price?.tools]).toEqual([0, {}])
   })
 
-  test('prices in the data rise with the prompt: above the start of a tier, and untiered kinds stay', () => {
+  test('tiers in the price data apply to prompts above their start, and kinds without tiers keep their price', () => {
     const price = chargeablePrice({
       input_mtok: {
         base: 1,
@@ -177,12 +177,12 @@ describe('prices in the data', () => {
     ])
   })
 
-  test('data without a kind that is charged has no price', () => {
+  test('price data without any kind that the gateway charges give no price', () => {
     expect(chargeablePrice({})).toBeUndefined()
     expect(chargeablePrice({ input_document_kpages: 1 })).toBeUndefined()
   })
 
-  test('kinds of prices that are not charged are named', () => {
+  test('the kinds in the price data that the gateway does not charge are named', () => {
     expect(
       unchargedPriceKeys({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 }),
     ).toEqual(['input_video_mtok'])
@@ -209,7 +209,7 @@ describe('dated prices', () => {
     expect(currentPrice(dated, new Date(time))).toEqual({ input_mtok: expected })
   })
 
-  test('dated prices change while the gateway runs', () => {
+  test('a built-in price with a start date applies from this date on while the gateway runs', () => {
     let now = new Date('2026-05-01T12:00:00Z')
     const table = builtInPrices(() => now)
     const before = table.get('deepseek-v4-pro')?.price
@@ -234,7 +234,7 @@ describe('rules for names', () => {
     expect(matchesModel(rule, name)).toBe(expected)
   })
 
-  test('rules may list the names', () => {
+  test('rules of the price data that match exact names list these names', () => {
     expect(literalNames({ or: [{ equals: 'a' }, { starts_with: 'b' }, { or: [{ equals: 'c' }] }] })).toEqual([
       'a',
       'c',
@@ -242,7 +242,7 @@ describe('rules for names', () => {
     expect(literalNames({ and: [{ equals: 'a' }] })).toEqual([])
   })
 
-  test('rules match a date with and without hyphens', () => {
+  test('rules of the price data match a date in a model name with and without hyphens', () => {
     expect(withHyphenatedDate('m-20250929')).toBe('m-2025-09-29')
     expect(withHyphenatedDate('m-20251340')).toBe('m-20251340')
   })

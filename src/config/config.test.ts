@@ -54,7 +54,7 @@ describe('the configuration', () => {
     })
   })
 
-  test('the configuration is sent by a thread in parts on request, so that calls are processed in between', async () => {
+  test('the thread that reads the configuration sends it in parts on request, so that calls are processed in between', async () => {
     const file = join(folder, 'parts.yaml')
     const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
     writeFileSync(file, ['users:', ...users].join('\n'))
@@ -76,7 +76,7 @@ describe('the configuration', () => {
     }
   })
 
-  test('the configuration is the same when a thread reads it, and is refused with the same errors', async () => {
+  test('the configuration is the same if a thread reads it, and is refused with the same errors', async () => {
     const file = join(folder, 'threaded.yaml')
     const tokens = '[{ name: main, remain_quota: 5, key: short, budget: 7, budget_period: day }]'
     const users = Array.from({ length: 700 }, (_, index) => `  - { username: u${index}, tokens: ${tokens} }`)
@@ -108,7 +108,7 @@ describe('the configuration', () => {
     await expect(readConfigInThread(environment, here.builtIn)).rejects.toEqual(refusal)
   })
 
-  test('a configuration that cannot be read is refused', () => {
+  test('a configuration file that cannot be read is refused', () => {
     expect(() => readConfig(readEnvironment({}, { config: folder }))).toThrow(
       /expected a file that can be read/,
     )
@@ -135,7 +135,7 @@ models:
   house-thinker: { thinking: adaptive, sampling: false }
 `)
 
-  test('models declared without a price have the built-in one', () => {
+  test('a model that is declared without a price has the built-in price', () => {
     const model = settings.models.get('gpt-4o-mini')
     expect(model).toMatchObject({ name: 'gpt-4o-mini', vendor: 'openai', rate_limit: { requests: 5 } })
     expect(model.price?.tokens.input).toEqual({ digits: 15n, scale: 2 })
@@ -151,14 +151,14 @@ models:
     expect([thinking, sampling]).toEqual([undefined, undefined])
   })
 
-  test('models declared with a price have that price', () => {
+  test('a model that is declared with a price has this price', () => {
     expect(settings.models.get('gpt-4o')).toMatchObject({
       vendor: 'openai',
       price: { tokens: { output: { digits: 2n, scale: 0 } } },
     })
   })
 
-  test('models that are not declared have the built-in price, or no vendor and price', () => {
+  test('a model that is not declared has its built-in price, or else no vendor and no price', () => {
     expect(settings.models.get('claude-sonnet-4-5')).toMatchObject({
       vendor: 'anthropic',
       rate_limit: { requests: 0 },
@@ -188,7 +188,7 @@ models:
 })
 
 describe('vendor keys', () => {
-  test('vendor keys create a channel each, where no channel is configured', () => {
+  test('API keys of vendors in the environment create a channel each if no channel is configured', () => {
     const { settings } = withoutFile({
       OPENAI_API_KEY: 'sk-o',
       ANTHROPIC_API_KEY: 'sk-a',
@@ -224,19 +224,19 @@ describe('vendor keys', () => {
     expect(rerank).toContain('rerank-english-v3.0')
   })
 
-  test('vendor keys create no channel where one is configured', () => {
+  test('API keys of vendors in the environment create no channel if one is configured', () => {
     expect(config(CHANNEL, { OPENAI_API_KEY: 'sk-o' }).settings.channels.map(({ name }) => name)).toEqual([
       'a',
     ])
   })
 
-  test('vendor keys do not affect prices where a channel is configured', () => {
+  test('API keys of vendors in the environment do not affect prices if a channel is configured', () => {
     const [without, with_] = [config(CHANNEL), config(CHANNEL, { OPENROUTER_API_KEY: 'k' })]
     expect(with_.settings.priceVersion).toBe(without.settings.priceVersion)
     expect(with_.settings.models.get('gpt-4o:extended').vendor).toBe('openai')
   })
 
-  test('vendor keys map a name that several vendors list to the first of them', () => {
+  test('a model that several vendors list goes to the first vendor whose API key is in the environment', () => {
     const { settings } = withoutFile({ OPENROUTER_API_KEY: 'r', MISTRAL_API_KEY: 'm' })
     const serving = settings.channels.filter(({ models }) => models.includes('ministral-8b'))
     expect(serving.map(({ name }) => name)).toEqual(['mistral'])
@@ -245,7 +245,7 @@ describe('vendor keys', () => {
     )
   })
 
-  test('a key of Google creates a channel of the Gemini dialect, with image and embedding models', () => {
+  test("Google's API key in the environment creates a channel of the Gemini dialect, with image and embedding models", () => {
     const [google] = withoutFile({ GEMINI_API_KEY: 'g' }).settings.channels
     expect(google).toMatchObject({
       protocol: ['gemini'],
@@ -257,13 +257,13 @@ describe('vendor keys', () => {
     expect(google?.models.filter((name) => name.startsWith('imagen'))).toEqual([])
   })
 
-  test('vendor keys have two possible variable names', () => {
+  test('GOOGLE_API_KEY in the environment creates the channel google, as GEMINI_API_KEY does', () => {
     expect(
       withoutFile({ GOOGLE_API_KEY: 'g' }).settings.channels.map(({ name, keys }) => [name, keys]),
     ).toEqual([['google', ['g']]])
   })
 
-  test("vendor keys decide which vendor's price a model of several vendors has", () => {
+  test("the API keys in the environment decide which vendor's price a model of several vendors has", () => {
     const vendorsOf = (env: NodeJS.ProcessEnv) => {
       const { settings } = withoutFile(env)
       const channels = settings.channels.filter(({ models }) => models.includes('gpt-oss-120b'))
@@ -306,7 +306,7 @@ describe('the price version', () => {
 })
 
 test.each([{}, { AWS_ACCESS_KEY_ID: 'id' }, { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: 'key' }])(
-  'a bucket without its credentials is refused',
+  'a bucket for stored content without its credentials is refused',
   (env) => {
     expect(catchError(() => config('content_log:\n  store: s3://said\n', env))).toMatchObject({
       diagnostics: [
@@ -342,7 +342,7 @@ describe('warnings about the configuration', () => {
     ])
   })
 
-  test("there is a warning about a model without a price on a vendor key's channel", () => {
+  test("there is a warning about a model without a price on the channel that a vendor's API key created", () => {
     expect(warnings(withoutFile({ JINA_API_KEY: 'j' }))).toContain(
       'environment: channels: jina-embeddings-v4 has no price: calls to it are refused',
     )
@@ -361,14 +361,14 @@ describe('warnings about the configuration', () => {
     const at = (address: string, models: string, more = ''): string =>
       `channels:\n  - name: a\n    protocol: chat\n    base_url: ${address}\n    models: [${models}]\n${more}`
 
-    test('there is a warning about models that end within 30 days, or have ended', () => {
+    test('there is a warning about configured models that end within 30 days, or have ended', () => {
       expect(warnings(config(at('https://api.openai.com/v1', 'gpt-4o, gpt-5, gpt-5-mini, gpt-4')))).toEqual([
         'some.yaml:5: channels[0].models[1]: gpt-5, gpt-5-mini end on 2026-12-11, as the vendor states; models.NAME.successor names the model that takes its place',
         'some.yaml:5: channels[0].models[3]: gpt-4 ended on 2026-10-23, as the vendor states; models.NAME.successor names the model that takes its place',
       ])
     })
 
-    test('the warning of a model with a successor does not suggest one', () => {
+    test('the warning about the end of a model does not suggest a successor if one is configured', () => {
       const more = 'models: { gpt-5: { successor: gpt-5.4 } }\n'
       expect(warnings(config(at('https://api.openai.com/v1', 'gpt-5, gpt-5.4', more)))).toEqual([
         'some.yaml:5: channels[0].models[0]: gpt-5 ends on 2026-12-11, as the vendor states',
@@ -381,7 +381,7 @@ describe('warnings about the configuration', () => {
       expect(warnings(config(at('https://api.openai.com/v1', 'gpt-5', off)))).toEqual([])
     })
 
-    test('there is a warning about a successor that no channel serves', () => {
+    test('there is a warning about a successor of a model that no channel serves', () => {
       const more = 'models: { gpt-5.4: { successor: nowhere } }\n'
       expect(warnings(config(at('http://self.example/v1', 'gpt-5.4', more)))).toEqual([
         'some.yaml:6: models["gpt-5.4"].successor: no channel serves nowhere: no call goes on with it',
@@ -389,7 +389,7 @@ describe('warnings about the configuration', () => {
     })
   })
 
-  test('there is a warning about a kind of price that is not charged', () => {
+  test('there is a warning about a built-in price of a kind that the gateway does not charge', () => {
     const text = CHANNEL.replace('gpt-4o-mini', 'sonar-deep-research')
     expect(warnings(config(text))).toEqual([
       'some.yaml:1: models: the built-in price of sonar-deep-research has output_reasoning_mtok, which is not charged',
@@ -400,7 +400,7 @@ describe('warnings about the configuration', () => {
     ).toEqual([])
   })
 
-  test('there is a warning about a price without cache_read where the built-in price has another ratio', () => {
+  test('there is a warning about a price without cache_read if the built-in price has another ratio of cache reads to input', () => {
     // gpt-4o-mini costs 0.15 USD, and 0.075 from a cache.
     const priced = (price: string): string[] =>
       warnings(config(`${CHANNEL}models: { gpt-4o-mini: { price: ${price} } }`))
@@ -413,7 +413,7 @@ describe('warnings about the configuration', () => {
     expect(warnings(config(same))).toEqual([])
   })
 
-  test("there is no warning where the price has a kind that the gateway's calls cannot have", () => {
+  test('there is no warning about a kind of built-in price that calls through the gateway cannot have', () => {
     expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'gpt-4o, gpt-4.1, o3')))).toEqual([])
     expect(warnings(withoutFile({ OPENAI_API_KEY: 'k' })).join()).not.toContain('storage_searches')
   })
@@ -455,7 +455,7 @@ describe('warnings about the configuration', () => {
     expect(warnings(config(CHANNEL.replace('http://a', given)))).toEqual([])
   })
 
-  test('there is a warning about a sign-in that nobody can use, and about one without encryption', () => {
+  test('there is a warning about a login without passwords and identity providers, and about one without encryption', () => {
     const login = (issuer: string): string =>
       `${CHANNEL}login:\n  password: false\n  oidc: [{ name: a, issuer: "${issuer}", client_id: b, client_secret: c }]\n`
     expect(warnings(config(`${CHANNEL}login: { password: false }\n`)).join()).toContain(
@@ -468,7 +468,7 @@ describe('warnings about the configuration', () => {
       expect(warnings(config(login(issuer)))).toEqual([])
   })
 
-  test('there is a warning about a variable without braces, but not about a dollar in a text', () => {
+  test('there is a warning about an environment variable without braces, but not about a dollar sign in a text', () => {
     const text = `channels:
   - name: a
     protocol: chat
@@ -493,7 +493,7 @@ describe('warnings about the configuration', () => {
     ).toEqual(['some.yaml:3: models.other: no channel serves this model'])
   })
 
-  test('there is a warning about a mapping that is never used', () => {
+  test('there is a warning about a model mapping that is never used', () => {
     expect(
       warnings(
         config(
@@ -505,7 +505,7 @@ describe('warnings about the configuration', () => {
     ])
   })
 
-  test('there is a warning about short secrets, and about limits that are not enabled', () => {
+  test('there is a warning about short secrets, and about limits that are set but not enabled', () => {
     const users =
       'users:\n  - username: u\n    access_token: short\n    tokens:\n      - name: t\n        key: sk-short\n        unlimited_quota: true\n        model_limits: m\n'
     expect(warnings(config(`${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')}${users}`))).toEqual([

@@ -143,7 +143,7 @@ export const OPTIONS = {
   drain_timeout: { type: 'duration', default: 30_000 },
   /** How long responses are stored whose protocol the gateway converts; 0 stores none. */
   keep_responses: { type: 'retention', default: 0 },
-  /** How long signatures of replies are stored whose protocol the gateway converts; 0 stores none. */
+  /** Milliseconds for which the signatures of converted replies are stored; 0 stores none. */
   keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
   /** How long answers are kept for calls that repeat an idempotency key, and how large they may be. */
   idempotency: { type: 'idempotency' },

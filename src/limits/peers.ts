@@ -32,7 +32,7 @@ export interface PermitPeers extends Peers {
  * Peers without a shared store: each node uses only its own share of a limit. `nodes` returns the number of
  * nodes.
  */
-export function isolatedPeers(nodes: () => number): PermitPeers {
+export function peersWithoutExchange(nodes: () => number): PermitPeers {
   return {
     isReachable: false,
     isRefilling: false,

@@ -16,7 +16,7 @@ function converted(to: ConversionProtocol, model: string, fields: object): Conve
 
 describe('an effort of none or minimal for an unknown model', () => {
   test.each(['none', 'minimal'])(
-    'an effort of none or minimal is sent unchanged where the dialect has it: %s',
+    'a reasoning effort of none or minimal is unchanged after a conversion from chat to responses, and back: %s',
     (effort) => {
       const { request, dropped } = converted('responses', 'acme-1', { reasoning_effort: effort })
       expect(request['reasoning']).toEqual({ effort })
@@ -27,7 +27,7 @@ describe('an effort of none or minimal for an unknown model', () => {
     },
   )
 
-  test('an effort of none or minimal is a budget of zero, or the lowest level, for Gemini', () => {
+  test('a reasoning effort of none becomes a thinkingBudget of 0 for Gemini, and minimal the thinkingLevel MINIMAL', () => {
     const config = (effort: string): unknown =>
       converted('gemini', 'acme-1', { reasoning_effort: effort }).request['generationConfig'].thinkingConfig
     expect(config('none')).toEqual({ thinkingBudget: 0 })
@@ -40,7 +40,7 @@ describe('an effort of none or minimal for an unknown model', () => {
     ['converse', 'none', ['thinking']],
     ['converse', 'minimal', ['thinking']],
   ] as const)(
-    'an effort of none or minimal is left out for %s, and %s is listed as %j',
+    'a reasoning effort for an unknown model of %s does not enable thinking: %s lists %j as dropped',
     (to, effort, listed) => {
       const { request, dropped } = converted(to, 'acme-1', { reasoning_effort: effort, max_tokens: 50 })
       expect(dropped).toEqual(listed)
@@ -48,14 +48,14 @@ describe('an effort of none or minimal for an unknown model', () => {
     },
   )
 
-  test('no effort is sent where the client sends none', () => {
+  test('a messages request with disabled thinking is converted to chat without a reasoning_effort', () => {
     const body = { model: 'acme-1', max_tokens: 50, messages: [{ role: 'user', content: 'hi' }] }
     const request = { ...body, thinking: { type: 'disabled' } }
     const sent = JSON.parse(requestAs('messages', 'chat', Buffer.from(JSON.stringify(request)))) as Converted
     expect(sent.request).not.toHaveProperty('reasoning_effort')
   })
 
-  test('an effort of none or minimal follows the capabilities of known models', () => {
+  test('a reasoning effort of none or minimal is adapted to what a known model supports: none is minimal for gpt-5-mini', () => {
     const { request } = converted('responses', 'gpt-5-mini', { reasoning_effort: 'none' })
     expect(request['reasoning']).toEqual({ effort: 'minimal' })
     expect(converted('messages', 'claude-sonnet-4-5', { reasoning_effort: 'minimal' }).dropped).toEqual([])
@@ -78,7 +78,7 @@ describe('system messages after the first turn', () => {
     { role: 'system', content: 'last' },
   ]
 
-  test("system messages after the first turn keep their positions for Gemini, as the user's text", () => {
+  test('system messages after the first turn keep their positions as user text when they are converted to Gemini', () => {
     const { request } = converted('gemini', 'acme-1', { messages })
     expect(request['systemInstruction']).toEqual({ parts: [{ text: 'first' }] })
     const said = request['contents'].map(({ role, parts }: Json) => [
@@ -96,7 +96,7 @@ describe('system messages after the first turn', () => {
     ])
   })
 
-  test("system messages after the first turn keep their positions for messages, as the user's text", () => {
+  test('system messages after the first turn keep their positions as user text when they are converted to messages', () => {
     const { request } = converted('messages', 'acme-1', { messages, max_tokens: 50 })
     expect(request['system'].map(({ text }: Json) => text)).toEqual(['first'])
     const said = request['messages'].map(({ role, content }: Json) => [
@@ -114,7 +114,7 @@ describe('system messages after the first turn', () => {
     ])
   })
 
-  test('system messages after the first turn keep their positions for responses', () => {
+  test('system messages after the first turn stay system messages at their positions when they are converted to responses', () => {
     const { request } = converted('responses', 'acme-1', { messages })
     expect(request['instructions']).toBe('first')
     expect(request['input'].map(({ type, role, content }: Json) => [role ?? type, content])).toEqual([
@@ -163,7 +163,7 @@ test.each([
     undefined,
   ],
 ] as const)(
-  'the source of usage of a %s upstream is stated where the upstream speaks messages',
+  'usage converted from a %s upstream states its source, a vendor, only where the upstream speaks messages',
   (from, body, source) => {
     const reply = { id: 'x', model: 'm', ...body }
     const { usage } = JSON.parse(replyAs(from, 'chat', Buffer.from(JSON.stringify(reply)))) as Json

@@ -103,7 +103,7 @@ describe('encrypted reasoning', () => {
     ['whole', () => whole('responses')],
     ['streamed', streamed],
   ])(
-    'encrypted reasoning of responses reaches chat clients and is returned to its positions (%s)',
+    'encrypted reasoning of responses reaches chat clients, and their next request returns it at its positions (%s)',
     (_, message) => {
       const said = message()
       expect(said['reasoning_content']).toBe('Let me 👋.')
@@ -121,13 +121,13 @@ describe('encrypted reasoning', () => {
     },
   )
 
-  test('encrypted reasoning of Converse reaches chat clients and is returned to its positions', () => {
+  test('encrypted reasoning of Converse reaches chat clients, and their next request returns it at its original positions', () => {
     const message = whole('converse')
     expect(message['reasoning_content']).toBe('One.Two.')
     expect(next('converse', message)['messages'][1].content).toEqual(BLOCKS)
   })
 
-  test('encrypted reasoning of Converse is left out where its text was changed', () => {
+  test('encrypted reasoning of Converse is left out of a request where the client has removed the text of the reasoning', () => {
     const { reasoning_content: _, ...message } = whole('converse')
     const blocks = next('converse', message)['messages'][1].content as Json[]
     expect(JSON.stringify(blocks)).not.toContain('SIG')
@@ -138,7 +138,7 @@ describe('encrypted reasoning', () => {
     expect(JSON.stringify(next('converse', whole('responses')))).not.toContain('ENC1')
   })
 
-  test('encrypted reasoning that other gateways made is left out and reported as dropped', () => {
+  test('encrypted reasoning that another gateway wrote is left out of a converted request and reported as dropped', () => {
     const message = {
       role: 'assistant',
       content: 'x',

@@ -46,7 +46,7 @@ if (FOLDER === undefined) replayNothing()
 else replay(FOLDER)
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('recorded calls are not replayed where the environment variable RECORDINGS names no folder', () => {
     expect(FOLDER).toBeUndefined()
   })
 }

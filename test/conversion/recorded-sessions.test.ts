@@ -31,7 +31,7 @@ if (FOLDER === undefined) compareNothing()
 else compareTurns(join(FOLDER, 'requests'))
 
 function compareNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is converted', () => {
+  test('recorded sessions are not converted where the environment variable RECORDINGS names no folder', () => {
     expect(FOLDER).toBeUndefined()
   })
 }
@@ -41,7 +41,7 @@ function compareTurns(folder: string): void {
     .map((name) => recordedIn(folder, name))
     .filter((one) => one !== undefined)
 
-  test('there are recorded conversations of several turns', () => {
+  test('the folder of recordings has conversations of several turns', () => {
     expect(recorded.length).toBeGreaterThan(15)
   })
 

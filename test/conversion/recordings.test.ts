@@ -75,7 +75,7 @@ if (FOLDER === undefined) replayNothing()
 else replay(FOLDER)
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('recorded replies are not replayed where the environment variable RECORDINGS names no folder', () => {
     expect(streams).toEqual([])
   })
 }
@@ -167,7 +167,7 @@ function replay(folder: string): void {
         .map((reply) => ({ name, from, reply })),
     )
     test.each(answered)(
-      'the recorded request $name has no more tokens than its hold',
+      'the recorded request $name has no more prompt tokens than the gateway holds quota for',
       ({ name, from, reply }) => {
         const { promptBound } = CHECKERS[from](scanObject(readFileSync(join(folder, 'requests', name))))
         const says = reply.endsWith('.sse') ? STREAM_SAYS : REPLY_SAYS
@@ -179,7 +179,7 @@ function replay(folder: string): void {
     )
 
     test.each(requests)(
-      'the recorded request $name is accepted, and so is its conversion',
+      'the recorded request $name passes the check of its dialect, and its conversion that of the other dialect',
       async ({ name, from }) => {
         // Replaces the URLs of media from the time of the recording, so that nothing is fetched from them.
         const here = `"http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png"`

@@ -24,7 +24,7 @@ function folded(protocol: PairedProtocol, bytes: Buffer): Reply | undefined {
 describe.each(PROTOCOLS)('a %s answer', (from) => {
   const to = OTHER[from]
 
-  test('a reply that is read after its conversion equals the one read before it', () => {
+  test('a reply has the same content whether its stream is converted event by event or read first and then encoded', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -40,7 +40,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply has the same content as a stream and whole', () => {
+  test('a converted reply has the same content whether it is streamed or sent whole', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const whole = CODECS[to].decodeReply(convertReply(from, Buffer.from(REPLIES[from](answer))))
@@ -52,7 +52,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply follows the rules of its stream: one start, one end, parts numbered without gaps', () => {
+  test('a converted stream follows the rules of its dialect: one start, one end, parts numbered without gaps', () => {
     fc.assert(
       fc.property(answers(), fc.boolean(), (answer, includeUsage) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -64,7 +64,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply is the same however the network divides it, with at most one write for each chunk and one for the end', () => {
+  test('a converted stream is the same however the network divides it, with at most one write per chunk and one at the end', () => {
     fc.assert(
       fc.property(answers(), fc.integer(), fc.integer({ min: 1, max: 60 }), (answer, seed, most) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -79,7 +79,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply that is cut before its stop reason never looks finished', () => {
+  test('a converted stream that is cut before its stop reason never looks finished', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -100,7 +100,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply keeps the exact text of a tool call: order of members, numbers of any size', () => {
+  test('a converted reply keeps the exact text of tool arguments: order of members, numbers of any size', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const given = answer.segments.flatMap((segment) =>
@@ -145,7 +145,7 @@ describe('usage', () => {
     )
   })
 
-  test('the total of chat usage is prompt and completion, and the prompt includes cached tokens', () => {
+  test('total_tokens of chat usage is prompt_tokens plus completion_tokens, and prompt_tokens include cached tokens', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const {
@@ -161,7 +161,7 @@ describe('usage', () => {
     )
   })
 
-  test('the input of messages usage excludes cached tokens, and cache writes are the sum of their lifetimes', () => {
+  test('input_tokens of messages usage exclude cached tokens, and cache writes of 5 minutes and 1 hour are added up', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const out = written('messages', usage)
@@ -174,7 +174,7 @@ describe('usage', () => {
     )
   })
 
-  test('usage survives a conversion and back without a token lost or counted twice', () => {
+  test('usage that is converted to another dialect has no token lost or counted twice', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         for (const from of PROTOCOLS) {

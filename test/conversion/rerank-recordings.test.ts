@@ -23,7 +23,7 @@ if (FOLDER === undefined) replayNothing()
 else replay(join(FOLDER, 'rerank'))
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('recorded rerank calls are not replayed where the environment variable RECORDINGS names no folder', () => {
     expect(FOLDER).toBeUndefined()
   })
 }

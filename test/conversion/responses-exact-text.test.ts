@@ -39,7 +39,7 @@ describe.each(OTHERS)('JSON that a conversion from responses to %s keeps exactly
     )
   })
 
-  test('schemas of the answer keep their exact text', () => {
+  test('the schema of a structured answer keeps its exact text when a responses request is converted', () => {
     fc.assert(
       fc.property(schemas, (schema) => {
         const text = { format: { type: 'json_schema', name: 'n', schema: new Raw(schema) } }
@@ -49,7 +49,7 @@ describe.each(OTHERS)('JSON that a conversion from responses to %s keeps exactly
     )
   })
 
-  test('inputs of tools in the history keep their exact text', () => {
+  test('inputs of tool calls in the history keep their exact text when a responses request is converted', () => {
     fc.assert(
       fc.property(objectTexts(), (input) => {
         const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: input }
@@ -71,24 +71,27 @@ describe.each(OTHERS)('JSON that a conversion from responses to %s keeps exactly
 })
 
 describe('JSON in a response that a conversion keeps exactly', () => {
-  test.each(OTHERS)('inputs of tools keep their exact text, from responses to %s', (to) => {
-    fc.assert(
-      fc.property(objectTexts(), (input) => {
-        const expected = to === 'chat' ? `"arguments":${JSON.stringify(input)}` : `"input":${input}`
-        for (const item of [
-          { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: input },
-          { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: new Raw(input) },
-          { type: 'apply_patch_call', id: 'apc_1', call_id: 'c', operation: new Raw(input) },
-        ]) {
-          const response = Buffer.from(jsonText({ id: 'r', status: 'completed', output: [item] }))
-          expect(replyAs('responses', to, response)).toContain(expected)
-        }
-      }),
-      { numRuns: lawRuns(200) },
-    )
-  })
+  test.each(OTHERS)(
+    'inputs of tool calls keep their exact text when a response is converted from responses to %s',
+    (to) => {
+      fc.assert(
+        fc.property(objectTexts(), (input) => {
+          const expected = to === 'chat' ? `"arguments":${JSON.stringify(input)}` : `"input":${input}`
+          for (const item of [
+            { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: input },
+            { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: new Raw(input) },
+            { type: 'apply_patch_call', id: 'apc_1', call_id: 'c', operation: new Raw(input) },
+          ]) {
+            const response = Buffer.from(jsonText({ id: 'r', status: 'completed', output: [item] }))
+            expect(replyAs('responses', to, response)).toContain(expected)
+          }
+        }),
+        { numRuns: lawRuns(200) },
+      )
+    },
+  )
 
-  test('actions of shells keep their exact text, from the function that represented them', () => {
+  test("the arguments of a function that represented a shell tool become the shell's action with their exact text", () => {
     fc.assert(
       fc.property(objectTexts(), (input) => {
         const form = { type: 'shell', name: 'shell' } as const

@@ -126,7 +126,7 @@ function folded(protocol: ClientProtocol, text: string): Reply | undefined {
 }
 
 describe.each(OTHERS)('an answer of %s as a response', (from) => {
-  test('an answer converted to a response has the same content, whole and streamed, by the rules of its stream', () => {
+  test('an answer converted to the responses dialect has the same content, whole and as a valid stream', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -143,7 +143,7 @@ describe.each(OTHERS)('an answer of %s as a response', (from) => {
     )
   })
 
-  test('an answer converted to a response is the same however the network divides it, and never ends well where it was cut', () => {
+  test('a stream converted to responses is the same however the network divides it, and looks unfinished where it was cut', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -171,7 +171,7 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
     (answer) => streamAs('chat', 'responses', [Buffer.from(chatFrames(answer).join(''))]).text,
   )
 
-  test('a converted response has the same content, whole and streamed, by the rules of its stream', () => {
+  test('a response converted from the responses dialect has the same content, whole and as a valid stream', () => {
     fc.assert(
       fc.property(responses, (stream) => {
         const before = folded('responses', stream) as Reply
@@ -186,7 +186,7 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
     )
   })
 
-  test('a converted response is the same however the network divides it, and never ends well where it was cut', () => {
+  test('a stream converted from responses is the same however the network divides it, and looks unfinished where it was cut', () => {
     fc.assert(
       fc.property(
         responses,
@@ -216,7 +216,7 @@ describe('citations and log probabilities of tokens', () => {
     return { citations, logprobs }
   }
 
-  test('citations and log probabilities are unchanged as a response and as chat again, at the same positions of the text', () => {
+  test('citations and log probabilities keep their text positions after a conversion from chat to responses and back', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const stream = chatFrames(answer).join('')
@@ -306,7 +306,7 @@ describe('a tool of the client', () => {
     expect(JSON.parse(last.slice('data: '.length)).response.output).toEqual(output)
     return { text, item: output[0] ?? {} }
   }
-  test('a tool that accepts plain text gets it, in whatever form its arguments arrive', () => {
+  test('a tool that accepts plain text gets the decoded text, in whatever pieces its JSON arguments arrive', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: anyCharacter, maxLength: 40 }),
@@ -339,12 +339,12 @@ describe('a tool of the client', () => {
     expect(written(called('sql', [args])).item).toMatchObject({ type: 'custom_tool_call', input })
   })
 
-  test('a tool in a namespace is called by its own name', () => {
+  test("a call of a tool in a namespace is converted to responses with the tool's name and its namespace", () => {
     const { item } = written(called('ns__read', ['{"a":1}']))
     expect(item).toMatchObject({ type: 'function_call', namespace: 'ns', name: 'read', arguments: '{"a":1}' })
   })
 
-  test('a tool that runs commands gets an action, or, where that is invalid, the call of a function', () => {
+  test('a shell tool is called with an action, or as a function where its arguments are not valid JSON', () => {
     expect(written(called('shell', ['{"commands":', '["ls"]}'])).item).toMatchObject({
       type: 'shell_call',
       action: { commands: ['ls'] },
@@ -368,7 +368,7 @@ describe('usage of a response', () => {
     usage,
   })
 
-  test('usage of a response is unchanged after it is encoded and decoded, and its total is input and output', () => {
+  test('usage of a response is unchanged after encoding and decoding, and total_tokens is input plus output tokens', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const bytes = ALL_CODECS.responses.encodeReply(reply(usage), IDENTITY)

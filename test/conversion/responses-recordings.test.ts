@@ -74,7 +74,7 @@ if (FOLDER === undefined) replayNothing()
 else replay()
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('recorded responses are not replayed where the environment variable RECORDINGS names no folder', () => {
     expect(streams).toEqual([])
   })
 }
@@ -114,7 +114,7 @@ function replay(): void {
       )
 
       test.each(streams)(
-        'the recorded responses stream $name never ends well where it was cut',
+        'the recorded responses stream $name never looks finished where it was cut',
         ({ bytes }) => {
           const end = bytes.lastIndexOf('"type":"response.')
           for (let size = 0; size < Math.min(end, bytes.length); size += Math.ceil(bytes.length / CUTS)) {
@@ -138,7 +138,7 @@ function replay(): void {
 
   describe.each(TARGETS)('a recorded request as %s', (to) => {
     test.each(requests)(
-      'the recorded responses request $name is converted, or refused for what is stored elsewhere',
+      'the recorded responses request $name is converted, or refused because it needs what only its provider stores',
       ({ bytes }) => {
         const { refused } = JSON.parse(requestAs('responses', to, bytes)) as { refused?: string }
         const isStateful = Object.keys(JSON.parse(bytes.toString()) as object).some((key) =>

@@ -71,7 +71,7 @@ function told(reply: Reply | undefined): unknown[] {
 }
 
 describe.each(PAIRS)('web searches of $from as $to', ({ from, to }) => {
-  test('converted web searches are the same whole and streamed, at their positions, by the rules of the stream', () => {
+  test('converted web searches have the same content and positions, whole and as a valid stream', () => {
     fc.assert(
       fc.property(replies(from), fc.boolean(), (reply, isInterleaved) => {
         const whole = ALL_CODECS[to].decodeReply(ALL_CODECS[to].encodeReply(reply, IDENTITY))

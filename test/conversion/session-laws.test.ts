@@ -59,22 +59,25 @@ describe.each(PAIRS)('the session of a client of $from at a channel of $to', (pa
 const MARKING = PAIRS.filter(({ from }) => from !== 'gemini')
 
 describe.each(MARKING)('the marked session of a client of $from at a channel of $to', (pair) => {
-  test.each(MODELS)('cache marks for %s that move change nothing but themselves', (model) => {
-    let marks = 0
-    fc.assert(
-      fc.property(sessions, movingMarks, (session, plans) => {
-        const prompts = promptsOf(pair, model, requestsOf(pair.from, session, plans), true)
-        const plain = prompts.map(withoutMarks)
-        marks += JSON.stringify(prompts).length - JSON.stringify(plain).length
-        expectPrefixes(plain)
-      }),
-      { numRuns: lawRuns(25) },
-    )
-    expect(marks > 0).toBe(takesMarks(pair, model))
-  })
+  test.each(MODELS)(
+    'cache marks that move between requests to %s change no other byte of the converted requests',
+    (model) => {
+      let marks = 0
+      fc.assert(
+        fc.property(sessions, movingMarks, (session, plans) => {
+          const prompts = promptsOf(pair, model, requestsOf(pair.from, session, plans), true)
+          const plain = prompts.map(withoutMarks)
+          marks += JSON.stringify(prompts).length - JSON.stringify(plain).length
+          expectPrefixes(plain)
+        }),
+        { numRuns: lawRuns(25) },
+      )
+      expect(marks > 0).toBe(takesMarks(pair, model))
+    },
+  )
 
   test.each(MODELS)(
-    'a request to %s whose earlier marks stay begins with the bytes of the request before',
+    "a request to %s that keeps the cache marks of the previous request begins with that request's bytes",
     (model) => {
       fc.assert(
         fc.property(sessions, stayingMarks, (session, plan) => {

@@ -100,27 +100,30 @@ describe('shared fields of a converted request', () => {
     ["a channel of OpenAI's models", 'gpt-4o'],
     ["a deployment of OpenAI's models under a name of its own", 'gpt-5-deployed'],
     ['openrouter.ai', 'routed'],
-  ])('shared fields are sent to %s', async (_, model) => {
+  ])('fields that chat and responses share, such as store and metadata, are sent to %s', async (_, model) => {
     const { sent, left } = await fromResponses(model)
     expect(sent).toMatchObject(FIELDS)
     expect(left).toEqual([])
   })
 
-  test('shared fields are dropped and listed for other chat channels', async () => {
+  test("fields such as store and metadata are dropped and listed for chat channels that do not serve OpenAI's models", async () => {
     const { sent, left } = await fromResponses('other')
     expect(Object.keys(sent).filter((name) => name in FIELDS)).toEqual([])
     expect(left.toSorted()).toEqual(NAMES.toSorted())
   })
 
-  test.each(NAMES)('shared fields are sent to a channel that allows them by name: %s', async (name) => {
-    const { sent, left } = await fromResponses(`allows-${name}`)
-    expect(Object.keys(sent).filter((one) => one in FIELDS)).toEqual([name])
-    expect(sent[name]).toEqual(FIELDS[name])
-    expect(left.toSorted()).toEqual(NAMES.filter((one) => one !== name).toSorted())
-  })
+  test.each(NAMES)(
+    'a field that chat and responses share is sent to a chat channel whose option allow names it: %s',
+    async (name) => {
+      const { sent, left } = await fromResponses(`allows-${name}`)
+      expect(Object.keys(sent).filter((one) => one in FIELDS)).toEqual([name])
+      expect(sent[name]).toEqual(FIELDS[name])
+      expect(left.toSorted()).toEqual(NAMES.filter((one) => one !== name).toSorted())
+    },
+  )
 
   test.each([true, false])(
-    'shared fields are sent to responses channels under their own names, store as configured (%s)',
+    'fields that chat and responses share are sent to responses channels under the names there, with store: %s',
     async (store) => {
       fixture.upstream.script('responses', wholeResponse({ text: 'said' }))
       const body = { model: 'responses', messages: [{ role: 'user', content: 'hi' }], ...FIELDS, store }
@@ -189,7 +192,7 @@ describe.each(['messages', 'responses', 'gemini'] as const)('thoughts in the his
   )
 
   test.each([...OTHERS, 'deepseek-stated'])(
-    'thoughts in the history are dropped and listed for %s',
+    'thoughts in the history are dropped and listed for %s, which does not accept them',
     async (model) => {
       const { sent, left } = await asked(...HISTORIES[client](model))
       expect(JSON.stringify(sent['messages'])).not.toContain('reasoning')

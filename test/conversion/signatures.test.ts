@@ -58,7 +58,7 @@ function clientOf(client: keyof typeof CLIENTS, options: ClientOptions): Droppin
 
 describe('signatures that a client drops', () => {
   test.each(PAIRS)(
-    "a model's signatures are returned to it from a client that drops them: $client client, $upstream channel, stream: $stream",
+    "a model's thought signatures are returned to it from a client that drops them: $client, $upstream, stream: $stream",
     async ({ client, upstream, stream }) => {
       const model = modelBehind(upstream)
       const calls = await converse(clientOf(client, { model: upstream, stream }), 5)

@@ -21,7 +21,7 @@ function read(bytes: Buffer, form: 'numbers' | 'base64'): { facts: EmbeddingsRep
 }
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('recorded calls of small endpoints are not replayed where the environment variable RECORDINGS names no folder', () => {
     expect(FOLDER).toBeUndefined()
   })
 }
@@ -49,37 +49,40 @@ function replay(folder: string): void {
     const answers = named('embeddings--', /(?<!\.request)\.json$/)
     const isAnswer = (name: string): boolean => bytesOf(name).includes('"embedding":')
     test.each(answers.filter((name) => !isAnswer(name)))(
-      'the recorded response %s does not contain vectors',
+      'the recorded response %s, which is not an embeddings response, is read as invalid',
       (name) => {
         expect(read(bytesOf(name), 'numbers').facts.valid).toBe(false)
       },
     )
 
-    test.each(answers.filter(isAnswer))('the recorded response %s has vectors and usage', (name) => {
-      const bytes = bytesOf(name)
-      const { usage } = JSON.parse(bytes.toString()) as { usage: { total_tokens: number } }
-      const isBase64 = /"embedding": ?"/.test(bytes.toString())
-      const asCame = read(bytes, isBase64 ? 'base64' : 'numbers')
-      expect(asCame.facts).toMatchObject({ valid: true, usage: { input: usage.total_tokens, output: 0 } })
-      expect(asCame.body).toEqual(bytes)
-      const other = read(bytes, isBase64 ? 'numbers' : 'base64').body
-      const back = read(other, isBase64 ? 'base64' : 'numbers').body
-      const singles = (text: Buffer): unknown =>
-        JSON.parse(text.toString(), (_, value: unknown) =>
-          typeof value === 'number' ? Math.fround(value) : value,
-        )
-      expect(singles(back)).toEqual(singles(bytes))
-    })
+    test.each(answers.filter(isAnswer))(
+      'the recorded response %s is read with its embedding vectors and usage',
+      (name) => {
+        const bytes = bytesOf(name)
+        const { usage } = JSON.parse(bytes.toString()) as { usage: { total_tokens: number } }
+        const isBase64 = /"embedding": ?"/.test(bytes.toString())
+        const asCame = read(bytes, isBase64 ? 'base64' : 'numbers')
+        expect(asCame.facts).toMatchObject({ valid: true, usage: { input: usage.total_tokens, output: 0 } })
+        expect(asCame.body).toEqual(bytes)
+        const other = read(bytes, isBase64 ? 'numbers' : 'base64').body
+        const back = read(other, isBase64 ? 'base64' : 'numbers').body
+        const singles = (text: Buffer): unknown =>
+          JSON.parse(text.toString(), (_, value: unknown) =>
+            typeof value === 'number' ? Math.fround(value) : value,
+          )
+        expect(singles(back)).toEqual(singles(bytes))
+      },
+    )
 
     test.each(named('moderations--', /(?<!\.request)\.json$/))(
-      'the recorded response %s is a moderation',
+      'the recorded response %s is read as a valid moderation without usage',
       (name) => {
         expect(readModerationsReply(bytesOf(name))).toMatchObject({ valid: true, usage: undefined })
       },
     )
 
     test.each(named('completions--', /(?<!\.request)\.json$/))(
-      'the recorded response %s has text and usage',
+      'the recorded response %s is read with its text and usage',
       (name) => {
         const facts = usageOfReply(bytesOf(name))
         expect(facts.valid).toBe(true)
@@ -89,7 +92,7 @@ function replay(folder: string): void {
     )
 
     test.each(named('completions--openai', /\.sse$/))(
-      'the recorded response %s is a complete stream of text',
+      'the recorded response %s is read as a complete stream of text',
       (name) => {
         const tap = new ChatTap({ swallowUsage: false })
         tap.push(bytesOf(name))
@@ -99,7 +102,7 @@ function replay(folder: string): void {
     )
 
     test.each(named('error-400--embeddings', /(?<!\.request)\.json$/))(
-      'the recorded response %s is an error',
+      'the recorded response %s is read as an error',
       (name) => {
         expect(read(bytesOf(name), 'numbers').facts).toMatchObject({ valid: false })
       },

@@ -60,7 +60,7 @@ const isEnded = (text: string): boolean => /^data: (?:\[DONE\]|\{"type":"message
 describe.each(COMBINATIONS)('a stream of a %s upstream, %s', (upstream, mode) => {
   const { begun, reason, last } = ENDS[upstream]
 
-  test('a stream with a finish reason and then the end is complete, with or without a final frame', async () => {
+  test('a stream that ends after its finish reason is complete, with or without a final frame such as [DONE]', async () => {
     for (const frames of [
       [...begun, reason, last],
       [...begun, reason],
@@ -89,7 +89,7 @@ describe.each(COMBINATIONS)('a stream of a %s upstream, %s', (upstream, mode) =>
 })
 
 describe.each(MODES)('%s, a message with two starts', (mode) => {
-  test('a message with two starts is one message, charged once', async () => {
+  test('a messages stream with two message_start events is one message, and is charged once', async () => {
     const [start = '', ...rest] = MESSAGE
     const answer = await responseFor('messages', mode, [start, start, ...rest])
     expect(answer.status).toBe(200)
@@ -128,7 +128,7 @@ describe('an upstream error', () => {
     expect(answer.json()).toMatchObject({ type: 'error', error: { message: 'too many' } })
   })
 
-  test('an upstream error within a native messages stream is forwarded byte for byte, as the last event', async () => {
+  test('an upstream error in the middle of a native messages stream is forwarded byte for byte, as the last event', async () => {
     const frames = [...UNFINISHED, OVERLOADED]
     const { text } = await responseFor('messages', 'native', [...frames, STOP_FRAME])
     expect(text).toBe(frames.join(''))
@@ -150,7 +150,7 @@ describe('an upstream error', () => {
     ['in a text', `data: {"error":"bad ${SECRET}"}\n\n`, 'api_error'],
   ]
   test.each(OWN_WORDS.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
-    'an upstream error within a messages stream, %s, is the last event, without keys',
+    'an upstream error in the middle of a messages stream, %s, is the last event, with keys redacted',
     async (_, error, type, mode) => {
       const answer = await responseFor('messages', mode, [...UNFINISHED, error, STOP_FRAME])
       if (mode === 'native')
@@ -196,7 +196,7 @@ describe('usage before an error, or with it', () => {
     ],
   ]
   test.each(CASES.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
-    'usage before an error, or with it, is charged: %s, of a %s upstream',
+    'usage that a stream reports before its error, or with it, is charged: %s, of a %s upstream',
     async (_, upstream, frames, mode) => {
       const answer = await responseFor(upstream, mode, frames)
       expect(answer.text).toContain('"error"')
@@ -210,7 +210,7 @@ describe('usage before an error, or with it', () => {
   )
 
   test.each(MODES)(
-    'a reported prompt is charged with the counted output, where an error ends the stream: %s',
+    'reported prompt tokens are charged together with counted output tokens where an error ends the stream: %s',
     async (mode) => {
       const row = charged(await responseFor('messages', mode, [...messagesBegun, messagesError()]))
       expect(row).toMatchObject({ input_tokens: 300, reason: 'cut' })
@@ -223,7 +223,7 @@ describe('converted responses without reported usage', () => {
   const withoutUsage = (frames: readonly string[]): string[] =>
     frames.map((frame) => frame.replace(/,"usage":\{[^}]*\}/, ''))
 
-  test('a converted messages stream reports the charged usage, and begins with its prompt tokens', async () => {
+  test('a stream converted to messages ends with the charged usage, and states prompt tokens in its first event', async () => {
     const { message } = clientsOf(fixture)
     const words = 'apple banana cherry '.repeat(50)
     fixture.upstream.script(
@@ -241,7 +241,7 @@ describe('converted responses without reported usage', () => {
     expect(answer.text).toContain(`"output_tokens":${row?.output_tokens}}`)
   })
 
-  test('a converted chat stream reports the charged usage, if the client requested usage', async () => {
+  test('a stream converted to chat reports the charged usage if the client requested usage', async () => {
     const { chat } = clientsOf(fixture)
     fixture.upstream.script(MODEL.messages, stream(withoutUsage(MESSAGE)))
     const answer = await chat({ stream: true, stream_options: { include_usage: true } })

@@ -55,7 +55,7 @@ function answering(...blocks: Block[]): void {
 
 describe('a chat client that requests JSON by a schema', () => {
   test.each(NEW)(
-    'a schema of chat is converted to messages for %s, which supports schemas',
+    "a chat request's response_format becomes output_config for %s, which supports schemas",
     async (model) => {
       answering({ text: CITY })
       const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
@@ -66,7 +66,7 @@ describe('a chat client that requests JSON by a schema', () => {
     },
   )
 
-  test('a schema of chat keeps the requested effort', async () => {
+  test('a chat request with a schema and a reasoning effort keeps both, and its tools, when it is converted to messages', async () => {
     answering({ text: CITY })
     const model = 'claude-sonnet-4-5'
     await fixture.chat(
@@ -81,7 +81,7 @@ describe('a chat client that requests JSON by a schema', () => {
   })
 
   test.each(OLD)(
-    'a schema of chat becomes one forced tool for %s, which does not support schemas, and its input becomes the text',
+    "a chat request's schema becomes one forced tool for %s, which lacks schemas, and the tool's input is the answer",
     async (model) => {
       answering({ id: 'toolu_1', name: 'place', input: CITY })
       const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
@@ -98,7 +98,7 @@ describe('a chat client that requests JSON by a schema', () => {
   )
 
   test.each(['what is asked', 'x'.repeat(65), undefined])(
-    "a schema of chat becomes the tool `response` where the schema's name is not a valid tool name: %s",
+    "a chat request's schema becomes a tool named response where the schema's name is not a valid tool name: %s",
     async (name) => {
       answering({ id: 'toolu_1', name: 'response', input: CITY })
       const format = { type: 'json_schema', json_schema: { name, schema: SCHEMA } }
@@ -108,7 +108,7 @@ describe('a chat client that requests JSON by a schema', () => {
     },
   )
 
-  test('a schema of chat gives the text in a stream too, without delay', async () => {
+  test("a stream of the forced tool that replaces a chat request's schema becomes text, piece by piece", async () => {
     fixture.upstream.script('claude', streamedMessage([{ id: 'toolu_1', name: 'place', input: CITY }]))
     const answer = await fixture.chat(
       'ann',
@@ -122,7 +122,7 @@ describe('a chat client that requests JSON by a schema', () => {
   })
 
   test.each([false, true])(
-    'a schema of chat gives {} where the tool input was empty (streamed: %s)',
+    "an answer to a chat request's schema is {} where the model calls the forced tool without input (streamed: %s)",
     async (stream) => {
       const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
       fixture.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
@@ -132,7 +132,7 @@ describe('a chat client that requests JSON by a schema', () => {
     },
   )
 
-  test('a schema of chat gives the finish reason of a truncated response', async () => {
+  test("a truncated answer to a chat request's schema has the finish_reason length", async () => {
     fixture.upstream.script(
       'claude',
       wholeMessage([{ id: 'toolu_1', name: 'place', input: '{}' }], { stop: 'max_tokens' }),
@@ -141,7 +141,7 @@ describe('a chat client that requests JSON by a schema', () => {
     expect(answer.json().choices[0]?.finish_reason).toBe('length')
   })
 
-  test('a schema of chat removes thinking where a tool is forced, because both cannot be combined', async () => {
+  test("thinking is dropped and listed where a chat request's schema becomes a forced tool, as both cannot be combined", async () => {
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const asked = ask('claude-opus-4-1', { response_format: FORMAT, reasoning_effort: 'high' })
     const answer = await fixture.chat('ann', asked)
@@ -166,7 +166,7 @@ describe('a chat client that requests JSON by a schema', () => {
       { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } } },
     ],
   ])(
-    'a schema of chat with %s becomes a system prompt for an older model, and the client is informed',
+    "a chat request's schema with %s becomes a system prompt for an older model, and is listed as dropped",
     async (_, fields) => {
       answering({ text: CITY })
       const asked = { response_format: FORMAT, ...fields }
@@ -178,7 +178,7 @@ describe('a chat client that requests JSON by a schema', () => {
     },
   )
 
-  test('a schema of chat with a prefilled answer becomes a system prompt for a new model, as both cannot be combined', async () => {
+  test("a chat request's schema becomes a system prompt where the answer is prefilled, as both cannot be combined", async () => {
     answering({ text: CITY })
     const messages = [
       { role: 'user', content: 'hi' },
@@ -194,7 +194,7 @@ describe('a chat client that requests JSON by a schema', () => {
     expect(answer.headers['x-gateway-dropped']).toBe('response_format')
   })
 
-  test("a schema of chat does not hide the calls of the client's own tools, from an older model", async () => {
+  test("an older model's calls of the client's own tools are visible although the chat request has a schema", async () => {
     answering({ id: 'toolu_1', name: 'weather', input: CITY })
     const asked = ask('claude-3-5-haiku', { response_format: FORMAT, tools: [WEATHER] })
     const answer = await fixture.chat('ann', asked)
@@ -206,7 +206,7 @@ describe('a chat client that requests JSON by a schema', () => {
     ['claude-sonnet-4-5', { type: 'json_object' }],
     ['claude-sonnet-4-5', { type: 'json_schema', json_schema: { name: 'anything' } }],
   ])(
-    'JSON without a schema becomes a system prompt for %s, after the existing one: %j',
+    'a response_format without a schema becomes a system prompt for %s, after the existing one: %j',
     async (model, format) => {
       answering({ text: CITY })
       const messages = [
@@ -228,7 +228,7 @@ describe('a chat client that requests JSON by a schema', () => {
     },
   )
 
-  test('response_format with `type: text` changes nothing in a converted request', async () => {
+  test('a response_format of type text adds nothing to a request converted to messages', async () => {
     answering({ text: 'Hello.' })
     await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: { type: 'text' } }))
     expect(sent()).not.toHaveProperty('output_config')
@@ -239,13 +239,13 @@ describe('a chat client that requests JSON by a schema', () => {
     ['response_format.type', { type: 'yaml' }],
     ['response_format.json_schema', { type: 'json_schema' }],
     ['response_format.json_schema.schema', { type: 'json_schema', json_schema: { name: 'x', schema: [] } }],
-  ])('an invalid schema of chat is a 400 that names %s', async (path, format) => {
+  ])('an invalid response_format of a chat request is a 400 that names %s', async (path, format) => {
     const answer = await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: format }))
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)
   })
 
-  test("a schema of the official client's parse helper gives the parsed answer", async () => {
+  test("the official OpenAI client's parse helper gets an answer that follows its schema", async () => {
     const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const answer = await client.chat.completions.parse({
@@ -265,7 +265,7 @@ describe('a messages client that requests JSON by a schema', () => {
   test.each([
     ['output_config.format', { output_config: { format } }],
     ['output_format, as clients of the beta do', { output_format: format }],
-  ])('a schema of messages in %s is converted to chat', async (_, fields) => {
+  ])("a messages request's schema in %s becomes response_format for a chat upstream", async (_, fields) => {
     fixture.upstream.script('gpt', wholeChat({ text: CITY }))
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(200)
@@ -282,7 +282,7 @@ describe('a messages client that requests JSON by a schema', () => {
     ['output_config.format.schema', { output_config: { format: { type: 'json_schema' } } }],
     ['output_format', { output_format: 'json' }],
     ['output_config', { output_config: [] }],
-  ])('an invalid schema of messages is a 400 that names %s', async (path, fields) => {
+  ])('an invalid output_config of a messages request is a 400 that names %s', async (path, fields) => {
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)

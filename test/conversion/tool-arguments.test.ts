@@ -46,7 +46,7 @@ const messagesHistory = (input: unknown): object => ({
 
 describe('empty arguments', () => {
   test.each(['', 'null', ' null ', '""', null])(
-    'empty arguments are an empty object in the history of a chat client: %j',
+    "empty arguments of a tool call in a chat client's history become {} for a messages upstream: %j",
     async (args) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
       expect((await chat(chatHistory(args))).status).toBe(200)
@@ -57,7 +57,7 @@ describe('empty arguments', () => {
   )
 
   test.each([null, ''])(
-    'empty arguments are an empty object in the history of a messages client: %j',
+    "empty input of a tool call in a messages client's history becomes an empty object for the upstream: %j",
     async (input) => {
       fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
       expect((await message(messagesHistory(input))).status).toBe(200)
@@ -68,7 +68,7 @@ describe('empty arguments', () => {
   )
 
   test.each(['', 'null', '""'])(
-    'empty arguments are an empty object in a whole response for a messages client: %j',
+    'empty arguments of a tool call in a whole response become {} for a messages client: %j',
     async (input) => {
       fixture.upstream.script(MODEL.chat, wholeChat({ calls: [called(input)] }))
       const answer = JSON.parse((await message()).text)
@@ -78,7 +78,7 @@ describe('empty arguments', () => {
   )
 
   test.each(['null', '""'])(
-    'empty arguments are an empty object in a whole response for a chat client: %s',
+    'empty arguments of a tool call in a whole response become {} for a chat client: %s',
     async (input) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([called(input)]))
       expect((await chat()).json().choices[0]?.message).toMatchObject({
@@ -89,7 +89,7 @@ describe('empty arguments', () => {
 
   // The first piece is four characters long.
   test.each(['', 'null', '  null', 'null  ', '   ', '""', '  ""'])(
-    'empty arguments are an empty object in a stream for a messages client, in pieces: %j',
+    'empty arguments of a tool call that are streamed in pieces become {} for a messages client: %j',
     async (input) => {
       fixture.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
       const { text } = await message({ stream: true })
@@ -102,7 +102,7 @@ describe('empty arguments', () => {
   )
 
   test.each(['null', '""'])(
-    'empty arguments are an empty object in a stream for a chat client, in pieces: %s',
+    'empty arguments of a tool call that are streamed in pieces become {} for a chat client: %s',
     async (input) => {
       fixture.upstream.script(MODEL.messages, streamedMessage([called(input)]))
       const { text } = await chat({ stream: true })
@@ -113,7 +113,7 @@ describe('empty arguments', () => {
 
 describe('arguments that are text other than an object', () => {
   test.each(['nul', 'not json', '[]', '7', '{"a":'])(
-    'arguments that are not an object are a 400 in a history: %s',
+    'a chat history whose tool call has arguments other than a JSON object is a 400 before the upstream is called: %s',
     async (args) => {
       fixture.upstream.forget(MODEL.messages)
       const answer = await chat(chatHistory(args))
@@ -124,7 +124,7 @@ describe('arguments that are text other than an object', () => {
   )
 
   test.each([[], 7, 'x', '{}', true])(
-    'arguments that are not an object are a 400 in a history of blocks: %j',
+    'a messages history whose tool call has an input other than an object is a 400: %j',
     async (input) => {
       const answer = await message(messagesHistory(input))
       expect(answer.status).toBe(400)
@@ -133,7 +133,7 @@ describe('arguments that are text other than an object', () => {
   )
 
   test.each(['nul', 'nulls', 'not json', 'n', ' "x"', '[]'])(
-    'arguments that are not an object are passed on unchanged in a stream for a messages client: %j',
+    'streamed tool arguments that are not a JSON object are passed on unchanged to a messages client: %j',
     async (input) => {
       fixture.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
       const { text } = await message({ stream: true })

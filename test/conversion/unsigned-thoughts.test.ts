@@ -20,7 +20,7 @@ const THOUGHT = 'I had better look.'
 const call = { id: 'call_1', name: 'look', input: '{}' }
 
 test.each([false, true])(
-  'an unsigned thought is returned by a client that stores nothing, stream: %s',
+  'a thought without a signature is sent back to its provider by a client with store: false (stream: %s)',
   async (stream) => {
     const answer = stream ? streamedChat : wholeChat
     fixture.upstream.script('gpt-5', answer({ thoughts: THOUGHT, calls: [call] }), answer({ text: 'Sunny.' }))

@@ -67,7 +67,7 @@ describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
   }
   const usage = { inputTokens: 100, outputTokens: 7, totalTokens: 107 }
 
-  test('the AI SDK generates text', async () => {
+  test('the AI SDK generates text through the gateway', async () => {
     script(answer(upstream, false, 'text'))
     const result = await generateText({
       model: modelOf(protocol, mode),
@@ -79,7 +79,7 @@ describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
     expect(result.usage.inputTokenDetails.cacheReadTokens).toBe(60)
   })
 
-  test('the AI SDK streams text', async () => {
+  test('the AI SDK streams text through the gateway', async () => {
     script(answer(upstream, true, 'text'))
     const errors: unknown[] = []
     const result = streamText({
@@ -98,7 +98,7 @@ describe.each(cases)('the AI SDK, $protocol, $mode', ({ protocol, mode }) => {
     expect(await result.usage).toMatchObject(usage)
   })
 
-  test('the AI SDK calls a tool and continues with its result', async () => {
+  test('the AI SDK calls a tool that the model requests, and continues with its result', async () => {
     script(answer(upstream, false, 'call'), answer(upstream, false, 'text'))
     const result = await generateText({
       model: modelOf(protocol, mode),

@@ -74,7 +74,7 @@ const CONTAINER = 25_000
 const price = (input: number, output: number, searches: number) => input + 4 * output + 5000 * searches
 
 describe.each([false, true])('what a provider searched for, stream: %s', (stream) => {
-  test("a provider's search is shown to responses clients, charged, and returned unchanged to its provider", async () => {
+  test("a provider's web search is shown to responses clients, charged, and sent back unchanged to its provider", async () => {
     fixture.upstream.script('messages', searching('messages', stream))
     const told = await ask('responses', 'messages', { stream })
     const items = partsOf(told, 'responses', stream)
@@ -96,7 +96,7 @@ describe.each([false, true])('what a provider searched for, stream: %s', (stream
     expect(next.headers['x-gateway-dropped']).toBe('input.annotations')
   })
 
-  test("a provider's search is shown to messages clients, charged, and left out where another provider would refuse it", async () => {
+  test("a provider's web search is shown to messages clients, charged, and not sent to a provider that would refuse it", async () => {
     fixture.upstream.script('responses', searching('responses', stream))
     const told = await ask('messages', 'responses', {
       stream,

@@ -87,22 +87,25 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(code, output).toBe(0)
   })
 
-  test.each(NAMES)('the chart renders what its golden file has: %s', (kind) => {
+  test.each(NAMES)('the Helm chart renders exactly the objects of its golden file: %s', (kind) => {
     // helm template gateway deploy/helm --kube-version 1.34.0 [--values …] > test/deploy/golden/KIND.yaml
     expect(rendered(kind)).toBe(readFileSync(join(ROOT, `test/deploy/golden/${kind}.yaml`), 'utf8'))
   })
 
-  test.each(NAMES)('every object fits the schema of its kind in Kubernetes: %s', (kind) => {
-    const { code, output } = check(
-      'kubeconform',
-      ['-strict', '-summary', '-schema-location', SCHEMAS],
-      rendered(kind),
-    )
-    expect(code, output).toBe(0)
-    expect(output).toContain('Invalid: 0, Errors: 0, Skipped: 0')
-  })
+  test.each(NAMES)(
+    'every object that the Helm chart renders fits the Kubernetes schema of its kind: %s',
+    (kind) => {
+      const { code, output } = check(
+        'kubeconform',
+        ['-strict', '-summary', '-schema-location', SCHEMAS],
+        rendered(kind),
+      )
+      expect(code, output).toBe(0)
+      expect(output).toContain('Invalid: 0, Errors: 0, Skipped: 0')
+    },
+  )
 
-  test('a misspelt member of an object does not fit its schema', () => {
+  test('a Kubernetes object with a misspelt member is refused by the check against its schema', () => {
     const wrong = rendered('embedded').replace('replicas: 1', 'replicass: 1')
     expect(check('kubeconform', ['-strict', '-schema-location', SCHEMAS], wrong).code).not.toBe(0)
   })
@@ -117,7 +120,7 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThan(Number(drain) + 5)
   })
 
-  test('every pod runs without rights, with a read-only root and without a token of the cluster', () => {
+  test('every pod runs without privileges, with a read-only root and without a service account token', () => {
     const pods = resources('postgres').filter(({ kind }) => ['StatefulSet', 'Job'].includes(kind))
     expect(pods).toHaveLength(2)
     for (const { spec } of pods) {
@@ -139,7 +142,7 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     }
   })
 
-  test('the schema is brought up to date before an upgrade, once, and a failure stops the upgrade', () => {
+  test('the database schema is migrated once before an upgrade of the Helm release, and a failure stops the upgrade', () => {
     const job = only('postgres', 'Job')
     expect(job.metadata.annotations?.['helm.sh/hook']).toBe('pre-upgrade')
     expect(job.spec.backoffLimit).toBe(0)
@@ -150,7 +153,7 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(resources('embedded').filter(({ kind }) => kind === 'Job')).toEqual([])
   })
 
-  test('values that would lose money, or never start, are refused with what to do', () => {
+  test('Helm values that would lose money or never start are refused with a message that says what to do', () => {
     expect(refusal('replicas=2')).toContain('set database to postgres, with DATABASE_URL in existingSecret')
     expect(refusal('autoscaling.enabled=true')).toContain('need a shared database')
     expect(refusal('database=postgres')).toContain('database: postgres needs existingSecret')
@@ -159,7 +162,7 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(refusal('replicsa=2')).toContain("additional properties 'replicsa' not allowed")
   })
 
-  test('the chart has the version of the program', () => {
+  test('the Helm chart has the version of the program', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
     const text = readFileSync(join(ROOT, CHART, 'Chart.yaml'), 'utf8')
     expect(text).toContain(`\nversion: ${version}\nappVersion: ${version}\n`)

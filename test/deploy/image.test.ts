@@ -33,7 +33,7 @@ test.skipIf(isWithout('hadolint'))('hadolint finds no mistake in the Dockerfile'
   expect(check('hadolint', ['--no-color', 'Dockerfile'])).toEqual({ code: 0, output: '' })
 })
 
-test('the image is built on the Node.js that comes with the package, and contains nothing of its base', () => {
+test('the image is built with the Node.js version that the package names, and its last stage starts from scratch', () => {
   const { optionalDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     optionalDependencies: Record<string, string>
   }
@@ -155,7 +155,7 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
       ? Promise.resolve(child.exitCode)
       : new Promise((resolve) => child.once('close', (code) => resolve(code)))
 
-  test('the root has Node and the program, and neither a shell nor a package manager', () => {
+  test("the image's root file system has Node and the program, and neither a shell nor a package manager", () => {
     const all = readdirSync(rootfs, { recursive: true, encoding: 'utf8' })
     expect(readdirSync(join(rootfs, 'usr/bin'))).toEqual(['node'])
     expect(existsSync(join(rootfs, 'bin'))).toBe(false)

@@ -59,7 +59,7 @@ describe.each(NAMES)('the workflow %s', (name) => {
   })
 })
 
-test('a pull request is checked by .ci/run, and a release only published after it', () => {
+test('a pull request is checked by .ci/run, and a release is published only after that check', () => {
   expect(stepsOf('ci.yml').map(({ run }) => run)).toContain('bash .ci/run')
   const { jobs } = parse(textOf('release.yml')) as {
     jobs: Record<string, { needs?: string | string[]; uses?: string }>

@@ -37,7 +37,7 @@ const chargesOf = (model: string): number[] =>
     .map(({ quota }) => quota)
 
 describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
-  test('after a break, clients that have received a part get its end, and the others share a second upstream call', async () => {
+  test('when a shared stream breaks, clients that have received a part get an error, and the others share a second call', async () => {
     const breaks = Promise.withResolvers<void>()
     fixture.upstream.script(
       'breaking',
@@ -115,7 +115,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
   })
 })
 
-test('50 equal calls to an upstream that refuses them cause three upstream calls, and all get its error', async () => {
+test('50 equal simultaneous calls to an upstream that refuses them cause three upstream calls, and all get its error', async () => {
   const release = Promise.withResolvers<void>()
   const refusal = { kind: 'status', status: 400, body: errorBody('never this') } as const
   fixture.upstream.script('refusing', { ...refusal, after: release.promise }, refusal, refusal)
@@ -130,7 +130,7 @@ test('50 equal calls to an upstream that refuses them cause three upstream calls
 })
 
 describe('1,000 equal calls whose first client leaves', () => {
-  test('when the first client leaves in the middle of a stream, the others get the rest of its upstream call', async () => {
+  test('when the first of several equal calls loses its client in a stream, the others get the rest of its upstream call', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('left', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
     const first = await open(fixture.gateway.url, askStream('left'), { key: 'ann' })
@@ -149,7 +149,7 @@ describe('1,000 equal calls whose first client leaves', () => {
     expect(chargesOf('left').filter((quota) => quota > 0)).toEqual([COST])
   })
 
-  test('when the first client leaves before the answer begins, its upstream call continues for the others', async () => {
+  test('when the first of several equal calls loses its client before the answer, its upstream call continues for the others', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('early', { kind: 'whole', usage: USAGE, after: release.promise })
     const leaving = new AbortController()

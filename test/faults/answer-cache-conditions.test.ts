@@ -57,7 +57,7 @@ function saidIn({ text }: FullResponse): string {
 }
 
 test.each([11, 12])(
-  'random calls (%s) get an answer that was made under the same prices, guards, endpoint, model and group, or one of their own',
+  'random calls (%s) get a cached answer only if its prices, guards, endpoint, model and group were the same',
   async (seed) => {
     let made = 0
     let isDown = false

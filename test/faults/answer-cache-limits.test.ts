@@ -57,7 +57,7 @@ const calls = async (keys: readonly string[], body: object): Promise<unknown[]> 
 const REFUSED = [429, 'rate_limited']
 
 describe('a hit is counted like a call', () => {
-  test('by the requests of its key', async () => {
+  test('a cached answer counts against the request limit of the key that gets it', async () => {
     const body = ask('m', { seed: 1 })
     expect(await calls(['requests', 'requests', 'requests', 'requests'], body)).toEqual([
       'miss',
@@ -67,7 +67,7 @@ describe('a hit is counted like a call', () => {
     ])
   })
 
-  test('by the tokens of its key, which are those of the first call', async () => {
+  test('a cached answer counts the tokens of the original call against the token limit of the key that gets it', async () => {
     const body = ask('m', { seed: 2 })
     expect(await calls(['free', 'tokens', 'tokens', 'tokens'], body)).toEqual(['miss', 'hit', 'hit', REFUSED])
     // The remaining tokens are stated as for every call.
@@ -75,17 +75,17 @@ describe('a hit is counted like a call', () => {
     expect(seen(stream)).toBe('hit')
   })
 
-  test('by the requests of its user, with any key', async () => {
+  test('a cached answer counts against the request limit of the user, whichever key of the user gets it', async () => {
     const body = ask('m', { seed: 3 })
     expect(await calls(['joe', 'joetwo', 'joe'], body)).toEqual(['miss', 'hit', REFUSED])
   })
 
-  test('by the requests of the model, of all users', async () => {
+  test('a cached answer counts against the request limit of its model, which counts the calls of all users', async () => {
     const body = ask('few')
     expect(await calls(['free', 'limited', 'free'], body)).toEqual(['miss', 'hit', REFUSED])
   })
 
-  test('equal calls under way are counted too', async () => {
+  test('simultaneous equal calls that share one upstream call all count against the request limit of their key', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('m', {
       kind: 'whole',
@@ -115,14 +115,14 @@ describe('a hit needs what a call needs', () => {
     expect(status).toBe(200)
   }
 
-  test('permission for the model, which may have been taken away since', async () => {
+  test('a cached answer is refused to a key whose permission for the model has been taken away since', async () => {
     const body = ask('m', { seed: 5 })
     expect(await calls(['limited', 'limited'], body)).toEqual(['miss', 'hit'])
     await change('limited', { model_limits_enabled: true, model_limits: 'few' })
     expect(await calls(['limited', 'free'], body)).toEqual([[403, 'model_not_allowed'], 'hit'])
   })
 
-  test('a key that is enabled, and an address that it allows', async () => {
+  test('a cached answer is refused to a key that has been disabled, and at an address that the key does not allow', async () => {
     const body = ask('m', { seed: 6 })
     expect(await calls(['disabled', 'disabled'], body)).toEqual(['miss', 'hit'])
     await change('disabled', { allow_ips: '192.0.2.1' })
@@ -133,7 +133,7 @@ describe('a hit needs what a call needs', () => {
   })
 })
 
-test('each hit has a row with what it saved, and the sums of usage have them', async () => {
+test('each cached answer has a usage row with the amount that it saved, and the sums of usage include these amounts', async () => {
   const body = ask('m', { seed: 7 })
   const answers = [
     await fixture.chat('free', body),

@@ -92,7 +92,7 @@ describe('a channel that fails several times in a row', () => {
     expect(await resting()).toBe(0)
   })
 
-  test('a failing channel is probed by another call where the client of the first probe left', async () => {
+  test('a failing channel is probed by the next call where the client of the first probing call has left', async () => {
     const { upstream } = fixture
     upstream.script('left', BROKEN)
     for (let i = 0; i < FAILURES; i++) await fixture.chat('ann', ask('left'))
@@ -154,7 +154,7 @@ describe('an upstream with retry-after', () => {
 })
 
 describe('failures of all upstreams', () => {
-  test('failures of all upstreams are not amplified: fifty retries are made, and then one for ten calls', async () => {
+  test('when all upstreams fail, the gateway retries at most fifty calls at first, and then one in ten', async () => {
     fixture.upstream.script('storm', BROKEN)
     fixture.upstream.script('storm-spare', BROKEN)
     const calls = 400

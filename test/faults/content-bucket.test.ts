@@ -108,7 +108,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     })
   }
 
-  test('content in a bucket is readable within 70 seconds, byte for byte, and encrypted in an object of its day', async () => {
+  test('logged content is readable from a bucket within 70 seconds, byte for byte, and encrypted in an object of its day', async () => {
     const request = '{ "model":"m",  "messages":[{"role":"user","content":"caf\\u00e9 in a bucket"}] }'
     const { headers, text } = await call(url(), request, { key: 'ann' })
     const id = String(headers['x-request-id'])
@@ -133,7 +133,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     expect(await statusOf(BEN, id)).toBe(404)
   })
 
-  test("deleting a user's content destroys its key, so that nothing in the bucket can be decrypted", async () => {
+  test("deleting a user's logged content destroys its encryption key, so that nothing in the bucket can be decrypted", async () => {
     const [first, second, kept] = await ids('ann', 'other', 'ben')
     await write()
     for (const [account, id] of [
@@ -152,7 +152,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     for (const id of [first, second]) expect(left).not.toContain(id)
   })
 
-  test("deleting the content of one API key moves the user's other content to a new object under a new key", async () => {
+  test("deleting the logged content of one API key re-encrypts the user's other content in a new object under a new key", async () => {
     const [gone, kept] = await ids('ann', 'other')
     await write()
     const before = await server.objects()
@@ -168,7 +168,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     expect(await readableWith(after)).toContain(kept)
   })
 
-  test('content that was changed or moved in the bucket is a 404 for readers, and can be deleted', async () => {
+  test('logged content that was changed or moved in the bucket is a 404 for readers, and can be deleted', async () => {
     const [id, other] = await ids('ann', 'other')
     await write()
     for (const [name, body] of await server.objects())
@@ -180,7 +180,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     expect(await statusOf(ANN, other!)).toBe(404)
   })
 
-  test('a failing bucket delays no call, reads are refused, and waiting content is stored once it works again', async () => {
+  test('a failing bucket delays no call; reads of logged content are refused, and waiting content is stored afterwards', async () => {
     const kept = await say('ben', 'before')
     await write()
     server.setFault((incoming, response) => {
@@ -205,7 +205,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     )
   })
 
-  test('content that is deleted while the bucket fails stays deleted', async () => {
+  test('logged content that is deleted while the bucket fails stays deleted once the bucket works again', async () => {
     const [id] = await ids('ann')
     await write()
     server.setFault((_, response) => void response.destroy())
@@ -215,7 +215,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     expect(await readableWith(await server.objects())).not.toContain(id)
   })
 
-  test('content of one API key that is deleted while the bucket fails stays deleted, and its key is destroyed later', async () => {
+  test('logged content of an API key that is deleted while the bucket fails stays deleted; its encryption key is destroyed later', async () => {
     const [gone, kept] = await ids('ann', 'other')
     await write()
     const before = await server.objects()
@@ -233,7 +233,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     expect(await statusOf(ANN, gone!)).toBe(404)
   })
 
-  test('while a bucket never answers, content beyond the memory is dropped and counted, and no call waits', async () => {
+  test('while a bucket never answers, logged content beyond the memory limit is dropped and counted, and no call waits', async () => {
     const body = completionText('large '.repeat(2 * MIB), usageText(3, 2))
     fixture.upstream.script('large', { kind: 'whole', body })
     const before = await dropped()
@@ -253,7 +253,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     await expect.poll(() => statusOf(BEN, after), { timeout: READABLE_MS, interval: 500 }).toBe(200)
   })
 
-  test('after a kill during a write, the content that a usage row names can be read, and is that of the call', async () => {
+  test("after a kill during a write, the logged content that a usage row names is readable, and is that of the row's call", async () => {
     for (let round = 0; round < 3; round += 1) {
       const state = { isKilled: false }
       // The thread that writes starts with the first call.

@@ -64,7 +64,7 @@ async function rows(): Promise<readonly Row[]> {
 }
 
 describe('a gateway that is killed while it writes content', () => {
-  test('after a kill the content of each call is complete or absent, never mixed, and belongs to a row', async () => {
+  test('after a kill the logged content of each call is complete or absent, never mixed, and belongs to a usage row', async () => {
     let spoken = 0
     for (let round = 0; round < 4; round += 1) {
       const state = { isKilled: false }
@@ -100,7 +100,7 @@ describe('a gateway that is killed while it writes content', () => {
     expect(found).toBeGreaterThan(50)
   })
 
-  test('none of 1,000 random reads shows the content of another user', async () => {
+  test('none of 1,000 random reads of the content log shows the content of another user', async () => {
     const kept = (await rows()).filter(({ content_address: address }) => address !== '')
     const seen = { own: 0, others: 0 }
     for (let look = 0; look < 1_000; look += 1) {
@@ -116,7 +116,7 @@ describe('a gateway that is killed while it writes content', () => {
   })
 })
 
-test('a blocked content database delays no call; content beyond the memory is dropped and counted, later content stored', async () => {
+test('a blocked content database delays no call; content beyond the memory limit is dropped, and later content stored', async () => {
   const body = completionText('large '.repeat(2 * MIB), usageText(3, 2))
   fixture.upstream.script('large', { kind: 'whole', body })
   const quick = async (): Promise<number> => {
@@ -147,7 +147,7 @@ test('a blocked content database delays no call; content beyond the memory is dr
   expect((await contentOf(url(), OPERATOR, String(after.headers['x-request-id']))).what).toBe('full')
 })
 
-test('while the content log is unavailable, rows are listed without it, and reads and deletions are a 503', async () => {
+test('while the content log is unavailable, usage rows are listed without content, and reading or deleting it is a 503', async () => {
   const { headers } = await say('cyd', 'words of cyd')
   const id = String(headers['x-request-id'])
   await contentOf(url(), OPERATOR, id)
@@ -180,7 +180,7 @@ test('while the content log is unavailable, rows are listed without it, and read
   expect((await lookAt(url(), cyd, id)).status).toBe(404)
 }, 120_000)
 
-test("an account's content is deleted later by itself if the content log is unavailable at the deletion", async () => {
+test("a deleted account's logged content is deleted automatically later if the content log is unavailable at first", async () => {
   const { headers } = await say('dan', 'the last words of dan')
   const id = String(headers['x-request-id'])
   await contentOf(url(), OPERATOR, id)

@@ -18,7 +18,7 @@ const FAMILIES = corpus()
 /** The family of inputs that broke a promise in the past. */
 const FOUND = 'what was found'
 
-test('the corpus has at least 2,000 inputs', () => {
+test('the corpus of hostile requests has at least 2,000 inputs', () => {
   const inputs = [...FAMILIES.values()].reduce((sum, family) => sum + family.length, 0)
   expect(inputs).toBeGreaterThanOrEqual(2000)
   console.log(`${inputs} inputs`)
@@ -26,7 +26,7 @@ test('the corpus has at least 2,000 inputs', () => {
 
 describe('inputs of the corpus', () => {
   test.each([...FAMILIES])(
-    'every input is refused in the envelope of its path or forwarded, within a second, without internals: %s',
+    "every hostile request is forwarded or refused in its path's error format within a second, without internals: %s",
     { timeout: 300_000 },
     async (name, cases) => {
       const { pid } = fixture.gateway
@@ -38,7 +38,7 @@ describe('inputs of the corpus', () => {
   )
 })
 
-test('after all inputs the balance, the sums and the log of every account agree', async () => {
+test('after all hostile requests of the corpus the balance, the sums and the usage log of every account agree', async () => {
   const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

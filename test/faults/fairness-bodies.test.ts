@@ -83,7 +83,7 @@ const largeOnes = (key: string, count: number): RawConnection[] =>
 const bob = (bytes = 100): Promise<FullResponse> => fixture.chat('bob', ask('m', { user: 'x'.repeat(bytes) }))
 
 describe('bodies that are never completed', () => {
-  test('incomplete bodies of clients without a key, from a few addresses, cause no refusal', async () => {
+  test("incomplete bodies that clients without a key send from a few addresses cause no refusal of other clients' calls", async () => {
     await expectFairDuring(
       () =>
         settled(
@@ -95,7 +95,7 @@ describe('bodies that are never completed', () => {
     )
   })
 
-  test('incomplete bodies of one account cause no refusal of calls, or of accounts at other addresses', async () => {
+  test("incomplete bodies of one account cause no refusal of calls, or of another account's requests from another address", async () => {
     const self = (): Promise<FullResponse> =>
       call(
         fixture.gateway.url,
@@ -132,7 +132,7 @@ describe('bodies that are never completed', () => {
     )
   })
 
-  test('incomplete bodies are refused with 408 when others need their memory', async () => {
+  test('incomplete bodies are refused with 408 when other requests need their memory', async () => {
     const connections = largeOnes('ann', 8)
     let told = ''
     for (const connection of connections)
@@ -155,11 +155,11 @@ describe('the body of a login', () => {
   const given = (bytes: number): Buffer =>
     Buffer.from(JSON.stringify({ username: 'ann', password: 'x' }).padEnd(bytes))
 
-  test('the body of a login has at most 4 KiB', async () => {
+  test('a login whose body is larger than 4 KiB is refused', async () => {
     expect((await login(given(4_096))).status).toBe(401)
     expect((await login(given(4_097))).status).toBe(413)
   })
-  test('the body of a login has no content encoding', async () => {
+  test('a login whose body has a content encoding such as gzip is refused with 415', async () => {
     expect((await login(gzipSync(given(10)), { 'content-encoding': 'gzip' })).status).toBe(415)
     expect((await login(given(10), { 'content-encoding': 'identity' })).status).toBe(401)
   })

@@ -220,7 +220,7 @@ const outside = Object.values(networkInterfaces())
   .find(({ internal, family }) => !internal && family === 'IPv4')
 
 test.skipIf(outside === undefined)(
-  'where all connections are busy, the last ones are reserved for this machine',
+  "while all other connections are busy, clients on the gateway's own machine can still connect",
   async () => {
     await hold(SHARE, freshAddress())
     await hold(TOTAL - RESERVE - SHARE, freshAddress())

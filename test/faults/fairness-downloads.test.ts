@@ -70,7 +70,7 @@ let asked = 0
 const bob = (): Promise<FullResponse> => fixture.chat('bob', naming(`/fast/${asked++}`, `/fast/${asked++}`))
 
 describe('downloads that never end', () => {
-  test('downloads of one key that never end do not delay other keys, however many there are', async () => {
+  test("downloads of files for one key's calls that never end do not delay other keys, however many there are", async () => {
     await expectFairDuring(async () => {
       for (let i = 0; i < 4; i++) attack('ann', slowOnes(`ann-${i}`, 10))
       await expect.poll(() => underWay()).toBe(SHARE)
@@ -78,7 +78,7 @@ describe('downloads that never end', () => {
     expect(underWay()).toBe(SHARE)
   })
 
-  test('downloads that never end are aborted when their client hangs up, and waiting ones begin', async () => {
+  test('downloads of files that never end are aborted when their client hangs up, and waiting downloads begin', async () => {
     const gone = attack('ann', slowOnes('first', 2 * SHARE))
     await expect.poll(() => underWay('first')).toBe(SHARE)
     attack('ann', slowOnes('second', SHARE))

@@ -88,7 +88,7 @@ describe('a log that is not read', () => {
     }
   }
 
-  test('a log that is not read delays no call and no stop; lost lines are counted, and a line reports their number later', async () => {
+  test('a log that nobody reads delays no call and no stop; lost lines are counted, and a later line reports their number', async () => {
     await setUp(writer)
     await expectFairDuring(fill, bob)
     const lost = await dropped()

@@ -54,7 +54,7 @@ afterEach(async () => {
 const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
 
 describe('calls that never end', () => {
-  test('endless calls of one key take half of the slots once another key has called, whose calls are not refused', async () => {
+  test('endless calls of one key take only half of the call slots once another key has called, whose calls are served', async () => {
     let held: LiveResponse[] = []
     await expectFairDuring(async () => {
       held = await hold('ann', 4 * MAX)
@@ -62,7 +62,7 @@ describe('calls that never end', () => {
     expect(held).toHaveLength(MAX / 2)
   })
 
-  test('endless calls of one key that calls alone take all slots, and the next key waits for one', async () => {
+  test('endless calls of the only key in use take all call slots, and the call of a second key waits for a free slot', async () => {
     // A gateway that has just started knows no other key.
     await fixture.gateway.restart()
     const [first, ...others] = await hold('ann', MAX)
@@ -77,7 +77,7 @@ describe('calls that never end', () => {
     else await expect.poll(async () => (await bob()).status).toBe(200)
   })
 
-  test('endless calls of several keys leave other accounts their shares', async () => {
+  test('endless calls of several keys leave the share of management requests free for other accounts', async () => {
     for (const key of ['ann', 'bob', 'cid']) await hold(key, 2 * MAX)
     const self = (): Promise<FullResponse> =>
       call(fixture.gateway.url, undefined, {
@@ -89,7 +89,7 @@ describe('calls that never end', () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 
-  test('a call waits two seconds for endless calls, and is then refused with a time to retry', async () => {
+  test('a call that finds all call slots in use waits two seconds, and is then refused with 503 and retry-after', async () => {
     await fixture.gateway.restart()
     await hold('ann', MAX)
     const began = performance.now()
@@ -100,7 +100,7 @@ describe('calls that never end', () => {
     expect(refused.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
   })
 
-  test('the next free slot goes to a client that still waits, not to one that hung up', async () => {
+  test('the next free call slot goes to a client that still waits, not to one that hung up', async () => {
     await fixture.gateway.restart()
     const [first] = await hold('ann', MAX)
     const { url } = fixture.gateway

@@ -133,24 +133,24 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
 ]
 
 describe.each(HEADERS)('%s: %s', (name, value, trusted) => {
-  test('behind a trusted proxy the forwarded address is used as far as it is readable', async () => {
+  test("behind a trusted proxy the client's address is taken from a forwarding header as far as that is readable", async () => {
     expect(await letIn('the peer', { [name]: value })).toEqual(trusted)
   })
-  test('a forwarded address has no effect where the peer is not trusted', async () => {
+  test('a forwarding header such as X-Forwarded-For has no effect where the peer is not a trusted proxy', async () => {
     expect(await letIn('nobody', { [name]: value })).toEqual(HERE)
     expect(await letIn('other proxies', { [name]: value })).toEqual(HERE)
     expect(await letIn('nobody', { [name]: value }, '::1')).toEqual(HERE)
   })
 })
 
-test('repeated forwarding headers are read as one list', async () => {
+test('repeated X-Forwarded-For headers are read as one list', async () => {
   const headers = { 'x-forwarded-for': ['10.1.2.3', '9.9.9.9'] } as unknown as Record<string, string>
   expect(await letIn('the peer', headers)).toEqual([])
   const turned = { 'x-forwarded-for': ['9.9.9.9', '10.1.2.3'] } as unknown as Record<string, string>
   expect(await letIn('the peer', turned)).toEqual(TEN)
 })
 
-test('an IPv6 peer is trusted by its own address', async () => {
+test('a proxy with an IPv6 address is trusted where the list of trusted proxies has that address', async () => {
   expect(await letIn('the peer', { 'x-forwarded-for': '10.1.2.3' }, '::1')).toEqual(TEN)
   expect(await letIn('other proxies', { 'x-forwarded-for': '10.1.2.3' }, '::1')).toEqual(HERE)
 })

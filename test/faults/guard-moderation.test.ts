@@ -149,7 +149,7 @@ test('a request whose moderation score is below the threshold passes, and only i
   ])
 })
 
-test('a moderation score that equals the threshold blocks the request', async () => {
+test("a moderation score that equals the guard's threshold blocks the request", async () => {
   score = 0.5
   expect((await fixture.chat('in', say('hello'))).status).toBe(400)
 })
@@ -256,7 +256,7 @@ test.each([
   { kind: 'status', status: 500, body: '{}' },
   { kind: 'whole', body: '{"results":[]}' },
   { kind: 'whole', body: '{"id":"modr-1","results":[{"flagged":false}]}' },
-] as const)('a moderation that fails refuses the request: %j', async (behaviour) => {
+] as const)('a request is refused where the moderation call of its guard fails: %j', async (behaviour) => {
   fixture.upstream.script('judge', behaviour)
   const answer = await fixture.chat('in', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'in=failed_blocked;count=0'])

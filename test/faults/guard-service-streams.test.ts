@@ -223,7 +223,7 @@ describe('a stream in windows', () => {
   const filler = (length: number): string =>
     Array.from({ length }, (_, index) => String.fromCharCode(97 + (index % 26))).join('')
 
-  test('a stream that is checked in windows ends before the blocked window', async () => {
+  test('a stream that a guard checks in windows ends before the window that the guard blocks', async () => {
     const before = filler(600)
     const text = `${before}${CODE}${filler(600)}`
     const pieces = text.match(/.{1,20}/gs) ?? []
@@ -242,7 +242,7 @@ describe('a stream in windows', () => {
     expect(row['quota']).toBeGreaterThan(0)
   })
 
-  test('a stream that is checked in windows is redacted in the same way, however it is divided', async () => {
+  test('a stream that a guard checks in windows has the same redactions, into whatever pieces the upstream divides it', async () => {
     const text = Array.from({ length: 40 }, (_, n) => `${filler(n * 3)} ${CODE} `).join('')
     for (const size of [1, 7, 50, 5_000]) {
       const pieces = text.match(new RegExp(`.{1,${size}}`, 'gs')) ?? []

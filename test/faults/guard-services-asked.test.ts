@@ -77,7 +77,7 @@ describe.each(ROADS)('a %s client of a %s channel, %s', (client, to, form) => {
   const kinds = client === to ? KINDS : (['webhook'] as const)
   const redacting = client === to ? (['webhook', 'presidio', 'bedrock'] as const) : (['webhook'] as const)
 
-  test.each(redacting)('the client gets the answer as the service %s redacted it', async (kind) => {
+  test.each(redacting)("the client gets an answer as the guard's service %s redacted it", async (kind) => {
     const { text, raw, args } = await said(`${kind}outputredact`, SAID, JSON.stringify(ARGS))
     expect(text).toBe(SAID.replaceAll(CODE, WRITTEN[kind]))
     expect(args).toEqual({ to: `a "${WRITTEN[kind]}"\n`, x: 1 })
@@ -85,7 +85,7 @@ describe.each(ROADS)('a %s client of a %s channel, %s', (client, to, form) => {
   })
 
   test.each(kinds)(
-    'the client gets a refusal in place of an answer that the service %s blocks',
+    "the client gets a refusal in place of an answer that the guard's service %s blocks",
     async (kind) => {
       const given = await said(`${kind}outputblock`)
       expect([given.status, given.finish, given.text]).toEqual([200, REFUSED[client], ''])
@@ -94,16 +94,22 @@ describe.each(ROADS)('a %s client of a %s channel, %s', (client, to, form) => {
     },
   )
 
-  test.each(kinds)('the client gets an answer unchanged if the service %s lets it pass', async (kind) => {
-    const plain = await said('plain', 'It is fine.')
-    const given = await said(`${kind}outputblock`, 'It is fine.')
-    expect(withoutIds(given.raw)).toBe(withoutIds(plain.raw))
-    expect(services.asked).toHaveLength(1)
-  })
+  test.each(kinds)(
+    "the client gets an answer unchanged if the guard's service %s lets it pass",
+    async (kind) => {
+      const plain = await said('plain', 'It is fine.')
+      const given = await said(`${kind}outputblock`, 'It is fine.')
+      expect(withoutIds(given.raw)).toBe(withoutIds(plain.raw))
+      expect(services.asked).toHaveLength(1)
+    },
+  )
 
-  test.each(kinds)('the client gets an answer unchanged if the guard of %s only flags it', async (kind) => {
-    expect((await said(`${kind}outputflag`)).text).toBe(SAID)
-  })
+  test.each(kinds)(
+    'the client gets an answer unchanged if the guard of the service %s only flags it',
+    async (kind) => {
+      expect((await said(`${kind}outputflag`)).text).toBe(SAID)
+    },
+  )
 })
 
 /** Ids and times differ from answer to answer. */
@@ -115,7 +121,7 @@ function withoutIds(raw: string): string {
 
 describe.each(KINDS)('%s', (kind) => {
   test.each(PROTOCOLS)(
-    'a request of a %s client that the service blocks is not sent upstream',
+    "a request of a %s client that a guard's service blocks is not sent upstream",
     async (client) => {
       const given = await askGuarded(
         fixture,
@@ -164,7 +170,7 @@ const OWN_HEADERS: Readonly<Record<string, readonly string[]>> = {
 
 describe.each(['webhook', 'presidio', 'bedrock'] as const)('%s', (kind) => {
   test.each(PROTOCOLS)(
-    'a request of a %s client is sent upstream as the service redacted it',
+    "a request of a %s client is sent upstream as a guard's service redacted it",
     async (client) => {
       const given = await askGuarded(
         fixture,
@@ -184,7 +190,7 @@ describe.each(['webhook', 'presidio', 'bedrock'] as const)('%s', (kind) => {
   )
 
   test.each(FORMS)(
-    'a value that a service replaced in the request is restored in the answer, %s',
+    "a value that a guard's service replaced in the request is restored in the answer, %s",
     async (form) => {
       const key = `${kind}inputreplace`
       await askGuarded(fixture, 'chat', 'chat', form, key, { text: 'ok' }, `mail ${CODE} now`)
@@ -205,7 +211,7 @@ describe.each(['webhook', 'presidio', 'bedrock'] as const)('%s', (kind) => {
     },
   )
 
-  test('a service redacts results and arguments of tools in a request, and the arguments stay JSON', async () => {
+  test("a guard's service redacts results and arguments of tools in a request, and the arguments stay JSON", async () => {
     fixture.upstream.script('chat', { kind: 'whole' })
     const messages = [
       { role: 'user', content: 'go' },
@@ -230,7 +236,7 @@ describe.each(['webhook', 'presidio', 'bedrock'] as const)('%s', (kind) => {
 })
 
 describe('a webhook gets', () => {
-  test('a webhook gets texts, tool calls, image addresses, the side and the call id, and nothing else', async () => {
+  test("a guard's webhook gets texts, tool calls, image URLs, whether request or answer, and the call id, and nothing else", async () => {
     fixture.upstream.script('chat', { kind: 'whole', content: 'fine' })
     const messages = [
       {
@@ -266,7 +272,7 @@ describe('a webhook gets', () => {
   })
 
   test.each(PROTOCOLS.flatMap((client) => FORMS.map((form) => [client, form] as const)))(
-    'a webhook gets the tool calls of an answer to a %s client, %s',
+    "a guard's webhook gets the tool calls of an answer to a %s client, %s",
     async (client, form) => {
       await askGuarded(fixture, client, 'chat', form, 'webhookoutputblock', {
         text: 'ok',
@@ -283,7 +289,7 @@ describe('a webhook gets', () => {
 })
 
 describe.each(['block', 'redact', 'replace'] as const)('a webhook that answers BLOCKED to %s', (action) => {
-  test('a webhook that answers BLOCKED blocks the request, whatever the action of the guard', async () => {
+  test("a guard's webhook that answers BLOCKED blocks the request, whatever the action of the guard", async () => {
     services.action = 'BLOCKED'
     const given = await askGuarded(
       fixture,
@@ -299,7 +305,7 @@ describe.each(['block', 'redact', 'replace'] as const)('a webhook that answers B
   })
 
   test.each(FORMS)(
-    'a webhook that answers BLOCKED blocks the answer, whatever the action of the guard: %s',
+    "a guard's webhook that answers BLOCKED blocks the answer, whatever the action of the guard: %s",
     async (form) => {
       services.action = 'BLOCKED'
       const given = await askGuarded(fixture, 'chat', 'chat', form, `webhookoutput${action}`, { text: SAID })

@@ -273,7 +273,7 @@ describe('a stream that is checked in windows', () => {
   const letters = (length: number, from = 0): string =>
     Array.from({ length }, (_, index) => String.fromCharCode(97 + ((from + index) % 26))).join('')
 
-  test('a stream that is checked in windows is sent one window late, and matches across windows are redacted', async () => {
+  test('a stream that a guard checks in windows is sent one window late, and matches across windows are redacted', async () => {
     const text = `${letters(390)}${CODE}${letters(700)}`
     const pieces = text.match(/.{1,10}/gs) ?? []
     let goOn = (): void => {}

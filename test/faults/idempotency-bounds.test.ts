@@ -47,7 +47,7 @@ test('with idempotency.keep: 0 the header idempotency-key is ignored, whatever i
   expect(fixture.upstream.received('m')).toHaveLength(4)
 })
 
-test('an answer is replayed until idempotency.keep is over, and its key can then be used again', async () => {
+test('an answer is replayed for its idempotency key until idempotency.keep is over; the key can then be used again', async () => {
   const fixture = await started({ idempotency: { keep: '2s' } })
   const attempt = (body: Body): Promise<FullResponse> => fixture.chat('ann', body, withKey('a'))
   await attempt(ask('m'))
@@ -99,7 +99,7 @@ test('a gateway that stops waits for calls that their clients have left, and kee
   expect(fixture.upstream.received('m')).toHaveLength(1)
 })
 
-test('nothing of an answer or of its key is readable in the data folder', async () => {
+test('no text of a stored answer or of its idempotency key is readable in the data folder', async () => {
   const fixture = await started({})
   fixture.upstream.script('m', { kind: 'whole', content: 'the canary of the answer' })
   const key = `canary-${randomUUID()}`

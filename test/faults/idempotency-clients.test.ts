@@ -120,7 +120,7 @@ const CALLS: Readonly<Record<Client, (call: string, stream: boolean, key: string
   },
 }
 
-test('the own retries of official clients cost one answer and one charge for each call', async () => {
+test('the automatic retries of official clients lead to one answer and one charge for each call', async () => {
   console.info(`seed ${SEED} (SEED=${SEED} repeats the cuts, not their timing)`)
   const calls = CLIENTS.flatMap((client) =>
     [false, true].flatMap((stream) =>

@@ -102,7 +102,7 @@ const ENDS: Readonly<Record<Client, string>> = {
   gemini: '"finishReason":"STOP"',
 }
 
-test('a storm of retries over connections that are cut costs one upstream call and one charge each, for equal answers', {
+test('retries with the same idempotency key over cut connections get equal answers, for one upstream call and one charge', {
   timeout: 300_000,
 }, async () => {
   console.info(`seed ${SEED} (SEED=${SEED} repeats the cuts, not their timing)`)

@@ -99,7 +99,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
     ['chat', 'messages'],
     ['messages', 'chat'],
   ] as const)(
-    'streams above the maximum are aborted, %s from %s: each client gets an error, and each overspends by at most one slice',
+    'streams above their maximum, %s from %s, end with an error, and overspend by at most one slice of quota each',
     async (client, upstream) => {
       const behaviour = { chat: CHAT, messages: MESSAGES }[upstream]
       const { answers, spent, remain } = await spend(client, upstream, behaviour, AT_ONCE)
@@ -120,7 +120,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
 })
 
 test.each(['chat', 'messages'] as const)(
-  'a stream of %s above its maximum is cut off at the same place, in one piece or in many',
+  'a %s stream that exceeds its maximum is cut off where the held quota ends, even if it arrives in one piece',
   async (protocol) => {
     const frames =
       protocol === 'messages'

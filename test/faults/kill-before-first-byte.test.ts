@@ -119,7 +119,7 @@ describe('a kill after the first content', () => {
     return [gateway, live]
   }
 
-  test('a kill after the first content charges by the rules, however recent the call: its hold was written before', async () => {
+  test('a kill after the first content charges the call, however recent it is, because its hold was written before', async () => {
     const [gateway] = await askBegun(patient)
     const { rows, holds } = await afterKill(gateway)
     expect([rows.map(({ reason }) => reason), holds]).toEqual([['crash'], 0])

@@ -107,7 +107,7 @@ test(
 test('the kill test fails if native responses are sent before their charge is written', LIMIT, async () => {
   expect(await brokenByKill('no gate two, passed', ROUNDS)).toMatch(/was seen complete and/)
 })
-test("a charge below the upstream's work is found by the upstream's log", LIMIT, async () => {
+test('the kill test fails if the output of a call whose client left is not counted', LIMIT, async () => {
   expect(await brokenWith('no output counted', { rounds: 1 })).toMatch(
     /was charged \d+ \(client_gone\), and its client saw what costs/,
   )

@@ -5,7 +5,7 @@ import { storm } from '../fixtures/storm.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test.each(['bedrock', 'vertex'] as const)(
-  'kills under load lose no charge and charge nothing twice: over %s',
+  'kills under load lose no charge and charge nothing twice with an upstream of %s',
   {
     timeout: 300_000,
   },

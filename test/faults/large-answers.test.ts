@@ -61,7 +61,7 @@ const rows = (model: string): readonly UsageRow[] =>
     .usage()
     .filter(({ model: name }) => name === model)
 
-test('answers that their client does not read are held within its share, and each is charged and sent in the end', async () => {
+test('answers that a client does not read stay within its share of memory, and each is charged and sent in the end', async () => {
   const keys = Array.from({ length: CALLS }, (_, n) => (n % 2 === 0 ? 'ann' : 'ann2'))
   const held: IncomingMessage[] = []
   const calls = keys.map((key) =>

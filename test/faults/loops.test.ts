@@ -67,7 +67,7 @@ describe('a channel that leads back to the gateway', () => {
 })
 
 describe('the header that detects the loop', () => {
-  test("only the gateway's loop header is sent, whatever the client sent, and it is the same for all clients", async () => {
+  test("an upstream request has the gateway's own loop header, whatever the client sent, the same for all clients", async () => {
     upstream.script('m', { kind: 'whole' })
     for (const given of ['made up', '']) expect((await chat('m', { [MARK]: given })).status).toBe(200)
     const marks = upstream.received('m').map(({ headers }) => headers[MARK])

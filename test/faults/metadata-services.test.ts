@@ -76,7 +76,7 @@ describe("a cloud's metadata service", () => {
     'http://192.0.0.192',
     'http://[fd00:ec2::254]',
     'http://[::ffff:169.254.169.254]',
-  ])("a metadata service is refused as a channel's address over HTTP: %s", async (address) => {
+  ])("a cloud metadata service is refused as a channel's address over HTTP: %s", async (address) => {
     for (const who of ['admin', 'root'] as const) {
       const { status, message } = await make(who, 'refused', address)
       expect([status, message]).toEqual([
@@ -96,7 +96,7 @@ describe("a cloud's metadata service", () => {
     'socks5://169.254.169.254.:9',
     'socks5://[::ffff:169.254.169.254]:9',
   ])(
-    'a metadata service is refused as the proxy of a channel over HTTP, saved or tried: %s',
+    'a cloud metadata service is refused as the proxy of a channel, whether saved or tested over HTTP: %s',
     async (proxy) => {
       const message = "proxy: expected another address than that of a cloud's metadata service"
       const made = {
@@ -119,14 +119,14 @@ describe("a cloud's metadata service", () => {
     },
   )
 
-  test("a metadata service is refused as a channel's new address, too", async () => {
+  test('the address of a cloud metadata service is refused when a channel is changed to it', async () => {
     const { data } = await make('root', 'changed', 'http://127.0.0.1:9')
     const change = { id: data.ids[0], base_url: 'http://169.254.169.254', key: 'sk-any' }
     expect((await manage(fixture.gateway.url, ACCOUNTS.root, 'PUT /api/channel/', change)).status).toBe(400)
   })
 
   test.each(['metadata.test', 'mixed.test', 'azure.test', 'six.test', 'mapped.test'])(
-    'no connection is made where a name resolves to a metadata service: %s',
+    'no connection is made where the host name of a channel resolves to a cloud metadata service: %s',
     async (name) => {
       const { data } = await make('admin', name, `http://${name}:9`)
       const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
@@ -141,13 +141,13 @@ describe("a cloud's metadata service", () => {
     },
   )
 
-  test('other addresses of a private network are not refused', async () => {
+  test('addresses of a private network other than metadata services are not refused', async () => {
     const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
     const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
     expect(tested.body).toMatchObject({ success: true })
   })
 
-  test('a metadata service receives no alerts, although gateway.yaml has a name that leads there', async () => {
+  test('a cloud metadata service receives no alerts, even if a host name in gateway.yaml resolves to it', async () => {
     const fields = { id: 4, action: 'add_quota', mode: 'override', value: 1 }
     const lowered = await manage(fixture.gateway.url, ACCOUNTS.root, 'POST /api/user/manage', fields)
     expect(lowered.status).toBe(200)
@@ -156,7 +156,7 @@ describe("a cloud's metadata service", () => {
     expect(reached()).not.toContain('169.254.170.2')
   })
 
-  test('a metadata service is permitted where gateway.yaml names it: the operator decides', async () => {
+  test('a cloud metadata service is permitted where gateway.yaml names its address: the operator decides', async () => {
     await fixture.chat('sk-ada', ask('declared'))
     expect(reached()).toContain('169.254.169.254')
   })

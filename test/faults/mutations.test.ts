@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-test(`${AT_ONCE * RUNS} mutated requests are refused or forwarded, and the balance, the sums and the log of every account agree`, {
+test(`${AT_ONCE * RUNS} mutated requests are refused or forwarded, and the balance, sums and log of every account agree`, {
   timeout: 300_000,
 }, async () => {
   const { pid } = fixture.gateway

@@ -110,7 +110,7 @@ describe('a response in the background', () => {
     },
   )
 
-  test('a background response whose price is incomplete after a restart is still in the background', async () => {
+  test('a background response of incomplete price is charged after a restart, and its usage row is marked incomplete', async () => {
     const on = stage('unpriced')
     const tools = [{ type: 'new_thing' }] as never
     const { id } = await on.client.responses.create({
@@ -186,7 +186,7 @@ describe('a response in the background', () => {
     expect(row).toMatchObject({ quota: held, reason: 'estimated' })
   })
 
-  test('a background response whose answer is large is charged once it was passed on', async () => {
+  test('a background response with an answer of 5 MiB is charged after the answer was passed on', async () => {
     const on = stage('large')
     const { id } = await begin(on)
     on.upstream.decide(on.name, (request) => {
@@ -199,7 +199,7 @@ describe('a response in the background', () => {
     expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
   })
 
-  test('a background response continues when its client leaves before the first response, which is still read', async () => {
+  test('a background response whose client leaves before the upstream answers continues, and that answer is still read', async () => {
     const on = stage('drained')
     const { promise: after, resolve: answer } = Promise.withResolvers<void>()
     on.upstream.decide(on.name, (request) => ({

@@ -97,7 +97,7 @@ describe(`${CLIENTS} slow clients`, () => {
     expect(slowestMs).toBeLessThan(SLOW_MS)
   })
 
-  test('clients that are slow with an unneeded body are answered before it arrives', async () => {
+  test('clients that slowly send a body that the gateway does not need are answered before it arrives', async () => {
     const clients = await slowClients(
       fixture.gateway.port,
       CLIENTS,
@@ -111,7 +111,7 @@ describe(`${CLIENTS} slow clients`, () => {
     for (const client of clients) client.hangUp()
   })
 
-  test('clients that are slow with a body hold nothing that others need', async () => {
+  test('clients that send their bodies slowly do not delay the calls of other clients', async () => {
     const clients = await slowClients(
       fixture.gateway.port,
       CLIENTS,
@@ -148,7 +148,7 @@ describe(`${CLIENTS} slow clients`, () => {
     }
   })
 
-  test('clients that do not read delay nobody, and end with their call', async () => {
+  test('clients that do not read their streams delay no other call, and their upstream calls end', async () => {
     // Padding, as providers send it: larger than the buffers between upstream and client, and without content
     // to count.
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(65_536)}",`)

@@ -310,7 +310,7 @@ describe('sixty concurrent requests of one user', () => {
     expect(grown).toBeLessThan(MAX_GROWTH_BYTES)
   })
 
-  test('a chain of more than 1,000 responses is a 400 that says so', async () => {
+  test('continuing a chain of more than 1,000 kept responses is a 400 that says so', async () => {
     expect((await continued(CHAIN)).status).toBe(400)
   })
 })

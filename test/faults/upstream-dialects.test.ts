@@ -202,7 +202,7 @@ describe('unusable responses', () => {
   )
 })
 
-test('a whole response instead of a stream is not an answer, nor is a stream instead of a whole response', async () => {
+test("an upstream's whole response instead of a stream is a free 500, and so is a stream instead of a whole response", async () => {
   for (const pair of PAIRS) {
     const notStreamed = await play(pair, true, whole(GOOD[pair.upstream].whole))
     const notWhole = await play(pair, false, streamed(GOOD[pair.upstream].frames))
@@ -438,7 +438,7 @@ describe('the bytes of a stream', () => {
       .map(({ choices, delta }) => choices?.[0]?.delta.content ?? delta?.text ?? '')
       .join('')
 
-  test('the bytes of a stream may arrive one by one', async () => {
+  test('a stream whose bytes arrive one by one is delivered and charged like any other', async () => {
     for (const pair of PAIRS) {
       const { frames } = GOOD[pair.upstream]
       const answer = await play(pair, true, streamed(frames, { drip: true }))
@@ -447,7 +447,7 @@ describe('the bytes of a stream', () => {
     }
   })
 
-  test('a stream may have any line ends, a byte order mark, comments, and unknown fields', async () => {
+  test('a stream with other line ends, a byte order mark, comments or unknown fields is delivered and charged', async () => {
     const dressed = (frame: string): string => `: hm\nid: 1\nretry: 5\nunknown: x\n${frame}`
     const variants: Record<string, (frames: readonly string[]) => string> = {
       CRLF: (frames) => frames.join('').replaceAll('\n', '\r\n'),
@@ -495,7 +495,7 @@ describe('the bytes of a stream', () => {
   })
 })
 
-test("of an upstream's headers only the content type reaches the client", async () => {
+test("only the content type of an upstream's response headers reaches the client", async () => {
   const headers = {
     'set-cookie': ['a=b', 'c=d'],
     server: 'upstream',
@@ -554,7 +554,7 @@ test("of an upstream's headers only the content type reaches the client", async 
   }
 })
 
-test('in the end the balance, the sums and the log of every account agree', async () => {
+test('after all faulty upstream responses the balance, the sums and the usage log of every account agree', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map() }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
   expect(fixture.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)

@@ -84,7 +84,7 @@ function answer(socket: Socket, isStream: boolean): void {
 
 describe('endless output of an upstream', () => {
   test.each(NAMES.flatMap((name) => [[name, false] as const, [name, true] as const]))(
-    'an upstream that sends endless %s (stream: %s) is a failure, and its connection is closed',
+    'an upstream that sends endless %s (stream: %s) counts as failed, and its connection is closed',
     async (name, stream) => {
       flood = name
       const { status, text } = await call(gateway.url, stream ? askStream('m') : ask('m'), { key: 'ann' })

@@ -144,7 +144,7 @@ function isCounted(row: UsageRow, pair: string): void {
 
 describe('reported usage', () => {
   test.each(Object.entries(CASES))(
-    'usage %s is charged as reported if it is possible, and counted by the gateway if not',
+    'usage that an upstream reports as %s is charged as reported if it is possible, and else counted by the gateway',
     async (_, [reported, expected]) => {
       for (const pair of PAIRS) {
         const row = await charged(
@@ -192,7 +192,7 @@ const ODD_DETAILS: Record<string, readonly ['chat' | 'messages', string, number]
 
 describe('usage with one unusual detail', () => {
   test.each(Object.entries(ODD_DETAILS))(
-    'usage with one unusual detail is charged as reported: %s',
+    'usage that an upstream reports with one unusual detail is charged as reported: %s',
     async (_, [upstream, usage, quota]) => {
       for (const pair of PAIRS.filter((each) => each.upstream === upstream))
         expect(await charged(pair, answering(upstream, pair.stream, usage)), nameOf(pair)).toMatchObject({
@@ -302,7 +302,7 @@ describe('a prompt that is reported without its output', () => {
   })
 })
 
-test('in the end the balance, the sums and the log of every account agree, and no charge is negative', async () => {
+test('after all odd usage reports the balance, the sums and the usage log agree, and no charge is negative', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

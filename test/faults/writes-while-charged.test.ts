@@ -46,7 +46,7 @@ async function keyNamed(name: string): Promise<KeyOfTest> {
   return { id, name, key: await keyOf(fixture.gateway.url, ANN, id), deleted: false }
 }
 
-test(`${CHARGES} charges while quotas are set and keys switched, deleted and topped up leave the last quota minus the later charges`, {
+test(`${CHARGES} charges during changes of quotas and keys leave each key with its last set quota minus the later charges`, {
   timeout: 300_000,
 }, async () => {
   const random = randomFrom(SEED)

@@ -80,7 +80,7 @@ const GEMINI_ANSWER = {
 }
 
 describe('several choices of a Gemini provider', () => {
-  test('several choices of a Gemini provider reach a chat client whole', async () => {
+  test("a Gemini provider's whole response with several candidates becomes several choices for a chat client", async () => {
     fixture.upstream.script('gemini', { kind: 'whole', body: JSON.stringify(GEMINI_ANSWER) })
     const reply = await chat('gemini', { n: 2, logprobs: true, top_logprobs: 2 })
     expect(JSON.parse(fixture.upstream.only('gemini').text)['generationConfig']).toEqual({
@@ -100,7 +100,7 @@ describe('several choices of a Gemini provider', () => {
     expect(answer['usage']).toMatchObject({ completion_tokens: 5 })
   })
 
-  test('several choices of a Gemini provider reach a chat client streamed, however they are mixed', async () => {
+  test('streamed candidates of a Gemini provider become choices for a chat client, in whatever order their chunks alternate', async () => {
     const [first, second] = GEMINI_ANSWER.candidates
     const text = [
       frame({ candidates: [second] }),
@@ -149,7 +149,7 @@ describe('several choices of a chat provider', () => {
   ]
   const config = { candidateCount: 2, responseLogprobs: true, logprobs: 2 }
 
-  test('several choices of a chat provider reach a Gemini client whole', async () => {
+  test("a chat provider's whole response with several choices becomes several candidates for a Gemini client", async () => {
     fixture.upstream.script('chat', { kind: 'whole', body: JSON.stringify(CHAT_ANSWER) })
     const answer = await gemini('chat', config)
     expect(JSON.parse(fixture.upstream.only('chat').text)).toMatchObject({
@@ -172,7 +172,7 @@ describe('several choices of a chat provider', () => {
   ]
 
   test.each(['?alt=sse', ''])(
-    'several choices of a chat provider reach a Gemini client streamed (%s)',
+    'streamed choices of a chat provider become candidates for a Gemini client (%s)',
     async (form) => {
       fixture.upstream.script('chat', { kind: 'stream', frames: [STREAM.join('')], ending: 'no done' })
       const answer = await gemini('chat', config, `streamGenerateContent${form}`)
@@ -193,14 +193,14 @@ describe('several choices of a chat provider', () => {
     },
   )
 
-  test('several choices of which one breaks off are not a whole response', async () => {
+  test('a stream of several choices that breaks off before all have finished ends with an error', async () => {
     const cut = STREAM.slice(0, 3).join('')
     fixture.upstream.script('chat', { kind: 'stream', frames: [cut], ending: 'no done' })
     const answer = await gemini('chat', config, 'streamGenerateContent?alt=sse')
     expect(eventsOf(answer.text).at(-1)).toHaveProperty('error')
   })
 
-  test('the hold covers each of several choices', async () => {
+  test('the hold covers the maximum output of each requested choice, so that a small quota admits one but not three', async () => {
     fixture.upstream.script('chat', { kind: 'whole', body: JSON.stringify(CHAT_ANSWER) })
     // 40,000 quota units of output each, of 100,000.
     const asked = (candidateCount: number): Promise<FullResponse> =>
@@ -211,7 +211,7 @@ describe('several choices of a chat provider', () => {
 })
 
 describe('dialects with one choice', () => {
-  test('messages channels get a request for one choice, and n is listed', async () => {
+  test('a messages channel gets a request for one choice only, and the parameter n is listed as dropped', async () => {
     const body = {
       id: 'msg_1',
       type: 'message',
@@ -230,13 +230,13 @@ describe('dialects with one choice', () => {
     ['chat', 'responses', 'n'],
     ['gemini', 'responses', 'candidateCount'],
     ['gemini', 'messages', 'candidateCount'],
-  ] as const)('several choices are a 400 from %s to %s', async (client, model, field) => {
+  ] as const)('a request for several choices is a 400 from %s to %s', async (client, model, field) => {
     const answer = await (client === 'chat' ? chat(model, { n: 2 }) : gemini(model, { candidateCount: 2 }))
     expect(answer.status).toBe(400)
     expect(answer.text).toContain(field)
   })
 
-  test('choices that were not requested are ignored', async () => {
+  test('choices of an upstream beyond the requested number do not reach the client', async () => {
     fixture.upstream.script('chat', { kind: 'whole', body: JSON.stringify(CHAT_ANSWER) })
     expect(((await gemini('chat', {})).json() as Json)['candidates']).toHaveLength(1)
   })

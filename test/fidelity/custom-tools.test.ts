@@ -115,7 +115,7 @@ const STREAMS: Readonly<Record<Dialect, string>> = {
 }
 
 describe('a custom tool of a client of chat', () => {
-  test('a custom tool of chat is a custom tool for responses, with its choice, its calls and their results', async () => {
+  test('a custom tool of a chat request becomes a custom tool of responses, with its tool_choice, calls and results', async () => {
     await asked('responses', false, JSON.stringify(ANSWERS.responses))
     const { tools, tool_choice, input } = JSON.parse(fixture.upstream.only('responses').text) as Json
     expect(tools[1]).toEqual({
@@ -134,7 +134,7 @@ describe('a custom tool of a client of chat', () => {
   const SCHEMA = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
   const DESCRIPTION = /^Runs code\.[^]*lark grammar:\nstart: x$/
 
-  test('a custom tool of chat is a function with one text for messages', async () => {
+  test('a custom tool of a chat request becomes a function with one text parameter for a messages upstream', async () => {
     await asked('messages', false, JSON.stringify(ANSWERS.messages))
     const { tools, tool_choice, messages } = JSON.parse(fixture.upstream.only('messages').text) as Json
     expect(tools[1]).toMatchObject({ name: 'run', input_schema: SCHEMA })
@@ -144,7 +144,7 @@ describe('a custom tool of a client of chat', () => {
     expect(messages[2].content).toMatchObject([{ type: 'tool_result', tool_use_id: 'call_1' }])
   })
 
-  test('a custom tool of chat is a function with one text for Gemini', async () => {
+  test('a custom tool of a chat request becomes a function with one text parameter for a Gemini upstream', async () => {
     await asked('gemini', false, JSON.stringify(ANSWERS.gemini))
     const { tools, contents } = JSON.parse(fixture.upstream.only('gemini').text) as Json
     const declaration = tools[0].functionDeclarations[1]
@@ -155,7 +155,7 @@ describe('a custom tool of a client of chat', () => {
   })
 
   test.each(OTHERS)(
-    'a custom tool of chat is called as the client declared it, by %s, whole',
+    "a whole answer of a %s upstream calls a chat client's custom tool as the client declared it",
     async (dialect) => {
       const answer = await asked(dialect, false, JSON.stringify(ANSWERS[dialect]))
       const [choice] = (answer.json() as Json)['choices']
@@ -166,7 +166,7 @@ describe('a custom tool of a client of chat', () => {
   )
 
   test.each(OTHERS)(
-    'a custom tool of chat is called as the client declared it, by %s, streamed',
+    "a streamed answer of a %s upstream calls a chat client's custom tool as the client declared it",
     async (dialect) => {
       const answer = await asked(dialect, true, STREAMS[dialect])
       const chunks = [...answer.text.matchAll(/^data: (\{.*)$/gm)].map(

@@ -69,7 +69,7 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
   test.each(
     CONVERTED.flatMap((client) => ['length', 'tool_calls', 'stop'].map((reason) => ({ client, reason }))),
   )(
-    'for a client of $client, arguments that were cut off are a call that must not be executed, whatever the reason: $reason',
+    'a tool call with cut-off arguments ends with the reason length for a client of $client, whatever the reason: $reason',
     async (row) => {
       const { client, reason } = row
       const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
@@ -88,7 +88,7 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
     ['tool_calls', 'cut_arguments'],
     ['stop', 'cut_arguments'],
   ])(
-    'arguments that were cut off are recorded in the row of the call, unless the provider reported it (%s)',
+    "tool arguments that were cut off are noted in the usage row, unless the provider's finish reason is length (%s)",
     async (reason, note) => {
       const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
       const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)
@@ -105,14 +105,14 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
     },
   )
 
-  test('complete arguments are not recorded as cut off', async () => {
+  test('tool arguments that are complete are not noted as cut off in the usage row', async () => {
     const text = streamed ? chatStream('{}', 'tool_calls') : chatAnswer('{}', 'tool_calls')
     const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)
     const id = String(answer.headers['x-request-id'])
     expect((await manage(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)).data).toMatchObject({ note: '' })
   })
 
-  test('arguments that were cut off are the text that arrived for a chat client of another dialect', async () => {
+  test("tool arguments that another dialect's upstream cut off reach a chat client as the text that arrived", async () => {
     const text = streamed ? messagesStream(CUT) : responsesAnswer(CUT)
     const dialect = streamed ? 'messages' : 'responses'
     const answer = await askedOf(fixture, { client: 'chat', dialect, streamed }, text)
@@ -121,7 +121,7 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
     expect(got.calls).toEqual([{ id: 'call_1', name: 'weather', input: CUT }])
   })
 
-  test('arguments that were cut off are reported even if another call of the response is complete', async () => {
+  test('cut-off tool arguments in a whole answer make its finish reason length even if another call is complete', async () => {
     const whole = chatAnswer('{}', 'tool_calls')
     const text = streamed
       ? chatStream('{}', 'tool_calls')

@@ -169,7 +169,7 @@ const STATUSES: Readonly<Record<number, string>> = {
 
 describe('error types for clients of other dialects', () => {
   test.each(ROADS)(
-    'an error type is kept where the client knows it, else that of the status: $type with status $status of $dialect, for a client of $client',
+    "an error type that the client's dialect lacks follows the status: $type, status $status of $dialect, for $client",
     async (row) => {
       const { client, dialect, status, error } = row
       fixture.upstream.script(dialect, {
@@ -189,7 +189,7 @@ describe('error types for clients of other dialects', () => {
   )
 
   test.each(ROADS)(
-    'an error type in a stream is kept where the client knows it: $type of $dialect, for a client of $client',
+    "an error type in a stream is kept if the client's dialect has it: $type of $dialect, for a client of $client",
     async (row) => {
       const { client, dialect, status, error, streamed = status, type } = row
       const text = `${BEGUN[dialect]}event: error\n${frame(bodyOf(dialect, error))}`
@@ -228,7 +228,7 @@ describe('error types for clients of other dialects', () => {
     ['responses', '{"error":{"message":"m","code":"context_length_exceeded"}}', 'invalid_request_error'],
     ['gemini', '{"error":{"message":"m","status":"UNAVAILABLE"}}', 'api_error'],
   ] as const)(
-    'an error without a type in a stream of %s has that of the status: %s',
+    'an error without a type in a %s stream gets the type of its code or status: %s',
     async (dialect, data, type) => {
       const text = `${BEGUN[dialect]}event: error\ndata: ${data}\n\n`
       const answer = await askedOf(fixture, { client: 'messages', dialect, streamed: true }, text)

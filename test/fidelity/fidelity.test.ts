@@ -41,7 +41,7 @@ describe.each(DIALECTS)('for a client of %s', (client) => {
   // A client of another dialect gets the first of several choices, which may end before the others.
   const streams = RECORDINGS.filter(({ streamed, name }) => streamed && !name.includes('multiple-choi'))
   test.each(streams)(
-    'a recorded stream that breaks off has the same beginning for the client and ends with an error: $dialect: $name',
+    'a recorded stream cut after an event keeps its content, and ends with an error if unfinished: $dialect: $name',
     async (recording) => {
       const { dialect } = recording
       const frames = framesOf(recording.text)

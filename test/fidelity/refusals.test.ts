@@ -41,7 +41,7 @@ const RESPONSE = JSON.stringify({
 })
 
 describe('a model that declines in words', () => {
-  test('responses clients get a refusal as a refusal part of a completed response', async () => {
+  test('a refusal by the model is a refusal part of a completed response for responses clients', async () => {
     const answer = await asked('responses', 'chat', CHAT)
     expect(answer['status']).toBe('completed')
     expect(answer['output'][0].content).toEqual([{ type: 'refusal', refusal: 'I will not.' }])
@@ -51,7 +51,7 @@ describe('a model that declines in words', () => {
     ['chat', CHAT],
     ['responses', RESPONSE],
   ] as const)(
-    'messages clients get a refusal as a text that ends with the reason refusal (%s provider)',
+    "a model's refusal is a text with stop_reason refusal for messages clients (%s provider)",
     async (dialect, text) => {
       const answer = await asked('messages', dialect, text)
       expect(answer['content']).toMatchObject([{ type: 'text', text: 'I will not.' }])
@@ -63,7 +63,7 @@ describe('a model that declines in words', () => {
     ['chat', CHAT],
     ['responses', RESPONSE],
   ] as const)(
-    'Gemini clients get a refusal as a text that ends normally (%s provider)',
+    "a model's refusal is a text with finishReason STOP for Gemini clients (%s provider)",
     async (dialect, text) => {
       const answer = await asked('gemini', dialect, text)
       expect(answer['candidates'][0].content.parts).toEqual([{ text: 'I will not.' }])
@@ -71,7 +71,7 @@ describe('a model that declines in words', () => {
     },
   )
 
-  test('chat clients get the refusal of their own dialect', async () => {
+  test('a refusal part of a responses upstream becomes message.refusal for chat clients', async () => {
     const [choice] = (await asked('chat', 'responses', RESPONSE))['choices']
     expect(choice.message).toMatchObject({ content: null, refusal: 'I will not.' })
     expect(choice.finish_reason).toBe('stop')

@@ -14,7 +14,7 @@ const sourcesIn = (folder: string): string[] => readdirSync(`${ROOT}${folder}`)
 
 describe.each(ALL_PROTOCOLS)('%s and the Converse API', (protocol) => {
   test.each(sourcesIn(`requests/${protocol}`))(
-    'a request has the expected Converse form, and the reverse: %s',
+    'a request is converted to the Converse request of its golden file: %s',
     (name) => {
       const source = readFileSync(`${ROOT}requests/${protocol}/${name}`)
       compareJson(`${ROOT}requests/${protocol}-as-converse/${name}`, requestAs(protocol, 'converse', source))
@@ -22,7 +22,7 @@ describe.each(ALL_PROTOCOLS)('%s and the Converse API', (protocol) => {
   )
 
   test.each(sourcesIn('replies/converse'))(
-    'a whole reply has the expected Converse form, and the reverse: %s',
+    'a whole Converse reply is converted to the reply of its golden file: %s',
     (name) => {
       const source = readFileSync(`${ROOT}replies/converse/${name}`)
       compareJson(`${ROOT}replies/converse-as-${protocol}/${name}`, replyAs('converse', protocol, source))
@@ -30,7 +30,7 @@ describe.each(ALL_PROTOCOLS)('%s and the Converse API', (protocol) => {
   )
 
   test.each(sourcesIn('streams/converse'))(
-    'a stream has the expected Converse form, and the reverse, however the network divides it: %s',
+    'a Converse stream is converted to that of its golden file, however the network divides it: %s',
     (name) => {
       const bytes = readFileSync(`${ROOT}streams/converse/${name}`)
       const { text } = streamAs('converse', protocol, [bytes])

@@ -67,7 +67,7 @@ const streams = casesOf('streams', 'sse')
 
 describe('requests in the other dialect', () => {
   test.each(requests)(
-    'a request has the expected form in the other dialect: $from: $name',
+    'a request is converted to that of its golden file in the other dialect: $from: $name',
     async ({ from, source, target }) => {
       const host = `http://127.0.0.1:${(mediaServer.address() as AddressInfo).port}`
       const bytes = Buffer.from(readFileSync(source, 'utf8').replaceAll(MEDIA_HOST, host))
@@ -86,7 +86,7 @@ describe('requests in the other dialect', () => {
 
 describe('whole replies in the other dialect', () => {
   test.each(replies)(
-    'a whole reply has the expected form in the other dialect: $from: $name',
+    'a whole reply is converted to that of its golden file in the other dialect: $from: $name',
     ({ from, source, target }) => {
       let reply: string
       try {
@@ -102,7 +102,7 @@ describe('whole replies in the other dialect', () => {
 
 describe('streams in the other dialect', () => {
   test.each(streams)(
-    'a stream has the expected form in the other dialect, however the network divides it: $from: $name',
+    'a stream is converted to its golden file, however the network divides it: $from: $name',
     ({ from, source, target }) => {
       const bytes = readFileSync(source)
       const whole = convertStream(from, [bytes]).writes.join('')
@@ -113,7 +113,7 @@ describe('streams in the other dialect', () => {
   )
 })
 
-test('every expected conversion has its source', () => {
+test('every golden file of a conversion has its source file', () => {
   const known = new Set(
     [...requests, ...replies, ...streams].flatMap(({ source, target }) => [source, target]),
   )
@@ -125,7 +125,7 @@ test('every expected conversion has its source', () => {
   expect(files.filter((file) => !known.has(file))).toEqual([])
 })
 
-test(`there are at least ${AT_LEAST} cases, of each kind in each direction`, () => {
+test(`the golden files cover at least ${AT_LEAST} conversions, with requests, replies and streams in each direction`, () => {
   const cases = [...requests, ...replies, ...streams]
   expect(cases.length).toBeGreaterThanOrEqual(AT_LEAST)
   for (const some of [requests, replies, streams])

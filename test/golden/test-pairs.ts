@@ -77,7 +77,7 @@ export function testPairs(
     )
   })
 
-  test('every expected conversion has its source', () => {
+  test('every golden file of a conversion has its source file', () => {
     const targets = new Set([...requests, ...replies, ...streams].map(({ target }) => target))
     const files = ['requests', 'replies', 'streams'].flatMap((kind) =>
       readdirSync(`${ROOT}${protocol}/${kind}`)

@@ -57,7 +57,7 @@ describe('a client that leaves', () => {
     expect(fixture.upstream.received('m')).toHaveLength(1)
   })
 
-  test('many clients that leave at once leave no call behind', async () => {
+  test('the upstream calls of 20 streams end when their clients leave at once', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
     const lives = await Promise.all(Array.from({ length: 20 }, () => fixture.live('ann', askStream('m'))))
     await Promise.all(lives.map((live) => live.until(' word1')))

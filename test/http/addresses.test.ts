@@ -58,27 +58,28 @@ function refused(answer: FullResponse): void {
 describe('an allow-list of addresses', () => {
   // The gateway listens on ::, so that it sees an IPv4 peer as ::ffff:127.0.0.1.
   test.each(['none', 'blank', 'exact', 'network', 'several', 'spaced', 'mapped'])(
-    'the allow-list "%s" admits 127.0.0.1',
+    'the allow-list "%s" of an API key admits a client at 127.0.0.1',
     async (key) => expect((await from(key, '127.0.0.1')).status).toBe(200),
   )
   test.each(['elsewhere', 'sibling', 'sixth', 'loopback6'])(
-    'the allow-list "%s" refuses 127.0.0.1',
+    'the allow-list "%s" of an API key refuses a client at 127.0.0.1',
     async (key) => refused(await from(key, '127.0.0.1')),
   )
-  test('an invalid allow-list refuses every address', async () => refused(await from('broken', '127.0.0.1')))
-  test('an allow-list supports IPv6', async () => {
+  test('an invalid allow-list of an API key refuses every address', async () =>
+    refused(await from('broken', '127.0.0.1')))
+  test('the allow-list of an API key supports IPv6 addresses', async () => {
     expect((await from('loopback6', '::1')).status).toBe(200)
     refused(await from('sixth', '::1'))
     refused(await from('network', '::1'))
   })
-  test('a call refused by an allow-list does not reach the upstream', async () => {
+  test('a call refused by the allow-list of its API key does not reach the upstream', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     await from('elsewhere', '127.0.0.1')
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 })
 
-test('X-Forwarded-For of an untrusted peer is ignored', async () => {
+test('X-Forwarded-For of an untrusted peer is ignored by the allow-list of an API key', async () => {
   refused(await from('elsewhere', '127.0.0.1', { 'x-forwarded-for': '10.1.2.3' }))
   expect((await from('exact', '127.0.0.1', { 'x-forwarded-for': '10.1.2.3' })).status).toBe(200)
 })

@@ -141,7 +141,7 @@ describe('endpoints without streams', () => {
       { model: 'moderate', input: 'hi' },
       { id: 'm', model: 'moderate', results: [{ flagged: false, categories: {}, category_scores: {} }] },
     ],
-  ] as const)('answers of %s are cached', async (path, lane, body, answer) => {
+  ] as const)('answers at %s are cached', async (path, lane, body, answer) => {
     fixture.upstream.script(lane, { kind: 'whole', body: JSON.stringify(answer) })
     const [first, second] = [await ask(path, body), await ask(path, body)]
     expect([first.status, statusOf(first), statusOf(second)]).toEqual([200, 'miss', 'hit'])
@@ -158,7 +158,7 @@ describe('endpoints without streams', () => {
   test.each([
     ['/v1/messages/count_tokens', { model: 'messages', messages: [ROOT_MESSAGE] }],
     ['/v1/responses/compact', { model: 'stored', input: 'hi' }],
-  ])('a call of %s bypasses the cache', async (path, body) => {
+  ])('a call at %s bypasses the answer cache', async (path, body) => {
     fixture.upstream.script('messages', { kind: 'whole', body: '{"input_tokens":3}' })
     fixture.upstream.script('stored', {
       kind: 'whole',

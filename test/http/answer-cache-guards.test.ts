@@ -97,7 +97,7 @@ test('requests with values that a guard replaces share no cached answer between 
   )
 })
 
-test("a client that sends the token of another user's replaced value does not get that value", async () => {
+test("a client that sends the placeholder of another user's replaced value does not get that value", async () => {
   const call = (key: string, to: string) =>
     fixture.chat(key, ask('swapped', { messages: [{ role: 'user', content: `Greet ${to}.` }] }))
   fixture.upstream.script('swapped', { kind: 'whole', content: 'Hello.' })

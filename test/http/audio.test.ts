@@ -59,7 +59,7 @@ const write = (
 const raw = (seconds: number): Buffer => Buffer.alloc(seconds * 48_000)
 
 describe('the charge of speech', () => {
-  test('speech is charged by the characters of the text, whatever the response contains', async () => {
+  test('speech is charged by the characters of the input text, whatever the response contains', async () => {
     const { row, answer } = await calls.charged(
       'characters',
       answered('audio/mpeg', 'ID3sound'),
@@ -69,12 +69,12 @@ describe('the charge of speech', () => {
     expect([answer.text, answer.headers['content-type']]).toEqual(['ID3sound', 'audio/mpeg'])
   })
 
-  test('a character of speech is a code point, so that no text hides in accents', async () => {
+  test('speech is charged by Unicode code points, so that combining accents count as characters, too', async () => {
     const asked = speak('characters', { input: `a${'\u0301'.repeat(10)}😀` })
     expect((await calls.charged('characters', answered('audio/mpeg', 'x'), asked)).row.quota).toBe(120)
   })
 
-  test('speech is charged by the seconds of the sound, raw or in a file', async () => {
+  test('speech is charged by the seconds of the generated sound, raw or in a file format', async () => {
     const asRaw = speak('second', { response_format: 'pcm' })
     const { row } = await calls.charged('second', answered('audio/pcm', raw(3)), asRaw)
     expect(row).toMatchObject({ quota: 300, seconds: 3 })
@@ -137,7 +137,7 @@ describe('the charge of a transcript', () => {
     expect(answer.text).toBe(JSON.stringify(body))
   })
 
-  test('a transcript is charged by the tokens that it reports, by modality', async () => {
+  test('a transcript is charged by the audio, text and output tokens that it reports, each at its own price', async () => {
     const usage = {
       type: 'tokens',
       input_tokens: 30,
@@ -149,7 +149,7 @@ describe('the charge of a transcript', () => {
     expect(row).toMatchObject({ quota: 10 * 2 + 20 * 4 + 5 * 6, reason: 'complete' })
   })
 
-  test('a transcript is charged by the duration that it states', async () => {
+  test('a verbose_json transcript without usage is charged by the seconds of its field duration', async () => {
     const body = { task: 'transcribe', duration: 36.7, text: 'hi', segments: [] }
     const asked = write('second', waveFile(6), { response_format: 'verbose_json' })
     expect((await calls.charged('second', json(body), asked)).row.quota).toBe(3_700)
@@ -186,13 +186,13 @@ describe('the charge of a transcript', () => {
     expect((await calls.charged('second', answered('text/plain', text), asked)).row.quota).toBe(6_300)
   })
 
-  test('a translation is charged as a transcript is', async () => {
+  test('an audio translation without reported usage is charged by the length of its recording', async () => {
     const asked = write('second', waveFile(6), {}, '/v1/audio/translations')
     expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
     expect(fixture.upstream.only('second').path).toBe('/v1/audio/translations')
   })
 
-  test('a streamed transcript is charged by its last event', async () => {
+  test('a streamed transcript is charged by the usage in its last event', async () => {
     const usage = { type: 'tokens', input_tokens: 30, output_tokens: 5, total_tokens: 35 }
     const stream = events(
       { type: 'transcript.text.delta', delta: 'hi' },
@@ -207,7 +207,7 @@ describe('the charge of a transcript', () => {
     expect(answer.text).toContain('transcript.text.done')
   })
 
-  test('a transcript is charged as a whole where the model does not stream', async () => {
+  test('a transcript is charged where the client requests a stream and the upstream sends a whole response', async () => {
     const asked = write('second', waveFile(6), { stream: 'true' })
     expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
   })
@@ -224,7 +224,7 @@ describe('the length of a recording is read from its sound, not from what its he
     expect(row).toMatchObject({ seconds, quota: seconds * 100 })
   })
 
-  test('a recording that cannot be read is counted by its size', async () => {
+  test('a recording of an unknown audio format is charged by seconds estimated from its size', async () => {
     const { row } = await calls.charged(
       'second',
       answered('text/plain', 'hi'),
@@ -233,7 +233,7 @@ describe('the length of a recording is read from its sound, not from what its he
     expect(row).toMatchObject({ seconds: 10, reason: 'estimated' })
   })
 
-  test('a recording of several megabytes, which is on disk, is read as well', async () => {
+  test('the length of a recording of several megabytes, which is kept on disk, is read for its charge', async () => {
     const { row } = await calls.charged(
       'second',
       answered('text/plain', 'hi'),
@@ -243,14 +243,14 @@ describe('the length of a recording is read from its sound, not from what its he
   })
 })
 
-test('a call is refused where the key cannot pay for its recording', async () => {
+test('a transcription call is refused where the key cannot pay for the length of its recording', async () => {
   fixture.upstream.script('second', json({ text: 'hi' }))
   const path = '/v1/audio/transcriptions'
   expect((await write('second', waveFile(10), {}, path, 'poor')()).status).toBe(403)
   expect((await write('second', waveFile(8), {}, path, 'poor')()).status).toBe(200)
 })
 
-test('a client that leaves before the transcript is charged for the recording', async () => {
+test('a transcription call whose client leaves before the transcript is charged for the recording', async () => {
   fixture.upstream.script('second', { ...json({}), after: new Promise<void>(() => {}) })
   const body = formBytes(recordingParts('second', waveFile(5)))
   const leaving = new AbortController()

@@ -40,7 +40,7 @@ describe('the accepted forms of a key', () => {
     ['whatever its later hyphen segments say', 'Bearer sk-alive-extra-segments'],
     ['with the scheme in lower case', 'bearer sk-alive'],
     ['that expires in the future', 'Bearer sk-future'],
-  ])('a key is accepted %s', async (_, value) => {
+  ])('an API key is accepted %s', async (_, value) => {
     const answer = await bearer(value)
     expect(answer.status, answer.text).toBe(200)
   })

@@ -28,7 +28,7 @@ async function callOften(model: string): Promise<void> {
   for (let i = 0; i < CALLS; i++) expect((await fixture.chat('ann', ask(model))).status).toBe(200)
 }
 
-test('least_busy prefers the channel with the fewest calls under way', async () => {
+test('the balance mode least_busy prefers the channel with the fewest calls under way', async () => {
   const held = Promise.withResolvers<void>()
   let isFirst = true
   for (const lane of LANES)
@@ -46,7 +46,7 @@ test('least_busy prefers the channel with the fewest calls under way', async () 
   await first
 })
 
-test('latency prefers the channel with the shortest time to the first byte', async () => {
+test('the balance mode latency prefers the channel with the shortest time to the first byte', async () => {
   for (const lane of LANES) fixture.upstream.forget(lane)
   fixture.upstream.decide('one', () => ({ kind: 'whole', after: sleep(1_000) }))
   fixture.upstream.decide('two', () => ({ kind: 'whole' }))

@@ -75,12 +75,12 @@ describe.each([
 ])('granted and used quota of a token in %s', (_, options, granted, consumed) => {
   beforeAll(() => fixture.gateway.apply(configure(options)))
 
-  test('the granted and the used quota of a token are reported exactly', async () => {
+  test('the billing endpoints report the granted and the used quota of a token exactly', async () => {
     expect(await bare('subscription', 'ann')).toBe(subscription(granted, 4_000_000_000))
     expect(await bare('usage', 'ann')).toBe(usage(consumed))
   })
 
-  test('the granted quota of an unlimited token is 100000000 of the displayed unit', async () => {
+  test('the billing endpoints report 100000000 as the granted quota of an unlimited token', async () => {
     expect(await bare('subscription', 'unlimited')).toBe(subscription('100000000', 0))
   })
 })
@@ -89,7 +89,7 @@ describe('granted and used quota of a user, where token_stats is off', () => {
   beforeAll(() => fixture.gateway.apply(configure({ token_stats: false })))
 
   test.each(['ann', 'unlimited', 'expired'])(
-    'the quota of the user is shown to the key "%s", without an expiry time, where token_stats is off',
+    `the billing endpoints show the user's quota to the key "%s", without an expiry time, where token_stats is off`,
     async (key) => {
       expect(await bare('subscription', key)).toBe(subscription('5', 0))
       expect(await bare('usage', key)).toBe(usage('100'))
@@ -100,18 +100,18 @@ describe('granted and used quota of a user, where token_stats is off', () => {
 describe('the billing endpoints', () => {
   beforeAll(() => fixture.gateway.apply(configure({})))
 
-  test('billing is served without the version in the path too', async () => {
+  test('the billing endpoints are served with and without /v1 in the path', async () => {
     expect(await bare('subscription', 'ann', '', '')).toBe(subscription('2.5', 4_000_000_000))
     expect(await bare('usage', 'ann', '', '')).toBe(usage('50'))
   })
 
-  test('the billing paths ignore the dates in their query', async () => {
+  test('the billing endpoints ignore the dates in their query', async () => {
     for (const query of ['?start_date=2026-01-01&end_date=2026-02-01', '?start_date=x', '?%']) {
       expect(await bare('usage', 'ann', query)).toBe(usage('50'))
     }
   })
 
-  test('billing shows a charge as soon as the response is complete', async () => {
+  test('the billing endpoints show a charge as soon as the response is complete', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     await fixture.chat('calling', ask('m'))
     // 30 of 500,000 units are 0.00006 dollars.
@@ -119,7 +119,7 @@ describe('the billing endpoints', () => {
     expect(await bare('subscription', 'calling')).toBe(subscription('2', 0))
   })
 
-  test('billing is readable with expired and exhausted keys', async () => {
+  test('the billing endpoints answer expired and exhausted keys', async () => {
     expect(await bare('subscription', 'expired')).toBe(subscription('1', 1_000_000_000))
     expect(await bare('usage', 'exhausted')).toBe(usage('0'))
   })
@@ -131,7 +131,7 @@ describe('the billing endpoints', () => {
     ['deleted', 401, 'authentication_error', 'token_deleted'],
     ['ofbanned', 403, 'permission_error', 'user_disabled'],
     ['elsewhere', 403, 'permission_error', 'ip_not_allowed'],
-  ])('billing is not readable with the key %s', async (key, status, type, code) => {
+  ])('the billing endpoints refuse the key %s', async (key, status, type, code) => {
     for (const what of ['subscription', 'usage'] as const) {
       const answer = await get(what, key)
       expect(answer.status).toBe(status)
@@ -147,7 +147,7 @@ describe('the billing endpoints', () => {
     }
   })
 
-  test.each(['POST', 'DELETE'])('billing refuses the method %s', async (method) => {
+  test.each(['POST', 'DELETE'])('the billing endpoints refuse the method %s with 405', async (method) => {
     for (const path of ['/v1/dashboard/billing/usage', '/dashboard/billing/subscription']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
       expect(answer.status).toBe(405)
@@ -156,7 +156,7 @@ describe('the billing endpoints', () => {
   })
 })
 
-test('the global rate limit counts billing and usage together by address, and refuses with a gateway_error', async () => {
+test('the global rate limit counts requests for billing and usage together by address, and refuses with a gateway_error', async () => {
   await fixture.gateway.apply({
     ...configure({}),
     rate_limits: { global: { requests: 2, window: '60s' } },

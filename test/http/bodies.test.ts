@@ -109,7 +109,7 @@ describe('the maximum size of a body', () => {
   })
   test('a body one byte above the maximum is a 413 request_too_large', async () =>
     tooLarge(await post(padded(LIMIT + 1))))
-  test('the maximum applies to a body without a length', async () => {
+  test('the maximum body size applies to a body without a content-length', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
       fixture.gateway.port,
@@ -120,7 +120,7 @@ describe('the maximum size of a body', () => {
     expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
     connection.socket.destroy()
   })
-  test('the maximum is applied to the announced length, before the body is read', async () => {
+  test('the maximum body size is applied to the content-length, before the body is read', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
       fixture.gateway.port,
@@ -129,12 +129,12 @@ describe('the maximum size of a body', () => {
     expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
     connection.socket.destroy()
   })
-  test('the maximum applies to the decoded body', async () => {
+  test('the maximum body size applies to the decompressed body', async () => {
     tooLarge(await post(gzipSync(padded(LIMIT + 1)), { headers: { 'content-encoding': 'gzip' } }))
     const answer = await post(gzipSync(padded(LIMIT)), { headers: { 'content-encoding': 'gzip' } })
     expect(answer.status, answer.text).toBe(200)
   })
-  test('decoding of a compressed bomb stops at the maximum', async () => {
+  test('decompression of a compression bomb stops at the maximum body size', async () => {
     const member = gzipSync(Buffer.alloc(10 << 20))
     const bomb = Buffer.concat(Array.from({ length: 5 }, () => member))
     // A damaged end, which a reader that stops at the maximum does not notice.
@@ -142,7 +142,7 @@ describe('the maximum size of a body', () => {
     const damaged = Buffer.concat([bomb, member.subarray(0, 10), NO_BLOCK])
     tooLarge(await post(damaged, { headers: { 'content-encoding': 'gzip' } }))
   })
-  test('many small bombs at once cannot exceed the memory for bodies: some requests are refused with a time to retry', async () => {
+  test('simultaneous compression bombs cannot exceed the memory for bodies: some are refused with a time to retry', async () => {
     const small = gzipSync(Buffer.alloc(LIMIT - 1, ' '))
     expect(small.length).toBeLessThan(100_000)
     const head =
@@ -208,14 +208,14 @@ describe('a wrong content-length', () => {
   const head = (length: number): string =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
 
-  test('a content-length that is too small leaves half a body, which is a 400', async () => {
+  test('a request whose content-length is too small, so that its JSON is cut off, is a 400', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(fixture.gateway.port, `${head(20)}${GOOD}`)
     expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
     connection.socket.destroy()
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('a content-length that is too large, with the end of the connection, causes no upstream request and no damage', async () => {
+  test('a request that ends before its content-length causes no upstream request, and later requests are answered', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(fixture.gateway.port, `${head(5000)}${GOOD}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -228,7 +228,7 @@ describe('a wrong content-length', () => {
     ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n'],
     ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n'],
     ['an unknown transfer encoding', 'transfer-encoding: xchunked\r\n'],
-  ])('requests with %s are refused', async (_, headers) => {
+  ])('requests with %s are refused, and not sent upstream', async (_, headers) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const text = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n${headers}\r\n5\r\nhello\r\n0\r\n\r\n`
     expect(await rawConnection(fixture.gateway.port, text).closed()).toMatch(/^HTTP\/1\.1 [45]\d\d /)
@@ -254,7 +254,7 @@ test('compressed bodies of any size may follow each other on a connection', asyn
   }
 })
 
-test('bytes after the end of a compressed body do not block its connection', async () => {
+test('bytes after the end of a compressed body do not keep its connection from being used again', async () => {
   fixture.upstream.script('m', { kind: 'whole' })
   const bytes = Buffer.concat([gzipSync(JSON.stringify(ask('m'))), randomBytes(400_000)])
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n`

@@ -47,13 +47,13 @@ async function answered(
 describe.each(ROADS)('a connection of $provider that breaks ($ending), for a client of $client', (road) => {
   const { provider, client, ending } = road
 
-  test('a stream that breaks after its finish reason is a complete response, and charged as such', async () => {
+  test('a stream that breaks off after its finish reason counts as complete, and is charged by its usage', async () => {
     const { facts, row } = await answered(client, provider, FRAMES[provider], ending)
     expect(facts).toMatchObject({ text: 'Hello.', finish: 'stop', errors: 0 })
     expect(row).toMatchObject({ reason: 'complete', quota: CHARGE })
   })
 
-  test('a stream that breaks before its finish reason is an incomplete response', async () => {
+  test('a stream that breaks off before its finish reason ends with an error, and counts as cut off', async () => {
     const isEnd = provider === 'chat' ? -2 : -1
     const { facts, row, text } = await answered(client, provider, FRAMES[provider].slice(0, isEnd), ending)
     expect(facts.errors, text).toBe(1)
@@ -61,7 +61,7 @@ describe.each(ROADS)('a connection of $provider that breaks ($ending), for a cli
   })
 })
 
-test('a chat stream that breaks before its usage is complete, and its tokens are counted', async () => {
+test('a chat stream that breaks off between finish reason and usage counts as complete, and is charged by counted tokens', async () => {
   for (const client of DIALECTS) {
     const { facts, row } = await answered(client, 'chat', FRAMES.chat.slice(0, -1), 'reset')
     expect(facts).toMatchObject({ text: 'Hello.', finish: 'stop', errors: 0 })

@@ -101,14 +101,14 @@ describe('a preflight request of an allowed page', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
   })
   test.each(['a{b', 'a\u00e4', 'x'.repeat(5000), '"', ' '])(
-    'a preflight response allows no headers where the requested ones are not valid names: %j',
+    'a CORS preflight response allows no headers where the requested ones are not valid names: %j',
     async (wanted) => {
       const answer = await preflight('/v1/models', PAGE, { 'access-control-request-headers': wanted })
       expect(answer.status).toBe(204)
       expect(answer.headers).not.toHaveProperty('access-control-allow-headers')
     },
   )
-  test('preflight requests may be repeated on one connection', async () => {
+  test('CORS preflight requests may be repeated on one connection', async () => {
     const one = `OPTIONS /v1/models HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\naccess-control-request-method: GET\r\n`
     const connection = rawConnection(fixture.gateway.port, `${one}\r\n${one}connection: close\r\n\r\n`)
     const answers = (await connection.closed()).split('HTTP/1.1 204 ')
@@ -119,13 +119,13 @@ describe('a preflight request of an allowed page', () => {
 
 describe('what an allowed page can read', () => {
   const headers = { origin: PAGE }
-  test('an allowed page can read a response', async () => {
+  test('a web page of an allowed origin can read a response', async () => {
     fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
     const answer = await fixture.chat('ann', ask('m'), { headers })
     expect(answer.status).toBe(200)
     expectReadable(answer)
   })
-  test('an allowed page can read a stream', async () => {
+  test('a web page of an allowed origin can read a stream', async () => {
     fixture.upstream.script('m', streamedChat({ text: 'Hello.' }))
     const answer = await fixture.chat('ann', askStream('m'), { headers })
     expect(answer.text).toContain('[DONE]')
@@ -139,13 +139,13 @@ describe('what an allowed page can read', () => {
     [200, 'GET', '/v1/models', 'ann'],
     [200, 'GET', '/v1beta/models', 'ann'],
     [405, 'OPTIONS', '/v1/messages', 'ann'],
-  ])('an allowed page can read a %i of %s %s', async (status, method, path, key) => {
+  ])('a web page of an allowed origin can read a %i of %s %s', async (status, method, path, key) => {
     const body = method === 'POST' ? ask('unheard-of') : undefined
     const answer = await call(fixture.gateway.url, body, { method, path, key, headers })
     expect(answer.status, answer.text).toBe(status)
     expectReadable(answer)
   })
-  test('an allowed page can read the error of an unreadable request', async () => {
+  test('a web page of an allowed origin can read the error of a request that is not valid HTTP', async () => {
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\nauthorization: Bearer sk-ann\r\n`
     const connection = rawConnection(
       fixture.gateway.port,
@@ -203,7 +203,7 @@ describe('responses without CORS headers', () => {
 })
 
 describe('changes of the allowed origins', () => {
-  test('the allowed origins can change while the gateway runs: to every page, to another page, to none', async () => {
+  test('the allowed CORS origins can change while the gateway runs: to all, to another one, to none', async () => {
     change(withOrigins('*'))
     await expect.poll(async () => (await preflight('/v1/models', OTHER)).status).toBe(204)
     expectReadable(await preflight('/v1/models', OTHER), '*')

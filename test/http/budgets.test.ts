@@ -39,7 +39,7 @@ describe('a call beyond the budget', () => {
     ['of its key', 'daily', 'the daily budget of this API key', 1],
     ['of its group', 'grouped', 'the weekly budget of the group small', 7],
     ['of its user, with either key', 'two', 'the monthly budget of its user', 31],
-  ])('a call beyond the budget %s is refused until the period ends', async (_, key, name, days) => {
+  ])('a call that exceeds the budget %s is refused until the period ends', async (_, key, name, days) => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const first = await fixture.chat(key === 'two' ? 'one' : key, ask('m', { max_tokens: 5 }))
     expect(first.status, first.text).toBe(200)
@@ -63,14 +63,14 @@ describe('a call beyond the budget', () => {
       'budget_exceeded',
     ],
     ['/v1/responses', { model: 'm', max_output_tokens: 900, input: 'Hi' }, 'budget_exceeded'],
-  ])('a call beyond the budget at %s is an error of that dialect', async (path, body, code) => {
+  ])('a call at %s that exceeds a budget gets an error of that dialect', async (path, body, code) => {
     const refused = await fixture.chat('daily', body, { path })
     expect(refused.status).toBe(403)
     expect(refused.json().error.code).toBe(code)
     expect(refused.headers['x-should-retry']).toBe('false')
   })
 
-  test('a call beyond the budget at a Gemini path is PERMISSION_DENIED with the code as its reason', async () => {
+  test('a call at a Gemini path that exceeds a budget is PERMISSION_DENIED with the error code as its reason', async () => {
     const body = { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 900 } }
     const refused = await fixture.chat('daily', body, { path: '/v1beta/models/m:generateContent' })
     expect(refused.status).toBe(403)
@@ -106,7 +106,7 @@ describe('a stream that is cut off by a budget', () => {
   })
 })
 
-test('a call belongs to the period in which it began, and the next period begins with nothing spent', async () => {
+test('a call is charged to the budget period in which it began, and the next period begins with nothing spent', async () => {
   const clock = dateClock()
   const moved = await startFixture(
     (server) => ({

@@ -177,7 +177,7 @@ describe('why a session missed its cache', () => {
         ],
       },
     ],
-  ])('a request of %s gives the reason %s', async (client, reason, changed) => {
+  ])('a cache break of a changed %s request has the reason %s', async (client, reason, changed) => {
     const session = newSession()
     const base = baseOf(client, reason)
     expect(await ask(client, session, base)).toMatchObject({ cache_break: '', cached_tokens: 0 })
@@ -206,7 +206,7 @@ function baseOf(client: Client, reason: string): object {
 describe('which messages are compared', () => {
   const turns = (text: string): object[] => [said(text), ANSWER, said('on')]
 
-  test('only the messages of the previous call are compared: added messages are not a change, and other earlier ones are', async () => {
+  test('added messages are not a reason for a cache break, but changed messages of the previous call are', async () => {
     const session = newSession()
     const messages = turns(long(1_500))
     await ask('claude', session, { messages })
@@ -221,7 +221,7 @@ describe('which messages are compared', () => {
     )
   })
 
-  test('a conversation that was shortened gives the reason messages_changed', async () => {
+  test('a cache break of a conversation that was shortened has the reason messages_changed', async () => {
     const session = newSession()
     const base = { system: undefined }
     await ask('claude', session, { ...base, messages: turns(long(1_500)) })
@@ -230,7 +230,7 @@ describe('which messages are compared', () => {
     )
   })
 
-  test('messages are not compared where the provider may truncate the conversation', async () => {
+  test('messages are no reason for a cache break where the provider may truncate the conversation', async () => {
     const session = newSession()
     const base = { truncation: 'auto' }
     await ask('responses', session, base)
@@ -240,7 +240,7 @@ describe('which messages are compared', () => {
 })
 
 describe('where a session moved', () => {
-  test('a move to another channel or key is the reason given before any change in the request', async () => {
+  test('a cache break after a move to another channel or key has that reason, whatever changed in the request', async () => {
     const changed = { model: 'claude-sonnet-4-5', tools: [] }
     for (const [place, reason] of [
       [{ name: 'two' }, 'channel_moved'],
@@ -259,7 +259,7 @@ describe('where a session moved', () => {
 })
 
 describe('what time does to a cache', () => {
-  test('the reason is lifetime_passed where most of the cached prompt has expired since the previous call', async () => {
+  test('a cache break has the reason lifetime_passed where most of the cached prompt has expired since the previous call', async () => {
     const session = newSession()
     const more = {
       system: [
@@ -274,7 +274,7 @@ describe('what time does to a cache', () => {
     expect(row.cache_break).toBe('lifetime_passed')
   })
 
-  test('tokens that a call reads from a cache count as those with the longest lifetime', async () => {
+  test('tokens that a call reads from a prompt cache count as those with the longest lifetime in later cache breaks', async () => {
     const session = newSession()
     const ttl = { ...EPHEMERAL, ttl: '1h' }
     const system = [{ type: 'text', text: `${session} ${long(1_500)}`, cache_control: ttl }]
@@ -286,14 +286,14 @@ describe('what time does to a cache', () => {
     expect((await ask('claude', session, later)).cache_break).toBe('provider')
   })
 
-  test('a call after the longest lifetime of its session is not a cache break', async () => {
+  test('a cache miss after the longest cache lifetime of its session is not a cache break', async () => {
     const session = newSession()
     await ask('claude', session)
     pass(5 * MINUTE_S + 1)
     expect(await ask('claude', session)).toMatchObject({ cache_break: '', cached_tokens: 0 })
   })
 
-  test('each use of a cache begins its lifetime again', async () => {
+  test('each use of a prompt cache restarts its lifetime, so that a later miss is still a cache break', async () => {
     const session = newSession()
     for (let turn = 0; turn < 3; turn++) {
       expect((await ask('claude', session)).cache_break).toBe('')
@@ -316,14 +316,14 @@ describe('what time does to a cache', () => {
     }
   })
 
-  test('the reason is provider where nothing that the gateway sees has changed', async () => {
+  test('a cache break has the reason provider where nothing that the gateway sees has changed', async () => {
     const session = newSession()
     await ask('claude', session)
     pass(6 * MINUTE_S, MINUTE_S)
     expect(await ask('claude', session)).toMatchObject({ cache_break: 'provider', cached_tokens: 0 })
   })
 
-  test('a billing line with another value is not a change of the system prompt', async () => {
+  test('a changed x-anthropic-billing-header line is not a system_changed reason for a cache break', async () => {
     const session = newSession()
     const billed = (nonce: string) => ({
       system: [
@@ -336,7 +336,7 @@ describe('what time does to a cache', () => {
     expect((await ask('claude', session, billed('2'))).cache_break).toBe('provider')
   })
 
-  test('a cache directive that is added or left out changes neither tools nor system prompt', async () => {
+  test('a cache_control that is added or left out is not a tools_changed or system_changed reason for a cache break', async () => {
     const session = newSession()
     const block = { type: 'text', text: `You are ${session}. ${long(1_500)}` }
     await ask('claude', session, { system: [{ ...block, cache_control: EPHEMERAL }] })
@@ -347,7 +347,7 @@ describe('what time does to a cache', () => {
 })
 
 describe('what is no break', () => {
-  test('a conversation that continues, with its cache mark at the new end, is not a cache break', async () => {
+  test('a conversation that continues, with its cache_control moved to the new end, is not a cache break', async () => {
     const session = newSession()
     const messages: object[] = [said('hello')]
     for (let turn = 0; turn < 4; turn++) {
@@ -410,7 +410,7 @@ describe('what the provider says', () => {
     ['system_changed', () => ({}), () => ({ system: [{ type: 'text', text: unlike() }] })],
     ['messages_changed', LONG, LONG],
   ])(
-    'a provider of messages gives the same reason for a cache miss, whole and streamed: %s',
+    'the gateway and a messages provider give the same reason for a cache break, whole and streamed: %s',
     async (reason, base, changed) => {
       for (const stream of [false, true]) {
         const session = newSession()
@@ -428,20 +428,23 @@ describe('what the provider says', () => {
     ['model_changed', { model: 'gpt-5.6-sol' }, 'model_changed'],
     ['tools_changed', { tools: [] }, 'tools_changed'],
     ['messages_changed', { input: [{ role: 'user', content: long(1_500, 'x') }] }, 'input_changed'],
-  ])('a provider of responses gives the same reason for a cache miss: %s', async (reason, changed, said) => {
-    for (const stream of [false, true]) {
-      const session = newSession()
-      await ask('responses', session, { stream })
-      expect(verdictOf(await ask('responses', session, { stream }))).toEqual({ type: 'cache_hit' })
-      const broken = await ask('responses', session, {
-        ...changed,
-        stream,
-        prompt_cache_options: { ttl: '30m' },
-      })
-      expect(broken.cache_break).toBe(reason)
-      expect(verdictOf(broken)).toMatchObject({ type: 'cache_miss', reason: said })
-    }
-  })
+  ])(
+    'the gateway and a responses provider give the same reason for a cache break: %s',
+    async (reason, changed, said) => {
+      for (const stream of [false, true]) {
+        const session = newSession()
+        await ask('responses', session, { stream })
+        expect(verdictOf(await ask('responses', session, { stream }))).toEqual({ type: 'cache_hit' })
+        const broken = await ask('responses', session, {
+          ...changed,
+          stream,
+          prompt_cache_options: { ttl: '30m' },
+        })
+        expect(broken.cache_break).toBe(reason)
+        expect(verdictOf(broken)).toMatchObject({ type: 'cache_miss', reason: said })
+      }
+    },
+  )
 
   test('a provider gives the reason for a cache miss of a converted request, too', async () => {
     for (const stream of [false, true]) {
@@ -459,7 +462,7 @@ describe('what the provider says', () => {
     }
   })
 
-  test('a conversation that continues has no verdict of the provider', async () => {
+  test('a conversation that continues without a cache miss has no verdict of its provider in its usage row', async () => {
     const session = newSession()
     await ask('claude', session)
     const row = await ask('claude', session, {
@@ -470,7 +473,7 @@ describe('what the provider says', () => {
 })
 
 describe('what is kept of breaks', () => {
-  test('rows, sessions, sums and a metric have the cache breaks, and rows keep them over a restart', async () => {
+  test('usage rows, sessions, sums and a metric have the cache breaks, and rows keep them over a restart', async () => {
     const session = newSession()
     await ask('claude', session)
     await ask('claude', session, { tools: [] })

@@ -128,7 +128,7 @@ describe('what a provider of messages is asked', () => {
     }
   })
 
-  test("with cache_diagnostics, the other bytes of a request and the client's beta features are unchanged", async () => {
+  test("cache_diagnostics changes no other byte of a request, and keeps the client's beta features", async () => {
     const session = newSession()
     await ask('silent', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })
     await ask('messages', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })
@@ -142,7 +142,7 @@ describe('what a provider of messages is asked', () => {
     expect(betaSent('silent')).toBe('context-1m-2025-08-07')
   })
 
-  test("the client's own request for cache diagnostics is forwarded unchanged", async () => {
+  test("a messages client's own request for cache diagnostics is forwarded unchanged", async () => {
     const session = newSession()
     await ask('messages', session)
     const diagnostics = { previous_message_id: 'msg_of_the_client' }
@@ -159,7 +159,7 @@ describe('what a provider of messages is asked', () => {
     expect(sent('second')['diagnostics']).toEqual({ previous_message_id: null })
   })
 
-  test('an answer id with other characters than those of a name is not sent in a request for cache diagnostics', async () => {
+  test('an invalid answer id, such as one with quotes, is not sent in a request for cache diagnostics', async () => {
     const session = newSession()
     for (const id of ['msg "1"', 'm'.repeat(201), '']) {
       fixture.upstream.script('messages', answer('messages', id))
@@ -169,7 +169,7 @@ describe('what a provider of messages is asked', () => {
     }
   })
 
-  test('a channel without cache_diagnostics gets no request for them, and its rows have no verdict', async () => {
+  test('a channel without cache_diagnostics gets no request for them, and its usage rows have no verdict', async () => {
     const session = newSession()
     const verdict = { cache_miss_reason: { type: 'tools_changed' } }
     fixture.upstream.script('silent', answer('silent', 'msg_1', verdict))
@@ -195,7 +195,7 @@ describe('what a provider of responses is asked', () => {
     expect(sent('responses')['prompt_cache_options']).toEqual({ comparison_response_id: 'resp_2' })
   })
 
-  test("the client's own request for cache diagnostics is forwarded unchanged", async () => {
+  test("a responses client's own request for cache diagnostics is forwarded unchanged", async () => {
     const session = newSession()
     await ask('responses', session)
     const prompt_cache_options = { comparison_response_id: 'resp_of_the_client' }
@@ -206,7 +206,7 @@ describe('what a provider of responses is asked', () => {
 
 describe('the verdict of a provider', () => {
   test.each(['messages', 'responses'] as const)(
-    'the verdict of a provider of %s is in the row unchanged, up to 2,048 characters',
+    'the cache verdict of a %s provider is in the usage row unchanged, up to 2,048 characters',
     async (lane) => {
       const session = newSession()
       // `{"why":""}` has ten characters.
@@ -222,14 +222,14 @@ describe('the verdict of a provider', () => {
     },
   )
 
-  test('the verdict in a row is empty where the provider gives none', async () => {
+  test('the cache verdict in a usage row is empty where the provider gives none', async () => {
     const session = newSession()
     expect((await ask('messages', session)).cache_verdict).toBe('')
     expect((await ask('responses', session)).cache_verdict).toBe('')
   })
 })
 
-test('a cache miss of a call that continues a stored response is explained by its tools, not by its messages', async () => {
+test('a cache break of a call with previous_response_id is explained by its tools, not by its messages', async () => {
   const headers = { 'x-session-id': newSession() }
   const tools = [{ type: 'function', name: 'look', parameters: { type: 'object' }, strict: false }]
   const turn = async (previous: string | undefined, read: number, more: object = {}) => {
@@ -275,11 +275,14 @@ describe('an answer that is not compared', () => {
   test.each<[string, Behaviour]>([
     ['without a usage', { kind: 'whole', body: completionText('said', null) }],
     ['whose usage does not have the prompt', { kind: 'whole', usage: '{"completion_tokens":5}' }],
-  ])('a call is not compared with an answer %s, but with the one before it', async (_, uncertain) => {
-    expect(await reasonsAfter(uncertain)).toEqual(['', 'provider'])
-  })
+  ])(
+    'cache diagnostics do not compare a call with an answer %s, but with the one before it',
+    async (_, uncertain) => {
+      expect(await reasonsAfter(uncertain)).toEqual(['', 'provider'])
+    },
+  )
 
-  test('a call is not compared with an answer that its provider broke off, but with the one before it', async () => {
+  test('cache diagnostics compare a call with the previous complete answer, not with one that broke off', async () => {
     const counts = { input_tokens: 4_100, output_tokens: 5, cache_read_input_tokens: 0 }
     const frames = messageFrames([{ text: 'Hello' }], { counts }).slice(0, 4)
     const cut = { kind: 'stream', ending: 'reset', frames } as const

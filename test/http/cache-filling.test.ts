@@ -110,7 +110,7 @@ const CASES: Readonly<
 
 describe('a call that only fills a cache', () => {
   test.each(NAMES)(
-    'a call on %s that only fills a cache is complete, and charged for the tokens that it wrote',
+    'a call on %s that only fills the prompt cache is complete, and charged for the tokens that it wrote',
     async (name) => {
       const { path, body, answers, charge } = CASES[name]
       for (const answer of answers) {

@@ -107,7 +107,7 @@ describe('the system prompt of a channel', () => {
     },
   )
 
-  test('the system prompt of a channel precedes the system of a converted request', async () => {
+  test("the system prompt of a channel precedes the client's system prompt in a converted request", async () => {
     const messages = [
       { role: 'system', content: 'be nice' },
       { role: 'user', content: 'hi' },
@@ -120,7 +120,7 @@ describe('the system prompt of a channel', () => {
 })
 
 describe('the override of a channel', () => {
-  test('the override of a channel sets, adds and removes members in one splice', async () => {
+  test('the override of a channel sets, adds and removes members of the request, and changes no other byte', async () => {
     const body =
       '{"model":"gpt-4o-mini","temperature":1,"user":"u", "messages":[{"role":"user","content":"hi"}],"top_p":0.90}'
     expect((await fixture.chat('ann', Buffer.from(body))).status).toBe(200)
@@ -132,7 +132,7 @@ describe('the override of a channel', () => {
 
 describe('the hold of a changed request', () => {
   test.each(['long-prompt', 'set-maximum', 'no-maximum'])(
-    'a hold covers what a channel adds to the request: %s',
+    'the hold of a call covers what a channel adds to the request: %s',
     async (model) => {
       const refused = await fixture.chat('poor', ask(model, { max_tokens: 5 }))
       expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
@@ -141,7 +141,7 @@ describe('the hold of a changed request', () => {
     },
   )
 
-  test('the hold is for the maximum that a channel sets where the client sets none', async () => {
+  test('the hold covers the output maximum that a channel sets where the client sets none', async () => {
     expect((await fixture.chat('poor', ask('usual-maximum'))).status).toBe(200)
   })
 })

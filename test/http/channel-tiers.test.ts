@@ -178,7 +178,7 @@ describe("a channel's own tier of service", () => {
     ['gemini', 'gemini-flex', 'serviceTier', 'flex', 'flex'],
     ['chat', 'gemini-fast', 'serviceTier', 'priority', 'fast'],
   ] as const)(
-    "a channel's tier is sent whatever the client requests: %s to %s in %s as %s",
+    "a channel's service tier is sent whatever the client requests: %s to %s in %s as %s",
     async (client, model, member, value, tier) => {
       const requested = client === 'gemini' ? { serviceTier: 'standard' } : { service_tier: 'default' }
       for (const fields of [{}, client === 'messages' ? { speed: 'fast' } : requested]) {
@@ -192,7 +192,7 @@ describe("a channel's own tier of service", () => {
     },
   )
 
-  test('a channel with the tier fast adds its beta feature to those of a messages client', async () => {
+  test('a channel with the service tier fast adds the beta feature for it to those of a messages client', async () => {
     const { headers } = await sent('chat', 'messages-fast')
     expect(headers['anthropic-beta']).toBe('fast-mode-2026-02-01')
     fixture.upstream.script('messages-fast', wholeMessage([{ text: 'said' }]))
@@ -206,7 +206,7 @@ describe("a channel's own tier of service", () => {
     )
   })
 
-  test('on a channel with the tier auto, the price of an answer that states no tier is marked incomplete', async () => {
+  test('on a channel with the service tier auto, the price of an answer that states no tier is marked incomplete', async () => {
     const closed = await sent('chat', 'openai-closed')
     expect(closed.body['service_tier']).toBe('default')
     expect(closed.row).toMatchObject({ service_tier: 'standard', price_incomplete: false })
@@ -217,13 +217,13 @@ describe("a channel's own tier of service", () => {
     expect(gemini.body).not.toHaveProperty('serviceTier')
   })
 
-  test('a channel with the tier ultrafast sends it to OpenAI, and is charged for it if the answer states none', async () => {
+  test('a channel with the service tier ultrafast sends it to OpenAI, and is charged for it if the answer states none', async () => {
     const { body, row } = await sent('responses', 'openai-ultra')
     expect(body['service_tier']).toBe('ultrafast')
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
   })
 
-  test('requests that count tokens and text completions do not name the tier of the channel', async () => {
+  test('requests that count tokens and legacy completions do not name the service tier of the channel', async () => {
     fixture.upstream.script('messages-fast', { kind: 'status', status: 200, body: '{"input_tokens":3}' })
     const { status } = await call(
       fixture.gateway.url,
@@ -254,7 +254,7 @@ describe('tiers that are headers', () => {
     ['messages', 'invoke-asked', {}, undefined, undefined],
     ['messages', 'invoke-reserved', {}, 'reserved', undefined],
   ] as const)(
-    "a channel's tier is sent to Bedrock in its own form: %s to %s with %j sends %s",
+    "a channel's service tier is sent to Bedrock in a header: %s to %s with %j sends %s",
     async (client, model, fields, value, dropped) => {
       const { headers: answered } = await post(client, model, fields)
       const [request] = bedrock.received
@@ -264,7 +264,7 @@ describe('tiers that are headers', () => {
     },
   )
 
-  test('a tier that Bedrock lacks is left out and listed', async () => {
+  test('a service tier that Bedrock lacks is left out of the request and listed as dropped', async () => {
     const { headers } = await post('chat', 'invoke-asked', { service_tier: 'ultrafast' })
     expect(headers['x-gateway-dropped']).toBe('service_tier')
     expect(bedrock.received[0]?.headers).not.toHaveProperty(BEDROCK_HEADER)
@@ -273,7 +273,7 @@ describe('tiers that are headers', () => {
   test.each([
     ['converse-fast', 'priority'],
     ['converse-reserved', 'reserved'],
-  ])('a request of Converse has the tier in its body: %s', async (model, type) => {
+  ])('a request to the Converse API has the service tier in its body: %s', async (model, type) => {
     await post('chat', model)
     const { serviceTier } = JSON.parse(String(bedrock.received[0]?.body)) as Fields
     expect(serviceTier).toEqual({ type })
@@ -287,7 +287,7 @@ describe('tiers that are headers', () => {
     ['chat', 'vertex-asked', { service_tier: 'flex' }, { [VERTEX_HEADER]: 'flex' }],
     ['gemini', 'vertex-asked', { serviceTier: 'standard' }, {}],
   ] as const)(
-    "a channel's tier is sent to Vertex in its own form: %s to %s with %j sends %j",
+    "a channel's service tier is sent to Vertex in headers: %s to %s with %j sends %j",
     async (client, model, fields, expected) => {
       await post(client, model, fields)
       const request = vertex.received.find(({ path }) => path.includes('/models/'))
@@ -309,7 +309,7 @@ describe('a tier of a channel over HTTP', () => {
       ...fields,
     })
 
-  test('a tier that the provider lacks is a 400 that names those that it has', async () => {
+  test('a channel with a service tier that its provider lacks is a 400 that names the tiers that it has', async () => {
     for (const [type, tier, has] of [
       [1, 'provisioned', 'auto, standard, flex, fast or priority, ultrafast, reserved'],
       [14, 'flex', 'auto, standard, fast or priority'],
@@ -324,7 +324,7 @@ describe('a tier of a channel over HTTP', () => {
     expect(await make(1, 'no tier')).toMatchObject({ status: 400 })
   })
 
-  test('the tier of a channel can be read, changed and removed over HTTP', async () => {
+  test('the service tier of a channel can be read, changed and removed over HTTP', async () => {
     const { data, message } = await make(1, 'flex')
     expect(message).toBe('')
     const [id = 0] = data.ids

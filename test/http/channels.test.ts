@@ -54,7 +54,7 @@ describe('the choice among the channels of a model', () => {
     expect(JSON.parse(fixture.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
   })
 
-  test("clients cannot call a model by the upstream's name", async () => {
+  test("clients cannot call a mapped model by the upstream's name", async () => {
     expect((await fixture.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
   })
 
@@ -79,7 +79,7 @@ describe('a request to an upstream', () => {
     expect(headers['accept-encoding'] ?? 'identity').toBe('identity')
   })
 
-  test('an upstream request carries only the listed headers of the client', async () => {
+  test('cookies, keys, addresses and unknown headers of the client are not sent to the upstream', async () => {
     fixture.upstream.script('headers', { kind: 'whole' })
     await fixture.chat('ann', ask('headed'), {
       headers: {
@@ -97,7 +97,7 @@ describe('a request to an upstream', () => {
   })
 })
 
-test('only the listed headers of an upstream response reach the client', async () => {
+test('cookies and other headers of an upstream response that are not permitted do not reach the client', async () => {
   fixture.upstream.script('headers', {
     kind: 'whole',
     headers: {

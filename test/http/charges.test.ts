@@ -140,7 +140,7 @@ describe('a complete response costs its reported usage', () => {
     const { row } = await charged('m', { kind: 'stream', usage: usageText(100, 50), ...streamed }, fields)
     expect(row).toMatchObject({ quota: 300, reason: 'complete', stream: 1 })
   })
-  test('the last usage of a stream counts where every chunk has one', async () => {
+  test('a stream with usage in several chunks is charged by the last usage', async () => {
     const first = finishFrame(usageText(100, 1))
     const frames = [contentFrame('a'), first, usageFrame(usageText(100, 50)), DONE_FRAME]
     const { row } = await charged('m', { kind: 'stream', frames })
@@ -160,7 +160,7 @@ describe('a complete response costs its reported usage', () => {
     expect((await charged('m', whole(usageText(100, 50)), {}, 'half')).row.quota).toBe(150)
     expect((await charged('m', whole(usageText(1, 1)), {}, 'half')).row.quota).toBe(3)
   })
-  test('a response is charged by the tier that the prompt reaches', async () => {
+  test('a response is charged at the prices of the tier that its prompt tokens reach', async () => {
     expect((await charged('tiered', whole(usageText(200, 10)))).row.quota).toBe(240)
     expect((await charged('tiered', whole(usageText(201, 10)))).row.quota).toBe(402 + 60)
   })
@@ -174,7 +174,7 @@ describe('a complete response costs its reported usage', () => {
   test('a free model costs nothing, but the request is counted', async () => {
     expect((await charged('free', whole(usageText(100, 50)))).row.quota).toBe(0)
   })
-  test('an unlimited token is charged too: its counters and its user', async () => {
+  test("a call with an unlimited token is charged to the token's counters and its user", async () => {
     expect((await charged('m', whole(usageText(100, 50)), {}, 'endless')).row.quota).toBe(300)
   })
   test('a response is charged even above its hold: the balance goes below zero', async () => {
@@ -185,7 +185,7 @@ describe('a complete response costs its reported usage', () => {
     expect(next.status).toBe(401)
     expect(next.json().error.message).toMatch(/exhausted|quota/i)
   })
-  test('a response updates the time of the last access', async () => {
+  test('a response updates the last access time of its token', async () => {
     await charged('m', whole(usageText(1, 1)))
     expect(Math.abs(database.token('token-ann').accessed_time - Date.now() / 1000)).toBeLessThan(120)
   })
@@ -244,7 +244,7 @@ describe('calls without a charge', () => {
     uncharged('m', { kind: 'stream', frames: [roleFrame()], ending: 'reset' }, askStream('m')))
   test('nothing is charged for a stream whose first event is an error', () =>
     uncharged('m', { kind: 'stream', events: 0, ending: 'error' }, askStream('m')))
-  test('nothing is charged for a request that is refused', () =>
+  test('nothing is charged for a request that the gateway refuses', () =>
     uncharged('m', whole(null), ask('m', { n: 0 })))
 })
 
@@ -264,12 +264,12 @@ describe('a response that breaks off after content', () => {
   )
   const withUsage = (usage: string): string =>
     contentFrame(ANSWER).replace(/\}\n\n$/, `,"usage":${usage}}\n\n`)
-  test('a response that breaks off costs the reported input, and the reported output where it is the larger', async () => {
+  test('a response that breaks off costs the reported input, and the reported output where it exceeds the counted one', async () => {
     const frames = [roleFrame(), withUsage(usageText(50, 500))]
     const { row } = await charged('m', { kind: 'stream', frames, ending: 'reset' }, LONG)
     expect(row).toMatchObject({ quota: 50 + 2000, reason: 'cut' })
   })
-  test('a response that breaks off costs the reported input, and the counted output where it is the larger', async () => {
+  test('a response that breaks off costs the reported input, and the counted output where it exceeds the reported one', async () => {
     const frames = [roleFrame(), withUsage(usageText(50, 3))]
     const { row } = await charged('m', { kind: 'stream', frames, ending: 'reset' }, LONG)
     expect(row.input_tokens).toBe(50)
@@ -336,7 +336,7 @@ describe('a client that leaves', () => {
   )
 })
 
-test('of several attempts only the delivered one is charged', async () => {
+test('a call that is tried on several channels is charged only for the delivered attempt', async () => {
   fixture.upstream.script('retried', { kind: 'status', status: 503, body: errorBody('no') })
   fixture.upstream.script('second', whole(usageText(100, 50)))
   const rows = database.usage().length
@@ -346,7 +346,7 @@ test('of several attempts only the delivered one is charged', async () => {
   expect(database.usage()).toHaveLength(rows + 1)
 })
 
-test('in the end the balance, the sums and the log of every account agree', async () => {
+test('after all charges the balance, the sums and the usage log of every account agree', async () => {
   await untilNoHolds()
   const ann = database.user('ann')
   const rows = database.usage().filter((row) => row.user_id === ann.id)

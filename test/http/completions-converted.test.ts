@@ -106,7 +106,7 @@ function rowOf(answer: Pick<FullResponse, 'headers'>): UsageRow | undefined {
 describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
   const spoken: Spoken = SPOKEN[name]
 
-  test('a completion is streamed as chunks of text, the last one with its finish reason, and charged by usage', async () => {
+  test('a converted legacy completion is streamed as text chunks, the last one with its finish reason, and charged by usage', async () => {
     fixture.upstream.script(name, spoken.streamed)
     const answer = await complete(name)
     const chunks = chunksOf(answer.text)
@@ -120,7 +120,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)).toMatchObject({ kind: 'completions', quota: 10 + 4 * 5, reason: 'complete' })
   })
 
-  test('a streamed completion ends with the usage where the client requests it', async () => {
+  test('a converted stream of a legacy completion ends with the usage where the client requests it', async () => {
     fixture.upstream.script(name, spoken.streamed)
     const chunks = chunksOf((await complete(name, { stream_options: { include_usage: true } })).text)
     expect(chunks.at(-1)).toMatchObject({
@@ -130,7 +130,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     })
   })
 
-  test('the official client reads a completion, whole and streamed', async () => {
+  test('the official OpenAI client reads a converted legacy completion, whole and streamed', async () => {
     const { url } = fixture.gateway
     const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${url}/v1`, maxRetries: 0 })
     const request = { model: name, prompt: 'say hello', max_tokens: 20 }
@@ -144,7 +144,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(text).toBe(TEXT)
   })
 
-  test('a completion goes to the next channel where the first one fails before any text', async () => {
+  test('a converted legacy completion goes to the next channel where the first one fails before any text', async () => {
     const model = `pair-${name}`
     fixture.upstream.script(`first-${name}`, { kind: 'status', status: 500, body: '{}' })
     fixture.upstream.script(`second-${name}`, spoken.streamed)
@@ -153,7 +153,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)).toMatchObject({ quota: 30, channel: `second-${name}` })
   })
 
-  test('a completion whose stream breaks off ends with an error, and is charged for what arrived', async () => {
+  test('a converted legacy completion whose stream breaks off ends with an error, and is charged for what arrived', async () => {
     fixture.upstream.script(name, { kind: 'stream', frames: spoken.frames.slice(0, -2), ending: 'reset' })
     const answer = await (await open(fixture.gateway.url, body(name), { key: 'ann', path: PATH })).end()
     const chunks = chunksOf(answer.text)
@@ -164,7 +164,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)?.quota).toBeGreaterThan(0)
   })
 
-  test('a completion whose client leaves in the middle is charged for what was generated', async () => {
+  test('a converted legacy completion whose client leaves in the middle is charged for what was generated', async () => {
     const never = new Promise<void>(() => {})
     fixture.upstream.script(name, {
       kind: 'stream',
@@ -187,7 +187,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     ['prompt', { prompt: ['a', 'b'] }],
     ['prompt', { prompt: [[1, 2]] }],
   ])(
-    'a completion with a parameter that a conversation does not have is refused: %s',
+    'a legacy completion with a parameter that cannot be converted to a conversation is a 400: %s',
     async (field, fields) => {
       fixture.upstream.script(name, spoken.streamed)
       const answer = await complete(name, fields)

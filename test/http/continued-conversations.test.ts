@@ -200,7 +200,7 @@ const bytes = Buffer.byteLength(LONG)
 
 describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])('a client of %s', (client) => {
   test.each(UPSTREAMS)(
-    'a continued conversation at %s holds the reported tokens and a bound for the appended text',
+    'a call that continues a conversation at %s holds the tokens reported for it and a bound for the appended text',
     async (protocol) => {
       const said = fresh()
       expect(await held(client, `m-${protocol}`, said)).toBeGreaterThan(bytes)
@@ -222,16 +222,16 @@ describe('a conversation', () => {
     await had('messages', 'messages', said, 'ann', { system: 'Be kind.' })
     return held('messages', 'm-messages', [...change(said), ...MORE], key, { system: 'Be kind.', ...more })
   }
-  test('a conversation with a changed beginning holds one token for each byte', async () => {
+  test('a call whose conversation has a changed beginning holds one prompt token for each byte', async () => {
     expect(await next(([first]) => [{ by: 'user', text: `${first?.text}.` }])).toBeGreaterThan(bytes)
   })
-  test('a conversation with another system prompt holds one token for each byte', async () => {
+  test('a call whose conversation has another system prompt than before holds one prompt token for each byte', async () => {
     expect(await next((said) => said, 'poor', { system: 'Be cruel.' })).toBeGreaterThan(bytes)
   })
-  test('the same conversation of another user holds one token for each byte', async () => {
+  test('a call that continues a conversation of another user holds one prompt token for each byte', async () => {
     expect(await next((said) => said, 'bobpoor')).toBeGreaterThan(bytes)
   })
-  test('a conversation with other settings of sampling and other cache directives is the same', async () => {
+  test('a call with another temperature and cache_control is recognised as continuing its conversation', async () => {
     const more = {
       temperature: 0.5,
       system: [{ type: 'text', text: 'Be kind.', cache_control: { type: 'ephemeral' } }],
@@ -239,19 +239,19 @@ describe('a conversation', () => {
     // Each token may be written to the cache, at 1.25 times the price.
     expect(await next((said) => said, 'poor', more)).toBeLessThan(1.25 * (REPORTED + 800))
   })
-  test('a conversation for which its provider reported impossibly few tokens holds one token for each byte', async () => {
+  test('a conversation for which its provider reported impossibly few tokens holds one prompt token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('chat', answerOf('chat', 50))
     await send('chat', 'm-chat', said, 'ann')
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeGreaterThan(bytes)
   })
-  test('a conversation whose provider reported no usage holds one token for each byte', async () => {
+  test('a conversation whose provider reported no usage holds one prompt token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('chat', { kind: 'whole', usage: null })
     await send('chat', 'm-chat', said, 'ann')
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeGreaterThan(bytes)
   })
-  test('a picture given by its URL is held again with each request of a conversation', async () => {
+  test('a picture given by URL is added to the hold of each call that continues its conversation', async () => {
     const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
     const first = { role: 'user', content: [{ type: 'text', text: LONG }, picture] }
     fixture.upstream.script('chat', answerOf('chat', REPORTED))
@@ -262,7 +262,7 @@ describe('a conversation', () => {
     expect(more).toBeGreaterThan(REPORTED + 10_000)
     expect(more).toBeLessThan(REPORTED + 10_800)
   })
-  test('instructions that a channel adds are part of the reported tokens', async () => {
+  test('instructions that a channel adds are part of the reported tokens that a continued conversation holds', async () => {
     const said = fresh()
     fixture.upstream.script('edited', answerOf('chat', REPORTED))
     expect(await held('chat', 'n', said)).toBeGreaterThan(bytes + 5000)
@@ -271,7 +271,7 @@ describe('a conversation', () => {
   })
 })
 
-test('each of many conversations of equal lengths is found when it goes on', async () => {
+test('a continued conversation is recognised among many of the same length', async () => {
   for (let i = conversations; i < 100; i++) fresh()
   const all = Array.from({ length: 20 }, fresh)
   for (const said of all) await had('chat', 'chat', said)
@@ -295,7 +295,7 @@ test('a provider that reports more tokens than were held is paid, and a metric c
 
 describe('a call that goes to another channel', () => {
   const failing: Behaviour = { kind: 'status', status: 500, body: '{}' }
-  test('a continued conversation that goes to another channel first holds one token for each byte', async () => {
+  test('a continued conversation that moves to another channel first holds one prompt token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     await send('chat', 'two', said, 'ann')
@@ -308,7 +308,7 @@ describe('a call that goes to another channel', () => {
     // What the second channel reported says nothing about the first.
     expect(await held('chat', 'two', [...said, ...MORE, ...MORE])).toBeLessThan(REPORTED + 800)
   })
-  test('a call is not sent to another channel if its quota is too small for its bytes', async () => {
+  test('a continued conversation is not moved to another channel if its quota is too small for one token per byte', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     expect((await send('chat', 'two', said, 'tight')).status).toBe(200)
@@ -319,7 +319,7 @@ describe('a call that goes to another channel', () => {
     expect(answer.status).toBe(500)
     expect(fixture.upstream.received('second')).toHaveLength(before)
   })
-  test('a call whose larger hold only another call prevents is refused with quota_held', async () => {
+  test('a call is refused with quota_held if only the hold of another call prevents its larger hold at the next channel', async () => {
     const said = fresh()
     const { upstream } = fixture
     upstream.script('resting', answerOf('chat', REPORTED), {
@@ -351,7 +351,7 @@ describe('a call that goes to another channel', () => {
   })
 })
 
-test('with remember_prompts: 0, a continued conversation holds one token for each byte, without a metric', async () => {
+test('with remember_prompts: 0, a continued conversation holds one prompt token for each byte, without a metric', async () => {
   const own = await startFixture((upstream) => ({
     options: { remember_prompts: 0, hold_wait: 0 },
     models: priced(['m']),

@@ -76,7 +76,7 @@ const KEPT =
   '"data_collection":"deny","zdr":true,"ignore":["a"],"require_parameters":true,"quantizations":["fp8"],"max_price":{"prompt":1.0}'
 
 test.each(ROADS)(
-  "OpenRouter's provider reaches openrouter.ai as far as it only restricts: %s to %s",
+  "OpenRouter's field provider reaches openrouter.ai with only those members that restrict routing: %s to %s",
   async (client, model) => {
     const kept = `{ ${KEPT} }`
     expect(await converted(client, model, kept)).toEqual({ got: kept, isListed: false })
@@ -87,7 +87,7 @@ test.each(ROADS)(
   },
 )
 
-test("OpenRouter's provider is left out of other converted requests, except on channels that allow it", async () => {
+test("OpenRouter's field provider is left out of converted requests to other hosts, except on channels that allow it", async () => {
   expect(await converted('messages', 'other', `{${KEPT}}`)).toEqual({ got: undefined, isListed: true })
   const whole = '{ "order":["a"],"zdr":true }'
   expect(await converted('messages', 'allowing', whole)).toEqual({ got: whole, isListed: false })

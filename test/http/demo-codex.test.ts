@@ -125,7 +125,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
   const patch =
     '*** Begin Patch\n*** Update File: notes.txt\n@@\n-Meet at the gate.\n+Meet at the tower.\n*** End Patch\n'
 
-  test('the demo for Codex shows a file by a command, and changes it by a patch', async () => {
+  test('the simulated model for Codex reads a file with a shell command, and changes it with a patch', async () => {
     const request = asked(model, change, [...SHELL, PATCHES, AGENTS, ...SEARCHES])
     const first = await itemsOf(request)
     const command = callIn(first, 'function_call')
@@ -144,7 +144,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
     expect(JSON.stringify(last.at(-1))).toContain('M notes.txt')
   })
 
-  test('the demo for Codex gives the patch to its shell where it has no other tool', async () => {
+  test('the simulated model for Codex applies the patch with its shell where it has no patch tool', async () => {
     const request = asked(model, 'Write "hello" to greeting.txt', [...SHELL, AGENTS])
     const { arguments: args } = callIn(await itemsOf(request), 'function_call')
     expect(JSON.parse(String(args))).toEqual({
@@ -152,7 +152,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
     })
   })
 
-  test('the demo for Codex runs a script by a custom tool that is in a namespace and among the items', async () => {
+  test('the simulated model for Codex runs a script with a custom tool of a namespace that an input item declares', async () => {
     const functions = {
       type: 'namespace',
       name: 'functions',
@@ -173,7 +173,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
     expect(JSON.stringify(await continued(request, first, [output]))).toContain('2.')
   })
 
-  test('the demo for Codex calls a tool that it found by a search', async () => {
+  test('the simulated model for Codex calls a tool that it found with a tool search', async () => {
     const request = asked(model, 'What is the weather in Lisbon?', [...SHELL, ...SEARCHES])
     const search = { type: 'tool_search_call', call_id: 'call_s', execution: 'client', status: 'completed' }
     const found = {

@@ -106,7 +106,7 @@ test.each(MODELS)(
   },
 )
 
-test('a conversation with tools follows the schema after the tools have returned', async () => {
+test('the simulated model follows the schema of a conversation with tools after the tools have returned', async () => {
   const tools = [
     {
       name: 'get_weather',

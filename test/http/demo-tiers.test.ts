@@ -37,7 +37,7 @@ async function row(model: string, text: string, fields: Fields = {}): Promise<Fi
 
 describe('the demo', () => {
   test.each(MODELS)(
-    'the simulated provider can serve another tier than the requested one, whole and streamed: %s',
+    'the simulated provider can serve another service tier than the requested one, whole and streamed: %s',
     async (model) => {
       const isMessages = model === 'demo-claude'
       for (const stream of [false, true]) {
@@ -51,7 +51,7 @@ describe('the demo', () => {
   )
 
   test.each(MODELS.filter((model) => model !== 'demo-claude'))(
-    'the simulated provider serves the requested tier: %s',
+    'the simulated provider serves the requested service tier: %s',
     async (model) => {
       expect(await row(model, 'Hello', { service_tier: 'flex' })).toMatchObject({
         requested_service_tier: 'flex',
@@ -60,7 +60,7 @@ describe('the demo', () => {
     },
   )
 
-  test('Gemini states types of traffic, and provisioned throughput costs nothing', async () => {
+  test('a call is priced by the trafficType that Gemini states; provisioned throughput costs nothing', async () => {
     expect(await row('demo-gemini', 'simulate(traffic, tier=flex)')).toMatchObject({ service_tier: 'flex' })
     expect(await row('demo-gemini', 'simulate(tier=provisioned)')).toMatchObject({
       service_tier: 'provisioned',
@@ -72,7 +72,7 @@ describe('the demo', () => {
     })
   })
 
-  test('the simulated messages provider states a region, and Bedrock reserved capacity', async () => {
+  test('the simulated messages provider can state a region, and the simulated Bedrock reserved capacity', async () => {
     expect(await row('demo-claude', 'simulate(region=us)')).toMatchObject({ region: 'us' })
     for (const model of ['demo-bedrock-claude', 'demo-bedrock-nova'])
       expect(await row(model, 'simulate(tier=reserved)')).toMatchObject({ service_tier: 'reserved' })

@@ -62,25 +62,28 @@ describe('a request of 2,048 inputs', () => {
   test.each([
     ['texts', inputs((index) => `text ${index}, é "quoted"`)],
     ['lists of token ids', inputs((index) => [index, index + 1])],
-  ])('a request of 2,048 %s passes byte for byte, and is charged its usage to the unit', async (_, input) => {
-    const usage = { prompt_tokens: 123_457, total_tokens: 123_457 }
-    const behaviour = vectors(usage)
-    fixture.upstream.script('m', behaviour)
-    const body = JSON.stringify({ model: 'm', input })
-    // 123,457 × 0.065 = 8,024.7
-    const { text } = await charged(8025, () => embed(body))
-    expect(text).toBe(behaviour.body)
-    expect(fixture.upstream.only('m').text).toBe(body)
-  })
+  ])(
+    'an embeddings request of 2,048 %s is forwarded byte for byte, and charged exactly its reported usage',
+    async (_, input) => {
+      const usage = { prompt_tokens: 123_457, total_tokens: 123_457 }
+      const behaviour = vectors(usage)
+      fixture.upstream.script('m', behaviour)
+      const body = JSON.stringify({ model: 'm', input })
+      // 123,457 × 0.065 = 8,024.7
+      const { text } = await charged(8025, () => embed(body))
+      expect(text).toBe(behaviour.body)
+      expect(fixture.upstream.only('m').text).toBe(body)
+    },
+  )
 
-  test('a request of 2,048 inputs is charged its counted tokens where no usage is reported', async () => {
+  test('an embeddings request of 2,048 inputs is charged its counted tokens where no usage is reported', async () => {
     fixture.upstream.script('m', vectors(undefined))
     const body = JSON.stringify({ model: 'm', input: inputs(() => [1, 2, 3, 4, 5]) })
     // 10,240 × 0.065 = 665.6
     await charged(666, () => embed(body))
   })
 
-  test('a request of 2,048 inputs gets its vectors in the form that it asks for', async () => {
+  test('an embeddings request of 2,048 inputs gets its vectors in the encoding_format that it requests', async () => {
     fixture.upstream.script('m', vectors({ prompt_tokens: 2000, total_tokens: 2000 }))
     const body = JSON.stringify({ model: 'm', input: inputs(() => 'a'), encoding_format: 'base64' })
     const { text } = await charged(130, () => embed(body))
@@ -94,7 +97,7 @@ describe('a request of 2,048 inputs', () => {
     )
   })
 
-  test('a request of 2,048 inputs is split into batches of a hundred for Gemini, charged together', async () => {
+  test('an embeddings request of 2,048 inputs is split into batches of 100 for Gemini, which are charged together', async () => {
     fixture.upstream.decide('gemini', ({ text }) => {
       const { requests } = JSON.parse(text) as { requests: unknown[] }
       return json({
@@ -109,7 +112,7 @@ describe('a request of 2,048 inputs', () => {
     expect(fixture.upstream.received('gemini')).toHaveLength(21)
   })
 
-  test('a request of 2,048 inputs may come from a client of the Gemini API', async () => {
+  test('an embeddings request of 2,048 inputs may come from a client of the Gemini API', async () => {
     fixture.upstream.script('m', vectors({ prompt_tokens: 2000, total_tokens: 2000 }))
     const requests = inputs((index) => ({ content: { parts: [{ text: `text ${index}` }] } }))
     const path = '/v1beta/models/m:batchEmbedContents'
@@ -126,7 +129,7 @@ test.each([
     { requests: inputs(() => ({ content: { parts: [{ text: 'a' }] } }), MOST_INPUTS + 1) },
   ],
 ])(
-  'one input above the maximum is refused before anything is charged: a client of %s',
+  'an embeddings request of 2,049 inputs is a 400 before anything is charged: a client of %s',
   async (_, path, body) => {
     const before = balances()
     const { status, text } = await embed(JSON.stringify(body), path)

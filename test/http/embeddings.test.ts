@@ -69,7 +69,7 @@ describe('embeddings', () => {
     ['texts', ['hi', 'ho']],
     ['token ids', [1, 2, 3]],
     ['lists of token ids', [[1, 2], [3]]],
-  ])('embeddings of %s pass byte for byte, in both directions', async (_, input) => {
+  ])('embeddings of %s are forwarded byte for byte, the request and the response', async (_, input) => {
     const answer = JSON.stringify(vectors([[0.1, -2e-9]]), null, 2)
     fixture.upstream.script('m', { kind: 'whole', body: answer })
     const body = `{"input" : ${JSON.stringify(input)}, "model":"m","dimensions":2, "user": "é\\u0041", "seed":12345678901234567890}`
@@ -84,7 +84,7 @@ describe('embeddings', () => {
     })
   })
 
-  test('embeddings reach the client in the form that it asked for', async () => {
+  test('embeddings reach the client in the encoding_format that it requested', async () => {
     const base64 = Buffer.from(new Float32Array([0.5, -2]).buffer).toString('base64')
     fixture.upstream.script('m', json(vectors([[0.5, -2]])), json(vectors([base64])))
     const encoded = await embed({ model: 'm', input: 'a', encoding_format: 'base64' })
@@ -103,14 +103,17 @@ describe('embeddings', () => {
       ],
       5,
     ],
-  ])('embeddings of %s are counted where no usage is reported', async (_, input, tokens) => {
-    fixture.upstream.script('m', json(vectors([[1], [2]], null)))
-    const row = rowOf(await embed({ model: 'm', input }))
-    expect(row).toMatchObject({ reason: 'estimated', quota: row.input_tokens })
-    expect(Math.abs(row.input_tokens - tokens)).toBeLessThanOrEqual(1)
-  })
+  ])(
+    'embeddings of %s are charged by counted tokens where no usage is reported',
+    async (_, input, tokens) => {
+      fixture.upstream.script('m', json(vectors([[1], [2]], null)))
+      const row = rowOf(await embed({ model: 'm', input }))
+      expect(row).toMatchObject({ reason: 'estimated', quota: row.input_tokens })
+      expect(Math.abs(row.input_tokens - tokens)).toBeLessThanOrEqual(1)
+    },
+  )
 
-  test('embeddings cost the price per call where there is one', async () => {
+  test('embeddings cost the price per call where the model has one', async () => {
     fixture.upstream.script('m', json(vectors([[1]])))
     expect(rowOf(await embed({ model: 'percall', input: 'a' }))).toMatchObject({
       quota: 1000,
@@ -195,7 +198,7 @@ describe('official clients', () => {
   test.each([
     ['ignores the encoding', [0.5, -2]],
     ['follows it', Buffer.from(new Float32Array([0.5, -2]).buffer).toString('base64')],
-  ])('the OpenAI client gets vectors from an upstream that %s', async (_, embedding) => {
+  ])('the OpenAI client gets embedding vectors from an upstream that %s', async (_, embedding) => {
     fixture.upstream.script('m', json(vectors([embedding])))
     const { data, usage } = await openai().embeddings.create({ model: 'm', input: ['a'] })
     expect(data[0]?.embedding).toEqual([0.5, -2])
@@ -203,7 +206,7 @@ describe('official clients', () => {
     expect(fixture.upstream.only('m').text).toContain('"encoding_format":"base64"')
   })
 
-  test('the AI SDK gets vectors', async () => {
+  test('the AI SDK gets vectors through the gateway', async () => {
     fixture.upstream.script('m', json(vectors([[0.5], [1]])))
     const provider = createOpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1` })
     const { embeddings, usage } = await embedMany({ model: provider.embedding('m'), values: ['a', 'b'] })
@@ -211,13 +214,13 @@ describe('official clients', () => {
     expect(usage.tokens).toBe(9)
   })
 
-  test('the OpenAI client gets moderations', async () => {
+  test('the OpenAI client gets moderations through the gateway', async () => {
     fixture.upstream.script('m', json({ id: 'modr-1', model: 'x', results: [{ flagged: true }] }))
     const { results } = await openai().moderations.create({ model: 'text-moderation-x', input: 'a' })
     expect(results[0]?.flagged).toBe(true)
   })
 
-  test('the OpenAI client gets completions, whole and streamed', async () => {
+  test('the OpenAI client gets legacy completions, whole and streamed', async () => {
     const choices = [{ text: ' there', index: 0, logprobs: null, finish_reason: 'stop' }]
     const whole = { id: 'cmpl-1', object: 'text_completion', created: 1, model: 'x', choices }
     fixture.upstream.script(
@@ -241,7 +244,7 @@ describe('official clients', () => {
 })
 
 describe('moderations', () => {
-  test('moderations are free without a price, and pass byte for byte', async () => {
+  test('moderations are free where the model has no price, and are forwarded byte for byte', async () => {
     const body = '{"input": ["a", {"type":"text","text":"b"}], "model":"text-moderation-x"}'
     fixture.upstream.script('m', json({ id: 'modr-1', results: [{ flagged: false }] }))
     const answer = await post('/v1/moderations', body)
@@ -266,7 +269,7 @@ describe('completions', () => {
   }
 
   test.each([['a'], [['a', 'b']], [[1, 2]], [[[1], [2, 3]]]])(
-    'completions of %j pass byte for byte',
+    'legacy completions with the prompt %j are forwarded byte for byte',
     async (prompt) => {
       const answer = JSON.stringify({ ...whole, usage: { prompt_tokens: 3, completion_tokens: 2 } })
       fixture.upstream.script('m', { kind: 'whole', body: answer })
@@ -278,7 +281,7 @@ describe('completions', () => {
     },
   )
 
-  test('completions are counted where no usage is reported', async () => {
+  test('legacy completions are charged by counted tokens where no usage is reported', async () => {
     fixture.upstream.script('m', json(whole))
     const row = rowOf(await post('/v1/completions', { model: 'm', prompt: 'one two' }))
     expect(row).toMatchObject({ input_tokens: 2, output_tokens: 3, reason: 'estimated' })
@@ -324,7 +327,7 @@ describe('completions', () => {
     ['prompt', { prompt: ['a', 'b'] }],
     ['prompt', { prompt: [1, 2] }],
   ])(
-    'completions that a conversation cannot express are refused before a hold, naming %s: %j',
+    'legacy completions that a conversation cannot express are a 400 before quota is held, naming %s: %j',
     async (field, fields) => {
       const answer = await post('/v1/completions', { model: 'claude', prompt: 'a', ...fields }, 'poor')
       expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])
@@ -332,7 +335,7 @@ describe('completions', () => {
     },
   )
 
-  test('completions with messages are chat completions', async () => {
+  test('requests to the completions endpoint with messages are served as chat completions', async () => {
     fixture.upstream.script('m', {
       kind: 'whole',
       content: 'hello',

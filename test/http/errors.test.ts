@@ -177,9 +177,9 @@ describe('upstream failures without details', () => {
       await failure(model, ask(model))
     },
   )
-  test('the response is a 500 api_error without details after no connection', () =>
+  test('the client gets a 500 api_error without details when the upstream cannot be reached', () =>
     failure('unreachable', ask('unreachable')))
-  test('the response is a 500 api_error without details after JSON in place of a stream', async () => {
+  test('the client gets a 500 api_error without details when the upstream sends JSON in place of a stream', async () => {
     fixture.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
     await failure('rubbish-null', askStream('rubbish-null'))
   })

@@ -86,7 +86,7 @@ describe('failures before the first byte', () => {
     expect((await fixture.chat('ann', ask('refusedport'))).status).toBe(200)
   })
 
-  test('the next channel is tried for streams as well', async () => {
+  test('the next channel is tried when the first one fails before a stream begins', async () => {
     fixture.upstream.script('r503', status(503))
     fixture.upstream.script('spare', { kind: 'stream', events: 2 })
     const answer = await fixture.chat('ann', askStream('r503'))
@@ -136,7 +136,7 @@ describe('failures before the first byte', () => {
     expect(answer.text).not.toMatch(/canary|OPENROUTER|: hm/)
   })
 
-  test('the time to the first byte is that of the delivered response, without the failed ones', async () => {
+  test('the recorded time to the first byte is that of the delivered response, without failed attempts', async () => {
     const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()
     const frames = [`data: ${errorBody('no')}\n\n`]
     fixture.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
@@ -152,7 +152,7 @@ describe('failures before the first byte', () => {
     expect(row?.first_byte_ms).toBeGreaterThanOrEqual(Math.floor(waitedMs))
   })
 
-  test('the next channel gets the same bytes', async () => {
+  test("the next channel gets exactly the bytes of the client's request", async () => {
     fixture.upstream.script('r500', status(500))
     fixture.upstream.script('spare', { kind: 'whole' })
     const body = '{ "messages":[{"role":"user","content":"hi"}],"model":"r500", "seed": 9007199254740993 }'
@@ -182,7 +182,7 @@ describe('no other channel is tried', () => {
     expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
-  test('no other channel is tried after more comments than are held back for the first event', async () => {
+  test('no other channel is tried once comments before the first event exceed what is held back', async () => {
     const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]
     fixture.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream' })
@@ -191,7 +191,7 @@ describe('no other channel is tried', () => {
     expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
-  test('no other channel is tried after content was sent', async () => {
+  test('no other channel is tried after content was sent to the client', async () => {
     fixture.upstream.script('begun', {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('begun')],

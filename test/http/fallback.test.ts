@@ -88,7 +88,7 @@ describe('a call whose channels have all failed', () => {
     })
   })
 
-  test('a streamed call falls back too', async () => {
+  test('a streamed call falls back to the next model, converted for its channel, when the first model fails', async () => {
     fixture.upstream.script('first', FAILING)
     fixture.upstream.script('second', streamedMessage([{ text: 'ab' }]))
     const answer = await fixture.chat('ann', askStream('first', { max_tokens: 20 }))
@@ -99,7 +99,7 @@ describe('a call whose channels have all failed', () => {
     expect(row).toMatchObject({ model: 'second', quota: 300, stream: 1 })
   })
 
-  test('a call tries its fallbacks in order until one answers', async () => {
+  test('a call tries the fallback models in order until one answers', async () => {
     fixture.upstream.script('first', FAILING)
     fixture.upstream.script('second', FAILING)
     const answer = await fixture.chat('ann', ask('first'))
@@ -137,7 +137,7 @@ describe('a call whose channels have all failed', () => {
     ['/v1/responses', { input: 'hi' }],
     ['/v1beta/models/first:generateContent', { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }],
     ['/v1/completions', { prompt: 'hi' }],
-  ])('a call falls back at %s', async (path, fields) => {
+  ])('a call at %s falls back to the next model when the first one fails', async (path, fields) => {
     fixture.upstream.script('first', FAILING)
     const body = path.includes(':') ? fields : { model: 'first', ...fields }
     const answer = await call(fixture.gateway.url, body, { key: 'ann', path })
@@ -146,7 +146,7 @@ describe('a call whose channels have all failed', () => {
     expect(answer.text).toContain('from the second')
   })
 
-  test('a call for embeddings falls back', async () => {
+  test('a call for embeddings falls back to the next embeddings model when the first one fails', async () => {
     fixture.upstream.script('texts', FAILING)
     const vectors =
       '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":3,"total_tokens":3}}'
@@ -161,7 +161,7 @@ describe('a call whose channels have all failed', () => {
 })
 
 describe('a model with fallbacks', () => {
-  test('a model with fallbacks is named in the header where it answers itself', async () => {
+  test('a model with fallbacks that answers itself is named in the header x-gateway-model', async () => {
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.headers['x-gateway-model']).toBe('first')
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({
@@ -171,7 +171,7 @@ describe('a model with fallbacks', () => {
     expect((await fixture.chat('ann', ask('spare'))).headers['x-gateway-model']).toBeUndefined()
   })
 
-  test('a model without a channel is answered by its fallbacks, and listed', async () => {
+  test('a model without a channel is answered by its fallbacks, and is in the model list', async () => {
     const answer = await fixture.chat('ann', ask('gone'))
     expect(answer.status, answer.text).toBe(200)
     expect(answer.headers['x-gateway-model']).toBe('spare')
@@ -197,7 +197,7 @@ describe('a model with fallbacks', () => {
     expect((await fixture.chat('narrow', ask('second'))).status).toBe(403)
   })
 
-  test('a fallback is called in the group that the key has for the vendor of that fallback', async () => {
+  test("a fallback model is called in the group that the key has for that model's vendor", async () => {
     fixture.upstream.script('first', FAILING)
     const answer = await fixture.chat('routed', ask('first'))
     const row = database.usageOf(String(answer.headers['x-request-id']))
@@ -212,12 +212,12 @@ describe('a model with fallbacks', () => {
     expect((await fixture.chat('small', ask('spare', { max_tokens: 10 }))).status).toBe(200)
   })
 
-  test('fallbacks without a price are left out', async () => {
+  test('fallback models without a price are skipped', async () => {
     fixture.upstream.script('first', FAILING)
     expect((await fixture.chat('ann', ask('unpriced'))).headers['x-gateway-model']).toBe('spare')
   })
 
-  test('a call that falls back counts at the limit of its model and at that of its fallback', async () => {
+  test('a call that falls back counts against the rate limit of the fallback model, too', async () => {
     fixture.upstream.script('first', FAILING)
     const names: unknown[] = []
     for (let i = 0; i < 2; i++)
@@ -227,7 +227,7 @@ describe('a model with fallbacks', () => {
   })
 })
 
-test('a model whose channels are all in cooldown is passed over', async () => {
+test('a model whose channels are all in cooldown is skipped, and its fallback called', async () => {
   fixture.upstream.script('resting', FAILING)
   for (let i = 0; i < 6; i++)
     expect((await fixture.chat('ann', ask('resting'))).headers['x-gateway-model']).toBe('spare')

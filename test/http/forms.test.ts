@@ -63,7 +63,7 @@ function openBodies(): { name: string; mode: number; links: number }[] {
   })
 }
 
-test('bytes before the first boundary are skipped up to 8 KiB, and are a 400 beyond that', async () => {
+test('bytes before the first boundary of a multipart form are skipped up to 8 KiB, and are a 400 beyond that', async () => {
   fixture.upstream.forget('m')
   const form = formBytes(recordingParts('m', waveFile(2)))
   const body = Buffer.concat([Buffer.from(`${'p'.repeat(8_192)}\r\n`), form])
@@ -76,7 +76,7 @@ test('bytes before the first boundary are skipped up to 8 KiB, and are a 400 bey
 })
 
 describe('forwarding of a form', () => {
-  test('a form is forwarded byte for byte where the model keeps its name', async () => {
+  test('a multipart form is forwarded byte for byte where the model keeps its name', async () => {
     fixture.upstream.forget('m')
     const body = formBytes(recordingParts('m', waveFile(2), [{ name: 'x_unknown', content: 'é\r\n' }]))
     const answer = await sendBytes(body)
@@ -91,7 +91,7 @@ describe('forwarding of a form', () => {
   })
 
   test.each([1, 40])(
-    'a form is forwarded with only its model changed, before and after a recording of %i s',
+    'a multipart form is forwarded with only its model changed, before and after a recording of %i s',
     async (seconds) => {
       for (const isFirst of [true, false]) {
         fixture.upstream.forget('renamed')
@@ -120,7 +120,7 @@ describe('forwarding of a form', () => {
   })
 })
 
-test('a form above 1 MiB is in a file without a name, which is deleted with its call; a smaller one in memory', async () => {
+test('a multipart form above 1 MiB is kept in an unnamed file until its call ends; a smaller one in memory', async () => {
   for (const [seconds, files] of [
     [1, 0],
     [40, 1],
@@ -146,7 +146,7 @@ test('a form above 1 MiB is in a file without a name, which is deleted with its 
 })
 
 test.each([1, 40])(
-  'after a failure, the next channel gets the whole form: a recording of %i s',
+  'after a failure, the next channel gets the whole multipart form: a recording of %i s',
   async (seconds) => {
     fixture.upstream.script('first', { kind: 'status', status: 500, body: '{}' })
     fixture.upstream.forget('second')
@@ -210,7 +210,7 @@ describe('forms that cannot be read', () => {
     },
   )
 
-  test('JSON in place of a form is a 415', async () => {
+  test('JSON in place of a multipart form is a 415', async () => {
     const answer = await call(fixture.gateway.url, { model: 'm' }, { path: PATH, key: 'ann' })
     expect(answer.status).toBe(415)
   })
@@ -240,7 +240,7 @@ test('a form that ends before its length does not reach an upstream, and leaves 
   expect([database.usage().length, database.openHolds()]).toEqual([before, []])
 })
 
-test('a part of 26 MB is forwarded, as the provider has its own limit; a body above the maximum is a 413', async () => {
+test('a file of 26 MB in a form is forwarded, as the provider has its own limit; a body above the maximum is a 413', async () => {
   const refusal = { error: { message: 'Maximum content size limit exceeded', type: 'server_error' } }
   fixture.upstream.script('m', { kind: 'status', status: 413, body: JSON.stringify(refusal) })
   const large = await send(recordingParts('m', waveFile(812)))

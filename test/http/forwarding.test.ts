@@ -71,16 +71,16 @@ describe('a gated field', () => {
   const without = (model: string): string =>
     `{"model":"${model}","messages":[{"role":"user", "content":"hi"}],"seed":9007199254740993,"zeta" : 1.50}`
 
-  test('a gated field is removed, and no other byte changes', async () => {
+  test('a field that only some channels allow is removed from a request, and no other byte changes', async () => {
     expect(await forwarded('gated', body('gated'))).toBe(without('gated'))
   })
   test.each(['service_tier', 'safety_identifier', 'inference_geo', 'speed'])(
-    'the gated field %s is the only one removed',
+    'the field %s is removed where the channel does not allow it, and no other byte changes',
     async (field) => {
       expect(await forwarded('gated', body('gated', `"${field}":"x"`))).toBe(without('gated'))
     },
   )
-  test('a gated field is removed as the first, the last and the only extra key, and if its name is escaped', async () => {
+  test('a field that the channel does not allow is removed at any position, even if its name is escaped', async () => {
     const rest = '"model":"gated","messages":[{"role":"user","content":"hi"}]'
     for (const text of [
       `{"speed":"x",${rest}}`,
@@ -90,13 +90,13 @@ describe('a gated field', () => {
     ])
       expect(JSON.parse(await forwarded('gated', text))).toEqual(JSON.parse(`{${rest}}`))
   })
-  test('a gated field is kept where the channel allows it', async () => {
+  test('a field such as service_tier is kept where the channel allows it', async () => {
     expect(await forwarded('open', body('open'))).toBe(body('open'))
   })
-  test('a gated field is kept in pass-through mode', async () => {
+  test('a field such as service_tier is kept in pass-through mode', async () => {
     expect(await forwarded('through', body('through'))).toBe(body('through'))
   })
-  test('include_obfuscation is removed from stream_options', async () => {
+  test('include_obfuscation is removed from stream_options where the channel does not allow it', async () => {
     const options = '"stream_options":{"include_usage":true,"include_obfuscation":false}'
     const text = `{"model":"gated","stream":false,${options},"messages":[{"role":"user","content":"hi"}]}`
     expect(JSON.parse(await forwarded('gated', text)).stream_options).toEqual({ include_usage: true })
@@ -110,23 +110,23 @@ describe('a gated field', () => {
 describe('the field store', () => {
   const stored = (model: string): string =>
     `{"model":"${model}","store":true,"messages":[{"role":"user","content":"hi"}]}`
-  test('store is forwarded by default', async () => {
+  test('the field store is forwarded by default', async () => {
     expect(await forwarded('bytes', stored('bytes'))).toBe(stored('bytes'))
   })
   test.each(['nostore', 'nostorethrough'])(
-    'store never reaches a channel that disables it (%s)',
+    'the field store never reaches a channel that disables it (%s)',
     async (model) => {
       expect(JSON.parse(await forwarded(model, stored(model))).store).not.toBe(true)
     },
   )
 })
 
-test('only the value of a mapped model changes', async () => {
+test('only the value of the model changes in a request whose model is mapped', async () => {
   const body = '{ "seed":9007199254740993 , "model" : "asked","messages":[{"role":"user","content":"asked"}]}'
   expect(await forwarded('mapped', body)).toBe(body.replace('"model" : "asked"', '"model" : "given"'))
 })
 
-test('the response reaches the client byte for byte', async () => {
+test("an upstream response of the client's dialect reaches the client byte for byte", async () => {
   const text = completionText('näïve 😀 \u2028', usageText(7, 3), 'a-dated-alias')
   fixture.upstream.script('bytes', { kind: 'whole', body: text })
   const answer = await fixture.chat('ann', ask('bytes'))

@@ -111,22 +111,28 @@ describe('fields that the provider itself judges', () => {
     ],
     ['invalid base64', { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '!' } }] }] }],
     ['a signature of another provider', { contents: [{ parts: [{ text: 'x', thoughtSignature: '!' }] }] }],
-  ])('a field that the provider itself judges is passed on unchanged: %s', async (_, fields) => {
-    const body = JSON.stringify({ contents: [hi], ...fields })
-    expect(await answered('gemini', body)).toBe(body)
-  })
+  ])(
+    'an odd field that only the Gemini provider can judge is passed on to it unchanged: %s',
+    async (_, fields) => {
+      const body = JSON.stringify({ contents: [hi], ...fields })
+      expect(await answered('gemini', body)).toBe(body)
+    },
+  )
 })
 
 describe('requests that other gateways break on', () => {
-  test.each(ALL)('a content without a role is accepted, of %s', async (model) => {
+  test.each(ALL)('a Gemini content without a role is accepted, of %s', async (model) => {
     expect(await answered(model, { contents: [{ parts: [{ text: 'hello' }] }] })).toContain('hello')
   })
 
-  test.each(ALL)('contents that are one content instead of an array are accepted, of %s', async (model) => {
-    expect(await answered(model, { contents: { parts: { text: 'hello' } } })).toContain('hello')
-  })
+  test.each(ALL)(
+    'Gemini contents that are one object instead of an array are accepted, of %s',
+    async (model) => {
+      expect(await answered(model, { contents: { parts: { text: 'hello' } } })).toContain('hello')
+    },
+  )
 
-  test.each(ALL)('a signature of 200 KB is accepted, of %s', async (model) => {
+  test.each(ALL)('a thought signature of 200 KB is accepted, of %s', async (model) => {
     const thoughtSignature = Buffer.alloc(150_000, 'x').toString('base64')
     const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature }]
     const result = { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'x' } } }] }
@@ -134,7 +140,7 @@ describe('requests that other gateways break on', () => {
     if (model === 'gemini') expect(sent).toContain(thoughtSignature)
   })
 
-  test("a signature of another provider is accepted, and not sent to the upstream as Google's", async () => {
+  test("a thought signature of another provider is accepted, and not sent to the upstream as Google's", async () => {
     const parts = [{ text: 'thought', thought: true, thoughtSignature: 'Zm9yZWlnbg==' }, { text: 'said' }]
     const sent = await answered('messages', { contents: [hi, { role: 'model', parts }, hi] })
     expect(JSON.parse(sent)).toMatchObject({ model: 'messages' })
@@ -148,7 +154,7 @@ describe('responses that other gateways break on', () => {
   const chat = (): Promise<FullResponse> =>
     fixture.chat('ann', { model: 'gemini', stream: true, messages: [{ role: 'user', content: 'hi' }] })
 
-  test('a response that arrives in single bytes, which cut characters, is passed on intact', async () => {
+  test('a Gemini response that arrives byte by byte, which divides characters, is passed on intact', async () => {
     const frames = geminiFrames({ text: '日本語 🎉 é' })
     fixture.upstream.script('gemini', { kind: 'stream', frames, drip: true, ending: 'no done' })
     expect((await stream()).text).toBe(frames.join(''))
@@ -159,7 +165,7 @@ describe('responses that other gateways break on', () => {
     }
   })
 
-  test('a response line of 30 MB is passed on', async () => {
+  test('a Gemini response with a line of 30 MB is passed on', async () => {
     const data = 'A'.repeat(30_000_000)
     const picture = `data: {"candidates":[{"content":{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"${data}"}}]},"index":0}]}\r\n\r\n`
     const frames = [picture, ...geminiFrames({ text: 'That is it.' })]

@@ -168,7 +168,7 @@ describe('the charge of a Gemini call', () => {
     expect((await post(client, asked, key)).status).toBe(200)
   })
 
-  test('counting tokens costs nothing, and leaves no usage row', async () => {
+  test('counting tokens of a Gemini request costs nothing, and leaves no usage row', async () => {
     fixture.upstream.script('plain', { kind: 'whole', body: '{"totalTokens":7}' })
     const path = '/v1beta/models/plain:countTokens'
     const { headers, status } = await fixture.chat('ann', { contents }, { path })
@@ -179,7 +179,7 @@ describe('the charge of a Gemini call', () => {
 })
 
 describe('the hold of a Gemini call', () => {
-  test('the hold covers the maximum output, thoughts included, for each requested candidate', async () => {
+  test('the hold of a Gemini call covers the maximum output, thoughts included, for each requested candidate', async () => {
     fixture.upstream.script('plain', wholeGemini({ text: 'said' }))
     const asked = (maxOutputTokens: number, candidateCount = 1) =>
       post('gemini', { generationConfig: { maxOutputTokens, candidateCount } }, 'poor')
@@ -192,7 +192,7 @@ describe('the hold of a Gemini call', () => {
     expect((await asked(4_000)).status).toBe(403)
   })
 
-  test('a stream whose hold is used up ends with an error of the client’s protocol', async () => {
+  test("a Gemini stream that uses up its held quota ends with an error in Google's format", async () => {
     const words = Array.from({ length: 400 }, () => 'word '.repeat(40)).join('')
     fixture.upstream.script('plain', streamedGemini({ text: words, usage: 'null' }))
     const { text } = await fixture.chat(

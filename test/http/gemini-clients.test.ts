@@ -61,7 +61,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(used?.totalTokenCount).toBe(promptTokenCount + candidatesTokenCount + thoughtsTokenCount)
   })
 
-  test('the Google client streams in pieces', async () => {
+  test('the Google client gets a streamed answer in pieces', async () => {
     const chunks: string[] = []
     let reason: unknown
     for await (const chunk of await client.models.generateContentStream({ model, contents: LIGHTHOUSES })) {
@@ -102,7 +102,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     },
   )
 
-  test('the Google client may send calls that another provider made, whose results are read', async () => {
+  test('the Google client may send function calls that another provider made, and the model reads their results', async () => {
     const functionCall = { name: 'get_weather', args: { city: 'Lisbon' } }
     const functionResponse = { name: 'get_weather', response: { output: '{"temperature":19}' } }
     const contents = [
@@ -157,7 +157,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     }
   })
 
-  test('the Google client chats, whole and streamed, with its history', async () => {
+  test("the Google client's chats keep their history over whole and streamed answers", async () => {
     const chat = client.chats.create({ model, config: { systemInstruction: 'Be brief.' } })
     expect((await chat.sendMessage({ message: LIGHTHOUSES })).text).toContain('lighthouses')
     let text = ''
@@ -169,7 +169,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(history.every(({ parts = [] }) => parts.length > 0)).toBe(true)
   })
 
-  test('the Google client forces a function call by the mode', async () => {
+  test('the Google client forces a function call with the mode ANY', async () => {
     const { functionCalls } = await client.models.generateContent({
       model,
       contents: LIGHTHOUSES,
@@ -183,7 +183,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(totalTokens).toBeGreaterThan(2)
   })
 
-  test('the Google client gets an answer that its maximum cuts off as such', async () => {
+  test('the Google client gets MAX_TOKENS as the finish reason of an answer that its maximum cuts off', async () => {
     const { candidates } = await client.models.generateContent({
       model,
       contents: LIGHTHOUSES,
@@ -192,7 +192,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
   })
 
-  test('the Google client finds the model in the list', async () => {
+  test('the Google client finds the model in the model list', async () => {
     const names: unknown[] = []
     const beta = clientOf('sk-ann', 'v1beta')
     for await (const { name } of await beta.models.list()) names.push(name)

@@ -118,7 +118,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     })
   })
 
-  test('a Gemini client is informed which fields were left out', async () => {
+  test('a Gemini client is informed which fields were left out of its converted request', async () => {
     fixture.upstream.script(model, WHOLE[model])
     const { headers } = await ask(model, 'generateContent', {
       safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
@@ -134,7 +134,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
 })
 
 describe('a conversation that moves to a channel of Gemini', () => {
-  test("another provider's signatures are removed, and Google's placeholder replaces them", async () => {
+  test("another provider's thought signatures are removed, and Google's placeholder replaces them", async () => {
     const thought = { thinking: 'I had better look.', signature: 'c2lnbmVk' }
     fixture.upstream.script('messages', wholeMessage([thought, { text: said.text }, ...said.calls]))
     const { text } = await ask('messages', 'generateContent', {
@@ -208,7 +208,7 @@ describe('a client of another protocol on a channel of Gemini', () => {
     expect(text.match(/content_block_start"/g)).toHaveLength(1)
   })
 
-  test('where a client drops signatures and the model requires one, the gateway sends Google’s placeholder', async () => {
+  test("where a client drops thought signatures and the model requires one, the gateway sends Google's placeholder", async () => {
     fixture.upstream.script('gemini', wholeGemini())
     const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
     await fixture.chat('ann', {

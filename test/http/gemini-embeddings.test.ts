@@ -175,7 +175,7 @@ describe('embeddings of a Gemini client', () => {
       '{ "embeddings":[{"values":[1e0]}] }',
     ],
   ])(
-    'embeddings of a Gemini client pass byte for byte, in both directions: %s',
+    'embeddings of a Gemini client are forwarded byte for byte, the request and the response: %s',
     async (name, body, response) => {
       fixture.upstream.script('gemini', { kind: 'whole', body: response })
       const answer = await method(EMBEDDING, name, body)

@@ -97,7 +97,7 @@ describe('the key of a Gemini client', () => {
     ['the query', `${generate}?key=sk-ann`, { headers: {} }],
     ['the query, twice', `${generate}?key=sk-ann&key=sk-other-secret-key`, { headers: {} }],
   ]
-  test.each(places)('the key of a Gemini client is taken from %s', async (_, path, options) => {
+  test.each(places)('the API key of a Gemini client is taken from %s', async (_, path, options) => {
     fixture.upstream.script('small', wholeGemini())
     const answer = await post(path, ASK, options)
     expect(answer.status, answer.text).toBe(200)
@@ -106,7 +106,7 @@ describe('the key of a Gemini client', () => {
     expect(JSON.stringify(headers)).not.toContain('sk-ann')
   })
 
-  test('a key in the query does not appear in logs or errors', async () => {
+  test('an API key in the query does not appear in logs or errors', async () => {
     fixture.upstream.script('small', { kind: 'status', status: 500, body: '{}' })
     const paths = [
       `${generate}?key=sk-queried-1`,
@@ -160,11 +160,11 @@ describe('errors for a Gemini client', () => {
     })
   })
 
-  test('a GET of a method that needs POST is a 405', async () => {
+  test('a GET of a Gemini method that needs POST is a 405', async () => {
     expect((await post(generate, null, { method: 'GET' })).status).toBe(405)
   })
 
-  test('an error is in an array where the stream would be an array', async () => {
+  test('an error is an element of an array where the Gemini stream would be an array', async () => {
     const answer = await post(stream, {})
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.text)).toMatchObject([{ error: { code: 400, status: 'INVALID_ARGUMENT' } }])
@@ -182,7 +182,7 @@ describe('errors for a Gemini client', () => {
     expect((await post(stream)).text).toContain('[redacted]')
   })
 
-  test('a rate limit error states when to retry, in a header and as the upstream did', async () => {
+  test('a rate limit error of a Gemini upstream states when to retry, in a header and as the upstream did', async () => {
     const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '33.5s' }
     const body = googleError(429, 'RESOURCE_EXHAUSTED', 'slow down', [retry])
     fixture.upstream.script('small', { kind: 'status', status: 429, body })
@@ -194,7 +194,7 @@ describe('errors for a Gemini client', () => {
     expect(chat.headers['retry-after']).toBe('34')
   })
 
-  test('a key that Google rejects is not the client’s, and another key of the channel is tried', async () => {
+  test('after Google rejects one key of the channel, another key is tried, and the client is served', async () => {
     const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }
     const body = googleError(400, 'INVALID_ARGUMENT', 'API key not valid.', [info])
     fixture.upstream.decide('spare', ({ headers }) =>
@@ -206,7 +206,7 @@ describe('errors for a Gemini client', () => {
     expect(fixture.upstream.received('spare')).toHaveLength(3)
   })
 
-  test('an error in mid-stream has an HTTP code and is the last event, or the last element', async () => {
+  test('an error in the middle of a Gemini stream has an HTTP code and is the last event, or the last array element', async () => {
     const [first = ''] = geminiFrames({ text: 'Hello there.' })
     const error = googleError(503, 'UNAVAILABLE', 'overloaded')
     const broken = { kind: 'stream', frames: [first, `data: ${error}\r\n\r\n`], ending: 'no done' } as const
@@ -248,7 +248,7 @@ describe('token counts for a Gemini client', () => {
     expect(fixture.upstream.only('mapped').text).toBe(whole.replace('models/mapped', 'tunedModels/mine'))
   })
 
-  test('tokens are counted by the gateway where the upstream cannot count', async () => {
+  test('tokens of a Gemini client are counted by the gateway where the upstream cannot count', async () => {
     fixture.upstream.script('small', { kind: 'status', status: 404, body: '{}' })
     const { status, text } = await post(at('countTokens'))
     expect({ status, body: JSON.parse(text) }).toMatchObject({
@@ -269,26 +269,26 @@ describe('the list of models for a Gemini client', () => {
     supportedGenerationMethods: ['generateContent', 'countTokens'],
   }
 
-  test('models are listed with the methods that they support', async () => {
+  test('the model list for Gemini clients has the methods that each model supports', async () => {
     const { body } = await get('/v1beta/models')
     expect(body).toMatchObject({ models: expect.arrayContaining([entry]) })
   })
 
   test.each(['small', 'models/small', 'models%2Fsmall'])(
-    'models can be requested one by one: %s',
+    'a single model can be requested by a Gemini client: %s',
     async (name) => {
       expect(await get(`/v1beta/models/${name}`)).toEqual({ status: 200, body: entry })
     },
   )
 
-  test('a model that does not exist is not found', async () => {
+  test("a Gemini client's request for an unknown model is a 404 NOT_FOUND with the reason model_not_found", async () => {
     expect(await get('/v1beta/models/nothing')).toMatchObject({
       status: 404,
       body: { error: { code: 404, status: 'NOT_FOUND', details: [{ reason: 'model_not_found' }] } },
     })
   })
 
-  test('models are listed with their endpoints', async () => {
+  test('the model list has the endpoints at which each model can be called', async () => {
     const { text } = await post('/v1/models', null, {
       method: 'GET',
       headers: { authorization: 'Bearer sk-ann' },

@@ -124,7 +124,7 @@ describe.each(CLIENTS)('a %s client', (client) => {
   describe.each(PLACES)('at %s', (place) => {
     const key = (action: string): string => keyOf(`${action}-${place}`.replaceAll('_', ''))
 
-    test('a blocked request is a 400 that names the guard, and nothing is sent', async () => {
+    test('a request that a guard blocks is a 400 that names the guard, and nothing is sent upstream', async () => {
       const [path, body] = request(CODE, place, client)
       const { answer, sent } = await post(path, body, key('block'), client)
       const name = `block-${place.replaceAll('_', '-')}`
@@ -135,7 +135,7 @@ describe.each(CLIENTS)('a %s client', (client) => {
       expect(sent).toEqual([])
     })
 
-    test('a redacted text is sent without the match, and all other bytes as they came', async () => {
+    test('a request text that a guard redacts is sent upstream without the match, and with all other bytes unchanged', async () => {
       const [path, body] = request(CODE, place, client)
       const { answer, sent } = await post(path, body, key('redact'), client)
       expect(answer.status).toBe(200)
@@ -144,7 +144,7 @@ describe.each(CLIENTS)('a %s client', (client) => {
       expect(sent).toEqual([plain])
     })
 
-    test('a replaced text is sent with a token in place of the match, always the same', async () => {
+    test('a match that a guard replaces in a request is sent upstream as a placeholder, always the same one', async () => {
       const [path, body] = request(CODE, place, client)
       const [first] = (await post(path, body, key('replace'), client)).sent
       const [again] = (await post(path, body, key('replace'), client)).sent
@@ -155,14 +155,14 @@ describe.each(CLIENTS)('a %s client', (client) => {
       expect(first).toBe(expected)
     })
 
-    test('a flagged text is sent upstream unchanged', async () => {
+    test('a request text that a guard only flags is sent upstream unchanged', async () => {
       const [path, body] = request(CODE, place, client)
       const { answer, sent } = await post(path, body, key('flag'), client)
       expect(answer.headers['x-gateway-guards']).toMatch(/=flagged;count=[12]$/)
       expect(sent).toEqual([body])
     })
 
-    test('a guard of one place in a request, such as tool results, does not check the other places', async () => {
+    test('a guard whose scope is one place of a request, such as tool results, does not check the other places', async () => {
       for (const other of PLACES.filter((one) => one !== place)) {
         const [path, body] = request(CODE, other, client)
         const { answer, sent } = await post(path, body, key('block'), client)
@@ -193,7 +193,7 @@ describe.each(CLIENTS)('a %s client', (client) => {
     expect(sent).toEqual([body])
   })
 
-  test('a match that is written with JSON escapes is found', async () => {
+  test("a guard finds a match that the request's JSON writes with escapes", async () => {
     const [path, body] = request('\\u0063ode-4711-\\u0078', 'input', client)
     const { sent } = await post(path, body, 'everything', client)
     expect(sent[0]).toContain('say *** now')
@@ -270,12 +270,12 @@ describe('scopes', () => {
     expect((await chat('plain', 'guarded')).status).toBe(400)
   })
 
-  test('a guard that a token names checks its calls, whatever the scopes of the guard', async () => {
+  test("a guard that an API key names checks the key's calls, whatever the scopes of the guard", async () => {
     const answer = await chat('withadded')
     expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'added=blocked;count=1'])
   })
 
-  test('a guard that a group names checks its calls, whatever the scopes of the guard', async () => {
+  test("a guard that a group names checks the group's calls, whatever the scopes of the guard", async () => {
     const answer = await chat('special', 'grouped')
     expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'added=blocked;count=1'])
   })
@@ -377,7 +377,7 @@ test.each<[string, string, string]>([
     '/v1/responses',
     `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"city":{"type":"input_text","text":"${CODE}"}}}}`,
   ],
-])('a guard of the input finds its match in %s', async (_what, path, body) => {
+])('a guard of requests finds its match in %s', async (_what, path, body) => {
   const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
   const { answer, sent } = await post(path, body, keyOf('redact-input'), lane)
   expect(answer.status).toBe(200)
@@ -416,7 +416,7 @@ test.each<[string, string, string]>([
     '/v1beta/models/gemini:generateContent',
     '{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r": 47110815}}}]}]}',
   ],
-])('a guard checks a number in %s like a text (%s)', async (_what, path, body) => {
+])('a guard redacts a matching number in %s as it does a text (%s)', async (_what, path, body) => {
   const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
   const { answer, sent } = await post(path, body, 'number', lane)
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, 'number=redacted;count=1'])

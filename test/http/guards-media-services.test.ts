@@ -104,7 +104,7 @@ test("a transcript that a guard's service changes loses its segments, which repe
   expect((await transcribe('redact', answered('application/json', plain))).text).toBe(plain)
 })
 
-test("a guard's service checks transcripts that are plain text or subtitles", async () => {
+test("a guard's service blocks and changes transcripts that are plain text or subtitles", async () => {
   const text = (key: string, body: string) => transcribe(key, answered('text/plain', body))
   expect((await text('block', `Say ${CODE}.\n`)).text).toBe('')
   expect((await text('redact', `Say ${CODE}.\n`)).text).toBe('Say #.\n')
@@ -161,7 +161,7 @@ describe('in a stream of pictures, a service judges the revised prompt', () => {
       return data === undefined ? [] : [JSON.parse(data)]
     })
 
-  test('and nothing of a blocked stream is sent, which is charged', async () => {
+  test("a stream of pictures whose revised prompt a guard's service blocks is not sent, but charged", async () => {
     const answer = await draw('block', { revised_prompt: `A ${CODE}` })
     expect(answer.text).not.toMatch(/aGk=|aGVsbG8=|four/)
     expect(eventsIn(answer)).toEqual([
@@ -175,7 +175,7 @@ describe('in a stream of pictures, a service judges the revised prompt', () => {
     expect(asked.at(-1)).toMatchObject({ texts: [`A ${CODE}`], input_type: 'response' })
   })
 
-  test('and what it changes takes its place; all other events are as they came', async () => {
+  test("a revised prompt in a stream of pictures is sent as a guard's service changed it, with all other events unchanged", async () => {
     const answer = await draw('redact', { revised_prompt: `A ${CODE}` })
     expect(eventsIn(answer)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A #' }])
     expect(rowOf(answer)).toMatchObject({ guards: 'redact=redacted;count=1' })
@@ -183,7 +183,7 @@ describe('in a stream of pictures, a service judges the revised prompt', () => {
     expect(eventsIn(free)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A square' }])
   })
 
-  test('and if it fails, the pictures are sent only where the guard says so', async () => {
+  test("streamed pictures are sent after a failure of the guard's service only where on_failure says so", async () => {
     const blocked = await draw('failing', { revised_prompt: 'A square' })
     expect(blocked.text).not.toMatch(/aGk=|square/)
     expect(rowOf(blocked).guards).toBe('failing=failed_blocked;count=0')

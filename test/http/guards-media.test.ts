@@ -88,7 +88,7 @@ const SRT =
   '1\r\n00:00:00,000 --> 00:00:01,000\r\nSay four\r\n\r\n2\r\n00:00:01,000 --> 00:00:02,500\r\ntwo now.\r\n'
 
 describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcript of %s', (path) => {
-  test('a match in a JSON transcript is redacted in its text, segments, words and log probabilities', async () => {
+  test('a guard redacts a match in the text, segments, words and log probabilities of a JSON transcript', async () => {
     const answer = await transcribe('redact', json(VERBOSE), { response_format: 'verbose_json' }, path)
     const { segments, words, ...rest } = JSON.parse(answer.text) as typeof VERBOSE
     expect(rest).toEqual({ task: 'transcribe', duration: 2.5, text: 'Say [REDACTED] now.', logprobs: [] })
@@ -101,7 +101,7 @@ describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcr
     expect(rowOf(answer)).toMatchObject({ guards: 'redact-output=redacted;count=1', note: '' })
   })
 
-  test('a blocked JSON transcript is empty, and is charged', async () => {
+  test('a JSON transcript that a guard blocks is empty, and is charged', async () => {
     const answer = await transcribe('block', json(VERBOSE), {}, path)
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
       200,
@@ -119,7 +119,7 @@ describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcr
     expect([plain.text, verdictsOf(plain)]).toEqual([text, undefined])
   })
 
-  test('a plain-text transcript is redacted, or empty if it is blocked', async () => {
+  test('a plain-text transcript is redacted by a guard, or empty if the guard blocks it', async () => {
     const said = `Say ${CODE} now.\n`
     const redacted = await transcribe('redact', answered('text/plain', said), {}, path)
     expect(redacted.text).toBe('Say [REDACTED] now.\n')
@@ -129,7 +129,7 @@ describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcr
     expect(flagged.text).toBe(said)
   })
 
-  test('a match across two cues of subtitles is redacted, and the times of the cues stay', async () => {
+  test('a guard redacts a match across two cues of subtitles, and keeps the times of the cues', async () => {
     const redacted = await transcribe('redact', answered('text/plain', SRT), { response_format: 'srt' }, path)
     expect(redacted.text).toBe(SRT.replace('four', '[REDACTED]').replace('two now', ' now'))
     const blocked = await transcribe('block', answered('text/plain', SRT), { response_format: 'srt' }, path)
@@ -151,7 +151,7 @@ const DONE = {
 const STREAM = events(said('Say f'), said('our t'), said('wo now.'), DONE)
 
 describe('a streamed transcript', () => {
-  test('a match across events of a streamed transcript is redacted, and the last event has the redacted text', async () => {
+  test('a guard redacts a match across events of a streamed transcript, and in the full text of its last event', async () => {
     const answer = await transcribe('redact', STREAM, { stream: 'true' })
     const given = eventsIn(answer)
     const deltas = given.filter(({ type }) => type === 'transcript.text.delta')
@@ -161,7 +161,7 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer)).toMatchObject({ guards: 'redact-output=redacted;count=1', reason: 'complete' })
   })
 
-  test('a streamed transcript ends before a blocked match, with its last event', async () => {
+  test('a streamed transcript ends before a match that a guard blocks, with its usual last event', async () => {
     const answer = await transcribe('block', STREAM, { stream: 'true' })
     const given = eventsIn(answer)
     expect(given.at(-1)).toEqual({ type: 'transcript.text.done', text: 'Say ' })
@@ -176,7 +176,7 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer).quota).toBeGreaterThan(0)
   })
 
-  test('a blocked transcript stream ends at once, even if its provider does not end it', async () => {
+  test('a streamed transcript that a guard blocks ends at once, even if its provider does not end it', async () => {
     const frames = ['Say f', 'our t', 'wo now.'].map((text) => `data: ${JSON.stringify(said(text))}\n\n`)
     const answer = await transcribe(
       'block',
@@ -187,7 +187,7 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', reason: 'cut' })
   })
 
-  test('a streamed transcript that ends like the beginning of a match is sent in full', async () => {
+  test("a streamed transcript whose end could begin a guard's match is sent in full", async () => {
     const text = 'Say four'
     const answer = await transcribe('redact', events(said(text), { ...DONE, text }), { stream: 'true' })
     const given = eventsIn(answer)
@@ -203,7 +203,7 @@ describe('a streamed transcript', () => {
     ).toBe(text)
   })
 
-  test('the segments of a streamed transcript are checked as one text', async () => {
+  test('a guard redacts a match across two segments of a streamed transcript', async () => {
     const segment = (text: string, id: string) => ({
       type: 'transcript.text.segment',
       id,
@@ -221,7 +221,7 @@ describe('a streamed transcript', () => {
     expect(given.at(-1)?.['text']).toBe('Say [REDACTED] now.')
   })
 
-  test('a streamed transcript whose only text is in its last event is checked', async () => {
+  test('a guard checks a streamed transcript whose only text is in its last event', async () => {
     const redacted = await transcribe('redact', events(DONE), { stream: 'true' })
     expect(eventsIn(redacted)).toEqual([{ ...DONE, text: 'Say [REDACTED] now.' }])
     const blocked = await transcribe('block', events(DONE), { stream: 'true' })
@@ -239,7 +239,7 @@ const PICTURES = {
 }
 
 describe('the revised prompt of a picture', () => {
-  test('a match in the revised prompt of a picture is redacted, and the pictures stay', async () => {
+  test('a guard redacts a match in the revised prompt of a generated picture, and keeps the pictures', async () => {
     const answer = await draw('redact', json(PICTURES), { n: 2 })
     expect(JSON.parse(answer.text)).toEqual({
       ...PICTURES,
@@ -251,7 +251,7 @@ describe('the revised prompt of a picture', () => {
     expect(verdictsOf(answer)).toBe('redact-output=redacted;count=1')
   })
 
-  test('pictures whose revised prompt is blocked are not sent, but charged', async () => {
+  test('generated pictures whose revised prompt a guard blocks are not sent, but charged', async () => {
     const answer = await draw('block', json(PICTURES), { n: 2 })
     expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { created: 1, data: [] }])
     expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', quota: 20_000 })
@@ -269,7 +269,7 @@ describe('the revised prompt of a picture', () => {
     })
   })
 
-  test('an answer whose revised prompts have no match is unchanged byte for byte', async () => {
+  test('an answer with pictures whose revised prompts have no match of a guard is unchanged byte for byte', async () => {
     const text = JSON.stringify({ ...PICTURES, data: PICTURES.data.slice(1) }, undefined, 2)
     const answer = await draw('redact', answered('application/json', text))
     expect(answer.text).toBe(text)
@@ -305,7 +305,7 @@ const chat = async (key: string, deltas: readonly object[]): Promise<{ text: str
 const deltasOf = (chunks: readonly Chunk[]) =>
   chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta))
 
-test('the transcript of spoken chat answers is redacted across events', async () => {
+test('a guard redacts a match across events in the transcript of a spoken chat answer', async () => {
   const audio = ['Say fo', 'ur tw', 'o.'].map((transcript) => ({ audio: { id: 'a', transcript } }))
   const { chunks, text } = await chat('redact', [
     { role: 'assistant' },
@@ -324,7 +324,7 @@ test('the transcript of spoken chat answers is redacted across events', async ()
   expect(blocked.text).toContain('content_filter')
 })
 
-test('matches across events of content blocks are redacted, separately in texts and thoughts', async () => {
+test('a guard redacts matches across events of content blocks, separately in texts and thoughts', async () => {
   const block = (text: string) => ({ content: [{ type: 'text', text }] })
   const thought = (text: string) => ({
     content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }],

@@ -92,7 +92,7 @@ const ORDER: Record<Protocol, { piece: (event: Loose) => unknown; end: (event: L
 describe.each(PROTOCOLS.flatMap((client) => PROTOCOLS.map((to) => [client, to] as const)))(
   'a stream of a %s client from a %s channel',
   (client, to) => {
-    test('a stream that ends like the beginning of a match is sent in full, before its last events', async () => {
+    test("a stream whose text ends like the beginning of a guard's match is sent in full, before its last events", async () => {
       const text = 'It is code-47'
       const given = await ask(client, to, 'streamed', 'redacttext', { text })
       expect([given.text, given.status]).toEqual([text, 200])
@@ -107,14 +107,14 @@ describe.each(PROTOCOLS.flatMap((client) => PROTOCOLS.map((to) => [client, to] a
 )
 
 describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
-  test('a redacted answer has the text of the model with its matches replaced', async () => {
+  test("an answer that a guard redacts has the model's text with each match redacted", async () => {
     const given = await ask(client, to, form, 'redacttext', { text: SAID })
     expect(given.text).toBe('It is [REDACTED], yes: "[REDACTED]"')
     expect(given.raw).not.toContain(CODE)
     expect(given.verdicts).toBe(form === 'whole' ? 'redact-text=redacted;count=2' : undefined)
   })
 
-  test("a blocked answer ends like a refusal of the client's dialect, and has nothing of the match", async () => {
+  test("an answer that a guard blocks ends like a refusal of the client's dialect, and has nothing of the match", async () => {
     const given = await ask(client, to, form, 'blocktext', { text: SAID })
     expect([given.status, given.finish]).toEqual([200, REFUSED[client]])
     expect(given.raw).not.toContain(CODE)
@@ -122,7 +122,7 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect(['', 'It is ']).toContain(given.text)
   })
 
-  test('a match that is replaced in an answer gives way to its kind', async () => {
+  test('a match that a guard with the action replace finds in an answer becomes a placeholder in double brackets', async () => {
     const given = await ask(client, to, form, 'replacetext', { text: SAID })
     expect(given.text).toBe('It is [[REPLACE_TEXT]], yes: "[[REPLACE_TEXT]]"')
     expect(given.raw).not.toContain(CODE)
@@ -131,18 +131,18 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect(args.raw).not.toContain(CODE)
   })
 
-  test('a flagged answer is what the model said', async () => {
+  test('an answer that a guard only flags is sent unchanged', async () => {
     const given = await ask(client, to, form, 'flagtext', { text: SAID })
     expect(given.text).toBe(SAID)
   })
 
-  test('redacted tool arguments are valid JSON without the match', async () => {
+  test('tool arguments that a guard redacts are valid JSON without the match', async () => {
     const given = await ask(client, to, form, 'redactargs', { text: 'ok', input: JSON.stringify(ARGS) })
     expect(given.args).toEqual({ to: 'a "[REDACTED]"\n', x: 1 })
     expect(given.raw).not.toContain(CODE)
   })
 
-  test('a match in tool arguments that is blocked ends the answer like a refusal', async () => {
+  test('a match in tool arguments that a guard blocks ends the answer like a refusal', async () => {
     const given = await ask(client, to, form, 'blockargs', { text: 'ok', input: JSON.stringify(ARGS) })
     expect(given.finish).toBe(REFUSED[client])
     expect(given.raw).not.toContain(CODE)

@@ -83,15 +83,18 @@ const SIGNED = {
 describe.each(PROTOCOLS.flatMap((client) => FORMS.map((form) => [client, form] as const)))(
   'signed reasoning that a %s client reads, %s',
   (client, form) => {
-    test.each(['redact', 'replace'] as const)('is not changed by %s, which only flags', async (action) => {
-      const plain = await ask(client, 'messages', form, 'plain', SIGNED[form])
-      const answer = await ask(client, 'messages', form, action, SIGNED[form])
-      expect(plain.text).toContain('-4711-x')
-      expect(unnamed(answer.text)).toBe(unnamed(plain.text))
-      expect(verdicts(answer)).toBe(`${action}=flagged;count=1`)
-    })
+    test.each(['redact', 'replace'] as const)(
+      'signed reasoning is not changed by a guard with the action %s, which only flags it',
+      async (action) => {
+        const plain = await ask(client, 'messages', form, 'plain', SIGNED[form])
+        const answer = await ask(client, 'messages', form, action, SIGNED[form])
+        expect(plain.text).toContain('-4711-x')
+        expect(unnamed(answer.text)).toBe(unnamed(plain.text))
+        expect(verdicts(answer)).toBe(`${action}=flagged;count=1`)
+      },
+    )
 
-    test('is blocked', async () => {
+    test('signed reasoning that a guard blocks ends the answer like a refusal', async () => {
       const answer = await ask(client, 'messages', form, 'block', SIGNED[form])
       expect(answer.text).toContain(`"${REFUSED[client]}"`)
       expect(answer.text).not.toMatch(/code-|, so/)
@@ -103,10 +106,13 @@ describe.each(FORMS)('reasoning that is not signed, %s', (form) => {
   const thinking = { thoughts: `I think ${CODE}, so`, text: 'ok' }
   const unsigned = { whole: wholeChat(thinking), streamed: streamedChat(thinking) }
 
-  test.each(PROTOCOLS)('is redacted for a %s client', async (client) => {
-    const answer = await ask(client, 'chat', form, 'redact', unsigned[form])
-    expect(answer.text).toContain('I think [REDACTED]')
-    expect(answer.text).not.toContain(CODE)
-    expect(verdicts(answer)).toBe('redact=redacted;count=1')
-  })
+  test.each(PROTOCOLS)(
+    'reasoning without a signature is redacted by a guard for a %s client',
+    async (client) => {
+      const answer = await ask(client, 'chat', form, 'redact', unsigned[form])
+      expect(answer.text).toContain('I think [REDACTED]')
+      expect(answer.text).not.toContain(CODE)
+      expect(verdicts(answer)).toBe('redact=redacted;count=1')
+    },
+  )
 })

@@ -135,7 +135,7 @@ test('a response that its provider stores is guarded when it is read', async () 
     expect((await read('ann', `${id}${part}`)).status).toBe(400)
 })
 
-test('a blocked stream costs what was generated until then, and its provider is not read to the end', async () => {
+test('a stream that a guard blocks costs what was generated until then, and its provider is not read to the end', async () => {
   const frames = [contentFrame('It is '), contentFrame(CUT), contentFrame(' and more')]
   fixture.upstream.script('m', { kind: 'stream', frames, ending: 'stall' })
   const answer = await fixture.chat('stopped', askStream('m'))
@@ -146,7 +146,7 @@ test('a blocked stream costs what was generated until then, and its provider is 
   expect(row['quota']).toBeGreaterThan(0)
 })
 
-test('a blocked whole answer costs what its provider reports', async () => {
+test('a whole answer that a guard blocks costs what its provider reports', async () => {
   fixture.upstream.script('m', { kind: 'whole', content: `It is ${SAID}`, usage: usageText(100, 50) })
   const answer = await fixture.chat('stopped', ask('m'))
   expect(JSON.parse(answer.text)).toMatchObject({
@@ -156,7 +156,7 @@ test('a blocked whole answer costs what its provider reports', async () => {
   expect(await rowOf(answer)).toMatchObject({ quota: 300, prompt_tokens: 100, completion_tokens: 50 })
 })
 
-test('a blocked request costs nothing, has no row, and is among the refused calls', async () => {
+test('a request that a guard blocks costs nothing, has no usage row, and is listed among the refused calls', async () => {
   const before = (await manage<{ used_quota: number }>(fixture.gateway.url, ADMIN, 'GET /api/user/2')).data
   const body = ask('m', { messages: [{ role: 'user', content: `tell ${ASKED}` }] })
   const answer = await fixture.chat('strict', body)
@@ -171,7 +171,7 @@ test('a blocked request costs nothing, has no row, and is among the refused call
   expect(after.used_quota).toBe(before.used_quota)
 })
 
-test('the log probabilities of a redacted text are removed from the answer', async () => {
+test('the log probabilities of a text that a guard redacts are removed from the answer', async () => {
   const logprobs = { content: [{ token: SAID, logprob: -1, bytes: [99], top_logprobs: [] }] }
   const choice = (rest: object): object => ({ index: 0, ...rest, logprobs })
   const body = { id: 'c', object: 'chat.completion', created: 1, model: 'm' }
@@ -201,7 +201,7 @@ test('the log probabilities of a redacted text are removed from the answer', asy
   expect(streamed.text).not.toContain(SAID)
 })
 
-test('a guard checks each choice of a stream separately', async () => {
+test('a guard checks each choice of a streamed answer separately', async () => {
   const piece = (index: number, content: string): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index, delta: { content }, finish_reason: null }] })}\n\n`
   const end = (index: number): string =>
@@ -227,7 +227,7 @@ test('a guard checks each choice of a stream separately', async () => {
   expect(said).toEqual(['a [REDACTED]!', 'b code-1y-x'])
 })
 
-test('a stream is redacted in the same way, at whatever bytes the network divides it', async () => {
+test('a guard redacts a stream identically, at whatever bytes the network divides it', async () => {
   const text = `It is ${SAID}, and "${SAID}".`
   for (const upstream of [streamedResponse({ text }), { ...streamedResponse({ text }), drip: true }]) {
     fixture.upstream.script('native', upstream)
@@ -243,7 +243,7 @@ test('a stream is redacted in the same way, at whatever bytes the network divide
   }
 })
 
-test('what a provider quotes of a match in its errors is only shown to the client', async () => {
+test("a guard's match that a provider quotes in its error is shown to the client", async () => {
   const message = `I do not like "${QUOTED}"`
   const asking = ask('broken', { messages: [{ role: 'user', content: QUOTED }] })
   fixture.upstream.script('broken', { kind: 'status', status: 400, body: errorBody(message) })
@@ -260,7 +260,7 @@ test('what a provider quotes of a match in its errors is only shown to the clien
   await alerts.atLeast(1)
 })
 
-test('what a guard sees in arguments and in what no API describes is only shown to the client', async () => {
+test('a match that a guard in monitor mode finds in tool arguments or undescribed fields is shown to the client', async () => {
   const tool_calls = [
     {
       index: 0,
@@ -292,7 +292,7 @@ test('what a guard sees in arguments and in what no API describes is only shown 
 })
 
 // The last test: it searches what all others have left.
-test('nothing that the gateway has written or told contains a match', async () => {
+test("no usage row, refused call, metric, log line, span, alert or file of the gateway contains a guard's match", async () => {
   const spans = (): number => collector.spans().length
   await vi.waitFor(() => expect(spans()).toBeGreaterThan(20), { timeout: 10_000, interval: 200 })
   const { data } = await manage(fixture.gateway.url, ADMIN, 'GET /api/log/?page_size=100')

@@ -222,7 +222,7 @@ function withEvents(dialect: Protocol, events: readonly string[]): Streamed {
 const unnamed = (text: string): string => text.replaceAll(/resp_\w+/g, 'resp').replaceAll('\r\n', '\n')
 
 describe.each(STREAMED)('in a stream, %s (%s)', (_what, dialect, events) => {
-  test('is redacted, wherever the stream is cut', async () => {
+  test("a match in a stream's fields that no API describes is redacted, wherever the stream is cut", async () => {
     const text = await ask(dialect, 'streamed', 'redact', withEvents(dialect, events))
     expect(text).toContain('[REDACTED]')
     expect(said(text, 'streamed')).not.toMatch(/code-4711-x|47110815/)
@@ -230,20 +230,20 @@ describe.each(STREAMED)('in a stream, %s (%s)', (_what, dialect, events) => {
     expect(unnamed(await ask(dialect, 'streamed', 'redact', cut))).toBe(unnamed(text))
   })
 
-  test('is blocked', async () => {
+  test("a match in a stream's fields that no API describes ends the stream like a refusal where a guard blocks", async () => {
     const text = await ask(dialect, 'streamed', 'block', withEvents(dialect, events))
     expect(said(text, 'streamed')).not.toMatch(/code-4711-x|47110815|, yes/)
     expect(text).toContain(`"${REFUSED[dialect]}"`)
     expect(text).not.toContain('pla')
   })
 
-  test('stays as it is in monitor mode', async () => {
+  test("a match in a stream's fields that no API describes stays unchanged with a guard in monitor mode", async () => {
     const text = await ask(dialect, 'streamed', 'watch', withEvents(dialect, events))
     for (const one of events) expect(text).toContain(one)
   })
 })
 
-test('a message that is blocked in its first event begins and ends all the same', async () => {
+test('a messages stream that a guard blocks in its message_start still has a beginning and an end, without content', async () => {
   const content = [{ type: 'text', text: CODE }]
   const start = event('message_start', {
     message: { id: 'm', type: 'message', role: 'assistant', model: 'm', content, usage: { input_tokens: 1 } },
@@ -381,7 +381,7 @@ const WHOLE: readonly [what: string, dialect: Protocol, body: object][] = [
 describe.each(WHOLE)('in a whole answer, %s (%s)', (_what, dialect, body) => {
   const whole = { kind: 'whole', body: JSON.stringify(body) } as const
 
-  test('is redacted, and all other bytes are as they came', async () => {
+  test("a match in a whole answer's fields that no API describes is redacted, and no other byte changes", async () => {
     const text = await ask(dialect, 'whole', 'redact', whole)
     expect(said(text, 'whole')).toContain('[REDACTED]')
     expect(said(text, 'whole')).not.toMatch(/code-4711-x|47110815/)
@@ -395,14 +395,14 @@ describe.each(WHOLE)('in a whole answer, %s (%s)', (_what, dialect, body) => {
     )
   })
 
-  test('is blocked', async () => {
+  test("a match in a whole answer's fields that no API describes makes the answer a refusal where a guard blocks", async () => {
     const text = await ask(dialect, 'whole', 'block', whole)
     expect(said(text, 'whole')).toContain(REFUSED[dialect])
     for (const part of ['"content":"plain"', '"text":"plain"', '"text":"x"']) expect(text).not.toContain(part)
     expect(JSON.stringify(Object.values(JSON.parse(text) as Loose)[0])).not.toMatch(/code-4711-x|47110815/)
   })
 
-  test('stays as it is in monitor mode', async () => {
+  test("a match in a whole answer's fields that no API describes stays unchanged with a guard in monitor mode", async () => {
     expect(unnamed(await ask(dialect, 'whole', 'watch', whole))).toBe(unnamed(whole.body))
   })
 })
@@ -419,35 +419,41 @@ const STRAY = [
 describe.each(PROTOCOLS.flatMap((dialect) => STRAY.map(([what, text]) => [what, dialect, text] as const)))(
   'in a stream, %s that is no event (%s)',
   (_what, dialect, stray) => {
-    test('is not sent where a guard may change the answer, and changes nothing else', async () => {
+    test('content of a stream that is not a valid event is left out where a guard may change the answer', async () => {
       const plain = await ask(dialect, 'streamed', 'redact', withEvents(dialect, []))
       const text = await ask(dialect, 'streamed', 'redact', withEvents(dialect, [stray]))
       expect(unnamed(text)).toBe(unnamed(plain))
     })
 
-    test('is sent in monitor mode', async () => {
+    test('content of a stream that is not a valid event is sent with a guard in monitor mode', async () => {
       expect(await ask(dialect, 'streamed', 'watch', withEvents(dialect, [stray]))).toContain(stray)
     })
   },
 )
 
-test.each(PROTOCOLS)('the fields of an event of a %s stream are its name and its data', async (dialect) => {
-  const { frames = [], ...rest } = answerOf(dialect, 'streamed', { text: 'plain' }) as Streamed
-  const marked = frames.map((frame) => `: ${CODE}\nid: ${CODE}\n${frame}`)
-  const plain = await ask(dialect, 'streamed', 'redact', withEvents(dialect, []))
-  const text = await ask(dialect, 'streamed', 'redact', { ...rest, frames: marked })
-  expect(unnamed(text)).toBe(unnamed(plain))
-})
+test.each(PROTOCOLS)(
+  'an event of a guarded %s stream reaches the client with its name and data alone, without ids and comments',
+  async (dialect) => {
+    const { frames = [], ...rest } = answerOf(dialect, 'streamed', { text: 'plain' }) as Streamed
+    const marked = frames.map((frame) => `: ${CODE}\nid: ${CODE}\n${frame}`)
+    const plain = await ask(dialect, 'streamed', 'redact', withEvents(dialect, []))
+    const text = await ask(dialect, 'streamed', 'redact', { ...rest, frames: marked })
+    expect(unnamed(text)).toBe(unnamed(plain))
+  },
+)
 
-test.each(PROTOCOLS)('a whole %s answer that cannot be checked is refused', async (dialect) => {
-  const { body = '' } = answerOf(dialect, 'whole', { text: `It is ${CODE}` }) as { body?: string }
-  const twice = body.trimEnd().replace(/\}$/, ',"x":1,"x":2}')
-  const whole = { kind: 'whole', body: twice } as const
-  const text = await ask(dialect, 'whole', 'redact', whole)
-  expect(text).toContain(REFUSED[dialect])
-  expect(text).not.toContain(CODE)
-  expect(unnamed(await ask(dialect, 'whole', 'watch', whole))).toBe(unnamed(twice))
-})
+test.each(PROTOCOLS)(
+  'a whole %s answer that a guard cannot check, because a JSON member is repeated, is refused',
+  async (dialect) => {
+    const { body = '' } = answerOf(dialect, 'whole', { text: `It is ${CODE}` }) as { body?: string }
+    const twice = body.trimEnd().replace(/\}$/, ',"x":1,"x":2}')
+    const whole = { kind: 'whole', body: twice } as const
+    const text = await ask(dialect, 'whole', 'redact', whole)
+    expect(text).toContain(REFUSED[dialect])
+    expect(text).not.toContain(CODE)
+    expect(unnamed(await ask(dialect, 'whole', 'watch', whole))).toBe(unnamed(twice))
+  },
+)
 
 /** Lists that spell a text token by token. */
 const TOKENS = ['code-', '4711-', 'x'].map((token) => ({ token, logprob: -1, top_logprobs: [] }))
@@ -488,8 +494,11 @@ const LISTS: readonly [what: string, dialect: Protocol, form: Form, behaviour: B
   },
 )
 
-test.each(LISTS)('%s of a %s answer (%s) are left out', async (_what, dialect, form, behaviour) => {
-  const text = await ask(dialect, form, 'redact', behaviour)
-  expect(text).not.toMatch(/code-|4711/)
-  expect(await ask(dialect, form, 'watch', behaviour)).toContain('"4711-"')
-})
+test.each(LISTS)(
+  '%s of a %s answer (%s) are left out where a guard may change the answer',
+  async (_what, dialect, form, behaviour) => {
+    const text = await ask(dialect, form, 'redact', behaviour)
+    expect(text).not.toMatch(/code-|4711/)
+    expect(await ask(dialect, form, 'watch', behaviour)).toContain('"4711-"')
+  },
+)

@@ -86,7 +86,7 @@ describe('HEAD requests', () => {
   })
 })
 
-test.each(WITH_EFFECT)('HEAD must have no effect, and is therefore not served at %s', async (path) => {
+test.each(WITH_EFFECT)('HEAD is refused with 405 at %s, where GET has an effect', async (path) => {
   const { status, headers, hasBody } = await asked('HEAD', path, ROOTS)
   expect([status, hasBody]).toEqual([405, false])
   expect(headers.get('allow')).not.toContain('HEAD')

@@ -74,7 +74,7 @@ describe('a call whose quota other calls hold', () => {
     expect([(await first).status, (await second).status]).toEqual([200, 200])
   })
 
-  test('a call is refused with 403 once the charge of another leaves too little', async () => {
+  test('a waiting call is refused with 403 once the charge of another call leaves too little quota', async () => {
     const { first, end } = await holding(waiting, 'bob', usageText(10, 99_000))
     const second = waiting.chat('bob', ask('m', { max_tokens: 5000 }))
     await delay(100)
@@ -103,7 +103,7 @@ describe('a call whose quota other calls hold', () => {
     ['/v1/messages', ask('m', { max_tokens: 1000 }), 'gateway_error'],
     ['/v1/responses', { model: 'm', input: 'hi', max_output_tokens: 1000 }, 'rate_limit_error'],
   ])(
-    'with hold_wait 0 a call whose quota is held is refused at once at %s, with the sums',
+    'with hold_wait 0 a call at %s whose quota other calls hold is refused at once, with the sums',
     async (path, body, type) => {
       const { first, end } = await holding(atOnce)
       const refused = await atOnce.chat('one', body, { path })
@@ -123,7 +123,7 @@ describe('a call whose quota other calls hold', () => {
     },
   )
 
-  test('a call by Gemini whose quota is held is RESOURCE_EXHAUSTED, with the sums as texts and a delay', async () => {
+  test('a Gemini call whose quota other calls hold is RESOURCE_EXHAUSTED, with the sums as texts and a retry delay', async () => {
     const { first, end } = await holding(atOnce)
     const body = { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1000 } }
     const refused = await atOnce.chat('one', body, { path: '/v1beta/models/m:generateContent' })
@@ -193,7 +193,7 @@ describe('a stream that other calls keep from growing', () => {
   })
 })
 
-test('held quota is shown while a call is under way, of the key and of a budget', async () => {
+test('the quota that a running call holds is shown for its key and for its budget', async () => {
   const { first, end } = await holding(atOnce)
   const bob = await holding(atOnce, 'bob')
   const usage = async (key: string): Promise<number> => {
@@ -250,7 +250,7 @@ describe('what a stream holds', () => {
       { max_tokens: MAXIMUM, reasoning: { max_tokens: 5000 } },
       5000 + STEP,
     ],
-  ])('a stream holds %s', async (_, model, fields, tokens) => {
+  ])('a streamed call holds quota for %s', async (_, model, fields, tokens) => {
     const { promise: after, resolve: end } = Promise.withResolvers<void>()
     atOnce.upstream.script('m', { kind: 'stream', usage: usageText(10, 5), after })
     const answer = atOnce.chat('rich', askStream(model, fields))

@@ -313,7 +313,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect(fixture.upstream.received('chat')).toHaveLength(1)
   })
 
-  test('an answer is replayed only while the key may still call the model', async () => {
+  test('an answer is replayed for its idempotency key only while the API key may still call the model', async () => {
     fixture.upstream.script('second', { kind: 'whole' })
     const key = randomUUID()
     const body = ask('second')
@@ -353,7 +353,7 @@ describe('what is kept', () => {
   )
 
   test.each([429, 500, 503])(
-    "a provider's error with status %s is not replayed for its idempotency key",
+    "a provider's error with status %s is not replayed when the call is repeated with its idempotency key",
     async (status) => {
       fixture.upstream.script('second', { kind: 'status', status, body: '{}' }, { kind: 'whole' })
       const key = randomUUID()
@@ -372,7 +372,7 @@ describe('what is kept', () => {
   })
 
   test.each(['reset', 'error', 'half frame'] as const)(
-    'a stream that ends with %s is not replayed for its idempotency key',
+    'a stream that ends with %s is not replayed when the call is repeated with its idempotency key',
     async (ending) => {
       fixture.upstream.script('second', { kind: 'stream', events: 3, ending }, CHAT_FRAMES)
       const key = randomUUID()
@@ -480,7 +480,7 @@ describe('a call under way', () => {
     expect(fixture.upstream.received('slow')).toHaveLength(1)
   })
 
-  test('at most 64 calls of a user continue after their clients left; others end as without an idempotency key', async () => {
+  test('at most 64 calls of a user continue after their clients left; more calls end as without an idempotency key', async () => {
     fixture.upstream.script('slow', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const lives = await Promise.all(
       Array.from({ length: 66 }, () =>

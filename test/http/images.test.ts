@@ -72,13 +72,13 @@ describe('the charge of images', () => {
     expect(answer.text).toBe(JSON.stringify(body))
   })
 
-  test('output tokens without details are charged as image tokens', async () => {
+  test('output tokens of an image call that are reported without details are charged as image tokens', async () => {
     const { output_tokens_details: _, ...usage } = USAGE
     const { row } = await calls.charged('tokens', json({ data: images(1), usage }), generate('tokens'))
     expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
   })
 
-  test('text tokens within the output are charged at the price of text', async () => {
+  test('text tokens in the output of an image call are charged at the price of text output', async () => {
     const usage = { ...USAGE, output_tokens_details: { image_tokens: 200, text_tokens: 72 } }
     const { row } = await calls.charged('tokens', json({ data: images(1), usage }), generate('tokens'))
     expect(row.quota).toBe(10 * 2 + 40 * 3 + 200 * 4 + 72)
@@ -96,7 +96,7 @@ describe('the charge of images', () => {
     expect((await calls.charged('image', json({ data: images(1) }), asked)).row.quota).toBe(40_000)
   })
 
-  test('URLs in a response are charged as images', async () => {
+  test('images that a response has as URLs are charged', async () => {
     const body = json({ data: [{ url: 'https://images.example/1.png', revised_prompt: '"b64_json":"x"' }] })
     expect((await calls.charged('image', body, generate('image'))).row).toMatchObject({
       quota: 20_000,
@@ -116,13 +116,13 @@ describe('the charge of images', () => {
     expect(row.quota).toBeGreaterThan(20_000)
   })
 
-  test('image edits, sent as a form, are charged in the same way', async () => {
+  test('image edits, sent as a form, are charged by the reported tokens of each modality', async () => {
     const { row } = await calls.charged('tokens', json({ data: images(1), usage: USAGE }), edit('tokens'))
     expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
     expect(fixture.upstream.only('tokens').path).toBe('/v1/images/edits')
   })
 
-  test('image variations, sent as a form, are charged in the same way', async () => {
+  test('image variations, sent as a form, are charged by the number of images in the response', async () => {
     const body = formBytes([
       { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
       { name: 'n', content: '2' },
@@ -183,7 +183,7 @@ describe('a response without an image', () => {
     'a completion': { kind: 'whole', content: 'hello' } as const,
   }
   for (const [what, behaviour] of Object.entries(rubbish)) {
-    test(`the next channel is tried after a response without an image: ${what}`, async () => {
+    test(`the next channel is tried after an image response without an image: ${what}`, async () => {
       fixture.upstream.script('spare', json({ data: images(1) }))
       const { answer, row } = await calls.charged('pair', behaviour, generate('pair'))
       expect(answer.text).toBe(JSON.stringify({ data: images(1) }))
@@ -211,7 +211,7 @@ test('an image response that breaks off also breaks off for the client, and the 
   expect(await calls.untilSettled()).toMatchObject({ reason: 'cut', quota: 40_000 })
 })
 
-test('a client that leaves is charged for the prompt, or for the images that arrived', async () => {
+test('an image call whose client leaves is charged for the prompt, or for the images that arrived', async () => {
   const never = new Promise<void>(() => {})
   fixture.upstream.script('tokens', { ...json({}), after: never })
   const leaving = new AbortController()
@@ -244,7 +244,7 @@ test("an upstream's refusal of an image is passed on", async () => {
   ])
 })
 
-test('a call is refused where the key cannot pay for every image at the highest price', async () => {
+test('an image call is refused where the key cannot pay for every requested image at the highest price', async () => {
   fixture.upstream.script('image', json({ data: images(1) }))
   expect((await generate('image', { n: 1 }, 'poor')()).status).toBe(403)
   expect((await generate('image', { n: 1, size: '1024x1024' })()).status).toBe(200)

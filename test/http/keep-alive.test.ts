@@ -52,7 +52,7 @@ async function told(model: string, { before, after, until }: Silent): Promise<st
 
 const inProgress = (number: number): string => `"type":"response.in_progress","sequence_number":${number},`
 
-test('a converted stream repeats response.in_progress, numbered like every event', async () => {
+test('a converted responses stream repeats response.in_progress during silence, numbered like every event', async () => {
   const text = await told('chat', {
     before: [roleFrame(), contentFrame('Hi')],
     after: [contentFrame(' there'), finishFrame()],
@@ -62,7 +62,7 @@ test('a converted stream repeats response.in_progress, numbered like every event
   expect(text).toContain(inProgress(5))
 })
 
-test('a converted stream begins even if the upstream sends only comments', async () => {
+test('a converted responses stream begins even if the upstream sends only comments', async () => {
   const text = await told('chat', {
     before: [': keep-alive\n\n'],
     after: [roleFrame(), contentFrame('Hi'), finishFrame()],
@@ -72,7 +72,7 @@ test('a converted stream begins even if the upstream sends only comments', async
   expect(text.split('event: response.created')).toHaveLength(2)
 })
 
-test("a native stream repeats response.in_progress with the last number: the upstream's events stay unchanged", async () => {
+test("a native responses stream repeats response.in_progress during silence, and keeps the upstream's events unchanged", async () => {
   const all = frames({ text: 'Hello there.' })
   const text = await told('responses', {
     before: [...all.slice(0, 5), ': comment\n\n'],
@@ -89,7 +89,7 @@ test("a native stream repeats response.in_progress with the last number: the ups
   expect(own.join('')).toBe(all.join(''))
 })
 
-test('a messages client gets a ping during silence', async () => {
+test('a messages client gets a ping event while its upstream is silent', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const rest = { after: promise, frames: [finishFrame()] }
   fixture.upstream.script('chat', { kind: 'stream', frames: [roleFrame(), contentFrame('Hi')], rest })
@@ -108,7 +108,7 @@ const GEMINI = [
 const COMMENT = ': keep-alive\r\n\r\n'
 
 test.each(GEMINI)(
-  'a Gemini client gets a comment between the events during silence, from a channel of %s',
+  'a Gemini client gets a comment between events while its upstream is silent, from a channel of %s',
   async (model, all) => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const rest = { after: promise, frames: all.slice(2) }

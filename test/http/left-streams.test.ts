@@ -299,7 +299,7 @@ describe('the prompt of a stream that its client left', () => {
     ['gemini', 'responses', parts({ inlineData: { mimeType: 'text/plain', data: IN_BASE64 } })],
     ['responses', 'chat', { instructions: WORDS }],
   ])(
-    'a stream that its client left is charged for a converted request as the client sent it: %s to %s',
+    'a stream that its client left is charged for the request as sent, not as converted: %s to %s',
     async (client, model, fields) => {
       const { input_tokens } = await leftRow(client, fields, model)
       expect(input_tokens).toBeGreaterThanOrEqual(2_000)
@@ -307,7 +307,7 @@ describe('the prompt of a stream that its client left', () => {
     },
   )
 
-  test('a stream that its client left is not charged for sampling parameters, ids and metadata', async () => {
+  test('the counted prompt of a stream that its client left does not include ids, metadata and stop sequences', async () => {
     const long = WORDS.slice(0, 500)
     const listed = { user: long, metadata: { a: long }, stop: [long], prompt_cache_key: long }
     const { input_tokens } = await leftRow('chat', {
@@ -317,7 +317,7 @@ describe('the prompt of a stream that its client left', () => {
     expect(input_tokens).toBeLessThan(30)
   })
 
-  test('a stream that its client left is charged for a text after and before 256,000 spaces', async () => {
+  test('the counted prompt of a stream that its client left includes text before and after 256,000 spaces', async () => {
     const spaces = ' '.repeat(256_000)
     const long = 'apple '.repeat(100_000)
     for (const content of [spaces + long, long + spaces]) {
@@ -392,7 +392,7 @@ describe('the output other than text of a stream that its client left', () => {
     },
   )
 
-  test('media that arrived before the client left are charged by their price: started seconds, images by size', async () => {
+  test('media that arrived before the client left are charged at their prices: by started seconds, or by image size', async () => {
     const more = [spoken(2), spoken(1), drawn(1_024, 1_024), drawn(512, 512)]
     const { beside, input_tokens, output_tokens, quota } = await arrived('chat', {}, 'chat', {
       more,

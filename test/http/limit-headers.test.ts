@@ -55,7 +55,7 @@ const statedIn = ({ headers }: FullResponse): readonly string[] =>
 const ofUser = (answer: FullResponse): number => Number(answer.headers['x-ratelimit-remaining-tokens'])
 
 describe('the limits of a key', () => {
-  test('answers, whole and streamed, state the tightest limits of requests and tokens in their headers', async () => {
+  test('answers, whole and streamed, state the tightest rate limits of requests and tokens in their headers', async () => {
     fixture.upstream.script('m', { kind: 'whole', content: 'Hello.', usage: usageText(10, 5) })
     const whole = await fixture.chat('a', ask('m'))
     expect(whole.status).toBe(200)
@@ -75,7 +75,7 @@ describe('the limits of a key', () => {
     expect(50_000 - ofUser(await fixture.chat('a', ask('m')))).toBeGreaterThanOrEqual(15)
   })
 
-  test("the headers of an answer state the limit of the model where less of it remains than of the key's limit", async () => {
+  test("the headers of an answer state the model's rate limit where less of it remains than of the key's limit", async () => {
     const first = await fixture.chat('b', ask('tight'))
     expect(first.headers).toMatchObject({
       'x-ratelimit-limit-requests': '2',
@@ -103,22 +103,25 @@ describe('the limits of a key', () => {
     ['a key whose quota is exhausted', 'exhausted', JSON.stringify(ask('m')), 401],
     ['an address that the key may not be used from', 'elsewhere', JSON.stringify(ask('m')), 403],
     ['a user who is disabled', 'banned', JSON.stringify(ask('m')), 403],
-  ])('a refusal for %s states the limits of the key, and is not counted', async (_, key, body, status) => {
-    const answer = await call(fixture.gateway.url, body, { key })
-    expect(answer.status).toBe(status)
-    expect(answer.headers).toMatchObject({
-      'x-ratelimit-limit-requests': '5',
-      'x-ratelimit-remaining-requests': '5',
-    })
-  })
+  ])(
+    'a refusal for %s states the rate limits of the key, and does not count against them',
+    async (_, key, body, status) => {
+      const answer = await call(fixture.gateway.url, body, { key })
+      expect(answer.status).toBe(status)
+      expect(answer.headers).toMatchObject({
+        'x-ratelimit-limit-requests': '5',
+        'x-ratelimit-remaining-requests': '5',
+      })
+    },
+  )
 
-  test('a refusal for a quota that is too small states the limits of the key', async () => {
+  test('a refusal for a quota that is too small states the rate limits of the key in its headers', async () => {
     const answer = await fixture.chat('poor', ask('m'))
     expect(answer.status).toBe(403)
     expect(answer.headers['x-ratelimit-limit-requests']).toBe('5')
   })
 
-  test('a refusal by the limit of an address states the limits of the key, if the key is in use', async () => {
+  test('a refusal by the rate limit of an address states the rate limits of the key, if the key is in use', async () => {
     const crowded = await startFixture((upstream) => ({
       rate_limits: { relay: { requests: 2, window: HOUR } },
       models: { m: { vendor: 'acme', price: PLAIN_PRICE } },
@@ -140,7 +143,7 @@ describe('the limits of a key', () => {
     expect(statedIn(await crowded.chat('nobody', ask('m')))).toEqual([])
   })
 
-  test('a refusal for an expired key states the limits of the key in the headers of Anthropic', async () => {
+  test("a refusal for an expired key states the key's rate limits in Anthropic's headers", async () => {
     const answer = await call(fixture.gateway.url, '{}', {
       path: '/v1/messages',
       headers: { 'x-api-key': 'sk-expired' },
@@ -157,7 +160,7 @@ describe('the limits of a key', () => {
     '/v1/rerank',
     '/v1/images/generations',
     '/v1/audio/speech',
-  ])('answers at %s state the limits of the key in the headers of OpenAI', async (path) => {
+  ])("answers at %s state the key's rate limits in OpenAI's headers", async (path) => {
     const answer = await call(fixture.gateway.url, '{}', { path, key: 'e' })
     expect(statedIn(answer)).toEqual([
       'x-ratelimit-limit-requests',
@@ -170,7 +173,7 @@ describe('the limits of a key', () => {
   })
 
   test.each(['/v1/messages', '/v1/messages/count_tokens'])(
-    'answers at %s state the limits of the key in the headers of Anthropic',
+    "answers at %s state the key's rate limits in Anthropic's headers",
     async (path) => {
       const answer = await call(fixture.gateway.url, '{}', {
         path,
@@ -187,7 +190,7 @@ describe('the limits of a key', () => {
     },
   )
 
-  test('answers to Gemini clients, unknown keys and keys without limits have no headers of limits', async () => {
+  test('answers to Gemini clients, unknown keys and keys without limits have no rate limit headers', async () => {
     const gemini = await call(
       fixture.gateway.url,
       JSON.stringify({ contents: [{ parts: [{ text: 'hi' }] }] }),
@@ -203,7 +206,7 @@ describe('the limits of a key', () => {
     expect(statedIn(await fixture.chat('plain', ask('m')))).toEqual([])
   })
 
-  test('limits that a provider states are not forwarded', async () => {
+  test('rate limit headers of a provider are not forwarded to the client', async () => {
     const headers = {
       'x-ratelimit-limit-requests': '7',
       'x-ratelimit-remaining-requests': '6',
@@ -214,7 +217,7 @@ describe('the limits of a key', () => {
     expect((await fixture.chat('wide', ask('m'))).headers['x-ratelimit-limit-requests']).toBe('200')
   })
 
-  test('the remaining requests that 64 simultaneous answers state are right to within one', async () => {
+  test('the remaining requests in the headers of 64 simultaneous answers end at the correct number', async () => {
     const answers = await Promise.all(Array.from({ length: 64 }, () => fixture.chat('many', ask('m'))))
     const remainders = answers.map(({ headers }) => Number(headers['x-ratelimit-remaining-requests']))
     expect(answers.every(({ status }) => status === 200)).toBe(true)
@@ -234,7 +237,7 @@ const ANTHROPIC_FORMS = [
 describe('official clients', () => {
   const messages = [{ role: 'user' as const, content: 'hi' }]
 
-  test('the OpenAI client shows the limits of an answer and of a refusal', async () => {
+  test('the OpenAI client finds the rate limit headers of an answer and of a refusal', async () => {
     const client = new OpenAI({ apiKey: 'sk-f', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     const ask = () => client.chat.completions.create({ model: 'm', messages }).withResponse()
     for (const left of ['4', '3', '2', '1', '0'])
@@ -250,7 +253,7 @@ describe('official clients', () => {
     expect(Number(headers?.get('retry-after'))).toBeGreaterThan(3_500)
   })
 
-  test('the Anthropic client shows the limits of an answer and of a refusal', async () => {
+  test('the Anthropic client finds the rate limit headers of an answer and of a refusal', async () => {
     const client = new Anthropic({ apiKey: 'sk-g', baseURL: fixture.gateway.url, maxRetries: 0 })
     const ask = () => client.messages.create({ model: 'm', max_tokens: 9, messages }).withResponse()
     for (const left of ['4', '3', '2', '1', '0'])

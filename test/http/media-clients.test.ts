@@ -72,7 +72,7 @@ describe('the official OpenAI client', () => {
   })
 
   test.each(['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const)(
-    'the OpenAI client gets a transcript of that speech as %s, and pays for its seconds',
+    'the OpenAI client gets a transcript of generated speech as %s, and pays for its seconds',
     async (format) => {
       const speech = await client.audio.speech.create({ model: 'demo-speech', voice: 'alloy', input: TEXT })
       const file = await toFile(Buffer.from(await speech.arrayBuffer()), 'speech.wav')
@@ -89,7 +89,7 @@ describe('the official OpenAI client', () => {
     },
   )
 
-  test('the OpenAI client gets a transcript as events', async () => {
+  test('the OpenAI client gets a streamed transcript as events', async () => {
     const speech = await client.audio.speech.create({ model: 'demo-speech', voice: 'alloy', input: TEXT })
     const file = await toFile(Buffer.from(await speech.arrayBuffer()), 'speech.wav')
     const stream = await client.audio.transcriptions.create({ model: 'demo-transcribe', file, stream: true })
@@ -99,7 +99,7 @@ describe('the official OpenAI client', () => {
     expect(lastQuota()).toBe(100)
   })
 
-  test('the OpenAI client is informed that a model has no such endpoint', async () => {
+  test('the OpenAI client gets unsupported_endpoint when it requests an image from a chat model', async () => {
     const asked = client.images.generate({ model: 'demo-claude', prompt: 'x' })
     await expect(asked).rejects.toMatchObject({ status: 400, code: 'unsupported_endpoint' })
   })
@@ -115,7 +115,7 @@ describe('the AI SDK', () => {
   const provider = (): ReturnType<typeof createOpenAI> =>
     createOpenAI({ apiKey: 'sk-ann', baseURL: `${demo.gateway.url}/v1` })
 
-  test('the AI SDK gets images', async () => {
+  test('the AI SDK gets generated images through the gateway', async () => {
     const { images } = await generateImage({
       model: provider().image('demo-image'),
       prompt: 'a lighthouse',
@@ -128,7 +128,7 @@ describe('the AI SDK', () => {
     ])
   })
 
-  test('the AI SDK gets speech, and its transcript', async () => {
+  test('the AI SDK gets generated speech through the gateway, and a transcript of it', async () => {
     const { audio } = await generateSpeech({
       model: provider().speech('demo-speech'),
       text: TEXT,

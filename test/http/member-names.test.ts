@@ -348,12 +348,15 @@ function expectRefused(place: Place, answer: FullResponse, ...parts: readonly st
   expect(received()).toBe(0)
 }
 
-test.each(Object.keys(REQUESTS))('a request with every known member is accepted at %s', async (endpoint) => {
-  const answer = await post(endpoint, JSON.stringify(REQUESTS[endpoint]))
-  expect(answer.text).not.toMatch(/Invalid (?:name|JSON)/)
-})
+test.each(Object.keys(REQUESTS))(
+  'a request with every known JSON member is accepted at %s',
+  async (endpoint) => {
+    const answer = await post(endpoint, JSON.stringify(REQUESTS[endpoint]))
+    expect(answer.text).not.toMatch(/Invalid (?:name|JSON)/)
+  },
+)
 
-test('a name that differs from a known one only in case is a 400 with both spellings, at every level', async () => {
+test('a JSON member name that differs from a known one only in case is a 400 with both spellings, at every level', async () => {
   forget()
   for (const place of PLACES) {
     const [other] = fc.sample(misspelled(place.name), { numRuns: 1, seed: PLACES.indexOf(place) }) as [string]
@@ -362,7 +365,7 @@ test('a name that differs from a known one only in case is a 400 with both spell
   }
 })
 
-test('spellings with the long s, the Kelvin sign and escapes are found at any position', async () => {
+test('misspelt member names with the long s, the Kelvin sign or escapes are refused at any position', async () => {
   forget()
   const names = fc.constantFrom(...PLACES).chain((place) =>
     misspelled(place.name).chain((other) =>
@@ -383,7 +386,7 @@ test('spellings with the long s, the Kelvin sign and escapes are found at any po
   )
 })
 
-test('a second member of the same name is a 400 at every level, escaped or not', async () => {
+test('a second JSON member of the same name is a 400 at every level, escaped or not', async () => {
   forget()
   for (const [index, place] of PLACES.entries()) {
     const [text] = fc.sample(written(place.name), { numRuns: 1, seed: index }) as [string]
@@ -455,7 +458,7 @@ describe('objects with arbitrary names', () => {
   })
 })
 
-test("another spelling of a form field's name is refused", async () => {
+test('a form field whose name differs from a known one only in case is refused', async () => {
   forget()
   const bytes = formBytes([
     { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
@@ -508,7 +511,7 @@ describe('an upstream that reads JSON as Go does', () => {
       fc.tuple(fc.oneof(fc.constant(name), misspelled(name)), fc.constantFrom(...values[name])),
     )
 
-  test('an upstream that ignores case reads what the gateway checked, or gets no request', async () => {
+  test('an upstream that ignores the case of member names reads what the gateway checked, or gets no request', async () => {
     let accepted = 0
     await fc.assert(
       fc.asyncProperty(fc.array(member, { maxLength: 4 }), async (more) => {

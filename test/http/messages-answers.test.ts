@@ -45,7 +45,7 @@ function expectId({ headers }: FullResponse): string {
 }
 
 describe('the header request-id', () => {
-  test('whole responses have the header request-id in addition to x-request-id, native and converted', async () => {
+  test('whole responses to messages clients have the header request-id, native and converted', async () => {
     fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     const native = await say()
     expect(native.status).toBe(200)
@@ -55,13 +55,13 @@ describe('the header request-id', () => {
     expect(converted.status).toBe(200)
     expectId(converted)
   })
-  test('streams have the header request-id', async () => {
+  test('streams to messages clients have the header request-id', async () => {
     fixture.upstream.script('claude', streamedMessage(ANSWER_TEXT))
     const answer = await say({ stream: true })
     expect(answer.text).toContain('event: message_stop')
     expectId(answer)
   })
-  test('token counts have the header request-id, from upstream and local', async () => {
+  test('token counts for messages clients have the header request-id, whether the upstream or the gateway counts', async () => {
     fixture.upstream.script('claude', { kind: 'whole', body: '{"input_tokens":3}' })
     const path = '/v1/messages/count_tokens'
     const asked = await say({ max_tokens: undefined }, { path })
@@ -72,13 +72,13 @@ describe('the header request-id', () => {
     expectId(counted)
   })
   test.each(['/v1/models', '/v1/models/claude', '/v1/models/no-such-model'])(
-    'lists in the messages format have the header request-id: %s',
+    'model lists in the messages format have the header request-id: %s',
     async (path) => {
       const headers = { 'anthropic-version': '2023-06-01' }
       expectId(await call(fixture.gateway.url, undefined, { method: 'GET', path, key: 'ann', headers }))
     },
   )
-  test('responses of other paths have no header request-id', async () => {
+  test('responses at paths other than those of the messages protocol have no header request-id', async () => {
     fixture.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
     const chat = await fixture.chat('ann', { model: 'gpt', messages: USER })
     expect(chat.status).toBe(200)
@@ -108,7 +108,7 @@ describe('an error of the gateway itself', () => {
     ['a body that is not JSON', 415, () => say({}, { headers: { 'content-type': 'text/plain' } })],
     ['a model that no channel serves', 503, () => say({ model: 'unheard-of' }), 'model_not_found'],
   ])(
-    "an error of the gateway has the outer type and the request's id: %s",
+    'a gateway error for messages clients has the outer type error and the id of the request: %s',
     async (_, status, asking, code) => {
       const answer = await asking()
       const id = expectId(answer)
@@ -131,7 +131,7 @@ describe('an error of the gateway itself', () => {
     },
   )
 
-  test("the error of a rate limit has the outer type and the request's id", async () => {
+  test('a rate limit error for messages clients has the outer type error and the id of the request', async () => {
     fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     expect((await say({ model: 'rare' })).status).toBe(200)
     const answer = await say({ model: 'rare' })
@@ -140,7 +140,7 @@ describe('an error of the gateway itself', () => {
     expect(answer.json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' }, request_id: id })
   })
 
-  test("the error of an unreadable request has the outer type and the request's id", async () => {
+  test('an error for an unreadable messages request has the outer type error and the id of the request', async () => {
     const head = 'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-ann\r\n'
     const text = await rawConnection(
       fixture.gateway.port,
@@ -156,7 +156,7 @@ describe('an error of the gateway itself', () => {
     })
   })
 
-  test("an upstream's own error envelope is unchanged, with the gateway's header", async () => {
+  test("an upstream's messages error keeps its body unchanged, and gets the gateway's header request-id", async () => {
     const body = messagesErrorText('overloaded_error', 'busy')
     fixture.upstream.script('claude', { kind: 'status', status: 529, body })
     const answer = await say()
@@ -167,7 +167,7 @@ describe('an error of the gateway itself', () => {
 })
 
 test.each(['apiKey', 'authToken'] as const)(
-  'the official Anthropic client knows the id of a failed request, and of a successful one, by its %s',
+  'the official Anthropic client, with %s, knows the id of a failed and of a successful request',
   async (credential) => {
     const client = new Anthropic({ [credential]: 'sk-ann', baseURL: fixture.gateway.url, maxRetries: 0 })
     const create = (model: string) => client.messages.create({ model, max_tokens: 5, messages: USER })

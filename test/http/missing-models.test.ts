@@ -73,7 +73,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(await figures()).not.toContain('sluice_missing_models{channel="first",model="only"} 1')
   })
 
-  test('the last 404 is returned where every channel lacks the model', async () => {
+  test("the client gets the last channel's 404 where every channel lacks the model", async () => {
     fixture.upstream.script('first', notFound('not here'))
     fixture.upstream.script('spare', notFound('nor here'))
     for (let i = 0; i < 2; i++) {
@@ -92,7 +92,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(answer.json().error.message).toBe('maintenance')
   })
 
-  test('a channel is used again as soon as it answered for the model', async () => {
+  test('a channel that lacked a model is preferred again as soon as it has answered for that model', async () => {
     fixture.upstream.script('first', notFound('not here'))
     fixture.upstream.script('spare', notFound('not yet'))
     expect((await chat('back')).status).toBe(404)
@@ -104,7 +104,7 @@ describe('a channel that answers 404 for a model', () => {
     expect([count('first'), count('spare')]).toEqual([0, 1])
   })
 
-  test('a channel is not unhealthy, however many models it lacks: its circuit stays closed', async () => {
+  test('a channel stays in use for other models, however many models it lacks: its circuit breaker stays closed', async () => {
     fixture.upstream.script('first', notFound('retired'))
     fixture.upstream.script('spare', { kind: 'whole' })
     for (const model of RETIRED) expect((await chat(model)).status).toBe(200)

@@ -31,7 +31,7 @@ describe('a mistyped path', () => {
     expect(answer.status).toBe(404)
     expect(answer.json().error.message).toContain(`did you mean ${meant}?`)
   })
-  test('a mistyped path is a 404 in the envelope of the intended path', async () => {
+  test('a mistyped path is a 404 in the error format of the intended path', async () => {
     expect((await at('/v1/v1/messages')).json()).toMatchObject({
       type: 'error',
       error: { type: 'gateway_error' },
@@ -64,18 +64,18 @@ describe('a mistyped path', () => {
 
 describe('the echo of the requested path', () => {
   test.each(["/<script>alert('x')</script>", '/"}{"', '/a&b;c', '/\u0001'.replace('\u0001', '%01')])(
-    'the requested path is echoed without markup: %s',
+    'the error for an unknown path echoes the path without markup: %s',
     async (path) => {
       const { status, text } = await at(path)
       expect(status).toBe(404)
       expect(text).not.toMatch(/<|'|&|\\"/)
     },
   )
-  test('the requested path is echoed in at most 200 characters', async () => {
+  test('the error for an unknown path echoes at most 200 characters of the path', async () => {
     expect((await at(`/${'x/'.repeat(5000)}`)).text.length).toBeLessThan(500)
   })
   test.each([`/sk-${LIVE}/v1/messages`, `/v1/messages/${LIVE}`, `/v1/chat/completions/sk-${LIVE}-3`])(
-    'the requested path is echoed without a key in it: %s',
+    'the error for an unknown path echoes the path without an API key in it: %s',
     async (path) => {
       for (const method of ['POST', 'GET']) {
         const { status, text } = await at(path, method)

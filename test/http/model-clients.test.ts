@@ -44,10 +44,10 @@ describe('the official OpenAI client', () => {
       endpoints: ['chat', 'messages', 'responses', 'gemini', 'completions'],
     })
   })
-  test.each(NAMES)('the OpenAI client retrieves %s', async (name) => {
+  test.each(NAMES)('the OpenAI client retrieves the model %s', async (name) => {
     expect(await client().models.retrieve(name)).toMatchObject({ id: name, object: 'model' })
   })
-  test('the OpenAI client maps the errors of the model paths', async () => {
+  test('the OpenAI client throws its error classes for an unknown model, an unknown key and a refused method', async () => {
     const error = await client()
       .models.retrieve('no/such')
       .catch((thrown: unknown) => thrown)
@@ -76,7 +76,7 @@ describe('the official Anthropic client', () => {
     expect(page).toMatchObject({ has_more: false, first_id: NAMES[0], last_id: NAMES[2] })
     expect(page.data[1]).toMatchObject({ type: 'model', display_name: 'talker' })
   })
-  test.each(NAMES)('the Anthropic client retrieves %s', async (name) => {
+  test.each(NAMES)('the Anthropic client retrieves the model %s', async (name) => {
     expect(await client().models.retrieve(name)).toEqual({
       id: name,
       type: 'model',
@@ -91,7 +91,7 @@ describe('the official Anthropic client', () => {
       retires_at: null,
     })
   })
-  test('the Anthropic client maps the errors of the model paths', async () => {
+  test('the Anthropic client throws NotFoundError for an unknown model and AuthenticationError for an unknown key', async () => {
     await expect(client().models.retrieve('no/such')).rejects.toBeInstanceOf(Anthropic.NotFoundError)
     await expect(client('sk-nobody').models.list()).rejects.toBeInstanceOf(Anthropic.AuthenticationError)
   })
@@ -122,7 +122,7 @@ describe('the official Google client', () => {
       displayName: 'org/part:free',
     })
   })
-  test('the Google client maps the errors of the model paths', async () => {
+  test('the Google client throws an ApiError with status 401 for an unknown key, and 404 for an unknown model', async () => {
     const error = await client('v1beta', 'sk-nobody')
       .models.list()
       .catch((thrown: unknown) => thrown)

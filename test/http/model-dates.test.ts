@@ -199,17 +199,17 @@ describe('the end of a model', () => {
     expect(models['lasting']).toMatchObject({ lifecycle: 'active', retires_at: null, deprecated_at: null })
   })
 
-  test('the end of a model is the latest one of its channels', async () => {
+  test('the end date of a model is the latest one of its channels', async () => {
     expect((await modelsOf(fixture))['two']).toMatchObject({ shutdown_date: LATER })
   })
 
-  test('a model has no end if one of its channels has none', async () => {
+  test('a model has no end date if one of its channels states none', async () => {
     expect((await modelsOf(fixture))['shared']).not.toHaveProperty('shutdown_date')
     const { headers } = await fixture.chat('ann', ask('shared'))
     expect(headers).not.toHaveProperty('sunset')
   })
 
-  test('an end in the price data applies only to channels of that vendor', async () => {
+  test('an end date of a model in the price data applies only to channels of that vendor', async () => {
     const models = await modelsOf(fixture)
     expect(models['gpt-3.5-turbo-0301']).toMatchObject({ shutdown_date: '2025-06-06' })
     expect(models['gpt-4-0314']).not.toHaveProperty('shutdown_date')
@@ -220,7 +220,7 @@ describe('the end of a model', () => {
     expect(calls(fixture, 'vendor')).toHaveLength(0)
   })
 
-  test('metrics show the ends of models and count the readings of model lists', async () => {
+  test('metrics show the end dates of models, and count how often model lists are read', async () => {
     const metrics = await metricsOf(fixture.gateway.url)
     expect(metrics.sum('sluice_model_shutdown_timestamp_seconds', { model: 'soon' })).toBe(
       Date.parse(SOON) / 1000,
@@ -378,7 +378,7 @@ describe('a list that changes', () => {
     (await modelsOf(of))[model]?.shutdown_date
   const soon = { timeout: 20_000 }
 
-  test('a model list is read again after a day, and the end of a model that it no longer lists stays known', async () => {
+  test("a provider's model list is read again after a day, and the end date of a model missing from it stays known", async () => {
     const one = await dated({ m: SOON, n: SOON })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
@@ -412,7 +412,7 @@ describe('a list that changes', () => {
     ],
     ['an entry with an impossible day', list({ m: '2030-02-31' })],
   ] as const)(
-    '%s in place of a model list changes no end',
+    "%s in place of a provider's model list changes no end date of a model",
     async (_, answer) => {
       const one = await dated({ m: SOON })
       try {
@@ -436,7 +436,7 @@ describe('a list that changes', () => {
     120_000,
   )
 
-  test('a model list that has the model without an end removes its end', async () => {
+  test("the end date of a model is removed when a provider's model list has the model without one", async () => {
     const one = await dated({ m: SOON })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
@@ -473,7 +473,7 @@ describe('a list that changes', () => {
     }
   }, 120_000)
 
-  test('with model_dates: false no model list is read, and no model has an end', async () => {
+  test("with model_dates: false no provider's model list is read, and no model has an end date", async () => {
     const one = await dated({ m: SOON })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)

@@ -28,7 +28,7 @@ const NAMES = [
 ]
 
 test.each(NAMES)(
-  'the model name %j is unknown, its echo is short, and no upstream is called',
+  'the unknown model name %j is refused without an upstream call, and shortened in the error',
   async (name) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const answer = await fixture.chat('ann', ask(name))

@@ -130,7 +130,7 @@ describe('the listed models', () => {
   test('the models of the user’s group are listed where the token names no group', async () => {
     expect(await ids('vic')).toEqual(['vip-only'])
   })
-  test('only the token’s model_limits are listed, where it has them', async () => {
+  test("only the models of the key's model_limits are listed, where the key has them", async () => {
     // A thinking suffix needs no entry itself.
     expect(await ids('limits')).toEqual(['both', 'declared', 'declared-thinking', 'writer'])
     expect(await ids('nolimits')).toEqual([])
@@ -145,7 +145,7 @@ describe('the listed models', () => {
   test('models of a vendor whose group is closed to the user are not listed', async () => {
     expect(await ids('closedroute')).toEqual(['nobodys', 'writer'])
   })
-  test('the list is a 403 where all groups of the key are closed to the user', async () => {
+  test('the model list is a 403 where all groups of the key are closed to the user', async () => {
     const answer = await get('/v1/models', bearer('closed'))
     expect(answer.status).toBe(403)
     expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'group_not_allowed' })
@@ -164,13 +164,13 @@ describe('the listed models', () => {
 })
 
 describe('GET /v1/models', () => {
-  test('the list has an empty catalogue for clients that state their version, as Codex does', async () => {
+  test('the model list has an empty catalogue for clients that state their version, as Codex does', async () => {
     const list = await body('/v1/models', bearer('ann'))
     expect(await body('/v1/models?client_version=0.99.0', bearer('ann'))).toEqual({ ...list, models: [] })
     expect(list).not.toHaveProperty('models')
   })
 
-  test('the list has the chat format for bearer tokens', async () => {
+  test('the model list has the chat format for bearer tokens', async () => {
     expect(await body('/v1/models', bearer('ann'))).toEqual({
       success: true,
       object: 'list',
@@ -189,7 +189,7 @@ describe('GET /v1/models', () => {
   })
 
   test.each(['vendor-version', 'anthropic-version'])(
-    'the list has the messages format where x-api-key and %s are sent together',
+    'the model list has the messages format where x-api-key and %s are sent together',
     async (version) => {
       expect(await body('/v1/models', { 'x-api-key': 'sk-open', [version]: '2023-06-01' })).toEqual({
         data: [MESSAGES('talker'), MESSAGES('writer')],
@@ -200,7 +200,7 @@ describe('GET /v1/models', () => {
     },
   )
 
-  test('the list has the messages format for bearer tokens with anthropic-version', async () => {
+  test('the model list has the messages format for bearer tokens with anthropic-version', async () => {
     const headers = { ...bearer('open'), 'anthropic-version': '2023-06-01' }
     expect(await body('/v1/models', headers)).toMatchObject({
       data: [MESSAGES('talker'), MESSAGES('writer')],
@@ -212,7 +212,7 @@ describe('GET /v1/models', () => {
     expect(refused.json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' } })
   })
 
-  test('an empty list in the messages format has no first and last id', async () => {
+  test('an empty model list in the messages format has no first and last id', async () => {
     expect(await body('/v1/models', native('empty'))).toEqual({
       data: [],
       first_id: null,
@@ -227,18 +227,18 @@ describe('GET /v1/models', () => {
     ['an empty x-api-key', { ...bearer('ann'), 'x-api-key': '', 'vendor-version': '2023-06-01' }],
     ['an empty version', { 'x-api-key': 'sk-ann', 'vendor-version': '' }],
     ['an empty anthropic-version', { ...bearer('ann'), 'anthropic-version': '' }],
-  ])('the list has the chat format for %s', async (_, headers) => {
+  ])('the model list has the chat format for %s', async (_, headers) => {
     expect(await body('/v1/models', headers)).toMatchObject({ success: true, object: 'list' })
   })
 
-  test('the list has all models whatever page is requested', async () => {
+  test('the model list has all models, whatever page is requested', async () => {
     for (const headers of [bearer('ann'), native('ann')]) {
       const answer = await body('/v1/models?limit=1&after_id=talker&before_id=both', headers)
       expect(answer.data).toHaveLength(ALL.length)
     }
   })
 
-  test('x-api-key is preferred to a bearer token', async () => {
+  test('x-api-key is preferred to a bearer token on requests for models', async () => {
     const both = { ...bearer('ann'), 'x-api-key': 'sk-open' }
     expect((await body('/v1/models', both)).data).toHaveLength(2)
     expect((await get('/v1/models', { ...bearer('ann'), 'x-api-key': 'sk-nobody' })).status).toBe(401)
@@ -247,7 +247,7 @@ describe('GET /v1/models', () => {
   test.each([
     ['x-alt-api-key', '/v1/models', { 'x-alt-api-key': 'sk-ann' }],
     ['key in the query', '/v1/models?key=sk-ann', {}],
-  ])('the list is a 401 with %s alone', async (_, path, headers) => {
+  ])('the model list is a 401 with %s alone', async (_, path, headers) => {
     const answer = await get(path, headers)
     expect(answer.status).toBe(401)
     expect(answer.json().error.type).toBe('authentication_error')
@@ -255,21 +255,21 @@ describe('GET /v1/models', () => {
 })
 
 describe('GET /v1/models of a Google client', () => {
-  test("x-goog-api-key is accepted, and selects Google's format", async () => {
+  test("x-goog-api-key is accepted, and selects Google's format of the model list", async () => {
     expect(await body('/v1/models', { 'x-goog-api-key': 'sk-open' })).toEqual({
       models: [ALTERNATE('talker'), ALTERNATE('writer')],
       nextPageToken: null,
     })
   })
 
-  test('x-api-key takes precedence over x-goog-api-key, and selects its own format', async () => {
+  test('x-api-key takes precedence over x-goog-api-key, and selects its own format of the model list', async () => {
     const both = { 'x-goog-api-key': 'sk-nobody', 'x-api-key': 'sk-open' }
     expect((await body('/v1/models', both)).data).toHaveLength(2)
   })
 })
 
 describe('the paths with a fixed format', () => {
-  test("a missing model of /v1beta is an error in Google's envelope", async () => {
+  test("an unknown model of /v1beta is an error in Google's format", async () => {
     const answer = await get('/v1beta/models/nothing', { 'x-goog-api-key': 'sk-open' })
     expect(answer.status).toBe(404)
     expect(JSON.parse(answer.text).error).toMatchObject({ code: 404, status: 'NOT_FOUND' })
@@ -283,19 +283,25 @@ describe('the paths with a fixed format', () => {
     ['a version beside it', '', { ...bearer('open'), 'vendor-version': '2023-06-01', 'x-api-key': 'sk-x' }],
   ]
 
-  test.each(WAYS)("/v1beta/models has Google's format, with %s", async (_, query, headers) => {
-    expect(await body(`/v1beta/models${query}`, headers)).toEqual({
-      models: [ALTERNATE('talker'), ALTERNATE('writer')],
-      nextPageToken: null,
-    })
-  })
-  test.each(WAYS)('/v1beta/openai/models has the chat format, with %s', async (_, query, headers) => {
-    expect(await body(`/v1beta/openai/models${query}`, headers)).toEqual({
-      success: true,
-      object: 'list',
-      data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
-    })
-  })
+  test.each(WAYS)(
+    "the model list at /v1beta/models has Google's format, with %s",
+    async (_, query, headers) => {
+      expect(await body(`/v1beta/models${query}`, headers)).toEqual({
+        models: [ALTERNATE('talker'), ALTERNATE('writer')],
+        nextPageToken: null,
+      })
+    },
+  )
+  test.each(WAYS)(
+    'the model list at /v1beta/openai/models has the chat format, with %s',
+    async (_, query, headers) => {
+      expect(await body(`/v1beta/openai/models${query}`, headers)).toEqual({
+        success: true,
+        object: 'list',
+        data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
+      })
+    },
+  )
   test.each(['/v1beta/models', '/v1beta/openai/models'])(
     'a list of models at a path of Google refuses x-api-key: %s',
     async (path) => {
@@ -305,7 +311,7 @@ describe('the paths with a fixed format', () => {
 })
 
 describe('GET /v1/models/{model_id}', () => {
-  test('a model is the one entry of the list, in the requested format', async () => {
+  test('a single model is returned like its entry in the model list, in the requested format', async () => {
     const path = '/v1/models/writer'
     expect(await body(path, bearer('ann'))).toEqual(CHAT('writer', 'scribes', ['vendor']))
     expect(await body(path, { 'x-api-key': 'sk-ann' })).toEqual(CHAT('writer', 'scribes', ['vendor']))
@@ -316,17 +322,17 @@ describe('GET /v1/models/{model_id}', () => {
   })
 
   test.each(['org/part/slashed', 'org%2Fpart%2Fslashed', 'org%2fpart/slashed', '%6Frg/part/slashed'])(
-    'a name with slashes is found as %s',
+    'a model whose name has slashes is found by the path segments %s',
     async (written) => {
       expect(await body(`/v1/models/${written}`, bearer('ann'))).toMatchObject({ id: 'org/part/slashed' })
     },
   )
-  test("a model's name is decoded once", async () => {
+  test('a percent-encoded model name in a path is decoded once', async () => {
     expect(await body('/v1/models/a%20b%25c', bearer('ann'))).toMatchObject({ id: 'a b%c' })
     expect((await get('/v1/models/org%252Fpart%252Fslashed', bearer('ann'))).status).toBe(404)
   })
   test.each(['/v1%2Fmodels', '/v1/models%2Fwriter', '/v1%2Fmodels/writer', '/v1beta%2Fmodels'])(
-    'other paths are not decoded: %s',
+    'a path with percent-encoded slashes before the model name is a 404: %s',
     async (path) => {
       const answer = await get(path, bearer('ann'))
       expect(answer.status).toBe(404)
@@ -348,7 +354,7 @@ describe('GET /v1/models/{model_id}', () => {
     ['has a zero', 'talker%00', 'ann'],
     ['breaks lines', 'a%0d%0ax-evil:%201', 'ann'],
     ['is long', 'x'.repeat(10_000), 'ann'],
-  ])('a model is a 404 for a name that %s', async (_, name, key) => {
+  ])('a request for a model by a name that %s is a 404', async (_, name, key) => {
     const answer = await get(`/v1/models/${name}`, bearer(key))
     expect(answer.status, answer.text).toBe(404)
     const { error } = answer.json()
@@ -358,7 +364,7 @@ describe('GET /v1/models/{model_id}', () => {
     expect(answer.headers).not.toHaveProperty('x-evil')
   })
 
-  test("a missing model is a 404 in the gateway's envelope for clients of the messages format", async () => {
+  test("an unknown model is a 404 in the gateway's error format for clients of the messages format", async () => {
     const answer = await get('/v1/models/no-such-model', native('ann'))
     expect(answer.status).toBe(404)
     expect(answer.json()).toEqual({
@@ -381,7 +387,7 @@ describe('GET /v1/models/{model_id}', () => {
     },
   )
 
-  test('an empty name is not found', async () => {
+  test('a model path with an empty name is a 404', async () => {
     expect((await get('/v1/models/', bearer('ann'))).status).toBe(404)
   })
 })
@@ -395,7 +401,7 @@ describe('clients that may not list models', () => {
     ['exhausted', 401, 'token_exhausted'],
     ['ofbanned', 403, 'user_disabled'],
     ['elsewhere', 403, 'ip_not_allowed'],
-  ])('the list is refused for the key %s', async (key, status, code) => {
+  ])('the model list is refused for the key %s', async (key, status, code) => {
     for (const path of PATHS) {
       const answer = await get(path, bearer(key))
       expect(answer.status, path).toBe(status)
@@ -408,7 +414,7 @@ describe('clients that may not list models', () => {
       expect(answer.json().error).toEqual({ type: 'gateway_error', message: expect.any(String) })
     }
   })
-  test('the list is refused without a key', async () => {
+  test('the model list is refused with 401 without a key', async () => {
     for (const path of PATHS) expect((await get(path)).status, path).toBe(401)
   })
 })
@@ -447,7 +453,7 @@ describe('other methods of the model paths', () => {
   )
 })
 
-test('a key in the query is not logged', async () => {
+test('an API key in the query of a request for models is not logged', async () => {
   await get('/v1beta/models?key=sk-ann', {})
   await get('/v1/models/talker?key=sk-ann', {})
   await expect.poll(() => gateway.logs()).toContain('/v1/models/talker')

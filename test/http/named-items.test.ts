@@ -65,25 +65,28 @@ describe('an item of a response that went through this gateway', () => {
   test.each([
     ['whole', {}],
     ['streamed', { stream: true }],
-  ])('an item is held as the reported tokens of its response: %s', async (how, fields) => {
-    await made(how, 3_000, 1_000, fields)
-    await expectBound(4_000, { input: [reference(how)] })
-    await expectBound(4_000, { input: [{ id: `fc_${how}` }, { role: 'user', content: 'and' }] })
-  })
+  ])(
+    "a call that refers to a stored item holds the reported tokens of the item's response: %s",
+    async (how, fields) => {
+      await made(how, 3_000, 1_000, fields)
+      await expectBound(4_000, { input: [reference(how)] })
+      await expectBound(4_000, { input: [{ id: `fc_${how}` }, { role: 'user', content: 'and' }] })
+    },
+  )
 
-  test('a call that names items holds the tokens of each response once', async () => {
+  test('a call that refers to stored items holds the tokens of each of their responses once', async () => {
     await made('first', 3_000, 1_000)
     await made('second', 6_000, 500)
     await expectBound(4_000, { input: [reference('first'), reference('first')] })
     await expectBound(10_500, { input: [reference('first'), reference('second')] })
   })
 
-  test('a call that continues a response and names an item of it holds the response once', async () => {
+  test('a call that continues a stored response and refers to an item of it holds the tokens of the response once', async () => {
     const previous = await made('previous', 3_000, 1_000)
     await expectBound(4_000, { input: [reference('previous')], previous_response_id: previous })
   })
 
-  test('a call that names many items holds at most the maximum prompt', async () => {
+  test('a call that refers to many stored items holds at most the maximum prompt', async () => {
     await made('large', 150_000, 10_000)
     await made('larger', 170_000, 10_000)
     await made('largest', 299_000, 1_000)
@@ -94,12 +97,15 @@ describe('an item of a response that went through this gateway', () => {
   test.each([
     ['beside one that is unknown', { input: [reference('known'), reference('unheard')] }, ASSUMED + 4_000],
     ['of another user', { input: [reference('known')] }, ASSUMED, 'bobs'],
-  ])('an item is held as one of unknown size %s', async (_, fields, tokens, key?: string) => {
-    await made('known', 3_000, 1_000)
-    await expectBound(tokens, fields, key)
-  })
+  ])(
+    'a call that refers to a stored item holds the amount for an unknown size %s',
+    async (_, fields, tokens, key?: string) => {
+      await made('known', 3_000, 1_000)
+      await expectBound(tokens, fields, key)
+    },
+  )
 
-  test('a call that names an item of a deleted response holds the amount for an unknown size', async () => {
+  test('a call that refers to an item of a deleted response holds the amount for a prompt of unknown size', async () => {
     const id = await made('deleted', 3_000, 1_000)
     fixture.upstream.script('m', { kind: 'whole', body: '{"id":"resp_upstream","deleted":true}' })
     const { status } = await fixture.chat('rich', '', { path: `/v1/responses/${id}`, method: 'DELETE' })
@@ -107,7 +113,7 @@ describe('an item of a response that went through this gateway', () => {
     await expectBound(ASSUMED, { input: [reference('deleted')] })
   })
 
-  test('a call with an item goes to the channel that made the item', async () => {
+  test('a call that refers to a stored item goes to the channel that made the item', async () => {
     for (const lane of ['one', 'other'])
       fixture.upstream.script(lane, wholeResponse({ ...call(`of-${lane}`), usage: responsesUsage(9, 1) }))
     const before = new Set<string>()
@@ -128,12 +134,12 @@ describe('a response of unknown size that is continued or has items that are nam
     await expectBound(ASSUMED, { previous_response_id: id })
     await expectBound(ASSUMED, { input: [reference(item)] })
   }
-  test('a call that continues a response without reported tokens holds the amount for an unknown size', async () => {
+  test('a call that continues a response without reported tokens holds the amount for a prompt of unknown size', async () => {
     fixture.upstream.script('m', wholeResponse({ ...call('silent'), usage: 'null' }))
     const id = JSON.parse((await post({})).text).id
     await continued(id, 'silent')
   })
-  test('a call that continues a response whose client left before the usage holds the amount for an unknown size', async () => {
+  test('a call that continues a response whose client left before its usage holds the amount for an unknown prompt', async () => {
     const database = databaseOf(fixture.gateway.dataDir)
     const begun = frames({ text: 'Once upon', ...call('gone') }).slice(0, -1)
     fixture.upstream.script('m', { kind: 'stream', frames: begun, ending: 'stall' })
@@ -150,7 +156,7 @@ describe('a response of unknown size that is continued or has items that are nam
     await vi.waitFor(() => expect(database.usageOf(callId)?.reason).toBe('client_gone'), 20_000)
     await continued(id, 'gone')
   })
-  test('a call that continues a background response holds the amount for an unknown size', async () => {
+  test('a call that continues a background response holds the amount for a prompt of unknown size', async () => {
     const queued = '{"id":"resp_upstream","object":"response","status":"queued","output":[],"usage":null}'
     fixture.upstream.script('m', { kind: 'whole', body: queued })
     const { id } = JSON.parse((await post({ background: true })).text)
@@ -179,7 +185,7 @@ describe('the charge of a stream with named items that its client left', () => {
     ['the context of its model for a conversation of which nothing is known', ASSUMED, { conversation: 'c' }],
     ['the same for an item of which nothing is known', ASSUMED, { input: [reference('unheard')] }],
     ['the reported tokens of the response of an item', 4_000, { input: [reference('charged')] }],
-  ])('a stream with named items that its client left is charged: %s', async (_, tokens, fields) => {
+  ])('a stream with item references that its client left is charged: %s', async (_, tokens, fields) => {
     await made('charged', 3_000, 1_000)
     const row = await left(fields)
     expect(row?.input_tokens).toBeGreaterThanOrEqual(tokens)

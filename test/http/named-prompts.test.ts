@@ -69,18 +69,18 @@ const NAMED: readonly [string, keyof typeof PATHS, object][] = [
 
 describe('a prompt that the request only names', () => {
   test.each(NAMED)(
-    "a prompt that the request only names is held as large as the model's context: %s",
+    "a call whose prompt is only named by an id holds the amount for the model's full context: %s",
     async (_, dialect, fields) => {
       const needed = await neededFor(PATHS[dialect], fields)
       expect(needed).toBeGreaterThanOrEqual(DEAREST * ASSUMED)
       expect(needed).toBeLessThan(DEAREST * (ASSUMED + 30_000))
     },
   )
-  test('the context of a model is taken from the price data', async () => {
+  test("the hold for a prompt that is only named by an id takes the model's context size from the price data", async () => {
     const fields = { model: KNOWN.name, input: 'hi', conversation: 'conv_1' }
     expect(await neededFor(PATHS.responses, fields)).toBeGreaterThanOrEqual(DEAREST * KNOWN.context)
   })
-  test('calls that name a prompt cannot overdraw a balance, however many are sent at once', async () => {
+  test('calls whose prompts are only named by an id cannot overdraw a balance, however many are sent at once', async () => {
     fixture.upstream.forget('m')
     const calls = Array.from({ length: 60 }, () =>
       post(PATHS.responses, { input: 'hi', max_output_tokens: 16, conversation: 'conv_1' }),
@@ -88,7 +88,7 @@ describe('a prompt that the request only names', () => {
     expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([403]))
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('a request that names no prompt or file is held by its size', async () => {
+  test('a call that names no stored prompt or file holds the amount for the size of its request', async () => {
     fixture.upstream.script('m', wholeResponse({}))
     const fields = { input: [{ role: 'user', content: 'hi' }], max_output_tokens: 16 }
     expect((await post(PATHS.responses, fields)).status).toBe(200)

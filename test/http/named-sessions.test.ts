@@ -85,7 +85,7 @@ async function sessionOf(id: string): Promise<string> {
 
 describe('the session of a request without a conversation', () => {
   test.each(JSON_ENDPOINTS)(
-    '%s has the one that a header or its body names',
+    'the usage row of a call at %s has the session that a header or the body names',
     async (path, model, body, answer) => {
       const session = await sessionOf('s')
       const sessionIn = async (more: object, options: CallOptions): Promise<unknown> => {
@@ -100,7 +100,7 @@ describe('the session of a request without a conversation', () => {
     },
   )
 
-  test('a form has the one that a header names', async () => {
+  test('the usage row of a call with a form has the session that a header names', async () => {
     const session = await sessionOf('s')
     const recording = formBytes(recordingParts('sound', waveFile(2)))
     const edit = formBytes([
@@ -119,7 +119,7 @@ describe('the session of a request without a conversation', () => {
     }
   })
 
-  test('its prompt has at least 1,024 tokens: it stays with one key, and other calls take turns', async () => {
+  test('embeddings calls of a session with prompts of at least 1,024 tokens stay with one upstream key; others take turns', async () => {
     fixture.upstream.script('vectors', { kind: 'whole', body: EMBEDDINGS })
     const keysOf = async (options: CallOptions): Promise<number> => {
       const before = fixture.upstream.received('vectors').length
@@ -132,7 +132,7 @@ describe('the session of a request without a conversation', () => {
     expect(await keysOf(named('large'))).toBe(1)
   })
 
-  test('it is forwarded where the channel allows it, and the request stays as it was', async () => {
+  test('the session header of an embeddings call is forwarded where the channel allows it, with the body unchanged', async () => {
     fixture.upstream.script('vectors', { kind: 'whole', body: EMBEDDINGS })
     const body = '{"model":"vectors","input":"hi"}'
     await post('/v1/embeddings', body, named('forwarded'))
@@ -141,7 +141,7 @@ describe('the session of a request without a conversation', () => {
     expect(received?.text).toBe(body)
   })
 
-  test('it is no turn of the conversation, so that neither it nor the next turn has a reason', async () => {
+  test('a legacy completion of a session is not a turn of its conversation, and causes no cache break', async () => {
     const body = { model: 'chat', messages: [{ role: 'user', content: 'hi' }] }
     const row = async (model: string, path: string, request: object, read: number): Promise<unknown> => {
       const answer = { kind: 'whole', usage: usageText(5_000, 5, read) } as const

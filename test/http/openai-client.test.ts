@@ -33,7 +33,7 @@ const clientWith = (apiKey: string): OpenAI =>
 const messages = [{ role: 'user' as const, content: 'hi' }]
 
 describe('the official OpenAI client', () => {
-  test('the OpenAI client gets a whole response', async () => {
+  test('the OpenAI client gets a whole response through the gateway, with usage and the id of the request', async () => {
     fixture.upstream.script('m', { kind: 'whole', content: 'Hello there.', usage: usageText(10, 5) })
     const { data, request_id: id } = await client.chat.completions
       .create({ model: 'm', messages })
@@ -43,23 +43,26 @@ describe('the official OpenAI client', () => {
     expect(id).toBeTypeOf('string')
   })
 
-  test.each([true, false])('the OpenAI client gets a stream (include_usage: %j)', async (include) => {
-    fixture.upstream.script('m', { kind: 'stream', events: 3, usage: usageText(10, 3) })
-    const stream = await client.chat.completions.create({
-      model: 'm',
-      messages,
-      stream: true,
-      stream_options: { include_usage: include },
-    })
-    let text = ''
-    let usage: unknown
-    for await (const chunk of stream) {
-      text += chunk.choices[0]?.delta.content ?? ''
-      usage ??= chunk.usage
-    }
-    expect(text).toBe(' word0 word1 word2')
-    expect(usage ?? null).toEqual(include ? JSON.parse(usageText(10, 3)) : null)
-  })
+  test.each([true, false])(
+    'the OpenAI client gets a stream through the gateway (include_usage: %j)',
+    async (include) => {
+      fixture.upstream.script('m', { kind: 'stream', events: 3, usage: usageText(10, 3) })
+      const stream = await client.chat.completions.create({
+        model: 'm',
+        messages,
+        stream: true,
+        stream_options: { include_usage: include },
+      })
+      let text = ''
+      let usage: unknown
+      for await (const chunk of stream) {
+        text += chunk.choices[0]?.delta.content ?? ''
+        usage ??= chunk.usage
+      }
+      expect(text).toBe(' word0 word1 word2')
+      expect(usage ?? null).toEqual(include ? JSON.parse(usageText(10, 3)) : null)
+    },
+  )
 
   test('the OpenAI client gets tool calls, whole and streamed', async () => {
     const call = {
@@ -122,7 +125,7 @@ describe('the official OpenAI client', () => {
     expect(JSON.parse(fixture.upstream.only('m').text).messages[0].content).toEqual(content)
   })
 
-  test('the OpenAI client hangs up, and the upstream request is aborted', async () => {
+  test('the upstream request is aborted when the OpenAI client stops reading or aborts its call', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true })
     let seen = 0
@@ -142,13 +145,13 @@ describe('the official OpenAI client', () => {
 describe('error classes of the OpenAI client', () => {
   const create = (by: OpenAI = client, fields: object = {}) =>
     by.chat.completions.create({ model: 'm', messages, ...fields })
-  test('the OpenAI client throws AuthenticationError', async () => {
+  test('the OpenAI client throws AuthenticationError for an unknown API key', async () => {
     await expect(create(clientWith('sk-nobody'))).rejects.toBeInstanceOf(AuthenticationError)
   })
-  test('the OpenAI client throws PermissionDeniedError', async () => {
+  test('the OpenAI client throws PermissionDeniedError for a model that the API key may not call', async () => {
     await expect(create(clientWith('sk-limited'))).rejects.toBeInstanceOf(PermissionDeniedError)
   })
-  test('the OpenAI client throws BadRequestError, with its code and the id of the request', async () => {
+  test('the OpenAI client throws BadRequestError for an invalid parameter, with the code and the id of the request', async () => {
     const error = await create(client, { n: 0 }).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(BadRequestError)
     expect(error).toMatchObject({
@@ -157,7 +160,7 @@ describe('error classes of the OpenAI client', () => {
       requestID: expect.any(String),
     })
   })
-  test('the OpenAI client throws RateLimitError of the upstream', async () => {
+  test("the OpenAI client throws RateLimitError with the upstream's message for a 429 of the upstream", async () => {
     fixture.upstream.script('m', {
       kind: 'status',
       status: 429,
@@ -166,7 +169,7 @@ describe('error classes of the OpenAI client', () => {
     await expect(create()).rejects.toThrow(/slow down/)
     await expect(create()).rejects.toBeInstanceOf(RateLimitError)
   })
-  test('the OpenAI client throws InternalServerError', async () => {
+  test('the OpenAI client throws InternalServerError when the upstream drops the connection or the model is unknown', async () => {
     fixture.upstream.script('m', { kind: 'drop' })
     await expect(create()).rejects.toBeInstanceOf(InternalServerError)
     await expect(create(client, { model: 'no-such-model' })).rejects.toMatchObject({
@@ -174,7 +177,7 @@ describe('error classes of the OpenAI client', () => {
       code: 'model_not_found',
     })
   })
-  test('the OpenAI client throws an error that arrives in the middle of a stream', async () => {
+  test('the OpenAI client throws an APIError when the upstream breaks off in the middle of a stream', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 2, ending: 'reset' })
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true })
     let text = ''

@@ -140,7 +140,7 @@ function post(model: Model, { path, body }: Request): Promise<FullResponse> {
 
 describe.each(['responses', 'gemini'] as const)('a field of %s that the provider checks', (dialect) => {
   test.each(REQUESTS[dialect])(
-    'the field %s reaches its provider byte for byte, whatever its value',
+    'the field %s reaches a provider of the same dialect byte for byte, whatever its value',
     async (_, requestOf) => {
       for (const value of ODD) {
         const request = requestOf(dialect, value)
@@ -152,7 +152,7 @@ describe.each(['responses', 'gemini'] as const)('a field of %s that the provider
   )
 
   test.each(REQUESTS[dialect])(
-    'the field %s is converted or refused for another provider',
+    'a request with odd values of the field %s is converted for another dialect or is a 400',
     async (_, requestOf) => {
       for (const value of ODD) {
         const answer = await post('chat', requestOf('chat', value))

@@ -91,7 +91,7 @@ describe('a member that may select another model or price', () => {
   const chat = (model: string, more: string): string => `{"model":"${model}",${REQUESTS.chat[1]},${more}}`
   const EVERY = MEMBERS.map(([name, value]) => `"${name}":${value}`).join(',')
 
-  test('a removed member that may select another model is listed', async () => {
+  test('a removed member that may select another model is listed as dropped', async () => {
     const { text, listed } = await sent('chat', REQUESTS.chat[0], chat('chat', EVERY))
     expect(text).toBe(`{"model":"chat",${REQUESTS.chat[1]}}`)
     expect(listed).toBe(
@@ -99,7 +99,7 @@ describe('a member that may select another model or price', () => {
     )
   })
 
-  test('a removed member that may select another model is listed in a converted request', async () => {
+  test('a removed member that may select another model is listed as dropped from a converted request', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
     const answer = await post(REQUESTS.chat[0], chat('messages', EVERY))
     expect(answer.status, answer.text).toBe(200)
@@ -117,7 +117,7 @@ describe('a member that may select another model or price', () => {
     },
   )
 
-  test("a member that the operator sets on a channel replaces the client's, and stays", async () => {
+  test("a member such as provider that the operator sets on a channel replaces the client's value", async () => {
     const { text } = await sent('routed', REQUESTS.chat[0], chat('routed', '"provider":{"order":["dear"]}'))
     expect(JSON.parse(text).provider).toEqual({ order: ['acme'] })
   })
@@ -131,7 +131,7 @@ describe('a member that may select another model or price', () => {
     },
   )
 
-  test('the model of a tool is removed', async () => {
+  test('the member model of a tool is removed from a request', async () => {
     const tools = (model: string): string =>
       `"tools":[{"type":"image_generation"${model},"size":"s"},{"type":"function","name":"f","parameters":{"model":1}}]`
     const given = `{"model":"responses","input":"hi",${tools(',"model":"dear"')}}`
@@ -144,14 +144,17 @@ describe('a member that may select another model or price', () => {
     ['', ''],
     // The input is sent without the thoughts that another dialect signed.
     ['{"type":"reasoning","id":"rs_00000000000000000000000000000000001","summary":[]},', ', input.reasoning'],
-  ])('the model of a tool that an item adds is removed: after %s', async (before, more) => {
-    const item = (model: string): string =>
-      `{"type":"additional_tools","role":"developer","tools":[{"type":"image_generation"${model}}]}`
-    const given = `{"model":"responses","input":[${before}${item(',"model":"dear"')}]}`
-    const { text, listed } = await sent('responses', REQUESTS.responses[0], given)
-    expect(text).toBe(`{"model":"responses","input":[${item('')}]}`)
-    expect(String(listed).split(', ').toSorted()).toEqual(`tools.model${more}`.split(', ').toSorted())
-  })
+  ])(
+    'the member model of a tool that an input item adds is removed, after other items: %s',
+    async (before, more) => {
+      const item = (model: string): string =>
+        `{"type":"additional_tools","role":"developer","tools":[{"type":"image_generation"${model}}]}`
+      const given = `{"model":"responses","input":[${before}${item(',"model":"dear"')}]}`
+      const { text, listed } = await sent('responses', REQUESTS.responses[0], given)
+      expect(text).toBe(`{"model":"responses","input":[${item('')}]}`)
+      expect(String(listed).split(', ').toSorted()).toEqual(`tools.model${more}`.split(', ').toSorted())
+    },
+  )
 
   test('the routing of a Gemini request, and a model other than the one in its path, are removed', async () => {
     const [path, rest] = REQUESTS.gemini
@@ -200,11 +203,11 @@ describe("OpenRouter's provider", () => {
   const [path, rest] = REQUESTS.chat
   const body = (provider: string): string => `{"model":"chat",${rest},"provider":${provider}}`
 
-  test("OpenRouter's provider keeps the members that only restrict, and these are not listed", async () => {
+  test("OpenRouter's field provider keeps members that only restrict routing, and these are not listed as dropped", async () => {
     const given = body(`{ ${KEPT} }`)
     expect(await sent('chat', path, given)).toMatchObject({ text: given, listed: undefined })
   })
-  test("OpenRouter's provider loses all other members, and these are listed", async () => {
+  test("OpenRouter's field provider loses members that do not only restrict routing, and these are listed as dropped", async () => {
     const given = body(`{"order":["a"],${KEPT},"only":["b"],"sort":"price","allow_fallbacks":true}`)
     expect(await sent('chat', path, given)).toMatchObject({ text: body(`{${KEPT}}`), listed: 'provider' })
   })
@@ -220,7 +223,7 @@ describe('router suffixes of a model name', () => {
     ['responses', 'responses:online', ':online'],
     ['rerank', 'rerank:floor', ':floor'],
   ] as const)(
-    'a router suffix at %s: %s is called without it, and the suffix is listed',
+    'a router suffix of a model name at %s is removed from %s and listed as dropped',
     async (protocol, model, listed) => {
       const [path, rest] = REQUESTS[protocol]
       const given = await sent(protocol, path, `{"model":"${model}",${rest}}`)
@@ -240,7 +243,7 @@ describe('router suffixes of a model name', () => {
     },
   )
 
-  test('a router suffix is removed from the model of embeddings, images and forms', async () => {
+  test('a router suffix is removed from the model name of embeddings, image and form requests', async () => {
     for (const [path, rest] of [
       ['/v1/embeddings', '"input":"hi"'],
       ['/v1/images/generations', '"prompt":"hi"'],
@@ -250,7 +253,7 @@ describe('router suffixes of a model name', () => {
       )
   })
 
-  test('a removed router suffix is listed in a converted request', async () => {
+  test('a router suffix that is removed from a model name is listed as dropped from a converted request', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
     const answer = await post(REQUESTS.chat[0], `{"model":"messages:online",${REQUESTS.chat[1]}}`)
     expect(answer.status, answer.text).toBe(200)

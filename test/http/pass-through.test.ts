@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 describe('a gateway in pass-through mode', () => {
-  test('pass-through mode forwards gated fields on every channel', async () => {
+  test('pass-through mode forwards fields such as service_tier on every channel', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const body = JSON.stringify(
       ask('m', { service_tier: 'flex', speed: 'fast', safety_identifier: 's', store: true }),
@@ -29,7 +29,7 @@ describe('a gateway in pass-through mode', () => {
     expect(fixture.upstream.only('m').text).toBe(body)
   })
 
-  test('pass-through mode does not request usage, and counts locally where none is sent', async () => {
+  test('pass-through mode does not request stream usage, and counts tokens locally where the upstream sends none', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 20, usage: usageText(10, 20) })
     const answer = await fixture.chat('ann', askStream('m'))
     expect(fixture.upstream.only('m').text).not.toContain('stream_options')
@@ -40,7 +40,7 @@ describe('a gateway in pass-through mode', () => {
     )
   })
 
-  test('in pass-through mode models are still mapped, requests checked and held, and disabled store removed', async () => {
+  test('pass-through mode still maps models, checks requests, holds quota, and removes the field store where disabled', async () => {
     fixture.upstream.script('mapped', { kind: 'whole' })
     await fixture.chat('ann', ask('mapped'))
     expect(JSON.parse(fixture.upstream.only('mapped').text).model).toBe('given')

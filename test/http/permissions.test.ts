@@ -64,28 +64,28 @@ function forbidden(answer: FullResponse): string {
 }
 
 describe('model limits', () => {
-  test('model limits refuse with 403 a model that is not in the list', async () => {
+  test('the model limits of a key refuse a model that is not in the list with 403', async () => {
     expect(forbidden(await fixture.chat('limited', ask('alpha')))).toContain('alpha')
   })
-  test('model limits admit a listed model', async () => {
+  test('the model limits of a key admit a listed model', async () => {
     expect((await fixture.chat('limited', ask('beta'))).status).toBe(200)
     expect((await fixture.chat('spaced', ask('alpha'))).status).toBe(200)
   })
-  test('model limits have no effect while they are not enabled', async () => {
+  test('the model limits of a key have no effect while they are not enabled', async () => {
     expect((await fixture.chat('off', ask('alpha'))).status).toBe(200)
   })
-  test('model limits with an empty list refuse every model', async () =>
+  test('the model limits of a key with an empty list refuse every model', async () =>
     void forbidden(await fixture.chat('nothing', ask('alpha'))))
-  test('model limits are case-sensitive', async () =>
+  test('the model limits of a key are case-sensitive', async () =>
     void forbidden(await fixture.chat('limited', ask('BETA'))))
 })
 
 describe('the group of a call', () => {
-  test("the group of a token that names none is its user's group", async () => {
+  test('a key that names no group uses the group of its user', async () => {
     expect(await laneOf('free', 'alpha')).toBe('plain')
     expect(await laneOf('inside', 'alpha')).toBe('closed')
   })
-  test('the group that a token names decides the channels', async () =>
+  test('a call goes to the channels of the group that its key names', async () =>
     expect(await laneOf('vip', 'alpha')).toBe('fine'))
   test('a closed group may be named by its own users', async () =>
     expect(await laneOf('inside2', 'alpha')).toBe('closed'))
@@ -95,7 +95,7 @@ describe('the group of a call', () => {
   test('a group that no longer exists is refused with 403', async () => {
     expect(forbidden(await fixture.chat('stranded', ask('alpha')))).toContain('abolished')
   })
-  test("the group for a model's vendor comes from vendor_routes, else from the token's group", async () => {
+  test("a call uses the group that vendor_routes name for the model's vendor, else the key's group", async () => {
     expect(await laneOf('routed', 'alpha')).toBe('plain')
     expect(await laneOf('routed', 'beta')).toBe('fine')
   })

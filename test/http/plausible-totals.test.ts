@@ -107,19 +107,19 @@ const ROADS = PROVIDERS.flatMap((provider) =>
 )
 
 describe.each(ROADS)('the total of $provider for a client of $client (streamed: $stream)', (road) => {
-  test('a reported total is charged as output where it fits into the requested maximum', async () => {
+  test("a provider's total token count beyond prompt and output is charged as output if it fits into the requested maximum", async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 150 })
     expect(row).toMatchObject({ input_tokens: 100, output_tokens: 50, quota: 100 + 50 * 4 })
     expect(await ignoredTotal(row.id)).toBeUndefined()
   })
 
-  test('a reported total above the requested maximum is ignored and logged', async () => {
+  test("a provider's total token count that exceeds the requested output maximum is ignored and logged", async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 151 })
     expect(row).toMatchObject({ input_tokens: 100, output_tokens: 10, quota: 100 + 10 * 4 })
     expect(await ignoredTotal(row.id)).toBe(151)
   })
 
-  test('a reported total proves that cached tokens are not part of the prompt count, whatever the maximum', async () => {
+  test("a provider's total token count can show that its prompt count excludes cached tokens, whatever the maximum", async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 510, cached: 400 })
     expect(row).toMatchObject({ output_tokens: 10, quota: 100 + 400 / 4 + 10 * 4 })
     expect(await ignoredTotal(row.id)).toBeUndefined()
@@ -129,7 +129,7 @@ describe.each(ROADS)('the total of $provider for a client of $client (streamed: 
 describe.each(PROVIDERS)('the total of %s without a maximum', (provider) => {
   const call = { client: provider, provider, stream: false }
 
-  test('a reported total may include 65,536 output tokens where the request has no maximum', async () => {
+  test("a provider's total token count is believed up to 65,536 output tokens where the request has no maximum", async () => {
     expect(await rowOf(call, { prompt: 100, output: 10, total: 100 + 65_536 })).toMatchObject({
       output_tokens: 65_536,
     })
@@ -143,7 +143,7 @@ test.each([
   ['chat', { n: 3 }],
   ['gemini', { generationConfig: { maxOutputTokens: 50, candidateCount: 3 } }],
 ] as const)(
-  'the maximum of several choices of %s is the maximum times their number',
+  "a %s provider's total token count may include the requested maximum for each requested choice",
   async (provider, fields) => {
     const call = { client: provider, provider, stream: false, maximum: 50, fields }
     expect(await rowOf(call, { prompt: 100, output: 10, total: 250 })).toMatchObject({ output_tokens: 150 })

@@ -54,7 +54,7 @@ test('a channel of images in cooldown is probed by its list of models, never by 
   expect(new Set(probes.map(({ method, path }) => `${method} ${path}`))).toEqual(new Set(['GET /v1/models']))
 })
 
-test("the status mapping of a channel decides about failover and the client's status", async () => {
+test('the status mapping of a channel decides whether another channel is tried, and which status the client gets', async () => {
   fixture.upstream.script('spare', { kind: 'whole' })
   fixture.upstream.script('mapped', { kind: 'status', status: 400, body: errorBody('no such field') })
   expect((await fixture.chat('ann', ask('mapped'))).status).toBe(200)

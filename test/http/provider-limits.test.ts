@@ -43,7 +43,7 @@ async function callMany(fixture: Fixture, calls: number, atOnce: number): Promis
 const KEYS = ['full', 'low', 'none']
 const sharesLeft = (): Record<string, number> => ({ full: LIMIT * 0.9, low: LIMIT * 0.1, none: 0 })
 
-test('with keys at 90, 10 and 0 per cent of their limits, less than 1 per cent of 3,000 calls get a 429 upstream', async () => {
+test('of 3,000 calls over keys with 90, 10 and 0 % of their limits left, less than 1 % get a 429 upstream', async () => {
   const stating = await startProvider(sharesLeft())
   expect(await callMany(await startWith([channel('m', stating.url, { keys: KEYS })]), 3_000, 16)).toBe(0)
   const silent = await startProvider(sharesLeft(), false)
@@ -54,7 +54,7 @@ test('with keys at 90, 10 and 0 per cent of their limits, less than 1 per cent o
   expect(silent.met.refused).toBeGreaterThan(900)
 }, 120_000)
 
-test('a channel whose keys are spent is passed over for one of equal priority, not for one of a lower', async () => {
+test('a channel whose keys are at their limits is skipped for one of equal priority, not for one of lower priority', async () => {
   const [spent, equal, lower] = await Promise.all([
     startProvider({ key: 1 }),
     startProvider({ key: 1_000 }),
@@ -115,21 +115,24 @@ test.each([
   ['429', false, { 'retry-after-ms': '999999999999' }, 300],
   ['429', false, { 'retry-after-ms': 'soon', 'retry-after': '90' }, 90],
   ['200', true, { 'retry-after-ms': '90000' }, 90],
-])('after a %s (served: %s) with %j its key rests for %d seconds', async (_, isServed, headers, seconds) => {
-  const provider = await startStatingProvider((key) => (key === 'one' ? { isServed, headers } : {}))
-  const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
-  const beganS = Date.now() / 1_000
-  expect(await callMany(fixture, 6, 1)).toBe(0)
-  // Only the first call was made with the key that rests.
-  expect(provider.met).toEqual({ served: 6, refused: isServed ? 0 : 1 })
-  const [one, two] = await shownLimits(fixture)
-  const ends = Number(one?.rests_until) - beganS
-  expect(ends).toBeGreaterThanOrEqual(seconds - 0.1)
-  expect(ends).toBeLessThan(seconds + 10)
-  expect(two).toEqual({})
-})
+])(
+  'after a %s (served: %s) with %j the upstream key is not used for %d seconds',
+  async (_, isServed, headers, seconds) => {
+    const provider = await startStatingProvider((key) => (key === 'one' ? { isServed, headers } : {}))
+    const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
+    const beganS = Date.now() / 1_000
+    expect(await callMany(fixture, 6, 1)).toBe(0)
+    // Only the first call was made with the key that rests.
+    expect(provider.met).toEqual({ served: 6, refused: isServed ? 0 : 1 })
+    const [one, two] = await shownLimits(fixture)
+    const ends = Number(one?.rests_until) - beganS
+    expect(ends).toBeGreaterThanOrEqual(seconds - 0.1)
+    expect(ends).toBeLessThan(seconds + 10)
+    expect(two).toEqual({})
+  },
+)
 
-test('limits and pauses that cannot be read are ignored', async () => {
+test('rate limits and retry-after values of a provider that are invalid are ignored', async () => {
   const provider = await startStatingProvider(() => ({
     headers: {
       'x-ratelimit-remaining-requests': 'none',
@@ -143,7 +146,7 @@ test('limits and pauses that cannot be read are ignored', async () => {
   expect(await shownLimits(fixture)).toEqual([{}, {}])
 })
 
-test('the keys of a channel have what their provider stated, and the smallest share of each minute', async () => {
+test('the keys of a channel show the limits that their provider stated, and the smallest share left in each minute', async () => {
   const left = [900, 400, 650]
   const provider = await startStatingProvider((key) =>
     key === 'one' ? { headers: requestsLeft(left.shift() ?? 0) } : {},

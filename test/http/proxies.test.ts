@@ -92,7 +92,7 @@ const chat = (model: string) => call(gateway.url, ask(model), { key: 'ann' })
 
 describe('a channel with a proxy', () => {
   test.each(['http', 'socks'] as const)(
-    'a channel is called through its proxy, over a connection that is kept: %s',
+    'a channel is called through its proxy, over a connection that is reused: %s',
     async (kind) => {
       upstream.script(kind, wholeChat({ text: LONG }))
       for (const _ of [1, 2]) {
@@ -143,7 +143,7 @@ describe('a channel with a proxy', () => {
     expect(gateway.logs()).not.toContain(PROXY_PASSWORD)
   })
 
-  test('another channel is tried where the proxy answers with a page', async () => {
+  test('another channel is tried where the server configured as a proxy answers with a web page', async () => {
     upstream.script('spare', { kind: 'whole' })
     expect((await chat('page')).status).toBe(200)
     await expect.poll(() => gateway.logs()).toContain('"cause":"the server is not a proxy"')

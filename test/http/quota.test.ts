@@ -79,7 +79,7 @@ describe('concurrent calls on a quota for 10', () => {
     await crowd(['one', 'two', 'three'], false)
     expect(database.user('team')).toMatchObject({ used_quota: 300, quota: FOR_TEN - 300 })
   })
-  test('unused quota is released', async () => {
+  test('the unused part of held quota is released when a call ends', async () => {
     await crowd(['whole'], false)
   })
 })
@@ -103,7 +103,7 @@ describe('the size of a hold', () => {
     expect(units).toBeGreaterThan(4 * outputTokens)
     expect(units).toBeLessThan(4 * outputTokens + PROMPT_AT_MOST)
   })
-  test('the hold covers the prompt', async () => {
+  test('the hold of a call covers its prompt tokens', async () => {
     const units = await needed({
       max_tokens: 1,
       messages: [{ role: 'user', content: 'apple '.repeat(2000) }],
@@ -125,7 +125,7 @@ test.each([
 })
 
 describe('an upstream that ignores the maximum', () => {
-  test('a stream above the maximum is aborted when the quota is used up, with an error event and at most one slice of overspend', async () => {
+  test('a stream above its max_tokens is aborted with an error when the quota is used up, at most one slice too late', async () => {
     fixture.upstream.script('m', {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,
@@ -146,7 +146,7 @@ describe('an upstream that ignores the maximum', () => {
     expect(database.usageOf(String(answer.headers['x-request-id']))?.reason).toBe('cut')
   })
 
-  test('a stream above the maximum is read to its end while there is quota left', async () => {
+  test('a stream that exceeds its hold is read to its end while there is quota left', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 600, word: ' banana', usage: usageText(10, 600) })
     const answer = await fixture.chat('rich', askStream('m'))
     expect(answer.text).toContain('[DONE]')

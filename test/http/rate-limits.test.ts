@@ -94,19 +94,19 @@ describe('the request limit of an API key', () => {
     expect(database.usage().filter(({ token_id: of }) => of === id)).toHaveLength(3)
   })
 
-  test('each key has its own request limit', async () => {
+  test('each API key has its own request limit', async () => {
     expect((await from(limited, 'b', ask('free'))).status).toBe(200)
   })
 
   test.each([
     ['more', 5],
     ['fewer', 1],
-  ])("the general request limit is replaced by the key's own: %s", async (key, requests) => {
+  ])("the general request limit is replaced by the API key's own: %s", async (key, requests) => {
     for (let i = 0; i < requests; i++) expect((await from(limited, key, ask('free'))).status).toBe(200)
     expectLimited(await from(limited, key, ask('free')), 'this API key')
   })
 
-  test('the request limit of a key is reported to messages clients in their envelope', async () => {
+  test('a refusal by the request limit of a key reaches messages clients in their error format', async () => {
     const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
     const send = () =>
       limited.chat('c', body, {
@@ -121,7 +121,7 @@ describe('the request limit of an API key', () => {
     expect(answer.headers['retry-after']).toBeDefined()
   })
 
-  test('the request limit of a key admits exactly this number of simultaneous calls', async () => {
+  test('the request limit of a key admits exactly the configured number of simultaneous calls', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => from(limited, 'd', ask('free'))))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
@@ -148,7 +148,7 @@ describe('the request limit of a channel', () => {
     expect(unlimited.upstream.received('second')).toHaveLength(1)
   })
 
-  test('a channel is used again when the window of its request limit has passed', async () => {
+  test('a channel at its request limit is used again when the window of the limit has passed', async () => {
     const started = performance.now()
     expect((await from(unlimited, 'a', ask('tight'))).status).toBe(200)
     const refused = await from(unlimited, 'a', ask('tight'))
@@ -170,12 +170,12 @@ describe('token limits count prompt and output', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('the token limits of a key refuse calls when they are used up', async () => {
+  test('the token rate limits of a key refuse calls with 429 when they are used up', async () => {
     for (let i = 0; i < 2; i++) expect((await from(fixture, 'a', ask('free'))).status).toBe(200)
     expectLimited(await from(fixture, 'a', ask('free')), 'this API key')
   })
 
-  test('the token limit of a model counts all clients', async () => {
+  test('the token rate limit of a model counts the calls of all clients', async () => {
     expect((await from(fixture, 'b', ask('spent'))).status).toBe(200)
     // 99 of 100 are used, so that one more call is admitted, whatever its cost.
     expect((await from(fixture, 'c', ask('spent'))).status).toBe(200)
@@ -184,7 +184,7 @@ describe('token limits count prompt and output', () => {
 })
 
 describe('the limit of relay calls of an address', () => {
-  test('the limit of an address counts every call, also refused ones, and no calls of other addresses', async () => {
+  test('the rate limit of an address counts every call, also refused ones, and no calls of other addresses', async () => {
     for (let i = 0; i < 4; i++)
       expect((await from(unlimited, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
     for (let i = 0; i < 4; i++)

@@ -32,7 +32,7 @@ test.each([
   expect(message).toContain(`(${left} of ${sign}${display === 'USD' ? '8.01' : '58.41'})`)
 })
 
-test('an unaffordable call is refused with units only, where units are displayed', async () => {
+test('an unaffordable call is refused with amounts in quota units, without a currency, where the display is TOKENS', async () => {
   await fixture.gateway.apply(configure({ display: 'TOKENS' }))
   const answer = await fixture.chat('ann', ask('m', { max_tokens: 1000 }))
   expect(answer.json().error.message).toMatch(

@@ -49,7 +49,7 @@ async function whileOthersAreAnswered(body: Body): Promise<FullResponse> {
 }
 
 describe(`${MANY} documents of 100 KB`, () => {
-  test('large documents are ranked and returned in bounded memory, while other calls are answered', async () => {
+  test('large documents of a rerank call are ranked and returned in bounded memory, while other calls are answered', async () => {
     const sent = documents(MANY)
     fixture.upstream.script('m', jinaAnswer(results(MANY), 7_500_000))
     const body = JSON.stringify(askRerank('m', { documents: sent, return_documents: true, top_n: MANY - 1 }))
@@ -85,7 +85,7 @@ describe(`${MANY} documents of 100 KB`, () => {
   }, 300_000)
 })
 
-test('a thousand documents of 100 KB are a 413 request_too_large', async () => {
+test('a rerank call with a thousand documents of 100 KB is a 413 request_too_large', async () => {
   fixture.upstream.forget('m')
   const answer = await rerank(fixture, 'ann', askRerank('m', { documents: documents(1000) }))
   expect(answer.status).toBe(413)
@@ -94,7 +94,7 @@ test('a thousand documents of 100 KB are a 413 request_too_large', async () => {
   expect(fixture.upstream.received('m')).toHaveLength(0)
 })
 
-test('ten thousand short documents are ranked', async () => {
+test('a rerank call with ten thousand short documents is answered with their ranking', async () => {
   const many = Array.from({ length: 10_000 }, (_, index) => `document ${index}`)
   fixture.upstream.script('m', jinaAnswer(results(10_000), 50_000))
   const answer = await rerank(fixture, 'ann', askRerank('m', { documents: many, top_n: 3 }))

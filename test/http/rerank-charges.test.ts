@@ -103,7 +103,7 @@ const usage = (tokens: number): object => ({
 })
 
 describe('a price per token', () => {
-  test("a price per token is charged for the upstream's tokens in usage", async () => {
+  test("a rerank call with a price per token is charged for the tokens in the upstream's usage", async () => {
     const { row, answer } = await charged('m', jinaAnswer(RESULTS, 1234))
     expect(row).toMatchObject({
       quota: 1234,
@@ -115,23 +115,23 @@ describe('a price per token', () => {
     })
     expect(ranked(answer).usage).toEqual(usage(1234))
   })
-  test("a price per token is charged for the upstream's tokens in meta", async () => {
+  test("a rerank call with a price per token is charged for the tokens in the upstream's meta", async () => {
     const body = JSON.stringify({ results: RESULTS, meta: { tokens: { input_tokens: 321 } } })
     const { row, answer } = await charged('m', { kind: 'whole', body })
     expect(row).toMatchObject({ quota: 321, reason: 'complete' })
     expect(ranked(answer).usage).toEqual(usage(321))
   })
-  test('a price per token is charged at the ratio of the group', async () => {
+  test('a rerank call with a price per token is charged at the ratio of the group', async () => {
     const { row } = await charged('m', jinaAnswer(RESULTS, 1001), {}, 'half')
     expect(row.quota).toBe(501) // 500.5, rounded away from zero
   })
-  test('a price per token is charged for output tokens too, where there are any', async () => {
+  test('a rerank call with a price per token is charged for output tokens, too, where there are any', async () => {
     const body = JSON.stringify({ results: RESULTS, usage: { prompt_tokens: 100, completion_tokens: 2 } })
     const { row, answer } = await charged('m', { kind: 'whole', body })
     expect(row).toMatchObject({ quota: 108, input_tokens: 100, output_tokens: 2 })
     expect(ranked(answer).usage).toEqual({ prompt_tokens: 100, completion_tokens: 2, total_tokens: 102 })
   })
-  test('a free model costs nothing, but the request is counted', async () => {
+  test('a rerank call of a free model costs nothing, but is counted as a request', async () => {
     expect((await charged('free', jinaAnswer(RESULTS, 1234))).row.quota).toBe(0)
   })
 })
@@ -145,29 +145,32 @@ describe('rerank calls without reported tokens', () => {
     ['which charges for searches', cohereAnswer(scored(0.1, 0.9))],
     ['which is empty', { kind: 'whole', body: JSON.stringify({ results: scored(0.1, 0.9) }) }],
     ['whose count cannot be true', jinaAnswer(scored(0.1, 0.9), -5)],
-  ])('query and documents are counted where the upstream reports no tokens: %s', async (_, behaviour) => {
-    const { row, answer } = await charged('m', behaviour, fields)
-    expect(row.reason).toBe('estimated')
-    expect(row.input_tokens).toBeGreaterThanOrEqual(295)
-    expect(row.input_tokens).toBeLessThanOrEqual(310)
-    expect(row).toMatchObject({ quota: row.input_tokens, output_tokens: 0 })
-    expect(ranked(answer).usage).toEqual(usage(row.input_tokens))
-  })
+  ])(
+    'the tokens of query and documents are counted where the rerank upstream reports none: %s',
+    async (_, behaviour) => {
+      const { row, answer } = await charged('m', behaviour, fields)
+      expect(row.reason).toBe('estimated')
+      expect(row.input_tokens).toBeGreaterThanOrEqual(295)
+      expect(row.input_tokens).toBeLessThanOrEqual(310)
+      expect(row).toMatchObject({ quota: row.input_tokens, output_tokens: 0 })
+      expect(ranked(answer).usage).toEqual(usage(row.input_tokens))
+    },
+  )
 })
 
 describe('a price per call', () => {
   test.each<[string, Behaviour, number]>([
     ['whatever tokens the upstream reports', jinaAnswer(RESULTS, 1_000_000), 1_000_000],
     ['and needs none', cohereAnswer(RESULTS), 0],
-  ])('a price per call is charged for each call: %s', async (_, behaviour, tokens) => {
+  ])('a rerank call with a price per call costs that price: %s', async (_, behaviour, tokens) => {
     const { row, answer } = await charged('percall', behaviour)
     expect(row).toMatchObject({ quota: 1000, reason: 'complete', input_tokens: tokens })
     expect(ranked(answer).usage).toEqual(usage(tokens))
   })
-  test('a price per call is charged at the ratio of the group', async () => {
+  test('a rerank call with a price per call is charged at the ratio of the group', async () => {
     expect((await charged('percall', cohereAnswer(RESULTS), {}, 'half')).row.quota).toBe(500)
   })
-  test('a call is refused where the key cannot pay the price per call', async () => {
+  test('a rerank call is refused where the key cannot pay the price per call', async () => {
     fixture.upstream.forget('percall')
     const answer = await rerank(fixture, 'poor', askRerank('percall'))
     expect(answer.status).toBe(403)
@@ -179,13 +182,13 @@ describe('a price per call', () => {
 
 describe('a call whose documents may cost more than the remaining quota', () => {
   const long = { documents: ['x'.repeat(1000)] }
-  test('a call whose documents cost more than the quota is a 403, and no upstream is called', async () => {
+  test('a rerank call whose documents cost more than the quota is a 403, and no upstream is called', async () => {
     fixture.upstream.forget('m')
     const answer = await rerank(fixture, 'poor', askRerank('m', long))
     expect([answer.status, answer.json().error.code]).toEqual([403, 'insufficient_quota'])
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('a call whose documents the key can pay is admitted; no output is held', async () => {
+  test('a rerank call whose documents the key can pay is admitted, because no output is held', async () => {
     const { row } = await charged('m', jinaAnswer(scored(1), 100), { documents: ['x'.repeat(100)] }, 'poor')
     expect(row.quota).toBe(100)
   })
@@ -203,7 +206,7 @@ describe('a client that leaves before the response', () => {
     return database.usage().find(({ id }) => !known.has(id)) as UsageRow
   }
 
-  test('the upstream is aborted when the client leaves, and the counted prompt is charged', async () => {
+  test('a rerank call whose client leaves is aborted upstream, and charged for the counted prompt', async () => {
     const row = await leave('m', { kind: 'silence' })
     await fixture.upstream.only('m').ended
     expect(fixture.upstream.only('m').completed).toBe(false)
@@ -212,10 +215,10 @@ describe('a client that leaves before the response', () => {
     expect(row.quota).toBeGreaterThanOrEqual(4)
     expect(row.quota).toBeLessThanOrEqual(10)
   })
-  test('a call with a price per call is charged when the client leaves', async () => {
+  test('a rerank call with a price per call is charged when its client leaves', async () => {
     expect(await leave('percall', { kind: 'silence' })).toMatchObject({ quota: 1000, reason: 'client_gone' })
   })
-  test('a draining channel is charged by its report when the client leaves', async () => {
+  test('a rerank call whose client leaves is charged by the reported usage where the channel drains', async () => {
     const after = new Promise((resolve) => setTimeout(resolve, 300))
     const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after })
     expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
@@ -250,7 +253,7 @@ describe('failover before a response', () => {
     ['an error with status 200', { kind: 'whole', body: '{"error":{"message":"no"}}' }],
     ...RUBBISH.map(([what, results]): [string, Behaviour] => [what, rubbish(results)]),
   ])(
-    'the next channel is tried after %s, and only the delivered response is charged',
+    'the next rerank channel is tried after %s, and only the delivered response is charged',
     async (_, behaviour) => {
       fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
       const { row, answer } = await charged('pair', behaviour)
@@ -272,14 +275,14 @@ describe('failover before a response', () => {
     },
   )
 
-  test('no other channel is tried after an error of the client', async () => {
+  test("no other rerank channel is tried after an upstream error that is the client's fault", async () => {
     fixture.upstream.script('pair', { kind: 'status', status: 422, body: '{"message":"unknown field"}' })
     fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
     expect((await uncharged('pair')).status).toBe(422)
     expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
-  test('a refused key is set aside, and another one is used', async () => {
+  test('an upstream key that a rerank provider refuses is set aside, and another one is used', async () => {
     fixture.upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer good-key' ? jinaAnswer(RESULTS, 9) : { kind: 'status', status: 401 },
     )
@@ -290,7 +293,7 @@ describe('failover before a response', () => {
   })
 })
 
-test('a gateway that is killed during a call settles it when it starts again', async () => {
+test('a gateway that is killed during a rerank call settles the call when it starts again', async () => {
   fixture.upstream.script('percall', { kind: 'silence' })
   const known = new Set(database.usage().map(({ id }) => id))
   send(fixture.gateway.url, askRerank('percall'), { key: 'ann', path: '/v1/rerank' })

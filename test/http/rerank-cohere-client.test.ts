@@ -27,7 +27,7 @@ describe('the official Cohere client', () => {
   test.each([
     ['Cohere', cohereAnswer(scored(0.1, 0.9))],
     ['Jina', jinaAnswer(scored(0.1, 0.9), 20)],
-  ])('the Cohere client gets the results that %s ranked', async (_, behaviour) => {
+  ])('the Cohere client gets the results that a %s upstream ranked', async (_, behaviour) => {
     fixture.upstream.script('m', behaviour)
     const { results } = await clientWith('sk-ann').rerank({ model: MODEL, query, documents })
     expect(results).toEqual([
@@ -36,7 +36,7 @@ describe('the official Cohere client', () => {
     ])
   })
 
-  test('the fields of the Cohere client are converted', async () => {
+  test('the fields topN, returnDocuments and maxChunksPerDoc of the Cohere client take effect', async () => {
     fixture.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
     const { results, meta } = await clientWith('sk-ann').rerank({
       model: MODEL,
@@ -51,7 +51,7 @@ describe('the official Cohere client', () => {
     expect(JSON.parse(fixture.upstream.only('m').text)).toMatchObject({ top_n: 1, max_chunks_per_doc: 5 })
   })
 
-  test('the Cohere client gets a document that it sent as an object as an object', async () => {
+  test('a document that the Cohere client sends as an object is returned to it as an object', async () => {
     const document = 'Washington, D.C.'
     fixture.upstream.script('m', cohereAnswer([{ index: 1, relevance_score: 0.9, document }]))
     const asked = { model: MODEL, query, documents, topN: 1, returnDocuments: true }
@@ -63,13 +63,16 @@ describe('the official Cohere client', () => {
     ['no model', 'sk-ann', {}, 400],
     ['a wrong key', 'sk-nobody', { model: MODEL }, 401],
     ['an unknown model', 'sk-ann', { model: 'unheard-of' }, 503],
-  ])('the Cohere client raises %s', async (_, key, fields, statusCode) => {
-    const failure = await clientWith(key)
-      .rerank({ query, documents, ...fields })
-      .catch((error: unknown) => error)
-    expect(failure).toBeInstanceOf(CohereError)
-    expect(failure).toMatchObject({ statusCode, body: { error: { message: expect.any(String) } } })
-  })
+  ])(
+    'the Cohere client throws a CohereError with status and message for %s',
+    async (_, key, fields, statusCode) => {
+      const failure = await clientWith(key)
+        .rerank({ query, documents, ...fields })
+        .catch((error: unknown) => error)
+      expect(failure).toBeInstanceOf(CohereError)
+      expect(failure).toMatchObject({ statusCode, body: { error: { message: expect.any(String) } } })
+    },
+  )
 })
 
 describe('the official Cohere client of the second version', () => {
@@ -77,7 +80,7 @@ describe('the official Cohere client of the second version', () => {
     new CohereClientV2({ token: key, environment: fixture.gateway.url, maxRetries: 0 })
   const texts = ['Carson City', 'Washington, D.C.']
 
-  test('the Cohere client of the second version gets results, at its own path', async () => {
+  test('the Cohere client of API version 2 gets results at /v2/rerank', async () => {
     fixture.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
     const { results } = await clientOf('sk-ann').rerank({ model: MODEL, query, documents: texts, topN: 1 })
     expect(results).toEqual([{ index: 1, relevanceScore: 0.9 }])
@@ -87,11 +90,14 @@ describe('the official Cohere client of the second version', () => {
   test.each([
     ['a wrong key', 'sk-nobody', MODEL, 401],
     ['an unknown model', 'sk-ann', 'unheard-of', 503],
-  ])('the Cohere client of the second version raises %s', async (_, key, model, statusCode) => {
-    const failure = await clientOf(key)
-      .rerank({ model, query, documents: texts })
-      .catch((error: unknown) => error)
-    expect(failure).toBeInstanceOf(CohereError)
-    expect(failure).toMatchObject({ statusCode, body: { error: { code: expect.any(String) } } })
-  })
+  ])(
+    'the Cohere client of API version 2 throws a CohereError with status and code for %s',
+    async (_, key, model, statusCode) => {
+      const failure = await clientOf(key)
+        .rerank({ model, query, documents: texts })
+        .catch((error: unknown) => error)
+      expect(failure).toBeInstanceOf(CohereError)
+      expect(failure).toMatchObject({ statusCode, body: { error: { code: expect.any(String) } } })
+    },
+  )
 })

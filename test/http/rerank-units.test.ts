@@ -75,12 +75,12 @@ describe('a price per search unit', () => {
   test('a price per search unit is charged for the models of Cohere, whose price is built in', async () => {
     expect((await charged(COHERE, answerOf(40))).quota).toBe(40_000)
   })
-  test('a price per search unit is charged where the upstream reports no tokens, even if tokens have a price too', async () => {
+  test('a price per search unit is charged where a rerank upstream reports no tokens, even if tokens have a price, too', async () => {
     expect(await charged('both', answerOf(7))).toMatchObject({ quota: 7_000, reason: 'complete' })
     const tokens = { tokens: { input_tokens: 321 } }
     expect(await charged('both', answerOf(7, tokens))).toMatchObject({ quota: 321, search_units: 7 })
   })
-  test('the charge of search units is a line of the cost, in the usage row and in the exported rows', async () => {
+  test('the charge for search units is a separate line of the cost in the usage row and in exported rows', async () => {
     const { id } = await charged('m', answerOf(3))
     const { data } = await manage(fixture.gateway.url, ANN, `GET /api/log/self/${id}`)
     const cost = [{ kind: 'search_unit', count: 3, price_usd: '0.002', quota: '3000' }]
@@ -119,10 +119,10 @@ describe('rerank calls without reported search units', () => {
     },
   )
 
-  test('search units are counted where the upstream reports tokens that have no price', async () => {
+  test('search units are counted by the gateway where the upstream reports only tokens, which have no price', async () => {
     expect(await charged('m', jinaAnswer(scored(1), 1_000_000))).toMatchObject({ quota: 1_000 })
   })
-  test('search units are counted when the client leaves', async () => {
+  test('search units are counted by the gateway when the client of a rerank call leaves', async () => {
     fixture.upstream.script('m', { kind: 'silence' })
     const known = new Set(database.usage().map(({ id }) => id))
     const body = askRerank('m', { query: 'apple', documents: documents(101, 400) })
@@ -144,7 +144,7 @@ describe('rerank calls without reported search units', () => {
   })
 })
 
-test('the hold pays for the maximum number of chunks of the documents', async () => {
+test('the hold of a rerank call covers the search units of the maximum number of chunks', async () => {
   // 200 documents of one chunk each are two units.
   const documents = Array.from({ length: 200 }, () => 'x'.repeat(490))
   const ask = askRerank('m', { query: 'which?', documents })

@@ -90,13 +90,13 @@ describe('a rerank call', () => {
     expect(fixture.upstream.only('m').text).toBe(text)
   })
 
-  test('a rerank call requests the mapped model', async () => {
+  test('a rerank call is sent with the name to which the channel maps its model', async () => {
     fixture.upstream.script('mapped', cohereAnswer(scored(1)))
     await post(askRerank('mapped', { documents: ['a'] }))
     expect(JSON.parse(fixture.upstream.only('mapped').text).model).toBe('their-model')
   })
 
-  test('a channel of the second version gets only the fields of that version, and documents are returned nevertheless', async () => {
+  test("a rerank channel of API version 2 gets only that version's fields, and requested documents are still returned", async () => {
     fixture.upstream.script('second', cohereAnswer(scored(0.1, 0.2, 0.9), '2'))
     const fields = { top_n: 2, return_documents: true, max_chunk_per_doc: 3, overlap_tokens: 80 }
     const answer = await post(askRerank('second', fields))
@@ -115,7 +115,7 @@ describe('a rerank call', () => {
     ])
   })
 
-  test('rerank results are cut to top_n where the upstream does not do it', async () => {
+  test('rerank results are cut to top_n where the upstream returns more', async () => {
     fixture.upstream.script('m', jinaAnswer(scored(0.1, 0.9, 0.5), 12))
     expect(ranked(await post(askRerank('m', { top_n: 1 }))).results).toEqual([
       { index: 1, relevance_score: 0.9 },
@@ -156,7 +156,7 @@ describe('a rerank call', () => {
     },
   )
 
-  test('rerank results may have additional fields of the upstream', async () => {
+  test('a rerank response keeps additional fields of the upstream', async () => {
     fixture.upstream.script('m', cohereAnswer(scored(0.9, 0.5, 0.1)))
     expect(ranked(await post(askRerank('m')))).toMatchObject({
       id: 'rank-1',
@@ -165,7 +165,7 @@ describe('a rerank call', () => {
   })
 })
 
-test('the client gets a sorted and limited permutation of any ranking', async () => {
+test('the client gets any ranking of the upstream sorted by score and limited to top_n', async () => {
   const cases = fc.integer({ min: 1, max: 8 }).chain((count) =>
     fc.record({
       count: fc.constant(count),
@@ -198,7 +198,7 @@ describe('refused rerank requests', () => {
     expect(refused(await post(body), 400, 'gateway_error')).toContain('the model name is not specified')
   })
 
-  test('a missing model is refused in the same way for a key that is limited to other models', async () => {
+  test('a rerank request without a model is a 400, also for a key that is limited to certain models', async () => {
     expect(refused(await post({ query: 'q', documents: ['a'] }, 'limited'), 400, 'gateway_error')).toContain(
       'not specified',
     )
@@ -231,7 +231,7 @@ describe('refused rerank requests', () => {
   })
 
   test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
-    'null is accepted for %s',
+    'a rerank request may have null for the field %s',
     async (field) => {
       fixture.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
       expect(ranked(await post(askRerank('m', { [field]: null }))).results).toHaveLength(3)
@@ -268,7 +268,7 @@ describe('refused rerank requests', () => {
 })
 
 describe('channels that speak rerank', () => {
-  test('only channels that speak rerank are called, where the model has others too', async () => {
+  test('only channels that speak rerank are called, where the model also has channels of other protocols', async () => {
     fixture.upstream.script('both', cohereAnswer(scored(1, 0, 0)))
     fixture.upstream.script('both-chat', { kind: 'whole', content: 'Hello.' })
     expect(ranked(await post(askRerank('both'))).results).toHaveLength(3)
@@ -287,7 +287,7 @@ describe('channels that speak rerank', () => {
     },
   )
 
-  test('a request for a chat model is refused with the right path', async () => {
+  test("a rerank request for a chat model is refused with the paths that the model's channels serve", async () => {
     const said = async (model: string): Promise<string> => (await post(askRerank(model))).json().error.message
     expect(await said('talks')).toContain(
       'default: its channels serve /v1/chat/completions, /v1/messages, /v1/responses and /v1beta/models (',
@@ -310,13 +310,16 @@ describe('channels that speak rerank', () => {
 })
 
 describe('an upstream’s refusal of a rerank call', () => {
-  test.each([400, 429, 500])("a refusal with %i keeps the upstream's error type", async (status) => {
-    const body = '{"error":{"type":"its_own","message":"no"}}'
-    fixture.upstream.script('m', { kind: 'status', status, body })
-    const answer = await post(askRerank('m'))
-    expect(answer.status).toBe(status)
-    expect(answer.json().error.type).toBe('its_own')
-  })
+  test.each([400, 429, 500])(
+    "a rerank upstream's error with status %i keeps its error type",
+    async (status) => {
+      const body = '{"error":{"type":"its_own","message":"no"}}'
+      fixture.upstream.script('m', { kind: 'status', status, body })
+      const answer = await post(askRerank('m'))
+      expect(answer.status).toBe(status)
+      expect(answer.json().error.type).toBe('its_own')
+    },
+  )
 
   test.each([
     [400, 'invalid_request_error'],
@@ -326,28 +329,34 @@ describe('an upstream’s refusal of a rerank call', () => {
     [429, 'gateway_error'],
     [500, 'api_error'],
     [503, 'api_error'],
-  ])('a refusal with %i keeps status and message, and its type is %s', async (status, type) => {
-    fixture.upstream.script('m', {
-      kind: 'status',
-      status,
-      body: '{"id":"x","message":"too many documents for upstream-key-of-m"}',
-      headers: { 'retry-after': '7' },
-    })
-    const answer = await post(askRerank('m'))
-    expect(answer.status).toBe(status)
-    expect(answer.json().error).toMatchObject({
-      type,
-      code: expect.any(String),
-      message: 'too many documents for [redacted]',
-    })
-    expect(answer.headers['retry-after']).toBe('7')
-  })
+  ])(
+    "a rerank upstream's error with status %i keeps status and message, and gets the type %s",
+    async (status, type) => {
+      fixture.upstream.script('m', {
+        kind: 'status',
+        status,
+        body: '{"id":"x","message":"too many documents for upstream-key-of-m"}',
+        headers: { 'retry-after': '7' },
+      })
+      const answer = await post(askRerank('m'))
+      expect(answer.status).toBe(status)
+      expect(answer.json().error).toMatchObject({
+        type,
+        code: expect.any(String),
+        message: 'too many documents for [redacted]',
+      })
+      expect(answer.headers['retry-after']).toBe('7')
+    },
+  )
 
-  test.each([401, 403, 407])('a refusal with %i is never passed on: 500 api_error', async (status) => {
-    fixture.upstream.script('m', { kind: 'status', status, body: '{"message":"invalid api token"}' })
-    const answer = await post(askRerank('m'))
-    expect(answer.status).toBe(500)
-    expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
-    expect(answer.text).not.toContain('invalid api token')
-  })
+  test.each([401, 403, 407])(
+    "a rerank upstream's error with status %i is not passed on, but becomes a 500 api_error",
+    async (status) => {
+      fixture.upstream.script('m', { kind: 'status', status, body: '{"message":"invalid api token"}' })
+      const answer = await post(askRerank('m'))
+      expect(answer.status).toBe(500)
+      expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
+      expect(answer.text).not.toContain('invalid api token')
+    },
+  )
 })

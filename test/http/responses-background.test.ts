@@ -73,7 +73,7 @@ describe('a response in the background', () => {
     await expect(on.client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
-  test('a background response is cancelled, and charged for its prompt where the upstream reports no usage', async () => {
+  test('a background response that is cancelled is charged for its prompt where the upstream reports no usage', async () => {
     const on = stage('cancelled')
     const { id } = await begin(on)
     expect(await on.client.responses.cancel(id)).toMatchObject({ id, status: 'cancelled' })
@@ -167,7 +167,7 @@ describe('a response in the background', () => {
     expect(await charged(on)).toMatchObject({ quota: 0, reason: 'failed' })
   })
 
-  test('a background response whose stream ends is charged once, by its end', async () => {
+  test('a background response whose stream ends is charged once, by the usage at its end', async () => {
     const on = stage('streamed')
     const events = await on.client.responses.create({
       model: on.name,
@@ -235,7 +235,7 @@ describe('a response in the background that is cancelled', () => {
     expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens)
   }
 
-  test('a cancelled response is charged for what was streamed to a reader that left', async () => {
+  test('a cancelled background response is charged for what was streamed to a reader that left', async () => {
     const on = scripted('replayed')
     const { id } = await begin(on)
     const live = await stream(on, id)
@@ -253,7 +253,7 @@ describe('a response in the background that is cancelled', () => {
     live.abort()
   })
 
-  test('a cancelled response is charged for its own stream, which its client left', async () => {
+  test('a cancelled background response is charged for what its creating stream delivered before the client left', async () => {
     const on = scripted('left')
     const body = { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 300 }
     const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
@@ -266,7 +266,7 @@ describe('a response in the background that is cancelled', () => {
     await expectCharged(on)
   })
 
-  test('a cancelled response is charged for each part once, where parts were streamed repeatedly', async () => {
+  test('a cancelled background response is charged for each part once, where parts were streamed repeatedly', async () => {
     const on = scripted('parts')
     const { id } = await begin(on)
     for (const after of ['&starting_after=11', '&starting_after=11', '', '&starting_after=6']) {
@@ -277,7 +277,7 @@ describe('a response in the background that is cancelled', () => {
     await expectCharged(on)
   })
 
-  test('a cancelled response is charged by what its provider reports, whatever was streamed', async () => {
+  test('a cancelled background response is charged by the usage that its provider reports, whatever was streamed', async () => {
     const usage = '{"input_tokens":40,"output_tokens":70,"total_tokens":110}'
     const on = scripted('told', usage)
     const { id } = await begin(on)

@@ -98,15 +98,18 @@ describe('invalid responses requests', () => {
     },
   )
 
-  test.each(CONVERTED)('what %s cannot express is a 400 before anything is charged', async (model) => {
-    const role = "Invalid 'input[1].role': expected user, assistant, system or developer"
-    await refused(model, { input: [hi, { role: 'critic', content: 'x' }] }, role)
-    await refused(model, { input: [hi, call] }, "No tool output found for the tool call 'c1'")
-    await refused(model, { input: [hi, output] }, "No tool call found for the tool call output 'c1'")
-    for (const id of [5, null, { a: 1 }])
-      await refused(model, { input: [hi, { ...call, call_id: id }] }, "'input[1].call_id'")
-    await refused(model, { input: [hi, { ...output, call_id: 'a'.repeat(70_000) }] }, 'No tool call found')
-  })
+  test.each(CONVERTED)(
+    'an input that cannot be converted to %s is a 400 before anything is charged',
+    async (model) => {
+      const role = "Invalid 'input[1].role': expected user, assistant, system or developer"
+      await refused(model, { input: [hi, { role: 'critic', content: 'x' }] }, role)
+      await refused(model, { input: [hi, call] }, "No tool output found for the tool call 'c1'")
+      await refused(model, { input: [hi, output] }, "No tool call found for the tool call output 'c1'")
+      for (const id of [5, null, { a: 1 }])
+        await refused(model, { input: [hi, { ...call, call_id: id }] }, "'input[1].call_id'")
+      await refused(model, { input: [hi, { ...output, call_id: 'a'.repeat(70_000) }] }, 'No tool call found')
+    },
+  )
 })
 
 describe('the id of a response', () => {
@@ -133,7 +136,7 @@ describe('the id of a response', () => {
     if (model !== NATIVE) expect((await at(id, 'ann')).status).toBe(200)
   })
 
-  test("an id that is not a response's is a 404, whatever it looks like", async () => {
+  test('a response id that does not exist is a 404, whatever it looks like', async () => {
     for (const id of ['resp_', 'x', '%00', '%2e%2e', 'resp_%2F..%2F', 'a'.repeat(10_000), '%ff'])
       expect((await at(id, 'ann')).status, id).toBe(404)
   })
@@ -161,24 +164,27 @@ describe("an upstream's own error", () => {
     ['a call without its output', { input: [hi, call] }],
     ['an output without its call', { input: [hi, output] }],
     ['a single token of output', { max_output_tokens: 1 }],
-  ])("an upstream's own error for %s is passed on natively, and costs nothing", async (_, fields) => {
-    const before = spent()
-    fixture.upstream.script(NATIVE, {
-      kind: 'status',
-      status: 400,
-      body: errorBody(OWN, 'invalid_request_error'),
-    })
-    const answer = await send({ model: NATIVE, input: 'hi', ...fields })
-    expect(answer.status).toBe(400)
-    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', message: OWN })
-    expect(fixture.upstream.received(NATIVE)).toHaveLength(1)
-    expect(spent()).toBe(before)
-  })
+  ])(
+    "a responses upstream's own error for %s is passed on unchanged, and costs nothing",
+    async (_, fields) => {
+      const before = spent()
+      fixture.upstream.script(NATIVE, {
+        kind: 'status',
+        status: 400,
+        body: errorBody(OWN, 'invalid_request_error'),
+      })
+      const answer = await send({ model: NATIVE, input: 'hi', ...fields })
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', message: OWN })
+      expect(fixture.upstream.received(NATIVE)).toHaveLength(1)
+      expect(spent()).toBe(before)
+    },
+  )
 })
 
 describe('requests that can be converted', () => {
   test.each(CONVERTED)(
-    'items of unknown types are left out of a converted request and listed, by %s',
+    'input items of unknown types are left out of a request converted to %s, and listed as dropped',
     async (model) => {
       const answer = await post(model, { input: [hi, { type: 'brand_new', x: 1 }, { type: '' }] })
       expect(answer.status).toBe(200)
@@ -186,14 +192,14 @@ describe('requests that can be converted', () => {
     },
   )
 
-  test.each(CONVERTED)('a maximum of one output token is converted, by %s', async (model) => {
+  test.each(CONVERTED)('a max_output_tokens of 1 is accepted and converted, by %s', async (model) => {
     expect((await post(model, { max_output_tokens: 1 })).status).toBe(200)
     const sent = JSON.parse(fixture.upstream.only(model).text)
     const { max_tokens, max_completion_tokens, generationConfig } = sent
     expect(max_tokens ?? max_completion_tokens ?? generationConfig.maxOutputTokens).toBe(1)
   })
 
-  test.each(CONVERTED)('ids of items are accepted whatever they look like, by %s', async (model) => {
+  test.each(CONVERTED)('ids of input items are accepted, whatever they look like, by %s', async (model) => {
     const input = [
       { ...hi, id: 5 },
       { ...call, id: 'not an id', call_id: 'weird id/é' },

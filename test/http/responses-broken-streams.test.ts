@@ -35,7 +35,7 @@ function scriptBroken(protocol: (typeof PROTOCOLS)[number]): void {
 }
 
 describe.each(PROTOCOLS)('a stream that an upstream of %s breaks off', (protocol) => {
-  test('a broken stream is a failed response for the official client, with the text that arrived', async () => {
+  test('a stream that breaks off is a failed response with the text that arrived for the official OpenAI client', async () => {
     scriptBroken(protocol)
     const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     let text = ''
@@ -46,7 +46,7 @@ describe.each(PROTOCOLS)('a stream that an upstream of %s breaks off', (protocol
     expect(final).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
   })
 
-  test('a broken stream is an error for the AI SDK', async () => {
+  test('a stream that breaks off is an error for the AI SDK', async () => {
     scriptBroken(protocol)
     const sdk = createOpenAI({ baseURL: `${fixture.gateway.url}/v1`, apiKey: 'sk-ann' })
     const errors: unknown[] = []

@@ -96,7 +96,7 @@ function stream(fields: object, isBare: boolean): string[] {
 
 describe('searches that the provider makes', () => {
   test.each(EVERY)(
-    'provider searches are charged as tool_usage counts them, for a client of %s',
+    'web searches by the provider are charged by the number in tool_usage, for a client of %s',
     async (client) => {
       fixture.upstream.script('plain', whole({ tool_usage: { web_search: { num_requests: 5 } } }))
       expect(charged(await post(client))).toBe(TOKENS + 5 * SEARCH)
@@ -104,7 +104,7 @@ describe('searches that the provider makes', () => {
   )
 
   test.each(EVERY)(
-    'provider searches without tool_usage are counted by their items, without opened pages, %s',
+    'web searches without tool_usage are charged by the search items, excluding opened pages, for a client of %s',
     async (client) => {
       fixture.upstream.script('plain', whole({}))
       expect(charged(await post(client))).toBe(TOKENS + 2 * SEARCH)
@@ -112,14 +112,14 @@ describe('searches that the provider makes', () => {
   )
 
   test.each(EVERY.flatMap((client) => [[client, false] as const, [client, true] as const]))(
-    'provider searches in a stream are charged for a client of %s, whose last event has no items: %s',
+    'web searches in a stream are charged for a client of %s, whose last event has no items: %s',
     async (client, isBare) => {
       fixture.upstream.script('plain', { kind: 'stream', frames: stream({}, isBare), ending: 'no done' })
       expect(charged(await post(client, { stream: true }))).toBe(TOKENS + 2 * SEARCH)
     },
   )
 
-  test('provider searches are held for where the request allows them', async () => {
+  test('the hold of a call covers web searches by the provider where the request allows them', async () => {
     fixture.upstream.script('plain', wholeResponse({ text: 'said' }))
     const fields = { max_output_tokens: 16 }
     expect((await post('responses', fields, 'poor')).status).toBe(200)
@@ -129,11 +129,14 @@ describe('searches that the provider makes', () => {
   })
 })
 
-test.each(EVERY)('tokens written to a cache have their own price, for a client of %s', async (client) => {
-  const input_tokens_details = { cached_tokens: 40, cache_write_tokens: 20 }
-  fixture.upstream.script('plain', whole({ output: [message], usage: usage({ input_tokens_details }) }))
-  expect(charged(await post(client))).toBe(40 + 40 / 4 + 20 * 1.5 + 40)
-})
+test.each(EVERY)(
+  'tokens written to a prompt cache are charged at their own price, for a client of %s',
+  async (client) => {
+    const input_tokens_details = { cached_tokens: 40, cache_write_tokens: 20 }
+    fixture.upstream.script('plain', whole({ output: [message], usage: usage({ input_tokens_details }) }))
+    expect(charged(await post(client))).toBe(40 + 40 / 4 + 20 * 1.5 + 40)
+  },
+)
 
 describe('a request converted to responses', () => {
   const sent = async (
@@ -146,7 +149,7 @@ describe('a request converted to responses', () => {
     return JSON.parse(fixture.upstream.only(model).text)
   }
 
-  test('a converted request stores nothing unless the client requests it and the channel allows it', async () => {
+  test('a request converted to responses has store: false unless the client sets it and the channel allows it', async () => {
     expect(await sent('plain', 'messages', {})).toMatchObject({ store: false })
     expect(await sent('plain', 'chat', {})).toMatchObject({ store: false })
     expect(await sent('plain', 'chat', { store: true })).toMatchObject({ store: true })
@@ -154,7 +157,7 @@ describe('a request converted to responses', () => {
     expect(await sent('storeless', 'responses', { store: true })).toMatchObject({ store: false })
   })
 
-  test('a converted request includes encrypted reasoning where it requests thinking', async () => {
+  test('a request converted to responses includes encrypted reasoning where it requests thinking', async () => {
     const include = ['reasoning.encrypted_content']
     expect(await sent('plain', 'chat', { reasoning_effort: 'high' })).toMatchObject({ include })
     const thinking = { type: 'enabled', budget_tokens: 4_096 }
@@ -164,7 +167,7 @@ describe('a request converted to responses', () => {
   })
 
   const gated = { service_tier: 'priority', safety_identifier: 'someone' }
-  test('a converted request has gated fields where the channel allows them', async () => {
+  test('a request converted to responses has fields such as service_tier only where the channel allows them', async () => {
     const plain = await sent('plain', 'chat', gated)
     for (const field of Object.keys(gated)) expect(plain).not.toHaveProperty(field)
     expect(await sent('allowing', 'chat', gated)).toMatchObject(gated)

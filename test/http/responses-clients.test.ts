@@ -47,7 +47,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(usage?.total_tokens).toBe((usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0))
   })
 
-  test("the OpenAI client's helper assembles the streamed response", async () => {
+  test("the OpenAI client's stream helper assembles the streamed response", async () => {
     const stream = client.responses.stream({ model, input: 'Tell me about lighthouses', ...REASONING })
     let text = ''
     let thoughts = ''
@@ -122,7 +122,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(second.output_text).toContain('Written')
   })
 
-  test('the OpenAI client gets an answer that its maximum cuts off as incomplete', async () => {
+  test('the OpenAI client gets the status incomplete for a response that max_output_tokens cuts off', async () => {
     const { status, incomplete_details } = await client.responses.create({
       model,
       input: 'Tell me about lighthouses',
@@ -134,7 +134,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     })
   })
 
-  test('the OpenAI client gets an invalid request as the error of its class', async () => {
+  test('the OpenAI client throws BadRequestError for an invalid responses request, and AuthenticationError for an unknown key', async () => {
     const orphan = { type: 'function_call_output' as const, call_id: 'call_x', output: '' }
     await expect(client.responses.create({ model, input: [orphan] })).rejects.toBeInstanceOf(
       OpenAI.BadRequestError,
@@ -162,7 +162,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     }),
   }
 
-  test('the AI SDK generates text, with thoughts and usage', async () => {
+  test('the AI SDK generates text over the responses API, with thoughts and usage', async () => {
     const { text, reasoningText, finishReason, usage } = await generateText({
       ...asked(),
       prompt: 'Tell me about lighthouses',
@@ -196,7 +196,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     expect(result.text).toContain('rain in Lisbon')
   })
 
-  test('the AI SDK streams text in pieces', async () => {
+  test('the AI SDK streams text over the responses API in pieces', async () => {
     const errors: unknown[] = []
     const { textStream } = streamText({
       ...asked(),
@@ -219,7 +219,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     expect(output.sides).toBe(6)
   })
 
-  test('the AI SDK reports an error with its status', async () => {
+  test('the AI SDK reports an error of the responses API with its status', async () => {
     const stranger = createOpenAI({ baseURL: `${fixture.gateway.url}/v1`, apiKey: 'sk-nobody' })
     const generating = generateText({ model: stranger.responses(model), prompt: 'hi', maxRetries: 0 })
     await expect(generating).rejects.toMatchObject({ statusCode: 401 })

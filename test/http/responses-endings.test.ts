@@ -66,13 +66,13 @@ describe("an upstream's own error in a native stream", () => {
     },
   )
 
-  test("secrets are redacted in the upstream's error and in response.failed", async () => {
+  test("secrets are redacted in the upstream's error events and in response.failed", async () => {
     const text = await stream([...begun, errorFrame(`"code":"c","message":"bad key ${KEY}"`)])
     expect(text).not.toContain(KEY)
     expect(text.split('bad key')).toHaveLength(3)
   })
 
-  test("an upstream's error without its blank line is an event of its own", async () => {
+  test("an upstream's error event that lacks its closing blank line is still a separate event for the client", async () => {
     const error = errorFrame('"code":"server_error","message":"No"').trimEnd()
     const text = await stream([...begun, `${error}\n`])
     expect(lastEvent(text)).toMatchObject({ type: 'response.failed' })

@@ -35,7 +35,7 @@ test('a response names the deleted response that it continues by the id that its
   }
 })
 
-test("an upstream's id is one segment of a path, whatever characters it has", async () => {
+test("an upstream's response id is sent to it as one path segment, whatever characters it has", async () => {
   const body = '{"id":"resp_a/../b?c=1","object":"response","status":"completed","output":[]}'
   fixture.upstream.script('odd', { kind: 'whole', body })
   const { id } = (await post({})).json()
@@ -105,7 +105,7 @@ describe('an id in the error message of a stream', () => {
   const error = (id: string): string =>
     `event: error\ndata: {"type":"error","sequence_number":2,"code":"server_error","message":"Response '${id}' was lost: \u00fc.","param":null}\n\n`
 
-  test('an error that begins a stream has the id that the client knows', async () => {
+  test('an error that begins a stream has the response id that the client knows', async () => {
     fixture.upstream.script('odd', {
       kind: 'whole',
       body: '{"id":"resp_before","object":"response","output":[]}',
@@ -117,7 +117,7 @@ describe('an id in the error message of a stream', () => {
     expect(text).not.toContain('resp_before')
   })
 
-  test('an error in the middle of a stream has the id that the client knows', async () => {
+  test('an error in the middle of a stream has the response id that the client knows', async () => {
     const frames = [BEGUN, DELTA, error('resp_odd')]
     fixture.upstream.script('odd', { kind: 'stream', frames, ending: 'no done' })
     const { text } = await post({ stream: true })

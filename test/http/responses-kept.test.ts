@@ -41,7 +41,7 @@ const post = (fields: object, key = 'ann'): Promise<FullResponse> =>
   fixture.chat(key, { model: 'chat', input: 'hi', ...fields }, { path: '/v1/responses' })
 
 describe('a converted response that is kept', () => {
-  test('a kept response can be continued: the upstream gets the whole conversation, and the response names what it continues', async () => {
+  test('a response kept by the gateway can be continued: the upstream gets the whole conversation', async () => {
     fixture.upstream.script('chat', said('Hello.'))
     const first = await client.responses.create({ model: 'chat', input: 'hi', instructions: 'be short' })
     expect(first).toMatchObject({ store: true })
@@ -84,7 +84,7 @@ describe('a converted response that is kept', () => {
     expect(new Set(all.map(({ id }) => id)).size).toBe(5)
   })
 
-  test('a kept response is counted by the gateway, with everything before it', async () => {
+  test('the tokens of a kept response are counted by the gateway, with everything that it continues', async () => {
     fixture.upstream.script('chat', said('whale '.repeat(1_000)))
     const first = await client.responses.create({ model: 'chat', input: 'word '.repeat(1_000) })
     const asked = fixture.upstream.received('chat').length
@@ -192,7 +192,7 @@ describe('a converted response that is kept', () => {
     await expect(next).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
   })
 
-  test('a kept response belongs to its user', async () => {
+  test('a kept response can be neither continued nor retrieved by another user', async () => {
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await client.responses.create({ model: 'chat', input: 'hi' })
     const answer = await post({ previous_response_id: id }, 'bob')
@@ -201,7 +201,7 @@ describe('a converted response that is kept', () => {
     expect((await fixture.chat('bob', undefined, { path, method: 'GET' })).status).toBe(404)
   })
 
-  test('a response with store: false is not kept', async () => {
+  test('a response with store: false is not kept by the gateway', async () => {
     fixture.upstream.script('chat', said('Hello.'))
     const made = await client.responses.create({ model: 'chat', input: 'hi', store: false })
     const { id } = made
@@ -212,7 +212,7 @@ describe('a converted response that is kept', () => {
     expect(answer.text).toContain('store: false')
   })
 
-  test('a kept response is refused in the background', async () => {
+  test('a background response is refused where the gateway would have to keep it', async () => {
     const answer = await post({ background: true })
     expect(answer.status).toBe(400)
     expect(answer.text).toContain(`Invalid 'background'`)
@@ -300,7 +300,7 @@ describe('options.keep_responses', () => {
     })
   })
 
-  test('options.keep_responses of 0 keeps nothing, and the refusal names the option', async () => {
+  test('with options.keep_responses of 0 no response is kept, and the refusal to continue one names the option', async () => {
     await other.apply(configured({}))
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })

@@ -68,7 +68,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
     expect((await count(reference(UNKNOWN))) - alone).toBeLessThan(100)
   })
 
-  test('a reference may omit its type', async () => {
+  test('an item reference may omit its type', async () => {
     const { items } = await kept('chat')
     const answer = await post('create', { model: 'chat', input: [hi, { id: items['message'] }] })
     expect(answer.headers['x-gateway-dropped']).toBeUndefined()
@@ -79,7 +79,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
   })
 
   test.each(['create', 'compact', 'count'] as const)(
-    'a reference reaches a provider of responses as the item, by %s, and other references unchanged',
+    'a reference to a kept item reaches a provider of responses as the item, by %s; unknown references stay unchanged',
     async (path) => {
       const { items } = await kept('chat')
       const id = items['message'] ?? ''
@@ -94,7 +94,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
   )
 
   test.each(['create', 'compact', 'count'] as const)(
-    "a reference to another dialect's thoughts is not sent to a provider of responses, by %s",
+    "an item reference to another dialect's thoughts is not sent to a provider of responses, by %s",
     async (path) => {
       const { items } = await kept('messages')
       expect(Object.keys(items)).toEqual(['reasoning', 'message'])
@@ -118,7 +118,7 @@ test.each(['create', 'compact', 'count'] as const)(
   },
 )
 
-test('counting a request is refused if it has an item that only the provider has', async () => {
+test('counting the tokens of a request is refused if it refers to an item that only the provider has', async () => {
   fixture.upstream.script('native', UNSERVED)
   const answer = await post('count', { model: 'native', input: [hi, reference('msg_1')] })
   expect(answer.status).toBe(400)

@@ -51,7 +51,7 @@ describe('refused responses requests', () => {
     expect(fixture.upstream.received(model)).toHaveLength(0)
   })
 
-  test('an empty input, an unknown key and an unaffordable call are refused in the envelope of chat', async () => {
+  test("a responses request with an empty input, an unknown key or too little quota is refused with OpenAI's errors", async () => {
     const create = (by: OpenAI, fields: object): Promise<unknown> =>
       by.responses.create({ model: 'responses', input: 'hi', ...fields }).then(() => 'created')
     await expect(create(client, { input: [] })).rejects.toBeInstanceOf(BadRequestError)

@@ -68,7 +68,7 @@ describe('the tokens of an input', () => {
     },
   )
 
-  test('the tokens of an input stored elsewhere are not guessed, and an invalid request is a 400', async () => {
+  test('counting the tokens of an input is a 400 where parts are stored elsewhere, or the request is invalid', async () => {
     const referring = await post('input_tokens', { model: 'chat', conversation: 'conv_1' })
     expect(referring.status).toBe(400)
     expect(referring.json().error.message).toContain(`Invalid 'conversation': expected all items`)
@@ -111,13 +111,13 @@ describe('compacting a conversation', () => {
     expect(JSON.parse(fixture.upstream.only('mapped').text)).toEqual({ model: 'their-name', input: 'hi' })
   })
 
-  test('compacting skips channels that do not support it', async () => {
+  test('compacting a conversation skips channels that do not support it', async () => {
     fixture.upstream.script('second', { kind: 'whole', body: COMPACTED })
     expect((await post('compact', { model: 'both' })).status).toBe(200)
     expect(fixture.upstream.received('first')).toHaveLength(0)
   })
 
-  test('compacting is charged for the prompt only, where the upstream reports no usage', async () => {
+  test('compacting a conversation is charged for the prompt only, where the upstream reports no usage', async () => {
     const { usage: _, ...without } = JSON.parse(COMPACTED)
     fixture.upstream.script('native', { kind: 'whole', body: JSON.stringify(without) })
     const before = spent()
@@ -126,7 +126,7 @@ describe('compacting a conversation', () => {
     expect(spent() - before).toBeLessThan(100)
   })
 
-  test('compacting needs a hold: a key that cannot pay is refused before it', async () => {
+  test('compacting a conversation is refused with 403 before the upstream is called, if the key cannot pay', async () => {
     fixture.upstream.script('native', { kind: 'whole', body: COMPACTED })
     const answer = await post('compact', { model: 'native' }, 'poor')
     expect(answer.status).toBe(403)
@@ -134,7 +134,7 @@ describe('compacting a conversation', () => {
     expect(fixture.upstream.received('native')).toHaveLength(0)
   })
 
-  test('compacting is a 400 where no channel of the model speaks responses, and where a stream is requested', async () => {
+  test('compacting a conversation is a 400 where no channel speaks responses, or a stream is requested', async () => {
     const before = [spent(), rows()]
     const answer = await post('compact', { model: 'chat' })
     expect(answer.status).toBe(400)
@@ -143,7 +143,7 @@ describe('compacting a conversation', () => {
     expect([spent(), rows()]).toEqual(before)
   })
 
-  test('compacting is a 404 where the upstream has no such path, and the model stays in use', async () => {
+  test('compacting a conversation is a 404 where the upstream lacks the endpoint, and the model stays in use', async () => {
     fixture.upstream.script('native', {
       kind: 'status',
       status: 404,
@@ -156,7 +156,7 @@ describe('compacting a conversation', () => {
   })
 })
 
-test("upstream headers about the operator's account are not passed on", async () => {
+test("upstream headers about the operator's account are not passed on to clients of the responses API", async () => {
   fixture.upstream.script('native', {
     ...wholeResponse({ text: 'said' }),
     headers: { 'x-codex-primary-used-percent': '93', 'x-codex-turn-state': 'theirs', 'x-models-etag': 'e' },

@@ -59,7 +59,7 @@ async function created(fields: object = {}, key = 'ann'): Promise<string> {
 const made = (): number => [...lanes.values()].reduce((sum, lane) => sum + lane.made.length, 0)
 
 describe('ids of native responses', () => {
-  test('whole native responses get an id of the gateway, and nothing else is changed', async () => {
+  test('a whole response of a responses channel gets an id of the gateway, and nothing else in it is changed', async () => {
     const answer = await post({ model: 'lonely' })
     const { id } = JSON.parse(answer.text)
     expect(id).toMatch(/^resp_[\w-]{20,60}$/)
@@ -69,7 +69,7 @@ describe('ids of native responses', () => {
     expect(answer.text.replace(`"${id}"`, `"${upstreamId}"`)).toContain(`{"id":"${upstreamId}",  "object"`)
   })
 
-  test("the gateway's id is the same in all events of a stream, and in the retrieved response", async () => {
+  test("the gateway's response id is the same in all events of a stream, and in the response that is retrieved later", async () => {
     const { text } = await post({ model: 'lonely', stream: true })
     const ids = new Set([...text.matchAll(/"(?:response_)?id":"(resp_[^"]+)"/g)].map(([, id]) => id))
     expect(ids.size).toBe(1)
@@ -79,7 +79,7 @@ describe('ids of native responses', () => {
     expect(JSON.parse((await at(id)).text)).toMatchObject({ id, status: 'completed' })
   })
 
-  test('the id is found when a stream begins with an event of half a megabyte', async () => {
+  test("the response id is replaced by the gateway's even if a stream begins with an event of half a megabyte", async () => {
     const instructions = 'x'.repeat(500_000)
     fixture.upstream.script('lonely', {
       kind: 'stream',
@@ -98,7 +98,7 @@ describe('ids of native responses', () => {
 })
 
 describe('a response that is continued', () => {
-  test("a continued call reaches the channel and the key of the earlier response, with the upstream’s id, and its response has the gateway's", async () => {
+  test('a call with previous_response_id goes to the channel that made it; upstream ids are never shown to the client', async () => {
     for (let round = 0; round < 6; round += 1) {
       const id = await created()
       const next = await post({ previous_response_id: id, stream: round % 2 === 1 })
@@ -108,7 +108,7 @@ describe('a response that is continued', () => {
     }
   })
 
-  test('a continued call is counted where the earlier response was made, with the upstream’s id', async () => {
+  test('input tokens of a call with previous_response_id are counted by the upstream that made the earlier response', async () => {
     for (let round = 0; round < 6; round += 1) {
       const id = await created()
       const counted = await post({ previous_response_id: id }, 'ann', '/v1/responses/input_tokens')
@@ -116,7 +116,7 @@ describe('a response that is continued', () => {
     }
   })
 
-  test('a continued call is not counted for other users, by an unknown id, or partially', async () => {
+  test("counting tokens with previous_response_id is a 400 for another user's or an unknown id, and where the upstream cannot", async () => {
     const id = await created({ model: 'lonely' })
     const count = (fields: object, key?: string): Promise<FullResponse> =>
       post({ model: 'lonely', ...fields }, key, '/v1/responses/input_tokens')
@@ -138,7 +138,7 @@ describe('a response that is continued', () => {
     expect(uncounted.text).toContain(`Invalid 'previous_response_id': expected all items`)
   })
 
-  test('a continued call is held with the tokens of its context', async () => {
+  test("the hold of a call with previous_response_id includes the tokens of the earlier response's context", async () => {
     const id = await created({ model: 'lonely', max_output_tokens: 400 }, 'eve')
     expect(databaseOf(fixture.gateway.dataDir).user('eve').quota).toBe(2_000 - 300)
     // Both requests name a lifetime, since a prompt that is elsewhere may have marks of any.
@@ -169,7 +169,7 @@ describe('a response that is continued', () => {
     expect(made()).toBe(before)
   })
 
-  test('a response belongs to its user: another user cannot continue it', async () => {
+  test('a response cannot be continued by another user than the one who made it', async () => {
     const id = await created()
     const answer = await post({ previous_response_id: id }, 'bob')
     expect(answer.status).toBe(400)
@@ -184,14 +184,14 @@ describe('a response that is continued', () => {
     expect((await at(id)).status).toBe(200)
   })
 
-  test('a continued call with a model that its channel does not serve is refused with a clear message', async () => {
+  test('a call that continues a response with a model that its channel does not serve is a 400 that says so', async () => {
     const id = await created({ model: 'lonely' })
     const answer = await post({ previous_response_id: id })
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.text).error.message).toContain('does not serve this model')
   })
 
-  test("the error for a response that the upstream has deleted has the gateway's id", async () => {
+  test("continuing a response that the upstream has deleted is a 400 that names the gateway's id, not the upstream's", async () => {
     const id = await created({ model: 'lonely' })
     lanes.get('lonely')?.made.splice(0)
     const answer = await post({ model: 'lonely', previous_response_id: id })
@@ -209,7 +209,7 @@ describe('a response that is continued', () => {
 
 describe('encrypted reasoning', () => {
   test.each([false, true])(
-    'encrypted reasoning goes back to the account that made it, stream: %s',
+    'encrypted reasoning in a request goes back to the upstream account that made it, stream: %s',
     async (stream) => {
       for (let round = 0; round < 6; round += 1) {
         const before = new Map([...lanes].map(([name, { made: list }]) => [name, list.length]))
@@ -249,7 +249,7 @@ describe('encrypted reasoning', () => {
 })
 
 describe('a compaction', () => {
-  test('a compaction goes to the account of its response, and its result comes back there', async () => {
+  test("a compaction of a stored response goes to the account that made it, and is a 400 for another user's response", async () => {
     for (let round = 0; round < 4; round += 1) {
       const id = await created()
       const before = fixture.upstream.received('one').length + fixture.upstream.received('two').length
@@ -284,7 +284,7 @@ describe('the official client', () => {
     ).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
   })
 
-  test('the OpenAI client retries a continued call, which is charged once', async () => {
+  test('the OpenAI client retries a call with previous_response_id after a 500, and the call is charged once', async () => {
     const first = await client.responses.create({ model: 'lonely', input: 'hi' })
     const provider = lanes.get('lonely')
     let calls = 0

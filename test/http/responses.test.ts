@@ -137,29 +137,32 @@ describe.each(PROTOCOLS)('the official OpenAI client, with a channel that speaks
     expect(charged(id).quota).toBe(Math.ceil(CHARGE))
   })
 
-  test.each(['whole', 'stream'] as const)('the OpenAI client gets a tool call, %s', async (how) => {
-    fixture.upstream.script(protocol, scripted(protocol, how, true))
-    const asked = { model: protocol, input: 'hi', tools }
-    const { output } =
-      how === 'whole'
-        ? await client.responses.create(asked)
-        : await client.responses.stream(asked).finalResponse()
-    expect(output).toHaveLength(1)
-    expect(output[0]).toMatchObject({
-      type: 'function_call',
-      call_id: 'call_1',
-      name: 'weather',
-      arguments: '{"city":"Bern"}',
-    })
-  })
+  test.each(['whole', 'stream'] as const)(
+    'the OpenAI client gets a tool call with its id, name and arguments from the responses endpoint, %s',
+    async (how) => {
+      fixture.upstream.script(protocol, scripted(protocol, how, true))
+      const asked = { model: protocol, input: 'hi', tools }
+      const { output } =
+        how === 'whole'
+          ? await client.responses.create(asked)
+          : await client.responses.stream(asked).finalResponse()
+      expect(output).toHaveLength(1)
+      expect(output[0]).toMatchObject({
+        type: 'function_call',
+        call_id: 'call_1',
+        name: 'weather',
+        arguments: '{"city":"Bern"}',
+      })
+    },
+  )
 
-  test('the OpenAI client gets the error of an upstream in its own class', async () => {
+  test('the OpenAI client throws its RateLimitError when the upstream fails with 429', async () => {
     fixture.upstream.script(protocol, { kind: 'status', status: 429, body: errorBody('slow down') })
     const asking = client.responses.create({ model: protocol, input: 'hi' })
     await expect(asking).rejects.toBeInstanceOf(RateLimitError)
   })
 
-  test('when the OpenAI client leaves, the upstream is aborted and charged for what it sent', async () => {
+  test('when the OpenAI client leaves, the upstream request is aborted, and the call is charged for what was sent', async () => {
     const begun = begunStream(protocol)
     const endless = [...begun, ...Array.from({ length: 5_000 }, () => begun.at(-1) ?? '')]
     fixture.upstream.script(protocol, { kind: 'stream', frames: endless, paceMs: 5, ending: 'stall' })
@@ -193,7 +196,7 @@ describe('a stream that the upstream breaks off', () => {
     },
   )
 
-  test('a stream that breaks off after a frame without its blank line has no gap in the sequence numbers', async () => {
+  test('a stream that breaks off inside a frame ends in response.failed without a gap in the sequence numbers', async () => {
     const all = [...begunStream('chat'), contentFrame('lo').replaceAll('\n', '\r')]
     fixture.upstream.script('chat', { kind: 'stream', frames: all, ending: 'no done' })
     const live = await fixture.live('ann', { model: 'chat', input: 'hi', stream: true }, PATH)
@@ -216,7 +219,7 @@ describe('a stream that the upstream breaks off', () => {
 })
 
 describe('responses clients on responses channels', () => {
-  test('a native whole response passes unchanged except its id', async () => {
+  test('a whole response of a responses channel is passed on unchanged except for its id', async () => {
     const behaviour = wholeResponse({ text: TEXT })
     fixture.upstream.script('responses', behaviour)
     const body = '{"model":"responses",  "input":"hi","x_new":9007199254740993, "store":true}'
@@ -228,14 +231,14 @@ describe('responses clients on responses channels', () => {
     expect(sent.headers['authorization']).toBe('Bearer upstream-key-of-responses')
   })
 
-  test('a native stream passes unchanged except its id', async () => {
+  test('a stream of a responses channel is passed on unchanged except for the response id', async () => {
     const all = frames({ text: TEXT, calls: CALLS })
     fixture.upstream.script('responses', { kind: 'stream', frames: all, ending: 'no done', drip: true })
     const answer = await post('responses', { stream: true })
     expect(upstreamNamed(answer.text)).toBe(all.join(''))
   })
 
-  test('the model name of a native call is mapped, and nothing is stored where the channel forbids it', async () => {
+  test('a responses channel gets the mapped model name, and is told to store nothing where the channel forbids storing', async () => {
     fixture.upstream.script('mapped', wholeResponse({ text: TEXT }))
     await fixture.chat('ann', '{"model":"mapped", "input":"hi"}', PATH)
     expect(JSON.parse(fixture.upstream.only('mapped').text)).toEqual({
@@ -250,7 +253,7 @@ describe('responses clients on responses channels', () => {
     safety_identifier: 'a',
     stream_options: { include_obfuscation: false },
   }
-  test('gated fields of a native call are removed unless the channel allows them', async () => {
+  test('request fields that a channel must allow are removed from calls to a responses channel that does not allow them', async () => {
     for (const name of ['responses', 'allowing']) fixture.upstream.script(name, wholeResponse({ text: TEXT }))
     await post('responses', gated)
     await post('allowing', gated)

@@ -129,7 +129,7 @@ const ROADS = (['chat', 'messages', 'responses'] as const).flatMap((client) =>
 
 describe('a stream that breaks off before its usage', () => {
   test.each(ROADS)(
-    'a broken stream to a client of %s from %s is charged by the tier and region that it had stated',
+    'a stream to a client of %s from %s that breaks off is charged by the service tier and region that it had stated',
     async (client, model) => {
       const { frames, tier, region } = CUT[model]
       fixture.upstream.script(model, { kind: 'stream', frames, ending: 'reset' })
@@ -143,7 +143,7 @@ describe('a stream that breaks off before its usage', () => {
     },
   )
 
-  test('a stream that its client left is charged by the tier that it had stated', async () => {
+  test('a stream that its client left is charged by the service tier that it had stated', async () => {
     fixture.upstream.script('chat', { kind: 'stream', frames: CUT.chat.frames, ending: 'stall' })
     const { body, options } = request('chat', 'chat', { stream: true })
     const live = await open(fixture.gateway.url, body, options)
@@ -153,7 +153,7 @@ describe('a stream that breaks off before its usage', () => {
     expect(await row(id)).toMatchObject({ reason: 'client_gone', service_tier: 'fast' })
   })
 
-  test('a stream that stated nothing is charged by the tier that was sent', async () => {
+  test('a stream that breaks off before it states a service tier is charged by the tier of the request', async () => {
     const silent = [chatFrame({ service_tier: 'auto', choices: [words] })]
     fixture.upstream.script('chat', { kind: 'stream', frames: silent, ending: 'reset' })
     const { body, options } = request('chat', 'chat', { stream: true, service_tier: 'flex' })
@@ -161,7 +161,7 @@ describe('a stream that breaks off before its usage', () => {
     expect(await row(headers['x-request-id'])).toMatchObject({ reason: 'cut', service_tier: 'flex' })
   })
 
-  test('a whole answer without usage is counted at the tier that it states', async () => {
+  test('a whole answer without usage is estimated, and charged by the service tier that it states', async () => {
     const choices = [{ index: 0, message: { role: 'assistant', content: 'words' }, finish_reason: 'stop' }]
     const answer = { id: 'c', object: 'chat.completion', created: 7, model: 'm', choices }
     for (const client of ['chat', 'messages'] as const) {
@@ -231,7 +231,7 @@ describe('what a running call has cost', () => {
 })
 
 describe('the prompt of a call that is lost before its first mark', () => {
-  test('the prompt of a call that is lost in a crash is charged at the requested tier', async () => {
+  test('the prompt of a call that is lost in a crash is charged at the requested service tier', async () => {
     const amounts: number[] = []
     for (const tier of ['flex', 'priority', undefined]) {
       const ready = Promise.withResolvers<void>()
@@ -258,7 +258,7 @@ describe('the prompt of a call that is lost before its first mark', () => {
 })
 
 describe('a hold at api.anthropic.com', () => {
-  test('a hold covers the most expensive region unless the request names one', async () => {
+  test('a hold covers the price of the most expensive region unless the request names a region', async () => {
     const amounts: number[] = []
     for (const geo of [undefined, 'eu', 'us']) {
       const ready = Promise.withResolvers<void>()
@@ -280,7 +280,7 @@ describe('a hold at api.anthropic.com', () => {
 })
 
 describe('a tier that an override sends by default', () => {
-  test('a tier that an override sends by default is charged if the answer states none', async () => {
+  test('a service tier that the channel adds to its requests by default is charged if the answer states none', async () => {
     fixture.upstream.script('chat-default', {
       kind: 'whole',
       usage: '{"prompt_tokens":100,"completion_tokens":10}',

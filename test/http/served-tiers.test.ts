@@ -130,7 +130,7 @@ describe('the tier that was served', () => {
   )
 
   test.each(EVERY)(
-    'a call from %s to %s is charged by the tier that its answer states, whole and streamed',
+    'a call from %s to %s is charged by the service tier that its answer states, whole and streamed',
     async (client, upstream) => {
       for (const [stated, name, factor] of [
         ['flex', 'flex', 0.5],
@@ -147,7 +147,7 @@ describe('the tier that was served', () => {
     },
   )
 
-  test('a tier with prices of its own has these, and the kinds that it leaves out follow from its input', async () => {
+  test('a service tier may have its own prices; kinds of tokens that it leaves out are priced relative to its input price', async () => {
     const usage = { ...CHAT_USAGE, prompt_tokens_details: { cached_tokens: 40 } }
     fixture.upstream.script('chat', chat({ service_tier: 'ultrafast' }, usage))
     // 60 × 10 + 40 × 1 + 10 × 20
@@ -161,7 +161,7 @@ describe('the tier that was served', () => {
     ])
   })
 
-  test('an answer that states no tier is charged by the requested one; auto and none count as standard', async () => {
+  test('an answer without a service tier is charged by the requested one; auto and none count as standard', async () => {
     for (const [sent, name, requested, factor] of [
       ['priority', 'fast', 'fast', 3],
       ['flex', 'flex', 'flex', 0.5],
@@ -178,7 +178,7 @@ describe('the tier that was served', () => {
     }
   })
 
-  test('a tier that the channel does not allow is requested in the row, and not sent or charged', async () => {
+  test('a service tier that the channel does not allow is in the usage row as requested, but not charged', async () => {
     fixture.upstream.script(
       'responses',
       wholeResponse({ text: 'said', usage: JSON.stringify(RESPONSES_USAGE) }),
@@ -191,7 +191,7 @@ describe('the tier that was served', () => {
     })
   })
 
-  test('the priority of messages is reserved capacity, charged as standard', async () => {
+  test('service_tier priority in an Anthropic answer means reserved capacity, and is charged at the standard price', async () => {
     fixture.upstream.script('messages', ANSWERS.messages('priority')[0] as never)
     expect(await row(await post('messages', 'messages'))).toMatchObject({
       quota: TOKENS + REQUEST,
@@ -217,7 +217,7 @@ describe('the tier that was served', () => {
     })
   })
 
-  test('a served tier without a price is charged at the dearest price, and the row says so', async () => {
+  test('a served tier without a price is charged at the highest price of the model, and marked in the usage row', async () => {
     fixture.upstream.script('chat', chat({ service_tier: 'hyper' }))
     // 100 × 10 + 10 × 20
     expect(await row(await post('chat', 'chat'))).toMatchObject({
@@ -227,7 +227,7 @@ describe('the tier that was served', () => {
     })
   })
 
-  test('a hold covers the tier that a request names', async () => {
+  test('a hold covers the price of the service tier that the request names', async () => {
     fixture.upstream.script('chat', chat({}))
     expect((await post('chat', 'chat', { max_tokens: 10 }, 'poor')).status).toBe(200)
     const refused = await post('chat', 'chat', { max_tokens: 10, service_tier: 'priority' }, 'poor')
@@ -236,7 +236,7 @@ describe('the tier that was served', () => {
 })
 
 describe('the region that was served', () => {
-  test('a region multiplies the prices of tokens, together with the tier', async () => {
+  test('the region that an answer states multiplies the token prices of its service tier', async () => {
     for (const [more, quota, tier] of [
       [{ inference_geo: 'us' }, 154, 'standard'],
       [{ inference_geo: 'us', speed: 'fast' }, 462, 'fast'],
@@ -261,7 +261,7 @@ describe('tokens written to a cache', () => {
     },
   })
 
-  test('written tokens are divided by the lifetimes that the provider states', async () => {
+  test('tokens written to a cache are charged by the cache lifetimes that the provider states', async () => {
     fixture.upstream.script('chat', chat({}, written({ ttl_12h_tokens: 20 })))
     // 40 × 1 + 40 × 1.25 + 20 × 2 + 10 × 4
     expect(await row(await post('chat', 'chat'))).toMatchObject({

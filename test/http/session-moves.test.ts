@@ -120,7 +120,7 @@ describe('what binds a session', () => {
   }
 })
 
-test('a session that only one key can serve is not remembered', async () => {
+test('a session of a model that only one key can serve is not counted in the session metrics', async () => {
   const counted = async (): Promise<string[]> => {
     const text = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
     return text.match(/^sluice_session_calls_total.*$/gm) ?? []
@@ -131,7 +131,7 @@ test('a session that only one key can serve is not remembered', async () => {
   expect(await counted()).toEqual(before)
 })
 
-test('the share of a key is computed from the keys that can be used, without refused ones', async () => {
+test('a session may put all its calls on one of two usable keys: refused keys do not lower the maximum share of a key', async () => {
   fixture.upstream.decide('usable', (request) =>
     FOUR_KEYS.indexOf(keyOf(request)) < 2
       ? { kind: 'status', status: 401, body: errorBody('unknown key') }

@@ -78,7 +78,7 @@ describe('the account of a session', () => {
     expect(counts.toSorted((a, b) => a - b)).toEqual([0, 12])
   })
 
-  test('a conversation is a session of its own where the request names none', async () => {
+  test('calls that continue a conversation count as one session, and use one key, if no request names a session', async () => {
     const turns = [{ role: 'user', content: 'what is the weather?' }]
     for (let turn = 0; turn < 5; turn++) {
       await ask('digest', { more: { messages: turns, temperature: turn / 10 } })
@@ -87,7 +87,7 @@ describe('the account of a session', () => {
     expect(new Set(keysSeen('digest')).size).toBe(1)
   })
 
-  test('sessions of two users are never the same', async () => {
+  test('two users who send the same session id have separate sessions, each with its own key', async () => {
     for (let turn = 0; turn < 3; turn++) {
       await ask('users', { session: 'a' })
       await ask('users', { session: 'a', key: 'bob' })
@@ -124,7 +124,7 @@ describe('the account of a session', () => {
     expect(new Set(keysSeen('small')).size).toBe(1)
   })
 
-  test('sessions that read nothing from a cache take at most twice the share of their key', async () => {
+  test('a session that reads nothing from a cache puts at most twice an equal share of its calls on one key', async () => {
     fixture.upstream.script('misses', { kind: 'whole', usage: usageText(5_000, 5) })
     for (let turn = 0; turn < 60; turn++) await ask('misses', { session: 'a' })
     const counts = KEYS.map((key) => keysSeen('misses').filter((one) => one === key).length)
@@ -132,7 +132,7 @@ describe('the account of a session', () => {
     expect(Math.min(...counts)).toBeGreaterThan(0)
   })
 
-  test('a session moves back to a channel of higher priority as soon as that works again', async () => {
+  test('a session moves back to a channel of higher priority as soon as that channel works again', async () => {
     fixture.upstream.script('ranks-high', { kind: 'status', status: 503, body: errorBody('down') })
     await ask('ranks', { session: 'a' })
     expect(fixture.upstream.received('ranks-low')).toHaveLength(1)
@@ -141,7 +141,7 @@ describe('the account of a session', () => {
     expect(fixture.upstream.received('ranks-low')).toHaveLength(1)
   })
 
-  test('a cache write binds a session to its key on messages channels, too', async () => {
+  test('a cache write that an Anthropic messages channel reports binds the session to its upstream key', async () => {
     fixture.upstream.script(
       'native',
       wholeMessage([{ text: 'hi' }], {
@@ -187,7 +187,7 @@ describe('what a channel is sent of a session', () => {
     }
   }
 
-  test('a named session gets a prompt_cache_key where the channel takes one, equal for all its calls', async () => {
+  test('calls of a named session get one and the same prompt_cache_key where the channel allows that field', async () => {
     await ask('allowed', { session: 'a' })
     const { body } = last('allowed')
     expect(body['prompt_cache_key']).toMatch(/^[0-9a-f]{32}$/)

@@ -94,7 +94,7 @@ describe('a channel that speaks several protocols', () => {
     expect(asked(model)).toBe(spoken)
   })
 
-  test('a channel with several protocols gets its key as each protocol sends it', async () => {
+  test('a channel that speaks chat and messages gets its key in the header that each of these protocols uses', async () => {
     await ask('chat', 'chat+messages')
     await ask('messages', 'chat+messages')
     const [chat, message] = fixture.upstream.received('chat+messages')
@@ -104,7 +104,7 @@ describe('a channel that speaks several protocols', () => {
     expect(message?.headers).not.toHaveProperty('authorization')
   })
 
-  test('a channel with several protocols gets messages for a thinking suffix that it does not list', async () => {
+  test('a model name with a thinking suffix reaches a channel that speaks chat and messages as a messages call', async () => {
     const answer = await ask('chat', 'chat+messages-thinking', { max_tokens: 9_000 })
     expect(answer.status).toBe(200)
     expect(asked('chat+messages')).toBe('messages')
@@ -114,7 +114,7 @@ describe('a channel that speaks several protocols', () => {
     })
   })
 
-  test('a channel with several protocols counts tokens with the upstream where it speaks messages', async () => {
+  test("a channel that speaks messages besides chat counts tokens with the upstream's count_tokens", async () => {
     fixture.upstream.script('chat+messages', { kind: 'whole', body: '{"input_tokens":5}' })
     const path = '/v1/messages/count_tokens'
     const answer = await fixture.chat('ann', { model: 'chat+messages', messages }, { path })
@@ -123,7 +123,7 @@ describe('a channel that speaks several protocols', () => {
   })
 })
 
-test('a model list states the endpoints that serve a model, whatever its channels speak', async () => {
+test('the model list names all endpoints through which clients can call a model, whichever protocol its channels speak', async () => {
   const answer = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
   const { data } = JSON.parse(answer.text)
   const entry = (id: string) => data.find((model: { id: string }) => model.id === id)
@@ -150,13 +150,13 @@ describe('the choice among channels of one model', () => {
     }
   })
 
-  test('the priority of a channel counts for more than its dialect', async () => {
+  test("a channel of higher priority is chosen before one of lower priority that speaks the client's dialect", async () => {
     await ask('responses', 'urgent')
     expect(asked('one')).toBe('messages')
     expect(fixture.upstream.received('less')).toHaveLength(0)
   })
 
-  test('the next channel gets its own dialect when the first fails', async () => {
+  test("when the first channel fails, the request is sent to the next channel in that channel's dialect", async () => {
     fixture.upstream.script('two', { kind: 'status', status: 500, body: '{}' })
     const answer = await ask('responses', 'both')
     expect(answer.status).toBe(200)

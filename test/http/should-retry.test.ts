@@ -33,7 +33,7 @@ function counting(): { readonly fetch: typeof fetch; sent: number } {
 }
 
 describe('official clients and a model without a channel', () => {
-  test('a model without a channel is requested once by the official OpenAI client', async () => {
+  test('the official OpenAI client does not retry a call of a model that no channel serves', async () => {
     const counter = counting()
     const client = new OpenAI({
       apiKey: 'sk-ann',
@@ -47,7 +47,7 @@ describe('official clients and a model without a channel', () => {
     await expect(asking).rejects.toMatchObject({ status: 503, code: 'model_not_found' })
     expect(counter.sent).toBe(1)
   })
-  test('a model without a channel is requested once by the official Anthropic client', async () => {
+  test('the official Anthropic client does not retry a call of a model that no channel serves', async () => {
     const counter = counting()
     const client = new Anthropic({ apiKey: 'sk-ann', baseURL: fixture.gateway.url, fetch: counter.fetch })
     const asking = client.messages.create({

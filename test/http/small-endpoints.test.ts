@@ -181,7 +181,7 @@ describe.each(NAMES)('%s', (name) => {
   const { answer, quota, counts, kind, left, isPassed = false } = ENDPOINTS[name] as SmallEndpoint
   const bytes = Buffer.from(answer.body ?? '')
 
-  test('each endpoint other than conversations is charged to the unit, and its row, sums and export have the counts', async () => {
+  test('every endpoint other than conversations is charged exactly; usage row, sums and CSV have its counts', async () => {
     const stat = async () =>
       (await manage<Record<string, number>>(fixture.gateway.url, ANN, 'GET /api/log/self/stat')).data
     const before = await stat()
@@ -209,7 +209,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(cells).toMatchObject(Object.fromEntries(expected.map(([column, cell]) => [column, String(cell)])))
   })
 
-  test('each endpoint other than conversations uses the next channel where one fails, and is charged once', async () => {
+  test('a call of any endpoint other than conversations goes to the next channel when one fails, and is charged once', async () => {
     fixture.upstream.script(`spare-${name}`, answer)
     const failure = { kind: 'status', status: 500, body: '{}' } as const
     const { answer: got, row } = await calls.charged(name, failure, ask(name))
@@ -220,7 +220,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(made?.body.equals(failed?.body ?? Buffer.alloc(0))).toBe(true)
   })
 
-  test("a response of another endpoint than conversations that breaks off is replaced by the next channel's, or visibly broken off and charged", async () => {
+  test("outside conversations, a response that breaks off is replaced by the next channel's, or cut visibly and charged", async () => {
     fixture.upstream.script(`spare-${name}`, answer)
     const head = `HTTP/1.1 200 OK\r\ncontent-type: ${String(answer.headers?.['content-type'])}\r\ncontent-length: ${bytes.length}\r\n\r\n`
     const half = Buffer.concat([Buffer.from(head), bytes.subarray(0, -4)])
@@ -254,7 +254,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(row).toMatchObject({ reason: 'client_gone', quota: left, kind })
   })
 
-  test('calls of each endpoint other than conversations count against the rate limit of the key', async () => {
+  test('calls of every endpoint other than conversations count against the rate limit of the key', async () => {
     fixture.upstream.script(name, answer)
     expect((await ask(name, `once${name}`)()).status).toBe(200)
     fixture.upstream.forget(name)

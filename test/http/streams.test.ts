@@ -72,12 +72,12 @@ describe('the usage of a stream', () => {
     },
   )
 
-  test('the usage of a stream is kept in a chunk that has choices', async () => {
+  test('usage that the client did not request is still passed on in a stream chunk that also has choices', async () => {
     const answer = await streamed('m', { kind: 'stream', usage, usageIn: 'finish chunk' })
     expect(answer.text).toContain(finishFrame(usage))
   })
 
-  test('the charged usage is sent in a chunk before the final frame, where the upstream sends none', async () => {
+  test('the charged usage is sent in a chunk before [DONE] to a client that requested it, if the upstream sends none', async () => {
     const answer = await streamed('m', { kind: 'stream', usage: null, events: 3 }, WITH_USAGE)
     const [last, chunk] = events(answer.text).toReversed()
     expect(last).toBe('[DONE]')
@@ -143,13 +143,13 @@ describe('the usage of a stream', () => {
     expect(answer.text.endsWith(DONE_FRAME)).toBe(true)
   })
 
-  test('the usage of a stream is not requested in pass-through mode, and nothing is removed', async () => {
+  test('in pass-through mode usage is not requested from the upstream, and a usage chunk is not removed from the stream', async () => {
     const answer = await streamed('through', { kind: 'stream', usage, usageIn: 'always' })
     expect(answer.sent.stream_options).toBeUndefined()
     expect(answer.text).toContain(usageFrame(usage))
   })
 
-  test('the usage of a stream is not requested for a whole response', async () => {
+  test('a request without stream is sent upstream without stream_options', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     await fixture.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })
     expect(fixture.upstream.only('m').text).not.toContain('stream_options')
@@ -191,14 +191,14 @@ describe('the bytes of a stream', () => {
     expect(answer.text).toBe(commented.join(''))
   })
 
-  test('a stream begins with comments that arrived alone, if the first event is late', async () => {
+  test('comments that arrive before a late first event are passed on to the client at once', async () => {
     fixture.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })
     const live = await fixture.live('ann', askStream('m'))
     await live.until(': hm')
     live.abort()
   })
 
-  test('the bytes of a stream are unchanged except for the removed frame, however they are divided', async () => {
+  test('the bytes of a stream are unchanged except for the removed usage chunk, even if they arrive one at a time', async () => {
     const answer = await streamed('m', { kind: 'stream', frames, drip: true })
     expect(answer.text).toBe(frames.filter((each) => !each.includes('"choices":[],"usage"')).join(''))
   })
@@ -292,7 +292,7 @@ describe('a stream that has not begun', () => {
     },
   )
 
-  test('a stream that has not begun fails with 500 and no details if the upstream refused the key', async () => {
+  test("a call fails with 500 and without details if the stream's first event is an error that refuses the upstream key", async () => {
     const error = errorBody('canary: bad key', 'authentication_error')
     const answer = await streamed('m', { kind: 'stream', frames: [`data: ${error}\n\n`], ending: 'no done' })
     expect(answer.status).toBe(500)

@@ -67,7 +67,7 @@ function ask(model: string, of = gateway): Promise<FullResponse> {
 }
 
 describe('an upstream with TLS', () => {
-  test('an upstream with TLS answers successive calls over one connection', async () => {
+  test('successive calls to an upstream with TLS use one connection', async () => {
     for (let i = 0; i < 3; i++) expect((await ask('named')).text).toContain('under lock and key')
     expect(connections).toBe(1)
   })

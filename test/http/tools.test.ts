@@ -205,7 +205,7 @@ describe('tools of responses', () => {
     },
   )
 
-  test('tools that an input item adds cost the same as tools of the request, and the row names unknown ones', async () => {
+  test('tools that an input item adds are charged like tools of the request, and unknown ones mark the price incomplete', async () => {
     const container = { type: 'auto', memory_limit: '4g' }
     const tools = (...list: object[]): object => ({
       input: [
@@ -222,7 +222,7 @@ describe('tools of responses', () => {
     expect(unknown).toMatchObject({ quota: TOKENS, price_incomplete: true })
   })
 
-  test('responses tools have cost lines with the price of one use in USD', async () => {
+  test('each tool that the responses API ran has a cost line with its count and the price of one use in USD', async () => {
     fixture.upstream.script('r', json(response([ran('a'), ran('b'), item('file_search_call')])))
     const { cost } = await row(await CLIENTS.responses({}))
     expect(cost).toEqual([
@@ -233,7 +233,7 @@ describe('tools of responses', () => {
     ])
   })
 
-  test('responses tools are charged as they had begun where the stream broke off', async () => {
+  test('tools of the responses API that had begun when a stream broke off are charged', async () => {
     const frames = responseFrames([ran('a'), item('file_search_call')]).slice(0, -3)
     fixture.upstream.script('r', { kind: 'stream', frames, ending: 'reset' })
     const answer = await CLIENTS.responses({ stream: true })
@@ -408,7 +408,7 @@ describe('a search of chat', () => {
 })
 
 describe('converted calls', () => {
-  test("converted calls are charged for what the provider ran, at the provider's prices", async () => {
+  test("a call that is converted is charged for the tool uses that its provider ran, at that provider's prices", async () => {
     fixture.upstream.script(
       'm',
       json(message([block('web_search')], { server_tool_use: { web_search_requests: 2 } })),
@@ -484,7 +484,7 @@ async function searchFor(client: string, model: Upstream) {
 
 describe('a streamed search through any pair of dialects', () => {
   test.each(ROADS)(
-    'a streamed search is charged as the upstream reports it: %s to %s',
+    'web searches of a streamed call are charged as the upstream reports them: %s to %s',
     async (client, model) => {
       const [frames] = SHOWN[model]
       fixture.upstream.script(laneOf(model), { kind: 'stream', frames, ending: 'no done' })
@@ -497,7 +497,7 @@ describe('a streamed search through any pair of dialects', () => {
   )
 
   test.each(ROADS)(
-    'a streamed search is charged as far as it came when its client leaves: %s to %s',
+    'web searches that were reported before the client left the stream are charged: %s to %s',
     async (client, model) => {
       const [frames] = SHOWN[model]
       const begun = BEGUN[model] ?? frames.slice(0, -2)
@@ -531,7 +531,7 @@ describe('the hold for tools', () => {
   const files = [{ type: 'file_search', vector_store_ids: [] }]
   const searching = [{ type: 'web_search' }]
 
-  test('the hold of a whole response pays for the uses that the request allows, four by default', async () => {
+  test('the hold of a call without stream covers as many tool uses as the request allows, by default four', async () => {
     fixture.upstream.script(
       'r',
       json(response([], { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, output: [] })),
@@ -575,7 +575,7 @@ describe('the hold for tools', () => {
     expect(await affords('/v1/responses', asked([nested, nested]))).toBe(false)
   })
 
-  test('the hold of a stream pays for one use, grows with each use, and ends the stream where it cannot grow', async () => {
+  test('the hold of a stream covers one tool use, and grows with each use; where it cannot grow, the stream ends', async () => {
     const found = Array.from({ length: 8 }, (_, at) =>
       item('web_search_call', { id: `ws_${at}`, action: { type: 'search' } }),
     )
@@ -589,7 +589,7 @@ describe('the hold for tools', () => {
     expect(quota).toBeGreaterThanOrEqual(5 * LISTED.search)
   })
 
-  test('a metric counts calls whose provider used tools more often than was held for', async () => {
+  test('the metric of exceeded holds counts calls whose provider used tools more often than the hold covered', async () => {
     const exceeded = async (): Promise<number> =>
       (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r' })
     const before = await exceeded()

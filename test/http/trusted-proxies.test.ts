@@ -17,20 +17,20 @@ const forwarded = async (value: string): Promise<number> =>
   (await fixture.chat('office', ask('m'), { headers: { 'x-forwarded-for': value } })).status
 
 describe('behind a trusted proxy', () => {
-  test('behind a trusted proxy the forwarded address counts', async () => {
+  test("a key's address list is checked against the address that a trusted proxy forwards", async () => {
     expect(await forwarded('10.1.2.3')).toBe(200)
     expect(await forwarded('9.9.9.9')).toBe(403)
     expect(await forwarded('2001:db8::7')).toBe(200)
   })
-  test('behind trusted proxies the last address that is not a trusted proxy counts, whatever the client sent', async () => {
+  test("the client's address is the last forwarded one that is not a trusted proxy's, whatever the client itself sent", async () => {
     expect(await forwarded('10.1.2.3, 9.9.9.9')).toBe(403)
     expect(await forwarded('9.9.9.9, 10.1.2.3')).toBe(200)
     expect(await forwarded('9.9.9.9, 10.1.2.3, 172.16.5.5')).toBe(200)
     expect(await forwarded('10.1.2.3, 9.9.9.9, 172.16.5.5')).toBe(403)
   })
-  test('behind a trusted proxy an invalid forwarded address is denied', async () =>
+  test('a call with an invalid forwarded address from a trusted proxy is a 403 for a key with an address list', async () =>
     expect(await forwarded('10.0.0.1.evil')).toBe(403))
-  test("behind a trusted proxy without the header the proxy's own address counts", async () => {
+  test("without a forwarded address, a key's address list is checked against the trusted proxy's own address", async () => {
     expect((await fixture.chat('office', ask('m'))).status).toBe(403)
   })
 })

@@ -88,7 +88,7 @@ const ROADS = [
 
 describe('media in a whole response without usage', () => {
   test.each(ROADS)(
-    'media without reported usage are charged as tokens where they have no price: %s to %s',
+    'media in an answer without usage are charged as estimated tokens if the model has no media price: %s to %s',
     async (client, model, tokens) => {
       const { quota, input_tokens, output_tokens } = await unreported(client, model)
       // Four words, and three seconds at 20 tokens.
@@ -99,7 +99,7 @@ describe('media in a whole response without usage', () => {
   )
 
   test.each(ROADS)(
-    'media without reported usage are charged by their prices, in cost lines that add up: %s to %s',
+    "media in an answer without usage are charged by the model's prices of seconds and images: %s to %s",
     async (client, model) => {
       const { quota, input_tokens, output_tokens, cost } = await unreported(client, `${model}-media`)
       expect(output_tokens).toBeLessThan(8)

@@ -67,7 +67,7 @@ describe('the keys of a channel', () => {
     expect(fixture.upstream.received('spare-channel')).toHaveLength(1)
   })
 
-  test('the next key is tried where one is over its rate limit', async () => {
+  test('a call is answered with the next key of the channel where the upstream refuses one with 429', async () => {
     fixture.upstream.decide('limited', ({ headers }) =>
       headers.authorization === `Bearer ${KEYS[0]}`
         ? { kind: 'status', status: 429, headers: { 'retry-after': '7' }, body: errorBody('slow down') }

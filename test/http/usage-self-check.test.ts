@@ -76,7 +76,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('a balance below zero is reported', async () => {
+  test('GET /api/usage/token/ reports the balance of an overdrawn token as a negative number', async () => {
     expect(await usage('overshot')).toMatchObject({
       total_granted: 100,
       total_used: 120,
@@ -84,7 +84,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('the usage of an unlimited token has 0 as granted, used and available', async () => {
+  test('GET /api/usage/token/ reports 0 granted, used and available for an unlimited token', async () => {
     expect(await usage('unlimited')).toMatchObject({
       total_granted: 0,
       total_used: 0,
@@ -93,7 +93,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('the models that the token is limited to are named', async () => {
+  test('GET /api/usage/token/ names the models that the token is limited to', async () => {
     const { data } = JSON.parse((await get('limits')).text)
     expect(data.model_limits_enabled).toBe(true)
     expect(Object.entries(data.model_limits)).toEqual([
@@ -104,11 +104,11 @@ describe('GET /api/usage/token/', () => {
     expect(await usage('nolimits')).toMatchObject({ model_limits_enabled: false, model_limits: {} })
   })
 
-  test('the expiry of the token is reported', async () => {
+  test('GET /api/usage/token/ reports when the token expires', async () => {
     expect(await usage('ann')).toMatchObject({ expires_at: 4_000_000_000 })
   })
 
-  test('the usage path reports a charge as soon as the response is complete, and never a hold', async () => {
+  test('GET /api/usage/token/ reports a charge as soon as the response is complete, and never a hold', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
       await fixture.chat('ann', ask('m'))
@@ -128,7 +128,7 @@ describe('GET /api/usage/token/', () => {
 })
 
 describe('who can read the usage', () => {
-  test('the usage is readable with an expired and with an exhausted key', async () => {
+  test('GET /api/usage/token/ can be read with an expired and with an exhausted key', async () => {
     expect(await usage('expired')).toMatchObject({ total_available: 5, expires_at: 1_000_000_000 })
     expect(await usage('overshot')).toMatchObject({ total_available: -20 })
     // The same holds once the expiry is stored.
@@ -164,7 +164,7 @@ describe('who can read the usage', () => {
 })
 
 describe('the path of the usage', () => {
-  test('the path without the slash at its end redirects to the one with it', async () => {
+  test('GET /api/usage/token is redirected to the same path with a slash at its end', async () => {
     const answer = await get('used', {}, '/api/usage/token')
     expect(answer.status).toBe(301)
     expect(answer.headers.location).toBe(PATH)
@@ -176,7 +176,7 @@ describe('the path of the usage', () => {
     expect(await followed.json()).toMatchObject({ code: true, data: { total_used: 300 } })
   })
 
-  test.each(['POST', 'PUT', 'DELETE'])('the usage path refuses the method %s', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE'])('/api/usage/token/ refuses the method %s with 405', async (method) => {
     for (const path of [PATH, '/api/usage/token']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'used' })
       expect(answer.status).toBe(405)
@@ -185,7 +185,7 @@ describe('the path of the usage', () => {
   })
 
   test.each(['/api/usage/token//', '/api/usage//token/', '/api/usage/token%2F', '/api/usage/token/1'])(
-    'the usage is not served at %s',
+    'a path that resembles /api/usage/token/ is a 404: %s',
     async (path) => {
       expect((await get('used', {}, path)).status).toBe(404)
     },

@@ -67,20 +67,23 @@ describe('wrong values of fields', () => {
   const cases = Object.entries(WRONG).flatMap(([field, values]) =>
     values.map((value): [string, unknown] => [field, value]),
   )
-  test.each(cases)('a wrong value is a 400 that names its field: %s = %j', async (field, value) => {
-    fixture.upstream.script('m', { kind: 'whole' })
-    const answer = await fixture.chat('ann', { ...ask('m'), [field]: value })
-    expect(answer.status, answer.text).toBe(400)
-    const { error } = answer.json()
-    expect(error.type).toBe('invalid_request_error')
-    expect(error.code).toBeTypeOf('string')
-    expect(error.message).toContain(field)
-    expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
-    expect(fixture.upstream.received('m')).toHaveLength(0)
-  })
+  test.each(cases)(
+    'a chat request with a wrong value is a 400 that names its field: %s = %j',
+    async (field, value) => {
+      fixture.upstream.script('m', { kind: 'whole' })
+      const answer = await fixture.chat('ann', { ...ask('m'), [field]: value })
+      expect(answer.status, answer.text).toBe(400)
+      const { error } = answer.json()
+      expect(error.type).toBe('invalid_request_error')
+      expect(error.code).toBeTypeOf('string')
+      expect(error.message).toContain(field)
+      expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
+      expect(fixture.upstream.received('m')).toHaveLength(0)
+    },
+  )
 
   test.each([21, -1, 1.5, '3'])(
-    'a wrong value is a 400 that names its field: top_logprobs = %j',
+    'a chat request with a wrong value is a 400 that names its field: top_logprobs = %j',
     async (value) => {
       const answer = await fixture.chat('ann', ask('m', { logprobs: true, top_logprobs: value }))
       expect(answer.status, answer.text).toBe(400)
@@ -88,7 +91,7 @@ describe('wrong values of fields', () => {
     },
   )
   test.each([undefined, false, null])(
-    'top_logprobs without logprobs true is a 400 that names its field (%j)',
+    'a chat request with top_logprobs but without logprobs: true is a 400 that names logprobs (%j)',
     async (logprobs) => {
       const answer = await fixture.chat('ann', ask('m', { logprobs, top_logprobs: 3 }))
       expect(answer.status, answer.text).toBe(400)
@@ -160,7 +163,7 @@ const RIGHT: Record<string, unknown[]> = {
 }
 
 test.each(Object.entries(RIGHT))(
-  'a field is accepted with every value that its rule allows: %s',
+  'a field of a chat request is accepted with every value that its rule allows: %s',
   async (field, values) => {
     for (const value of values) {
       const answer = await fixture.chat('ann', { ...ask('m'), [field]: value })
@@ -169,7 +172,7 @@ test.each(Object.entries(RIGHT))(
   },
 )
 
-test('null in an optional field is the same as its absence', async () => {
+test('null is accepted in every optional field of a chat request', async () => {
   const optional = Object.keys(WRONG).filter((field) => field !== 'model' && field !== 'messages')
   for (const field of [...optional, 'top_logprobs']) {
     const answer = await fixture.chat('ann', { ...ask('m'), [field]: null })

@@ -70,7 +70,7 @@ const rowOf = ({ headers }: FullResponse): UsageRow | undefined =>
   databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
 
 describe('DeepSeek', () => {
-  test('DeepSeek sends blank lines and comments while a call is queued, and its cached tokens are part of the prompt', async () => {
+  test("DeepSeek's blank lines and comments before an answer are tolerated, and its cached tokens count within the prompt", async () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 20,
@@ -102,7 +102,7 @@ describe('DeepSeek', () => {
 })
 
 describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls without thoughts', (vendor) => {
-  test('a provider that requires thoughts is sent the thoughts of earlier turns with tool calls', async () => {
+  test('a converted request sends thoughts of earlier turns with tool calls to providers that require reasoning_content', async () => {
     whole(vendor, completion({ content: 'Sunny' }, USAGE))
     const history = [
       { role: 'user', content: 'weather?' },
@@ -126,7 +126,7 @@ describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls witho
     ['are empty', [{ type: 'thinking', thinking: '', signature: '' }]],
     ['are gone', []],
   ])(
-    'a provider that requires thoughts gets empty thoughts for turns with tool calls whose thoughts %s',
+    'a provider that requires reasoning_content gets an empty one for turns with tool calls whose thoughts %s',
     async (_, thoughts) => {
       whole(vendor, completion({ content: 'Sunny' }, USAGE))
       const history = [
@@ -150,7 +150,7 @@ describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls witho
 })
 
 describe('Kimi', () => {
-  test('Kimi reports usage inside the last choice of a stream', async () => {
+  test('a stream of Kimi is charged by the usage inside its last choice', async () => {
     const last = { index: 0, delta: {}, finish_reason: 'stop', usage: { ...USAGE, cached_tokens: 4 } }
     const frames = [
       chunk({ role: 'assistant', content: '', reasoning_content: 'Hm' }),
@@ -164,7 +164,7 @@ describe('Kimi', () => {
     expect(rowOf(live)).toMatchObject({ cache_read_tokens: 4, quota: 6 + 1 + 20, reason: 'complete' })
   })
 
-  test('sampling fields are left out of requests that are converted for Kimi, and listed', async () => {
+  test('temperature and top_p are removed from requests that are converted for Kimi, and listed in x-gateway-dropped', async () => {
     whole('kimi-k2.6', completion({ content: 'Hello' }, USAGE))
     const answer = await messages('kimi-k2.6', { temperature: 0.2, top_p: 0.5 })
     expect(answer.status, answer.text).toBe(200)
@@ -176,7 +176,7 @@ describe('Kimi', () => {
 })
 
 describe('OpenRouter', () => {
-  test('OpenRouter sends comments while it works, and usage with its cost in the last chunk', async () => {
+  test('a stream of OpenRouter with comments is passed on unchanged, and charged by the usage in its last chunk', async () => {
     const usage = { ...USAGE, cost: 0.0001, is_byok: false, cost_details: { upstream_inference_cost: null } }
     const frames = [
       ': OPENROUTER PROCESSING\n\n',
@@ -191,7 +191,7 @@ describe('OpenRouter', () => {
     expect(rowOf(live)?.quota).toBe(30)
   })
 
-  test('OpenRouter may fail with status 200, and then another channel is tried', async () => {
+  test('another channel is tried if OpenRouter answers with an error under status 200', async () => {
     const error = { code: 502, message: 'Provider returned error', metadata: { provider_name: 'Acme' } }
     whole('openrouter', `\n         \n${JSON.stringify({ error, user_id: 'u' })}`)
     expect((await chat('openrouter')).text).toContain('from the spare')
@@ -208,7 +208,7 @@ describe('Mistral', () => {
     { type: 'text', text: 'Hello' },
   ]
 
-  test('Mistral sends thoughts as a part of the content', async () => {
+  test("Mistral's thoughts, which are a part of the content, become a thinking block for a messages client", async () => {
     const body = completion({ content: CONTENT }, USAGE)
     whole('mistral', body)
     expect((await chat('mistral')).text).toBe(body)
@@ -219,14 +219,14 @@ describe('Mistral', () => {
     ])
   })
 
-  test('Mistral counts audio in addition to the prompt', async () => {
+  test("Mistral's audio tokens are charged in addition to its prompt_tokens", async () => {
     const details = { prompt_tokens_details: { audio_tokens: 375 }, prompt_audio_seconds: 30 }
     const usage = { prompt_tokens: 9, completion_tokens: 201, total_tokens: 585, ...details }
     whole('mistral', completion({ content: 'Hello' }, usage))
     expect(rowOf(await chat('mistral'))?.quota).toBe(9 + 375 + 201 * 4)
   })
 
-  test('Mistral refuses with a list, which the client can read', async () => {
+  test("the client of a call that Mistral refuses gets the status and the message from Mistral's list of details", async () => {
     const detail = [{ loc: ['body', 'max_completion_tokens'], msg: 'Extra inputs', type: 'extra_forbidden' }]
     fixture.upstream.script('mistral', failing(422, { detail }))
     const refused = await chat('mistral')
@@ -236,7 +236,7 @@ describe('Mistral', () => {
 })
 
 describe('xAI', () => {
-  test('xAI counts reasoning in addition to the output, and its total is charged', async () => {
+  test("xAI's reasoning tokens are charged in addition to its completion_tokens", async () => {
     const usage = {
       prompt_tokens: 291,
       completion_tokens: 26,
@@ -249,7 +249,7 @@ describe('xAI', () => {
     expect(row).toMatchObject({ input_tokens: 291, output_tokens: 222, quota: 291 + 222 * 4 })
   })
 
-  test('xAI has its own form of errors', async () => {
+  test("the client of a call that xAI refuses gets the message of xAI's error, which has a format of its own", async () => {
     fixture.upstream.script(
       'xai',
       failing(400, { code: 'invalid-argument', error: 'Argument not supported' }),
@@ -261,7 +261,7 @@ describe('xAI', () => {
 })
 
 describe('Groq', () => {
-  test('Groq may report the usage under its own name only', async () => {
+  test('a stream of Groq is charged by the usage in x_groq if there is no other usage', async () => {
     const frames = [
       chunk({ role: 'assistant', content: '' }, { x_groq: { id: 'req_1' } }),
       chunk({ content: 'Hello' }),
@@ -274,7 +274,7 @@ describe('Groq', () => {
     expect(rowOf(live)).toMatchObject({ quota: 30, reason: 'complete' })
   })
 
-  test('Groq ends a stream with an error when a tool call failed', async () => {
+  test("a stream of Groq with a failed tool call ends with Groq's error and without [DONE]", async () => {
     const error = { message: 'Failed to call a function', code: 'tool_use_failed', failed_generation: '<x' }
     streamed('groq', chunk({ content: 'He' }), `event: error\ndata: ${JSON.stringify({ error })}\n\n`)
     const live = await stream('groq')
@@ -284,7 +284,7 @@ describe('Groq', () => {
 })
 
 describe('Ollama', () => {
-  test('Ollama reports usage only where it is requested, and sends a tool call in one piece', async () => {
+  test("Ollama's usage is requested for every stream, and its tool calls in one piece are converted for messages clients", async () => {
     const calls = [
       { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } },
     ]
@@ -308,7 +308,7 @@ describe('Ollama', () => {
     expect(live.text).toContain('"stop_reason":"tool_use"')
   })
 
-  test('Ollama may not have pulled the model, and then another channel is tried', async () => {
+  test('another channel is tried if Ollama answers that the model was not pulled', async () => {
     const error = { message: "model 'x' not found, try pulling it first", type: 'api_error', code: null }
     fixture.upstream.script('ollama', failing(404, { error }))
     expect((await chat('ollama')).text).toContain('from the spare')
@@ -316,7 +316,7 @@ describe('Ollama', () => {
 })
 
 describe('vLLM', () => {
-  test('vLLM may report the usage so far in every chunk, and the last one counts', async () => {
+  test('a stream of vLLM with usage in every chunk is charged by the last usage', async () => {
     const sofar = (completed: number): object => ({
       usage: { prompt_tokens: 10, completion_tokens: completed, total_tokens: 10 + completed },
     })
@@ -335,7 +335,7 @@ describe('vLLM', () => {
     expect(rowOf(live)?.quota).toBe(30)
   })
 
-  test('vLLM sends errors without an envelope', async () => {
+  test("the client of a call that vLLM refuses gets the message of vLLM's error, which is not inside an error object", async () => {
     const body = { object: 'error', message: 'maximum context length', type: 'BadRequestError', code: 400 }
     fixture.upstream.script('vllm', failing(400, body))
     const refused = await chat('vllm')
@@ -345,7 +345,7 @@ describe('vLLM', () => {
 })
 
 describe('LM Studio', () => {
-  test('LM Studio adds its own statistics, which are passed on', async () => {
+  test('statistics that LM Studio adds to a response are passed on unchanged', async () => {
     const body = completion({ content: 'Hello' }, USAGE, { stats: { tokens_per_second: 51.4 } })
     whole('lmstudio', body)
     const answer = await chat('lmstudio')
@@ -353,7 +353,7 @@ describe('LM Studio', () => {
     expect(rowOf(answer)?.quota).toBe(30)
   })
 
-  test('LM Studio sends errors as a text, and as an event in a stream', async () => {
+  test('errors of LM Studio reach the client, whether they are a plain text or an error event in a stream', async () => {
     fixture.upstream.script('lmstudio', failing(400, { error: 'No models loaded' }))
     expect((await chat('lmstudio')).json().error.message).toContain('No models loaded')
     const error = { error: { message: 'The model has crashed' } }

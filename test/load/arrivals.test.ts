@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { startLoadFixture } from './load-fixture.ts'
 
-test('200 calls a second at fixed times cause no error, and each is charged once', {
+test('200 calls a second for five seconds are all answered, and each is charged once', {
   timeout: 300_000,
 }, async () => {
   const fixture = await startLoadFixture({ upstream: 'completion' })

@@ -53,7 +53,7 @@ const embeddingsIn = ({ text }: FullResponse): unknown[] =>
 
 const rowOf = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))
 
-test('a response of more than 64 MiB is passed on unchanged, and charged by the usage at its end', async () => {
+test('an embeddings response of more than 64 MiB is passed on unchanged, and charged by the usage at its end', async () => {
   const body = Buffer.from(response(MANY))
   fixture.upstream.script('m', answered('application/json', body))
   const answer = await embed({})
@@ -61,7 +61,7 @@ test('a response of more than 64 MiB is passed on unchanged, and charged by the 
   expect(rowOf(answer)).toMatchObject({ quota: 9, reason: 'complete' })
 })
 
-test('the vectors of a large response are converted while it is passed on, in both directions', async () => {
+test('vectors of a large embeddings response are converted from numbers to base64, or back, as the client requested', async () => {
   fixture.upstream.script('m', answered('application/json', Buffer.from(response(MANY))))
   const encoded = embeddingsIn(await embed({ encoding_format: 'base64' }))
   expect([encoded.length, new Set(encoded)]).toEqual([MANY, new Set([BASE64])])
@@ -73,7 +73,7 @@ test('the vectors of a large response are converted while it is passed on, in bo
     expect(Buffer.from(new Float32Array(vector).buffer).toString('base64')).toBe(BASE64)
 })
 
-test('the batches of a Gemini channel may be as large together', async () => {
+test('responses of a Gemini channel to several batches of embeddings may together exceed 64 MiB', async () => {
   fixture.upstream.decide('gemini', ({ text }: Received) => {
     const { requests } = JSON.parse(text) as { requests: unknown[] }
     const embeddings = requests.map(() => `{"values":${LIST}}`)
@@ -93,7 +93,7 @@ describe('a client of the Gemini API', () => {
     return call(fixture.gateway.url, { requests }, { key: 'ann', path })
   }
 
-  test('a Gemini client gets more than 64 MiB unchanged', async () => {
+  test('a Gemini client gets an embeddings response of a Gemini channel of more than 64 MiB unchanged', async () => {
     const values = Array.from({ length: MANY }, () => `{"values":${LIST}}`).join(',')
     const body = Buffer.from(`{"embeddings":[${values}],"usageMetadata":{"promptTokenCount":100}}`)
     fixture.upstream.script('gemini', answered('application/json', body))
@@ -102,7 +102,7 @@ describe('a client of the Gemini API', () => {
     expect(rowOf(answer)).toMatchObject({ quota: 100, reason: 'complete' })
   })
 
-  test('a Gemini client gets as many vectors from a channel of chat', async () => {
+  test('a Gemini client gets more than 64 MiB of embeddings from a channel that speaks the OpenAI API', async () => {
     fixture.upstream.script('m', answered('application/json', Buffer.from(response(MANY))))
     const { text, ...answer } = await asGemini('m', MANY)
     const { embeddings } = JSON.parse(text) as { embeddings: { values: number[] }[] }
@@ -111,7 +111,7 @@ describe('a client of the Gemini API', () => {
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({ quota: 9 })
   })
 
-  test('a Gemini client gets no vectors in a wrong order: a large response in another order breaks off', async () => {
+  test('a large embeddings response whose vectors are in a wrong order is broken off for a Gemini client', async () => {
     const wrong = response(100).replace('"index":98,', '"index":100,').replace('"index":99,', '"index":98,')
     fixture.upstream.script('m', answered('application/json', Buffer.from(wrong)))
     const requests = Array.from({ length: 100 }, () => ({ content: { parts: [{ text: 'a' }] } }))
@@ -127,7 +127,7 @@ const truncated = (body: string): Behaviour => ({
   ending: 'close',
 })
 
-test('a large response that breaks off is visibly incomplete, and its prompt is charged', async () => {
+test('a large embeddings response that breaks off is visibly incomplete for the client, and its prompt is charged', async () => {
   fixture.upstream.script('pair', truncated(response(40).slice(0, 2 * MIB)))
   const request = { model: 'pair', input: 'one two three' }
   const answer = await (
@@ -138,7 +138,7 @@ test('a large response that breaks off is visibly incomplete, and its prompt is 
   expect(rowOf(answer)).toMatchObject({ quota: 3, reason: 'cut' })
 })
 
-test("a smaller response that breaks off is replaced by another channel's", async () => {
+test("a small embeddings response that breaks off is replaced by another channel's response", async () => {
   fixture.upstream.script('pair', truncated(response(10)))
   fixture.upstream.script('spare', answered('application/json', Buffer.from(response(10))))
   const answer = await embed({ model: 'pair' })

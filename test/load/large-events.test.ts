@@ -52,7 +52,7 @@ const quotaOf = ({ headers }: FullResponse): number | undefined =>
 describe('native events of any size', () => {
   // By day, only events larger than a converted event may be.
   test.each(byTier([35_000_000], [6_000_000, 40_000_000]))(
-    'a native event of %i bytes is forwarded byte for byte, and charged as reported',
+    'a stream event of %i bytes that needs no conversion is forwarded byte for byte, and charged by its reported usage',
     async (bytes) => {
       const chatFrames = chatPicture(bytes)
       fixture.upstream.script(MODEL.chat, stream(chatFrames))
@@ -68,7 +68,7 @@ describe('native events of any size', () => {
     60_000,
   )
 
-  test('a native event is forwarded before it is complete, and one that is cut off is followed by an error event', async () => {
+  test('a large unconverted event is forwarded as it arrives, and followed by an error event if it is cut off', async () => {
     const [role = '', last = ''] = chatPicture(6_000_000)
     const half = last.slice(0, 3_000_000)
     fixture.upstream.script(MODEL.chat, stream([role, half]))
@@ -83,7 +83,7 @@ describe('native events of any size', () => {
 })
 
 describe('converted events of up to 32 MiB', () => {
-  test('a converted event of 6 MB is forwarded', async () => {
+  test('a stream with an event of 6 MB is converted between the chat and messages dialects, and charged by its usage', async () => {
     fixture.upstream.script(MODEL.chat, stream(chatPicture(6_000_000)))
     const toMessages = await message({ stream: true })
     checkMessagesStream(toMessages.text, true)

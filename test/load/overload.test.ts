@@ -16,7 +16,7 @@ const run = (): ReturnType<typeof runOverload> =>
     afterwards: 0.2,
   })
 
-test('with five times the maximum of open calls, as many are served as before, the others refused, and all get a response', {
+test('at five times its maximum of open calls the gateway serves at least half its capacity, and refuses others with 503', {
   timeout: 300_000,
 }, async () => {
   let report = await run()

@@ -41,7 +41,7 @@ const addedOne = async () => (await list()).find((one) => one.managed_by === '')
 /** An address with a secret in its path. */
 const secretUrl = () => `${added.url}/private-path`
 
-test('117: a receiver that is added gets events, signed with the secret that was shown once', async () => {
+test('117: an alert receiver that is added gets events, signed with the secret that was shown once', async () => {
   const made = await asRoot<{ id: string; secret: string }>('POST /api/alert/', {
     url: secretUrl(),
     events: ['quota.low'],
@@ -78,7 +78,7 @@ test('117: a receiver that is added gets events, signed with the secret that was
     .toMatchObject({ type: 'quota.low', status: 204 })
 })
 
-test('117: POST /api/alert/:id/test sends one signed event, and returns the status of the receiver', async () => {
+test("117: POST /api/alert/:id/test sends the alert receiver one signed event, and returns the receiver's HTTP status", async () => {
   const { id } = (await addedOne()) ?? { id: '' }
   const before = added.received.length
   const tested = await asRoot<Record<string, unknown>>(`POST /api/alert/${id}/test`)
@@ -99,7 +99,7 @@ test('117: POST /api/alert/:id/test sends one signed event, and returns the stat
   expect(filed.received).toMatchObject([{ type: 'test', isSigned: true }])
 })
 
-test('117: neither address nor secret is in a list, the audit log or the files of the gateway', async () => {
+test("117: address and secret of an alert receiver are in no list, nor in the audit log, nor in the gateway's files", async () => {
   const texts = [
     JSON.stringify(await list()),
     JSON.stringify((await asRoot('GET /api/audit')).data),
@@ -124,7 +124,7 @@ test('117: neither address nor secret is in a list, the audit log or the files o
   }
 })
 
-test('117: events and address can be changed, and a receiver removed', async () => {
+test('117: the events and the address of an alert receiver can be changed, and the receiver can be removed', async () => {
   const { id } = (await addedOne()) ?? { id: '' }
   expect(await asRoot('PUT /api/alert/', { id, events: ['channel.back'] })).toMatchObject({ status: 200 })
   expect(await addedOne()).toMatchObject({ id, events: ['channel.back'] })
@@ -135,7 +135,7 @@ test('117: events and address can be changed, and a receiver removed', async () 
   expect(await asRoot(`DELETE /api/alert/${id}`)).toMatchObject({ status: 404 })
 })
 
-test('receivers of gateway.yaml cannot be changed or removed over HTTP', async () => {
+test('alert receivers that gateway.yaml declares cannot be changed or removed over HTTP', async () => {
   const [{ id }] = (await list()) as [Receiver]
   for (const [request, body] of [
     ['PUT /api/alert/', { id, events: ['quota.low'] }],
@@ -158,7 +158,7 @@ test.each([
   expect(refused.message).not.toContain('password@')
 })
 
-test('a receiver needs a new address and known events, and only root may list receivers', async () => {
+test('an alert receiver with a known address or unknown events is refused, and only root may list receivers', async () => {
   const twice = await asRoot('POST /api/alert/', { url: filed.url, events: ['quota.low'] })
   expect(twice).toMatchObject({ status: 400 })
   expect(twice.message).toMatch(/^url: /)

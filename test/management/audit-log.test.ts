@@ -91,7 +91,7 @@ describe('the audit log', () => {
     expect(Math.abs((entry?.at ?? 0) - Date.now() / 1000)).toBeLessThan(600)
   })
 
-  test('124: entries about a key name the user whom it belongs to', async () => {
+  test('124: audit log entries about an API key name the user to whom the key belongs', async () => {
     const made = { name: 'owned', expired_time: -1, remain_quota: 0, unlimited_quota: true }
     const [entry] = await entriesOf(() => as(ANN, 'POST /api/token/', made))
     expect(entry?.object).toMatchObject({ kind: 'key', name: 'owned', owner: { id: 2, name: 'ann' } })
@@ -176,7 +176,7 @@ describe('the audit log', () => {
     expect(hold?.changes).toEqual([{ field: 'value', before: null, after: '77' }])
   }, 60_000)
 
-  test('the audit log lists the fields of a channel that a change has changed, and no others', async () => {
+  test('the audit log entry for a change of a channel lists exactly the changed fields', async () => {
     const least = { name: 'least', type: 1, key: 'sk-x', models: 'm' }
     const { data } = await as<{ ids: number[] }>(ADMIN, 'POST /api/channel/', least)
     const [entry] = await entriesOf(() =>
@@ -188,7 +188,7 @@ describe('the audit log', () => {
     ])
   })
 
-  test('the audit log has sign-ins, sign-outs and refused sign-ins, without names that do not exist', async () => {
+  test('the audit log has sign-ins, sign-outs and refused sign-ins, but no attempted names that do not exist', async () => {
     await as(ROOT_ACCOUNT, 'POST /api/user/', { username: 'kim', password: 'the password of kim' })
     const login = (body: object) => call(fixture.gateway.url, body, { path: '/api/user/login' })
     let cookie = ''
@@ -329,7 +329,7 @@ describe('the audit log', () => {
   })
 })
 
-test('users that the file declares are in the audit log', async () => {
+test('the creation of users that gateway.yaml declares is in the audit log', async () => {
   const declared = await log('actor=gateway.yaml&kind=user')
   expect(declared.map(({ via, action, object }) => [via, action, object.name])).toEqual([
     ['file', 'user.create', 'adam'],

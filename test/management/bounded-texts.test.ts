@@ -101,7 +101,7 @@ function bodyWith([name, ...inner]: readonly string[], text: string): unknown {
   return name === '0' ? [bodyWith(inner, text)] : { [name]: bodyWith(inner, text) }
 }
 
-test('every text in the body of a management request has a maximum length in the description', () => {
+test('the OpenAPI description gives every text in the body of a management request a maximum length', () => {
   const places = bodies.flatMap(({ method, path, schema }) =>
     placesIn(schema).map((place) => ({ name: `${method} ${path} ${place.at.join('.')}`, ...place })),
   )
@@ -109,7 +109,7 @@ test('every text in the body of a management request has a maximum length in the
   expect(places.filter(({ bytes }) => bytes === undefined).map(({ name }) => name)).toEqual([])
 })
 
-test('a text above its maximum length is a 400 that names the field and the limit, at every position', async () => {
+test('a management request with a text above its maximum length is a 400 that names the field and the limit', async () => {
   const wrong: string[] = []
   for (const { method, path, schema } of bodies) {
     for (const { at, bytes = 0 } of placesIn(schema)) {
@@ -161,7 +161,7 @@ describe('the texts of a channel', () => {
   })
   const made = (name: string, of: object) => asRoot('POST /api/channel/', fields({ name, ...of }))
 
-  test('one key of a channel may have 8 KiB, all keys of a channel 64 KiB', async () => {
+  test('each key of a channel may have up to 8 KiB, and all its keys together up to 64 KiB', async () => {
     const keys = (count: number, bytes: number) =>
       Array.from({ length: count }, (_, index) => String(index).padEnd(bytes, 'k')).join('\n')
     expect(await made('one', { key: keys(1, KEY) })).toMatchObject({ status: 200 })
@@ -178,7 +178,7 @@ describe('the texts of a channel', () => {
       expect(refused).toMatchObject({ status: 400, message: `key: expected at most ${LIST} bytes` })
   })
 
-  test('the setting of a channel may have 64 KiB without its system prompt, and the system prompt 64 KiB', async () => {
+  test("a channel's system prompt may have up to 64 KiB, and the rest of its `setting` field as much again", async () => {
     const setting = (prompt: number, note: number) => ({
       setting: JSON.stringify({ note: 'n'.repeat(note), system_prompt: 'p'.repeat(prompt) }),
     })
@@ -194,7 +194,7 @@ describe('the texts of a channel', () => {
     })
   })
 
-  test('a mapping of a channel may have 64 KiB, an unknown field 2 KiB', async () => {
+  test("a channel's param_override may have up to 64 KiB, and an unknown field up to 2 KiB", async () => {
     const mapping = (bytes: number) => JSON.stringify({ set: 's'.repeat(bytes - 10) })
     expect(await made('mappings', { param_override: mapping(LIST), tag: 't'.repeat(PLAIN) })).toMatchObject({
       status: 200,
@@ -207,7 +207,7 @@ describe('the texts of a channel', () => {
   })
 })
 
-test('an option with one value has the maximum length of a text, and one with several values that of a list', async () => {
+test('an option with a single value is limited to the length of a text, one with a JSON object to that of a list', async () => {
   const set = (key: string, value: string) => asRoot('PUT /api/option/', { key, value })
   expect(await set('RetryTimes', `2${' '.repeat(PLAIN)}`)).toMatchObject({ status: 200 })
   expect(await set('RetryTimes', '2'.repeat(PLAIN + 1))).toMatchObject({

@@ -51,7 +51,7 @@ test('a budget that is set over HTTP applies from the next call, and is shown wi
   expect(await codeOf()).toBe('OK')
 })
 
-test('a budget that is set within a period counts the calls from then on, and continues its count when it is set again', async () => {
+test('a budget that is set during a period counts calls from then on; set again, it continues with what it had counted', async () => {
   const { data: page } = await manage<{ items: Fields[] }>(fixture.gateway.url, ANN, 'GET /api/token/')
   const id = Number(page.items[0]?.['id'])
   const set = (budget: number) =>
@@ -99,7 +99,7 @@ test.each([
   expect(said).toContain(message)
 })
 
-test('the budgets of groups are an option, and the budgets in the file cannot be changed by it', async () => {
+test('budgets of groups can be set by the option GroupBudget, except those that gateway.yaml declares', async () => {
   const option = async () => {
     const { data } = await manage<{ key: string; value: string }[]>(
       fixture.gateway.url,

@@ -64,7 +64,7 @@ async function called(prompt: number): Promise<string> {
 const detail = async (account: typeof ANN, path: string) =>
   manage<Detail>(fixture.gateway.url, account, `GET /api/log/${path}`)
 
-test('the cost lines of a call times the ratio, rounded once, are its charge, and later prices do not change them', async () => {
+test("the sum of a call's cost lines times the group ratio is its charge, and is not changed by later prices", async () => {
   fixture.upstream.script('first', { kind: 'status', status: 500, body: '{}' })
   const id = await called(2000)
   await fixture.gateway.apply(dearer)
@@ -85,7 +85,7 @@ test('the cost lines of a call times the ratio, rounded once, are its charge, an
   expect(data.attempts?.[0]?.['cause']).toBeTypeOf('string')
 })
 
-test('the waiting time of a call is reported in parts, and an open connection adds none', async () => {
+test("a call's details have its times in the queue, to connect and to the first byte; an open connection takes no time", async () => {
   const callOnce = async (): Promise<Detail> => {
     fixture.upstream.script('converted', wholeMessage([{ text: 'Hello.' }]))
     const body = { model: 'c', messages: [{ role: 'user', content: 'hi' }], seed: 7 }
@@ -102,7 +102,7 @@ test('the waiting time of a call is reported in parts, and an open connection ad
   expect((await callOnce()).timing.connect_ms).toBe(0)
 })
 
-test('members see only their own calls, without attempts', async () => {
+test('members see the details of their own calls only, and without the attempts at upstreams', async () => {
   fixture.upstream.script('first', { kind: 'status', status: 500, body: '{}' })
   const id = await called(500)
   const { status, data } = await detail(ANN, `self/${id}`)

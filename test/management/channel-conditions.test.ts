@@ -85,7 +85,7 @@ describe('the condition of a channel', () => {
     expect(await itemOf('tested')).toMatchObject({ condition: 'works' })
   })
 
-  test('85, 90: a channel with 5 of 10 attempts failed is degraded, and an incident until it works again', async () => {
+  test('85, 90: a channel with 5 of 10 attempts failed is degraded, and listed as an incident until it works again', async () => {
     for (let n = 0; n < 10; n += 1) {
       fixture.upstream.script('half', n % 2 === 0 ? { kind: 'status', status: 500 } : { kind: 'whole' })
       await chat('half')
@@ -115,7 +115,7 @@ describe('the condition of a channel', () => {
     expect(await incidentOf('half')).toBeUndefined()
   })
 
-  test('90: an incident says whether a test of its channel is billed as speech', async () => {
+  test('90: an incident of a channel of speech says that a test of the channel costs money', async () => {
     fixture.upstream.script('voice', { kind: 'status', status: 500 })
     for (let n = 0; n < 3; n += 1)
       await fixture.chat(
@@ -139,7 +139,7 @@ describe('the condition of a channel', () => {
     expect(data).toMatchObject({ incidents: null })
   })
 
-  test('85, 90: a channel that rested and is tried with one call is probing, and still an incident', async () => {
+  test('85, 90: a channel that gets one trial call after its cooldown is probing, and an incident until the call succeeds', async () => {
     const answer = Promise.withResolvers<void>()
     fixture.upstream.script('first', { kind: 'whole', after: answer.promise })
     const calls: Promise<unknown>[] = []
@@ -207,7 +207,7 @@ describe('answers below /api', () => {
     })
   const bodyOf = async (response: Response): Promise<Buffer> => Buffer.from(await response.arrayBuffer())
 
-  test('91: an answer above 1 kB is compressed as the client accepts it, a shorter one is not', async () => {
+  test('91: a management response above 1 kB is compressed by br or gzip as the client accepts, a shorter one is not', async () => {
     const plain = await ask('/api/channel/health', { 'accept-encoding': 'identity' })
     const whole = await bodyOf(plain)
     expect(plain.headers.get('content-encoding')).toBeNull()
@@ -243,7 +243,7 @@ describe('answers below /api', () => {
     expect(after.status).toBe(200)
   })
 
-  test('91: the health of a channel can be requested without its minutes, with the sums of the hour', async () => {
+  test('91: the health of channels can be requested with the sums of the last hour, without a list of its minutes', async () => {
     const good = await itemOf('good', '?minutes=0')
     expect(good?.minutes).toBeUndefined()
     expect(good?.hour).toMatchObject({ requests: expect.any(Number), failed: 0, p50_ms: expect.any(Number) })

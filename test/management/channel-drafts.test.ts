@@ -62,7 +62,7 @@ const draft = (fields: object = {}) => ({ type: 1, key: 'sk-draft', base_url: ad
 const list = (body: unknown) => fixture.upstream.script('lane', { kind: 'whole', body: JSON.stringify(body) })
 
 describe('POST /api/channel/test', () => {
-  test('POST /api/channel/test requests one token of the model, without a name or models of the channel', async () => {
+  test('POST /api/channel/test requests one token of the model for a draft of a channel that has no name and no models', async () => {
     expect(await asked('test', { channel: draft(), model: 'gpt-x' })).toEqual({
       status: 200,
       success: true,
@@ -78,7 +78,7 @@ describe('POST /api/channel/test', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'gpt-x', max_tokens: 1 })
   })
 
-  test("POST /api/channel/test applies the channel's fields: its dialect, its mapping, its headers, its model for tests", async () => {
+  test("POST /api/channel/test applies the draft's dialect, model mapping, headers and model for tests", async () => {
     const fields = {
       name: 'stored',
       type: 14,
@@ -94,13 +94,13 @@ describe('POST /api/channel/test', () => {
     expect(JSON.parse(text).model).toBe('bb')
   })
 
-  test('POST /api/channel/test with an id applies the fields to the stored channel, whose key is used', async () => {
+  test('POST /api/channel/test with an id tests the stored channel with the sent fields, and uses its stored key', async () => {
     const given = { channel: { id, models: 'other', version: 'an old one' } }
     expect(await asked('test', given)).toMatchObject({ success: true, model: 'other' })
     expect(fixture.upstream.only('lane').headers.authorization).toBe(`Bearer ${STORED_KEY}`)
   })
 
-  test('POST /api/channel/test saves nothing: no channel, no time of a test, no entry of the audit log, no charge', async () => {
+  test('POST /api/channel/test changes neither channels nor the audit log, and charges nobody', async () => {
     const rows = databaseOf(fixture.gateway.dataDir)
     const state = async () => {
       const { data: channels } = await manage<{ items: unknown[] }>(
@@ -152,7 +152,7 @@ describe('POST /api/channel/models', () => {
     },
   )
 
-  test('POST /api/channel/models lists at most 2,000 names, and only valid ones', async () => {
+  test('POST /api/channel/models lists at most 2,000 model names of an upstream, and only valid ones', async () => {
     const ids = ['', 'x'.repeat(201), 'two words', 'line\nbreak', 7, null, { id: 'nested' }]
     list({ data: [...ids.map((one) => ({ id: one })), 'a text', { id: 'a/b:c-1.0' }] })
     expect(await asked('models', { channel: draft() })).toMatchObject({ success: true, data: ['a/b:c-1.0'] })
@@ -178,7 +178,7 @@ describe('POST /api/channel/models', () => {
     expect(result).toMatchObject({ success: false, message: 'the answer is not a list of models', data: [] })
   })
 
-  test('POST /api/channel/models says that names must be entered for a provider without such a list', async () => {
+  test('POST /api/channel/models says that model names must be entered for a provider that cannot list its models', async () => {
     const azure = draft({ type: 3, base_url: 'http://127.0.0.1:9' })
     expect(await asked('models', { channel: azure })).toMatchObject({
       status: 200,
@@ -196,7 +196,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
     expect(fixture.upstream.received('lane')).toEqual([])
   })
 
-  test("a draft's test shows root the upstream's message, and other administrators its status", async () => {
+  test("the test of a channel draft shows root the upstream's error message, and other administrators only its status", async () => {
     const refused = { kind: 'status', status: 401, body: errorBody('the key sk-draft is wrong') } as const
     fixture.upstream.script('lane', refused)
     const body = { channel: draft(), model: 'm' }
@@ -207,7 +207,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
     expect(await asked(path, body)).toMatchObject({ success: false, message: 'the upstream answered 401' })
   })
 
-  test("a draft's test sends no stored key to another address, except for root", async () => {
+  test('the test of a channel draft never sends a stored key to a changed address, except for root', async () => {
     const body = { channel: { id, base_url: address(elsewhere) }, model: 'm' }
     elsewhere.script('lane', { kind: 'whole', body: '{"data": []}' })
     expect(await asked(path, body)).toMatchObject({ status: 403, code: 'role_too_low' })
@@ -220,7 +220,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
     ])
   })
 
-  test("a draft's test refuses what could not be saved, and sends nothing", async () => {
+  test('the test of a channel draft that could not be saved is refused, and nothing is sent upstream', async () => {
     const { data } = await manage<{ items: { id: number; name: string }[] }>(
       fixture.gateway.url,
       ADMIN,
@@ -243,7 +243,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
   })
 })
 
-test("a draft's test by an administrator below root does not reveal whether another service than a model server listens", async () => {
+test('an administrator below root cannot find other services than model servers by testing a draft of a channel', async () => {
   fixture.upstream.script('lane', { kind: 'whole', body: '<html>inside</html>' })
   const addresses = [address(), 'http://127.0.0.1:9']
   const bodies = addresses.map((one) => ({ channel: draft({ base_url: one }), model: 'm' }))

@@ -50,7 +50,7 @@ const totals = (item: Item | undefined): number[] => [
 const chat = (model: string) => fixture.chat('ada', ask(model))
 
 describe('GET /api/channel/health', () => {
-  test('GET /api/channel/health is for admins and root', async () => {
+  test('GET /api/channel/health is open to admins and root only', async () => {
     expect((await health(ADA)).status).toBe(200)
     expect((await health(AS_ROOT)).status).toBe(200)
     expect((await health(ANN)).status).toBe(403)
@@ -58,7 +58,7 @@ describe('GET /api/channel/health', () => {
     expect((await health(ADA, '?nodes=some')).status).toBe(400)
   })
 
-  test('GET /api/channel/health names its node, and no other where the database is its own', async () => {
+  test('GET /api/channel/health names the node that answers, and no others where the node has its own database', async () => {
     const { data } = await health(ADA, '?nodes=all')
     expect(data).toMatchObject({ node: expect.stringMatching(/-[0-9a-f]{8}$/), others: [] })
     expect(Math.abs(data.at - Date.now() / 1000)).toBeLessThan(60)
@@ -106,7 +106,7 @@ describe('GET /api/channel/health', () => {
     expect(totals(shaky)).toEqual([2, 1])
   })
 
-  test('GET /api/channel/health counts the keys that an upstream refused', async () => {
+  test('GET /api/channel/health counts the keys of a channel that its upstream refused', async () => {
     fixture.upstream.script('keyed', { kind: 'status', status: 401, body: errorBody('no such key') })
     await chat('keyed')
     expect(await itemOf('keyed')).toMatchObject({ keys: { total: 2, set_aside: expect.any(Number) } })

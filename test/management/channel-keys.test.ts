@@ -70,7 +70,7 @@ describe('the keys of a channel', () => {
     expect((await asked(`GET /api/channel/${id}/keys`, undefined, BEA)).status).toBe(403)
   })
 
-  test('86: a key is added, and a retired one gets no call until it is used again', async () => {
+  test('86: a key that is added to a channel is used; a retired key gets no call until it is activated again', async () => {
     expect((await asked(`POST /api/channel/${id}/keys`, { key: KEYS[2] })).data).toHaveLength(3)
     expect(await usedBy(6)).toEqual(new Set(KEYS))
     const [first] = await keys()
@@ -87,7 +87,7 @@ describe('the keys of a channel', () => {
     expect(await states()).toEqual(['works', 'works', 'works'])
   })
 
-  test('86: a key that the upstream refused is set aside with its cause, and used again at once', async () => {
+  test("86: a channel's key that the upstream refused is set aside with the cause, and used at once when activated again", async () => {
     fixture.upstream.decide('keyed', ({ headers }) =>
       headers.authorization === `Bearer ${KEYS[1]}` ? { kind: 'status', status: 401 } : { kind: 'whole' },
     )

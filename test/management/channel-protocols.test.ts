@@ -41,7 +41,7 @@ const protocolOf = async (id: number): Promise<unknown> =>
 const remove = (id: number) => as(`DELETE /api/channel/${id}`)
 
 describe('the protocol of a channel', () => {
-  test('the protocol of a channel is that of its type, unless it has its own: one, or a list', async () => {
+  test('a channel speaks the protocol of its type, unless it names one protocol or a list itself', async () => {
     for (const [own, shown] of [
       [{ type: 1 }, ['chat']],
       [{ type: 14 }, ['messages']],
@@ -106,7 +106,7 @@ describe('the protocol of a channel', () => {
     expect(answer.message).toContain(message)
   })
 
-  test('the protocol of a declared channel is shown, with the type 0 where no number represents it', async () => {
+  test('a channel of gateway.yaml is listed with its protocol, and with type 0 if no type number has that protocol', async () => {
     const { data } = await as<{ items: Fields[] }>('GET /api/channel/?type=0')
     expect(data.items).toMatchObject([{ name: 'declared', type: 0, protocol: ['responses'] }])
   })

@@ -85,13 +85,13 @@ describe('the stored key of a channel, which administrators below root may not r
     expect(data.key).toBe('sk-of-the-admin')
   })
 
-  test('the stored key of a channel stays with the same host: another path, another spelling, other fields', async () => {
+  test('the stored key of a channel is kept when an administrator changes the path, but not the host, of its address', async () => {
     const same = bare(fixture.upstream).replace('http://', 'HTTP://')
     expect((await change(ADMIN, { base_url: `${same}/v2`, models: 'm,n' })).status).toBe(200)
     expect((await change(ADMIN, { name: 'lane', status: 2 })).status).toBe(200)
   })
 
-  test("the stored key of a channel stays with root's changes, because root may read it", async () => {
+  test('the stored key of a channel is kept when root changes its address, because root may read it', async () => {
     expect((await change(ROOT_ACCOUNT, { base_url: bare(elsewhere) })).status).toBe(200)
     await as(ADMIN, `GET /api/channel/test/${id}`)
     expect(sentElsewhere()).toEqual([`Bearer ${KEY}`])

@@ -73,7 +73,7 @@ describe('GET /api/channel/test/:id', () => {
   })
 
   test.each(['o4-mini', 'gpt-5', 'gpt-6-sol'])(
-    "a channel test requests one token of %s by the upstream's name",
+    'a channel test of %s uses max_completion_tokens: 1',
     async (model) => {
       fixture.upstream.forget('chat')
       expect(await tested('chat', `?model=${model}`)).toMatchObject({ success: true })
@@ -98,7 +98,7 @@ describe('GET /api/channel/test/:id', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', documents: ['hi'] })
   })
 
-  test("a channel test calls the named model, by the upstream's name", async () => {
+  test('a channel test calls the model that the request names, under the name that the upstream uses', async () => {
     await tested('chat', '?model=m2')
     expect(JSON.parse(fixture.upstream.only('chat').text).model).toBe('m2')
     await tested('declared')

@@ -228,7 +228,7 @@ describe('a channel test calls an endpoint of the model', () => {
   })
 
   test.each([['transcriptions'], ['live']])(
-    'a channel test requests the list of models where no endpoint is cheap: %s',
+    "a channel test requests the upstream's list of models where every call would be expensive: %s",
     async (name) => {
       expect(await tested(name)).toMatchObject({ success: true, endpoint: 'models', costs: false })
       expect(onlyRequest()).toEqual(['GET /v1/models', undefined])
@@ -253,12 +253,12 @@ describe('a channel test of images or speech', () => {
     expect(onlyRequest()).toEqual([`POST ${path}`, expect.objectContaining(body)])
   })
 
-  test('a channel test of speech fails where a page is sent in place of a sound', async () => {
+  test('a channel test of speech fails if the upstream sends an HTML page instead of audio', async () => {
     sound = { headers: { 'content-type': 'text/html' }, body: '<html>' }
     expect(await tested('speech')).toMatchObject({ success: false, message: 'the answer is not audio' })
   })
 
-  test('a channel test that costs money is announced where the channel is shown', async () => {
+  test("the list and the details of channels say which channels' tests cost money", async () => {
     const costly = [...shown.values()].filter(({ test_costs }) => test_costs).map(({ name }) => name)
     expect(costly.toSorted()).toEqual([
       'azure-images',
@@ -271,14 +271,14 @@ describe('a channel test of images or speech', () => {
     expect((await asRoot(`GET /api/channel/${idOf('images')}`)).data).toMatchObject({ test_costs: true })
   })
 
-  test('a channel test of images is made only where the channel has no other model, or where the model is named', async () => {
+  test('a channel test calls a model of images or speech only if the channel has no other, or if that model is named', async () => {
     expect(await tested('mixed')).toMatchObject({ model: 'gpt-4o-mini', endpoint: 'chat', costs: false })
     expect(await tested('mixed', '?model=tts-1')).toMatchObject({ model: 'tts-1', costs: true })
   })
 })
 
 describe('POST /api/channel/test/all', () => {
-  test('POST /api/channel/test/all tests the named channels, each at its endpoint', async () => {
+  test('POST /api/channel/test/all tests the channels that it names, each at the endpoint of its models', async () => {
     const results = await testedAll('chat', 'embeddings', 'bedrock-titan')
     const outcomes = new Map(results.map(({ name, success, endpoint }) => [name, [success, endpoint]]))
     expect(outcomes).toEqual(
@@ -312,7 +312,7 @@ describe('POST /api/channel/test/all', () => {
     expect(paths.filter((path) => /images|speech/.test(path))).toEqual([])
   })
 
-  test('POST /api/channel/test/all is a 404 for a channel that does not exist, and tests none', async () => {
+  test('POST /api/channel/test/all is a 404 if one of its channels does not exist, and then tests no channel', async () => {
     const body = { ids: [idOf('chat'), 4_711] }
     expect((await asRoot('POST /api/channel/test/all', body)).status).toBe(404)
     expect(upstream.received).toEqual([])

@@ -173,7 +173,7 @@ describe('a channel created over HTTP', () => {
 })
 
 describe('POST /api/channel/', () => {
-  test('POST /api/channel/ also accepts the channel under "channel"', async () => {
+  test('POST /api/channel/ also accepts a body that has the new channel in its field "channel"', async () => {
     const { data } = await as<{ ids: number[] }>('POST /api/channel/', {
       mode: 'single',
       channel: fields('under'),
@@ -241,7 +241,7 @@ describe('POST /api/channel/', () => {
     expect((await as<Page>('GET /api/channel/search?keyword=bad')).data.total).toBe(0)
   })
 
-  test('POST /api/channel/ does not expand variables', async () => {
+  test('POST /api/channel/ stores a key that looks like a variable literally, without expanding it', async () => {
     const id = await made('literal', { key: '${HOME}' })
     const { data } = await as<{ key: string }>(`POST /api/channel/${id}/key`, undefined, ROOT_ACCOUNT)
     expect(data.key).toBe('${HOME}')
@@ -310,7 +310,7 @@ describe('PUT /api/channel/', () => {
 })
 
 describe('lists of channels', () => {
-  test('lists of channels are divided into pages, and can be filtered by group, status, type, keyword and model', async () => {
+  test('the list of channels is divided into pages, and can be filtered by group, status, type, keyword and model', async () => {
     const ids = [
       await made('list-a', { group: 'vip', models: 'x-model' }),
       await made('list-b', { type: 14, status: 2 }),
@@ -356,7 +356,7 @@ describe('unknown ids of channels', () => {
     },
   )
 
-  test('an unknown channel is not found', async () => {
+  test('a request for a channel that does not exist is a 404', async () => {
     for (const request of [
       'GET /api/channel/999999',
       'DELETE /api/channel/999999',

@@ -43,7 +43,7 @@ const by = (cookie: string, request: Parameters<typeof manage>[2], from: string,
   })
 
 describe('requests by a session', () => {
-  test('requests by a session count on a separate limit for each user, not on the limits of their address and of searches', async () => {
+  test('requests of a console session count on a limit per user, not on the limits of the address and of searches', async () => {
     const office = '198.51.100.1'
     for (let n = 8; n > 0; n -= 1) {
       const path = n % 2 === 0 ? 'GET /api/token/search?keyword=x' : 'GET /api/user/self'
@@ -62,7 +62,7 @@ describe('requests by a session', () => {
     expect((await by(ben, 'GET /api/user/self', office)).status).toBe(200)
   })
 
-  test('requests by a session count on the critical limit like others', async () => {
+  test("password changes from a console session count on the limit for critical requests, like any other client's", async () => {
     const wrong = { password: 'another horse', original_password: 'a guess' }
     await manage(gateway.url, { id: 1, accessToken: ROOT.access_token }, 'PUT /api/user/', {
       id: 3,

@@ -102,7 +102,7 @@ describe('GET /api/console', () => {
     })
   })
 
-  test("GET /api/console counts the responses to a member's own calls, and to all calls for an admin", async () => {
+  test('GET /api/console says whether a member has made a call, and whether anybody has for an admin', async () => {
     fixture.upstream.script('good', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('good'))).status).toBe(200)
     const hasCall = async (account: Account) => (await shell(account)).data.setup
@@ -111,7 +111,7 @@ describe('GET /api/console', () => {
     expect(await hasCall(CAM)).toMatchObject({ has_call: false })
   })
 
-  test('GET /api/console names the failing channels, and counts those in cooldown', async () => {
+  test('GET /api/console names the failing channels, and counts the channels in cooldown', async () => {
     fixture.upstream.script('bad', { kind: 'status', status: 500, body: errorBody('no') })
     await fixture.chat('ann', ask('bad'))
     const bad = {

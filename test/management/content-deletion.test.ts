@@ -73,7 +73,7 @@ function filesWith(bytes: readonly (string | Buffer)[], folder = fixture.gateway
   })
 }
 
-test("a user's deleted content and its keys are left in no file and no backup", async () => {
+test('stored prompts and answers that a user deletes, and their encryption keys, remain in no file and no backup', async () => {
   const ids = [await say('ann'), await say('ann')]
   const kept = await say('ben')
   for (const id of ids) await contentOf(url(), ANN, id)
@@ -113,7 +113,7 @@ test("deleting the content of one API key re-encrypts the user's other content w
   expect(filesWith([...before.ciphers, ...before.contents])).toEqual([])
 })
 
-test('deleting the content of a period deletes the calls that began in it, without those at its end', async () => {
+test('deleting the content of a period covers calls that began in the period, including its start but not its end', async () => {
   const first = await say('ann')
   await new Promise((resolve) => setTimeout(resolve, 1_100))
   const second = await say('ann')
@@ -128,7 +128,7 @@ test('deleting the content of a period deletes the calls that began in it, witho
   expect(wrong.status).toBe(400)
 })
 
-test('a deletion covers content that is not written yet, and not that of later calls', async () => {
+test("deleting a user's content covers content that is not yet written, and not the content of later calls", async () => {
   const id = await say('ann')
   await manage(url(), ANN, 'DELETE /api/content')
   const after = await say('ann')

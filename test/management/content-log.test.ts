@@ -71,7 +71,7 @@ const keyOf = async (id: number): Promise<string> =>
   (await manage<{ key: string }>(url(), BEN, `POST /api/token/${id}/key`)).data.key.replace('sk-', '')
 
 describe('what is kept of a call', () => {
-  test('the content of a native call is its request and its answer, each stored once, byte for byte', async () => {
+  test('the stored content of a call without conversion is its request and its answer, each once and byte for byte', async () => {
     const body = completionText('Caf\u00e9', usageText(3, 2))
     fixture.upstream.script('m', { kind: 'whole', body })
     const { id, text } = await say('ann', REQUEST)
@@ -90,7 +90,7 @@ describe('what is kept of a call', () => {
     })
   })
 
-  test('the content of a streamed call has the bytes of the stream unchanged', async () => {
+  test('the stored content of a streamed call has the bytes of the stream unchanged', async () => {
     const frames = [contentFrame('one'), ': a comment\n\n', contentFrame('two'), finishFrame(), DONE_FRAME]
     fixture.upstream.script('m', { kind: 'stream', frames, drip: true })
     const request = REQUEST.replace(' }', ',"stream":true}')
@@ -104,7 +104,7 @@ describe('what is kept of a call', () => {
     expect(parts.answer_sent?.text ?? parts.answer_received?.text).toBe(text)
   })
 
-  test('the content of a converted call has both requests and both answers', async () => {
+  test('the stored content of a converted call has the requests and answers both as converted and as received', async () => {
     const body = JSON.stringify({
       id: 'msg_1',
       type: 'message',
@@ -129,7 +129,7 @@ describe('what is kept of a call', () => {
     expect((await rowOf(ANN, id))['content_sha256']).toBe(sha256(request, sent, body, text))
   })
 
-  test("the content of a refused call has the provider's error and the client's", async () => {
+  test('the stored content of a call that the provider refused has its error and the error that the client got', async () => {
     const error =
       '{"error":{"message":"no such thing","type":"invalid_request_error","code":null,"param":null}}'
     fixture.upstream.script('m', { kind: 'status', status: 400, body: error })
@@ -140,7 +140,7 @@ describe('what is kept of a call', () => {
     expect(parts.answer_sent?.text ?? parts.answer_received?.text).toBe(text)
   })
 
-  test('the content of a stream that broke off has the part that arrived', async () => {
+  test('the stored content of a stream that broke off has the part that arrived', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 3, ending: 'reset' })
     const live = await fixture.live('ann', askStream('m'))
     const { text } = await live.end()
@@ -150,7 +150,7 @@ describe('what is kept of a call', () => {
     expect(text).toContain('error')
   })
 
-  test('the content of a stream that its client left has the part that arrived', async () => {
+  test('the stored content of a stream that its client left has the part that arrived', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Infinity, paceMs: 5, word: 'word' })
     const live = await fixture.live('ann', askStream('m'))
     await live.until('word')
@@ -159,7 +159,7 @@ describe('what is kept of a call', () => {
     expect(parts.answer_received?.text).toContain('word')
   })
 
-  test('content that is not text is shown as base64', async () => {
+  test('stored content that is not text is shown as base64', async () => {
     const body = Buffer.from([0x52, 0x49, 0x46, 0x46, 0xff, 0xfe])
     fixture.upstream.script('m', { kind: 'whole', body, headers: { 'content-type': 'audio/wav' } })
     const { id, bytes } = await say('ann', { model: 'm', input: 'hi', voice: 'alloy' }, '/v1/audio/speech')
@@ -170,7 +170,7 @@ describe('what is kept of a call', () => {
 })
 
 describe('how much is kept', () => {
-  test('level metadata stores sizes, digests, roles, tool names, parameters and the finish reason, and no text', async () => {
+  test('at content level metadata, sizes, digests, roles, tool names, parameters and finish reason are stored, and no text', async () => {
     const body = completionText('a secret answer', usageText(3, 2))
     fixture.upstream.script('m', { kind: 'whole', body })
     const request = JSON.stringify({
@@ -201,7 +201,7 @@ describe('how much is kept', () => {
     expect(JSON.stringify(content)).not.toContain('secret')
   })
 
-  test('level redacted stores everything except secrets and personal data, whole and streamed', async () => {
+  test('at content level redacted, everything except secrets and personal data is stored, whole and streamed', async () => {
     const key = `sk-proj-${'aB3'.repeat(16)}`
     const frames = [
       contentFrame('write to ann.lee@exa'),
@@ -252,7 +252,7 @@ describe('how much is kept', () => {
     expect((await contentOf(url(), OPERATOR, id)).what).toBe('full')
   })
 
-  test('content cannot be read once its time to keep is over', async () => {
+  test('the content of a call cannot be read after its retention time', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('moment', REQUEST)
     await sleep(1_700)
@@ -286,7 +286,7 @@ describe('how much is kept', () => {
 })
 
 describe('who reads', () => {
-  test("content can be read by the key's holder and from the configured role on; for others it is a 404", async () => {
+  test("the content of a call can be read by the key's holder and from a configured role upwards; for others it is a 404", async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('ann', REQUEST)
     await contentOf(url(), ANN, id)

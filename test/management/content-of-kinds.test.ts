@@ -57,7 +57,7 @@ const url = (): string => fixture.gateway.url
 const idOf = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }): string =>
   String(headers['x-request-id'])
 
-test("the content of a guarded call has the client's request, and the request that the guards changed", async () => {
+test("the stored content of a guarded call has the client's request, and the request that the guards changed", async () => {
   fixture.upstream.script('guarded', { kind: 'whole' })
   const request = { model: 'guarded', messages: [{ role: 'user', content: 'it is number 42' }] }
   const answer = await fixture.chat('ann', request)
@@ -85,7 +85,7 @@ test.each([
 )
 
 test.each([false, true])(
-  'a call that is answered from the cache has its own content, streamed: %s',
+  'a call that is answered from the answer cache has stored content of its own, streamed: %s',
   async (stream) => {
     const body = completionText('kept once', usageText(3, 2))
     fixture.upstream.decide('m', () => (stream ? { kind: 'stream' } : { kind: 'whole', body }))
@@ -103,7 +103,7 @@ test.each([false, true])(
   },
 )
 
-test('the content of a form call has the received and the sent request, byte for byte', async () => {
+test('the stored content of a call with a multipart form has the received and the sent form, byte for byte', async () => {
   fixture.upstream.script('scribe', { kind: 'whole', body: '{"text":"heard"}' })
   const form = formBytes(recordingParts('scribe', Buffer.from([0x52, 0x49, 0xff, 0xfe])))
   const answer = await call(url(), form, formCall('/v1/audio/transcriptions', 'ann', form))
@@ -116,7 +116,7 @@ test('the content of a form call has the received and the sent request, byte for
   expect(parts.answer_received?.text).toBe('{"text":"heard"}')
 })
 
-test('only the answer is stored for a form that is buffered on disk, or at level redacted', async () => {
+test('the multipart form of a call is not stored if it is buffered on disk, or at content level redacted', async () => {
   for (const [key, recording] of [
     ['ann', Buffer.alloc(2 * MIB, 0xff)],
     ['redacted', Buffer.from([0xff, 0xfe])],

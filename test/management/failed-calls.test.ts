@@ -112,7 +112,7 @@ describe('why a call failed', () => {
     })
   })
 
-  test('61: calls without an answer in time, without a connection or with a broken one have their causes', async () => {
+  test('61: a failed call has the cause that the provider was too slow, could not be reached, or sent a broken answer', async () => {
     fixture.upstream.script('slow', { kind: 'silence' })
     const slow = await fixture.chat('ann', ask('slow'))
     expect(await detailOf(slow)).toMatchObject({ cause: 'provider_timeout', error_status: 500 })
@@ -127,7 +127,7 @@ describe('why a call failed', () => {
     expect(await detailOf(cut)).toMatchObject({ cause: 'provider_broken', error_status: 200, reason: 'cut' })
   })
 
-  test('61: an error of the gateway has the cause of its last attempt, and a successful call has no cause', async () => {
+  test('61: a call that fails after several attempts has the cause of the last one, and a successful call has no cause', async () => {
     failing('first', 502)
     fixture.upstream.script('second', { kind: 'whole', body: 'no JSON at all' })
     const failed = await detailOf(await fixture.chat('ann', ask('pair')))
@@ -137,7 +137,7 @@ describe('why a call failed', () => {
     expect(rescued).toMatchObject({ cause: '', error_status: null, error: null })
   })
 
-  test('61: the list, the CSV file and the filter have the cause of a failure, and the sums follow the filter', async () => {
+  test('61: the call log and its CSV file state the cause of each failure, and can be filtered and summed up by it', async () => {
     failing('one', 429)
     const answer = await fixture.chat('ann', ask('one'))
     await detailOf(answer)
@@ -178,7 +178,7 @@ describe('why a call failed', () => {
     }
   })
 
-  test('61: a stream that used up its quota and one that a crash of the gateway ended have their causes', async () => {
+  test('61: a stream that its used up quota ended has the cause spent, one that a crash ended the cause gateway', async () => {
     fixture.upstream.script('one', { kind: 'stream', events: Number.POSITIVE_INFINITY, usage: null })
     const spent = await (await fixture.live('short', askStream('one', { max_tokens: 50 }))).end()
     expect(await detailOf(spent)).toMatchObject({
@@ -219,7 +219,7 @@ describe('why a call failed', () => {
     expect((await detailOf(refused)).attempts?.[0]?.message).toBe('the project proj_7 is suspended')
   })
 
-  test('63: neither an address nor a key is in the message that a caller was sent, and that is kept', async () => {
+  test('63: the error message that a caller was sent, and that is stored, contains neither an address nor a key', async () => {
     const address = fixture.upstream.baseUrl('one')
     failing('one', 400, errorBody(`bad model at ${address}/chat/completions with a-very-secret-key`))
     const answer = await fixture.chat('ann', ask('one'))
@@ -235,7 +235,7 @@ describe('why a call failed', () => {
     expect(JSON.stringify(await detailOf(answer, ANN))).not.toMatch(/channel|attempts/)
   })
 
-  test("64: where a provider's message repeats the request, no 24 consecutive characters of it are stored", async () => {
+  test("64: where a provider's error message repeats the request, no 24 consecutive characters of the request are stored", async () => {
     const secret = 'The patient Maria Schneider has an appointment on Friday at noon'
     const repetitions = [
       secret,
@@ -265,7 +265,7 @@ describe('why a call failed', () => {
     expect((await detailOf(await fixture.chat('ann', ask('one')))).error?.message).toBe(whole)
   })
 
-  test('64: short texts of the conversation are removed from the stored message as a whole, names and roles are not', async () => {
+  test('64: a short prompt that an error message quotes is removed from the stored message; tool names and roles stay', async () => {
     failing('one', 400, errorBody('cannot read "Maria Schneider" of assistant with get_weather'))
     const messages = [
       { role: 'user', content: 'maria  schneider' },
@@ -280,7 +280,7 @@ describe('why a call failed', () => {
     expect((await detailOf(answer)).error?.message).toBe('cannot read "…" of assistant with get_weather')
   })
 
-  test('65: the stored message has at most 300 characters, and is empty without error_details', async () => {
+  test('65: the stored error message of a call has at most 300 characters, and is empty without error_details', async () => {
     failing('one', 400, errorBody(`a b ${'0123456789'.repeat(100)}`))
     const long = await detailOf(await fixture.chat('ann', ask('one')))
     expect(long.error?.message).toHaveLength(300)

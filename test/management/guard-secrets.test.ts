@@ -68,7 +68,7 @@ test("the secrets of a guard's service are in no response and in no entry of the
   expect(told).not.toContain(FILED)
 })
 
-test('a guard that is sent back with masked secrets keeps them', async () => {
+test('a guard that is saved with the masked secrets that the list shows keeps its secrets', async () => {
   const shown = guardWith({ url, headers: { 'x-secret': '***' } }, { do: 'flag' })
   const changed = await asAdmin('PUT /api/guards', shown)
   expect([changed.status, changed.data]).toMatchObject([200, { do: 'flag' }])

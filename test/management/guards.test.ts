@@ -25,7 +25,7 @@ const guards = async () => (await asAdmin<Shown[]>('GET /api/guards')).data
 const say = (content: string) => fixture.chat('ann', ask('m', { messages: [{ role: 'user', content }] }))
 const NEW = { name: 'added', do: 'block', where: ['input'], match: { words: ['yonder'] } }
 
-test('the guards of the file are listed with what they have decided', async () => {
+test('guards that gateway.yaml declares are listed with their numbers of checked calls, matches, blocked calls and failures', async () => {
   await say('code-1 and code-2')
   await say('nothing')
   const [filed] = await guards()
@@ -109,7 +109,7 @@ test('a guard of gateway.yaml cannot be changed or deleted over HTTP', async () 
   expect((await asAdmin('DELETE /api/guards/unknown')).status).toBe(404)
 })
 
-test('a key may only name existing guards, and its holder cannot remove those of an operator', async () => {
+test('an API key may only name guards that exist', async () => {
   const [made] = (await asAnn<{ items: { id: number }[] }>('GET /api/token/')).data.items
   const unknown = await asAnn('PUT /api/token/', { id: made?.id, guards: ['nowhere'] })
   expect([unknown.status, unknown.message]).toEqual([400, 'guards: there is no guard "nowhere"'])
@@ -144,7 +144,7 @@ test('POST /api/guards/test checks a text; nothing is sent upstream or counted',
   expect((await guards())[0]?.['calls']).toBe(before)
 })
 
-test('the verdicts of a call are in its row and in the metrics, but never the matched text', async () => {
+test('the usage row of a call has the verdicts of its guards, and never the text that they matched', async () => {
   const answer = await say('code-4711')
   const id = String(answer.headers['x-request-id'])
   const { data } = await asAdmin<{ items: { id: string; guards: string }[] }>(

@@ -40,7 +40,7 @@ describe('the global limit', () => {
     address = `10.0.0.${last}`
   }
 
-  test('the global limit admits its number of requests, and refuses the next with 429 and retry-after', async () => {
+  test('the global rate limit of the management API refuses requests above its number with 429 and retry-after', async () => {
     await fresh()
     for (const remaining of ['2', '1', '0']) {
       const { status, headers } = await self(gateway, address)
@@ -60,7 +60,7 @@ describe('the global limit', () => {
     expect(wait).toBeLessThanOrEqual(3600)
   })
 
-  test('the global limit is separate for each address', async () => {
+  test('the global rate limit of the management API counts each client address separately', async () => {
     await fresh()
     for (let n = 0; n < 4; n++) await self(gateway, address)
     expect((await self(gateway, address)).status).toBe(429)
@@ -68,7 +68,7 @@ describe('the global limit', () => {
     expect(other).toMatchObject({ status: 200, headers: { 'ratelimit-remaining': '2' } })
   })
 
-  test('the global limit counts unauthenticated and refused requests', async () => {
+  test('the global rate limit of the management API also counts unauthenticated and refused requests', async () => {
     await fresh()
     expect((await get(gateway, '/api/user/self', address)).status).toBe(401)
     const wrong = { 'x-forwarded-for': address }
@@ -78,7 +78,7 @@ describe('the global limit', () => {
     expect((await self(gateway, address)).status).toBe(429)
   })
 
-  test('the global limit counts unknown paths and methods', async () => {
+  test('the global rate limit of the management API also counts requests for unknown paths and methods', async () => {
     await fresh()
     expect((await get(gateway, '/api/no/such', address)).status).toBe(404)
     expect((await get(gateway, '/api/user/self', address, 'DELETE')).status).toBe(405)
@@ -87,7 +87,7 @@ describe('the global limit', () => {
     expect((await self(gateway, address)).status).toBe(429)
   })
 
-  test('the global limit does not apply to other paths', async () => {
+  test('the global rate limit of the management API does not count or limit requests for other paths', async () => {
     await fresh()
     for (let n = 0; n < 6; n++) {
       expect((await get(gateway, '/healthz', address)).status).toBe(200)
@@ -102,7 +102,7 @@ describe('the global limit', () => {
   })
 })
 
-test('no interval of a second has more admitted requests than the limit, whenever they arrive', async () => {
+test('a management rate limit of 5 a second never admits more than 5 requests in any interval of a second', async () => {
   const gateway = await limited(5, '1s')
   const through: { readonly sent: number; readonly answered: number }[] = []
   const refused: { readonly sent: number; readonly answered: number }[] = []
@@ -168,7 +168,7 @@ describe('unknown paths and methods', () => {
     expect(body).not.toHaveProperty('error')
   })
 
-  test('an unknown path or method elsewhere is an error in the envelope of its path', async () => {
+  test('an unknown path or method outside /api/ is an error in the format of the API that the path belongs to', async () => {
     expect((await management('GET', '/nothing')).body).toMatchObject({ error: { code: 'not_found' } })
     expect((await management('GET', '/v1/chat/completions')).body).toMatchObject({
       error: { code: 'method_not_allowed' },

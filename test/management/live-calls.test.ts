@@ -85,7 +85,7 @@ function eventsOf(response: LiveResponse): Event[] {
 }
 
 describe('the live stream of calls', () => {
-  test('the live stream sends each call as its row in the usage log', async () => {
+  test('the live stream of calls sends each call with the fields of its row in the usage log', async () => {
     const all = await stream('ada', '/api/log/stream')
     expect([all.status, all.headers['content-type']]).toEqual([200, 'text/event-stream'])
     expect(all.headers).toMatchObject({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
@@ -104,7 +104,7 @@ describe('the live stream of calls', () => {
     expect(eventsOf(own)).toEqual([{ event: 'call', id, data: await row('/api/log/self', 'ann') }])
   })
 
-  test("the live stream sends all users' calls to admins, and their own calls to other accounts", async () => {
+  test("the live stream of calls sends all users' calls to admins, and other accounts only their own", async () => {
     for (const person of ['root', 'ada'] as const)
       expect((await stream(person, '/api/log/stream')).status).toBe(200)
     for (const person of ['ann', 'ben'] as const)
@@ -118,7 +118,7 @@ describe('the live stream of calls', () => {
     expect(own.text()).not.toContain(others)
   })
 
-  test('the live stream has the filters of the usage log', async () => {
+  test('the live stream of calls has the same filters as the usage log', async () => {
     const [ofModel, ofUser, none] = [
       await stream('ada', '/api/log/stream?model_name=other'),
       await stream('root', '/api/log/stream?username=ben'),
@@ -134,7 +134,7 @@ describe('the live stream of calls', () => {
     expect(ofUser.text()).not.toContain(anns)
   })
 
-  test('the live stream continues where a returning client had stopped, and reports a gap where it cannot', async () => {
+  test('the live stream of calls continues where a returning client had stopped, and reports a gap where it cannot', async () => {
     const before = await stream('ada', '/api/log/stream')
     const first = await made('ann')
     await before.until(first)
@@ -151,7 +151,7 @@ describe('the live stream of calls', () => {
     expect(eventsOf(lost)).toEqual([{ event: 'gap', id: undefined, data: { missed: null } }])
   })
 
-  test('the live stream sends or counts each of many calls', async () => {
+  test('the live stream of calls sends each of many simultaneous calls, or counts it as missed', async () => {
     const all = await stream('ada', '/api/log/stream?username=ben')
     const ids = await Promise.all(Array.from({ length: 60 }, () => made('ben')))
     const counted = (): number =>
@@ -161,7 +161,7 @@ describe('the live stream of calls', () => {
     expect(ids).toEqual(expect.arrayContaining(sent.map(({ id }) => id)))
   })
 
-  test('the live stream may be opened four times by a user, with any sessions, and by a node as often as its slots allow', async () => {
+  test('a user may open four live streams of calls at once over all sessions, and a node has a limited number of slots', async () => {
     const sessionOf = async (person: Person): Promise<Headers> => {
       const { cookie } = await logIn(fixture.gateway.url, { access_token: ACCOUNTS[person].accessToken })
       return { cookie }
@@ -183,7 +183,7 @@ describe('the live stream of calls', () => {
     expect((await ninth.end()).text).toContain('8 live streams of this gateway')
   })
 
-  test('the live stream answers HEAD, and keeps no slot for it', async () => {
+  test('a HEAD request for the live stream of calls is answered, and takes no slot', async () => {
     for (let served = 0; served < 9; ) {
       const head = await call(fixture.gateway.url, undefined, {
         method: 'HEAD',
@@ -196,7 +196,7 @@ describe('the live stream of calls', () => {
     }
   })
 
-  test('the live stream ends with the session, and with the right to see it', async () => {
+  test('the live stream of calls ends when its session ends, or when its user is demoted or disabled', async () => {
     const { cookie } = await logIn(fixture.gateway.url, { access_token: ACCOUNTS.ann.accessToken })
     const ofSession = await stream({ cookie }, '/api/log/self/stream')
     const ofAdmin = await stream('ada', '/api/log/stream')
@@ -219,7 +219,7 @@ describe('the live stream of calls', () => {
     expect(await last(ofBanned)).toEqual([false, 'end', { reason: 'user_disabled' }])
   })
 
-  test('the live stream ends when the gateway stops, which does not wait for it', async () => {
+  test('the live stream of calls ends when the gateway stops, and does not delay the stop', async () => {
     const own = await stream('ann', '/api/log/self/stream')
     const stopping = fixture.gateway.stop()
     const { broken } = await own.end()

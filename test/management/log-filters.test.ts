@@ -56,7 +56,7 @@ const rows = async (account: Account, query: string): Promise<readonly Row[]> =>
   (await get<{ items: Row[] }>(account, `/api/log/${account === ADA ? '' : 'self'}${query}`)).items
 
 describe('filters of logs and usage', () => {
-  test('92: the values of a field in a period are listed by part of their name in upper or lower case, most calls first', async () => {
+  test('92: the values of a log field can be searched by part of a name in either case, and come with most calls first', async () => {
     expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=CLA')).toEqual([
       { value: 'claude-one', label: 'claude-one', calls: 2 },
       { value: 'claude-two', label: 'claude-two', calls: 1 },
@@ -79,7 +79,7 @@ describe('filters of logs and usage', () => {
       expect((await manage(fixture.gateway.url, ANN, `GET ${path as `/${string}`}`)).status).toBe(400)
   })
 
-  test('92: each filter may be given several times, and a call matches one of its values', async () => {
+  test('92: a filter of the call log may be repeated, and then selects calls that match any of its values', async () => {
     const models = async (query: string): Promise<string[]> =>
       (await rows(ADA, query)).map(({ model_name }) => model_name).toSorted()
     expect(await models('?model_name=gpt&model_name=claude-two')).toEqual(['claude-two', 'gpt'])
@@ -100,7 +100,7 @@ describe('filters of logs and usage', () => {
     expect(totals.requests).toBe(3)
   })
 
-  test('the log is filtered by the known reasons of cache breaks, its sums too; another reason is a 400', async () => {
+  test('the call log and its sums can be filtered by reasons of cache misses; an unknown reason is a 400', async () => {
     expect(await rows(ADA, '?cache_break=key_moved&cache_break=provider')).toEqual([])
     const { requests } = await get<{ requests: number }>(ADA, '/api/log/stat?cache_break=key_moved')
     expect(requests).toBe(0)
@@ -143,7 +143,7 @@ describe('filters of logs and usage', () => {
     expect((await file('?tz=Nowhere')).status).toBe(400)
   })
 
-  test('99: the log is sorted over all pages, equal rows by their ids', async () => {
+  test('99: the call log is sorted over all pages, and equal rows are sorted by their ids', async () => {
     const all = await rows(ADA, '?sort=quota&order=asc')
     const quotas = all.map(({ quota }) => quota)
     expect(quotas).toEqual(quotas.toSorted((one, two) => one - two))
@@ -167,7 +167,7 @@ describe('filters of logs and usage', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/log/?sort=name')).status).toBe(400)
   })
 
-  test('92: the suggested values of a filter count a failed call once, with or without a part of an answer', async () => {
+  test('92: the suggested values of a log filter count each failed call once, whether or not part of an answer arrived', async () => {
     fixture.upstream.script('any', { kind: 'stream', events: 3, ending: 'reset' })
     await fixture.chat('ann', askStream('cut'))
     fixture.upstream.script('any', { kind: 'status', status: 400, body: '{}' })
@@ -179,7 +179,7 @@ describe('filters of logs and usage', () => {
     )
   })
 
-  test('96: a usage series has the top groups of each requested figure, with their ranks', async () => {
+  test('96: a usage series ranks groups, such as models, by each requested figure, and returns the top ones of each', async () => {
     const series = async (query: string) =>
       (
         await get<{ series: { key: string; ranks: object }[]; other: object | null }>(

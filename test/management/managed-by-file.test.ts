@@ -94,7 +94,7 @@ describe('a channel of gateway.yaml', () => {
     expect((await channels())[0]?.id).toBe(before?.id)
   })
 
-  test('a channel of gateway.yaml cannot be changed, removed or revealed', async () => {
+  test('a channel of gateway.yaml cannot be changed or removed over HTTP, and its key cannot be shown', async () => {
     const id = (await channels())[0]?.id ?? 0
     const refused = await Promise.all([
       as('PUT /api/channel/', { id, priority: 1 }),
@@ -111,7 +111,7 @@ describe('a channel of gateway.yaml', () => {
 })
 
 describe('a reload of gateway.yaml', () => {
-  test('a reload keeps settings made over HTTP', async () => {
+  test('channels and options that were set over HTTP are kept at a reload of gateway.yaml', async () => {
     await stored('beside')
     await as('PUT /api/option/', { key: 'ModelRatio', value: '{"n": 1}' })
     expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
@@ -120,7 +120,7 @@ describe('a reload of gateway.yaml', () => {
     expect((await channels()).map(({ name }) => name)).toEqual(['beside', 'filed'])
   })
 
-  test('a declared channel with the name of a stored channel replaces it, and the stored one returns when the declared one is removed', async () => {
+  test('a channel of gateway.yaml replaces a stored one of the same name, which returns when the declared one is removed', async () => {
     const twin = channel('beside', fixture.upstream.baseUrl('twin'), { models: ['n'] })
     await reload({ ...base, channels: [...(base.channels ?? []), twin] })
     fixture.upstream.forget('beside')
@@ -136,7 +136,7 @@ describe('a reload of gateway.yaml', () => {
     expect(fixture.upstream.received('beside').length).toBe(1)
   })
 
-  test('a reload without a group drops the stored channels of that group, and nothing else', async () => {
+  test('a reload of gateway.yaml that removes a group leaves out the stored channels of that group, and nothing else', async () => {
     await reload({ ...base, groups: { gone: { ratio: 1 } } })
     expect((await stored('orphan', { group: 'gone', models: 'o' })).status).toBe(200)
     await reload(base)
@@ -151,7 +151,7 @@ describe('a reload of gateway.yaml', () => {
     expect((await as('PUT /api/channel/', { id: orphan?.id, group: 'default' })).status).toBe(200)
   })
 
-  test('a reload with an option overrides the stored option', async () => {
+  test('an option in a reloaded gateway.yaml overrides the same option that was stored over HTTP', async () => {
     await as('PUT /api/option/', { key: 'RetryTimes', value: '7' })
     const retries = async () =>
       (await as<{ key: string; value: string }[]>('GET /api/option/')).data.find(

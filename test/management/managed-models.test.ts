@@ -47,7 +47,7 @@ const charged = async (model: string) => {
   return databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))?.quota
 }
 
-test('a model with a known end has its date, its successor, and the keys that called it on the last seven days', async () => {
+test('a model that its provider will shut down has the date, a successor, and the keys that called it in seven days', async () => {
   const clock = dateClock()
   const end = new Date(Date.now() + 40 * 86_400_000).toISOString().slice(0, 10)
   const ending = await startFixture(
@@ -169,7 +169,7 @@ describe('models and their prices', () => {
     expect(await modelOf('gpt-4o')).toEqual(before)
   })
 
-  test('prices replace ratios, and are replaced where a ratio is set', async () => {
+  test('a price set for a model replaces its ratios, and a ratio set later replaces that part of the price', async () => {
     const option = (key: string, value: object) =>
       manage(fixture.gateway.url, AS_ROOT, 'PUT /api/option/', { key, value: JSON.stringify(value) })
     expect((await option('ModelRatio', { 'gpt-4o': 7 })).status).toBe(200)
@@ -255,7 +255,7 @@ describe('prices of several models', () => {
       expect(await modelOf(name)).toMatchObject({ source: 'set', price: { input: '1', output: '2' } })
   })
 
-  test('130: the prices for members name the endpoints of a model', async () => {
+  test('130: GET /api/pricing names for members the endpoints through which each model can be called', async () => {
     const { body } = await manage(fixture.gateway.url, ANN, 'GET /api/pricing')
     const models = body['data'] as readonly { model_name: string; endpoints: readonly string[] }[]
     const filed = models.find(({ model_name }) => model_name === 'filed')

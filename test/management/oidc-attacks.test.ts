@@ -68,7 +68,7 @@ async function signIn(name = 'corp'): Promise<readonly [number, string]> {
 }
 
 describe('a sign-in without an attack', () => {
-  test('a sign-in without an attack succeeds, with PKCE, state and nonce', async () => {
+  test('an OIDC sign-in that nobody attacks succeeds, with PKCE, state and nonce', async () => {
     const browser = new Browser()
     const asked = new URL(await begin(browser))
     expect(Object.fromEntries(asked.searchParams)).toMatchObject({
@@ -87,7 +87,7 @@ describe('a sign-in without an attack', () => {
 })
 
 describe('attacks on a sign-in', () => {
-  test('a code that was used is refused', async () => {
+  test('an OIDC authorization code that was used is refused', async () => {
     const browser = new Browser()
     const used = new URL(honest.authorize(await begin(browser)))
     expect((await browser.get(used.href)).status).toBe(302)
@@ -97,7 +97,7 @@ describe('attacks on a sign-in', () => {
     expect(await end(thief, own.href)).toEqual([401, expect.stringContaining(AGAIN)])
   })
 
-  test('a state that was used is refused, before the provider is called', async () => {
+  test('an OIDC state that was used is refused before the identity provider is called', async () => {
     const browser = new Browser()
     const callback = honest.authorize(await begin(browser))
     const jar = new Map(browser.cookies)
@@ -109,7 +109,7 @@ describe('attacks on a sign-in', () => {
     expect(honest.requests).toHaveLength(before)
   })
 
-  test('a callback in another browser is refused', async () => {
+  test('an OIDC callback in another browser than the one that began the sign-in is refused', async () => {
     const victim = new Browser()
     const callback = honest.authorize(await begin(new Browser()))
     expect(await end(victim, callback)).toEqual([401, expect.stringContaining('began no such sign-in')])
@@ -118,7 +118,7 @@ describe('attacks on a sign-in', () => {
     expect(await end(victim, callback)).toEqual([401, expect.stringContaining('began no such sign-in')])
   })
 
-  test('a state that is made up, missing or altered is refused', async () => {
+  test('an OIDC callback with a state that is made up, missing or altered is refused', async () => {
     const browser = new Browser()
     const callback = new URL(honest.authorize(await begin(browser)))
     for (const state of ['x', 'y'.repeat(43), `${callback.searchParams.get('state')?.slice(0, 42)}!`]) {
@@ -130,7 +130,7 @@ describe('attacks on a sign-in', () => {
     expect((await end(browser, callback.href))[0]).toBe(401)
   })
 
-  test('mixing up the issuers is refused', async () => {
+  test("a callback with one identity provider's code at another provider's path is refused, and the code is not sent there", async () => {
     const browser = new Browser()
     const callback = honest.authorize(await begin(browser)).replace('/oidc/corp/', '/oidc/other/')
     const before = other.requests.length
@@ -139,7 +139,7 @@ describe('attacks on a sign-in', () => {
     expect(other.requests).toHaveLength(before)
   })
 
-  test('another issuer in the callback is refused where the provider names itself there (RFC 9207)', async () => {
+  test('a callback that names another issuer is refused if the identity provider names its issuer there (RFC 9207)', async () => {
     honest.metadata = { authorization_response_iss_parameter_supported: true }
     const browser = new Browser()
     const callback = `${honest.authorize(await begin(browser))}&iss=${encodeURIComponent(other.issuer)}`
@@ -198,14 +198,14 @@ describe('attacks on a sign-in', () => {
     expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
   })
 
-  test('clocks that differ by less than a minute are accepted', async () => {
+  test("an ID token is accepted if the identity provider's clock differs by less than a minute", async () => {
     honest.forged = { exp: seconds(-30), iat: seconds(-90) }
     expect(await signIn()).toEqual([302, ''])
     honest.forged = { nbf: seconds(30), iat: seconds(30) }
     expect(await signIn()).toEqual([302, ''])
   })
 
-  test('the name of a local user is refused, in any case, and links nothing', async () => {
+  test('a first OIDC sign-in with the name of a local user, in either case, is refused, and links no identity', async () => {
     for (const name of ['ann', 'ANN', 'root']) {
       honest.person = { sub: `claims-to-be-${name}`, preferred_username: name }
       expect(await signIn()).toEqual([403, expect.stringContaining('already')])
@@ -226,14 +226,14 @@ describe('attacks on a sign-in', () => {
     expect(text).toContain('ask an administrator for a user with another name')
   })
 
-  test('names of Latin letters with Chinese, Japanese or Korean ones are accepted', async () => {
+  test('an OIDC sign-in is accepted with a name that mixes Latin letters with Chinese, Japanese or Korean ones', async () => {
     for (const name of ['Anna 安', 'Kenけん', 'Min민']) {
       honest.person = { sub: `is-${name}`, preferred_username: name }
       expect(await signIn()).toEqual([302, ''])
     }
   })
 
-  test('the same subject at another issuer is another user', async () => {
+  test("a sign-in with the same subject at another issuer is another user's", async () => {
     await signIn()
     other.person = { sub: 'person-1', preferred_username: 'pat' }
     expect(await signIn('other')).toEqual([403, expect.stringContaining('"pat" already')])
@@ -253,14 +253,14 @@ describe('attacks on a sign-in', () => {
     expect((await browser.get(callback)).headers.location).toBe('/')
   })
 
-  test('a Host header of the client does not change where the provider sends the browser', async () => {
+  test('a Host header of the client does not change the address to which the identity provider returns the browser', async () => {
     const browser = new Browser()
     const location = await browser.locationOf(pathOf('corp'), { 'x-forwarded-host': 'evil.example' })
     expect(new URL(location).searchParams.get('redirect_uri')).toBe(pathOf('corp', '/callback'))
     expect((await browser.get(pathOf('corp'), { host: 'evil.example/x@y' })).status).toBe(400)
   })
 
-  test('an error of the provider ends the sign-in, and repeats no text of the browser', async () => {
+  test('an error of the identity provider ends the sign-in, and the answer repeats no text from the request', async () => {
     const browser = new Browser()
     const callback = new URL(honest.authorize(await begin(browser)))
     callback.searchParams.delete('code')
@@ -275,7 +275,7 @@ describe('attacks on a sign-in', () => {
   })
 })
 
-test('new keys of the provider are accepted at once, and its old ones no longer', async () => {
+test('after an identity provider changes its signing keys, the new ones are accepted at once and the old ones refused', async () => {
   expect(await signIn()).toEqual([302, ''])
   const withOldKey = honest.rotate()
   expect(await signIn()).toEqual([302, ''])
@@ -283,14 +283,14 @@ test('new keys of the provider are accepted at once, and its old ones no longer'
   expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
 })
 
-test("a private address in the metadata is not fetched, except the issuer's own", async () => {
+test("a private address in an identity provider's metadata is not fetched if it is not the issuer's own", async () => {
   honest.metadata = { token_endpoint: `${other.issuer}/token`, jwks_uri: `${other.issuer}/keys` }
   const before = other.requests.length
   expect(await signIn()).toEqual([503, expect.stringContaining('"corp" cannot be used')])
   expect(other.requests).toHaveLength(before)
 })
 
-test('the log contains no secret, code, token or cookie', () => {
+test('the log contains no client secret, code, token or cookie of an OIDC sign-in', () => {
   const log = gateway.logs()
   expect(log).not.toContain(SECRET)
   expect(log).not.toContain('an-access-token')

@@ -51,7 +51,7 @@ const UNAVAILABLE = {
 }
 
 describe('an identity provider that is down', () => {
-  test('a provider that is down is a 503 at the start and at the end; other sign-ins and calls continue, and it works again later', async () => {
+  test('while an identity provider is down, a sign-in there is a 503; other sign-ins and calls continue, and it recovers', async () => {
     const browser = new Browser()
     const callback = provider.authorize(await browser.locationOf(start()))
     await provider.close()
@@ -86,21 +86,24 @@ describe('an identity provider that is down', () => {
     provider.overrides.delete(path)
   })
 
-  test('a provider that sends more data than metadata may have is a 503, even if they are valid', async () => {
+  test('an identity provider whose valid metadata exceed the maximum size makes a sign-in a 503', async () => {
     provider.metadata = { padding: 'x'.repeat(600_000) }
     expect(await refusalOf(start())).toEqual(UNAVAILABLE)
     provider.metadata = {}
   })
 
-  test.each(['/token', '/keys'])('a provider whose %s fails is a 503 at the end', async (path) => {
-    const browser = new Browser()
-    const callback = provider.authorize(await browser.locationOf(start()))
-    provider.overrides.set(path, (response) => response.writeHead(502).end())
-    expect(await refusalOf(callback, browser)).toEqual(UNAVAILABLE)
-    provider.overrides.delete(path)
-  })
+  test.each(['/token', '/keys'])(
+    "a sign-in ends with a 503 if the identity provider's %s fails",
+    async (path) => {
+      const browser = new Browser()
+      const callback = provider.authorize(await browser.locationOf(start()))
+      provider.overrides.set(path, (response) => response.writeHead(502).end())
+      expect(await refusalOf(callback, browser)).toEqual(UNAVAILABLE)
+      provider.overrides.delete(path)
+    },
+  )
 
-  test('a provider that accepts connections and does not respond is a 503 within the timeout', async () => {
+  test('a sign-in is a 503 within the timeout if the identity provider accepts connections but does not respond', async () => {
     const silent = createServer(() => {})
     await once(silent.listen(0, '127.0.0.1'), 'listening')
     const { port } = silent.address() as AddressInfo
@@ -113,7 +116,7 @@ describe('an identity provider that is down', () => {
     silent.close()
   })
 
-  test('a provider that is down is reported to the operator, with the reason', () => {
+  test('an identity provider that is down is reported to the operator with the reason', () => {
     expect(fixture.gateway.logs()).toMatch(/sign-in at the identity provider corp: .*ECONNREFUSED/)
   })
 })

@@ -84,7 +84,7 @@ async function self(browser: Browser, path = '/api/user/self') {
 }
 
 describe('a signed-in user', () => {
-  test('a signed-in user can link an identity, and sign in with it from then on, with the same keys and quota', async () => {
+  test('a signed-in user can link an OIDC identity, and then sign in with it to the same account', async () => {
     const browser = await signedIn('ann')
     const before = browser.cookies.get('session')
     const callback = await callbackOf(browser, 'ann-at-corp', { preferred_username: 'somebody' })
@@ -105,7 +105,7 @@ describe('a signed-in user', () => {
     })
   })
 
-  test('a signed-in user may link several identities, and the same one again', async () => {
+  test('a user may link several OIDC identities, and linking the same one again has no effect', async () => {
     const browser = await signedIn('ann')
     for (const sub of ['ann-2', 'ann-2']) {
       const answer = await browser.get(await callbackOf(browser, sub))
@@ -153,14 +153,14 @@ describe('attempts to link an identity', () => {
     expect((await self(victim, PATH)).data).toEqual([])
   })
 
-  test('an access token, which any program may have, cannot link an identity', async () => {
+  test('a request with an access token, which any program may have, cannot link an identity', async () => {
     const headers = { authorization: 'access-token-of-cid', 'gateway-user': '4' }
     const options = { method: 'POST', path: PATH, headers }
     expect((await call(gateway.url, { provider: 'corp' }, options)).status).toBe(401)
     expect((await call(gateway.url, undefined, { ...options, method: 'GET' })).status).toBe(200)
   })
 
-  test('an identity of another user cannot be linked', async () => {
+  test('an OIDC identity that belongs to another user cannot be linked', async () => {
     const browser = await signedIn('cid')
     for (const sub of ['ann-at-corp', 'newcomer']) {
       if (sub === 'newcomer') await signIn(sub)
@@ -172,7 +172,7 @@ describe('attempts to link an identity', () => {
     expect((await self(await signIn('newcomer'))).data.username).toBe('newcomer')
   })
 
-  test('a session that has ended in the meantime cannot link an identity', async () => {
+  test('an OIDC identity is not linked if the session that began the linking has ended in the meantime', async () => {
     const browser = await signedIn('cid')
     const callback = await callbackOf(browser, 'late')
     const out = await call(gateway.url, undefined, {
@@ -201,7 +201,7 @@ describe('unlinking an identity', () => {
       headers: { cookie: browser.session.cookie },
     })
 
-  test('an identity is unlinked by its user, whose other sessions end; it no longer opens the account', async () => {
+  test("after its user unlinks an identity, the user's other sessions end, and the identity no longer opens the account", async () => {
     const browser = await signedIn('ann')
     const byIdentity = await signIn('ann-2')
     expect((await without(browser, 'ann-2')).status).toBe(200)
@@ -228,7 +228,7 @@ describe('unlinking an identity', () => {
     expect((await self(await signIn('ann-at-corp'))).data.id).toBe(2)
   })
 
-  test('an identity cannot be unlinked where its user could no longer sign in', async () => {
+  test('an identity that is the only way of its user to sign in cannot be unlinked', async () => {
     const browser = await signIn('only-at-corp')
     const refused = await without(browser, 'only-at-corp')
     expect([refused.status, JSON.parse(refused.text).message]).toEqual([
@@ -242,7 +242,7 @@ describe('unlinking an identity', () => {
   })
 })
 
-test('a refusal is a page for a browser, and JSON for a program', async () => {
+test('an OIDC sign-in that is refused returns a page to a browser, and JSON to a program', async () => {
   const refusedOf = async (headers: Readonly<Record<string, string>>): Promise<FullResponse> => {
     const browser = await signedIn('cid')
     const callback = await callbackOf(browser, 'ann-at-corp')

@@ -81,7 +81,7 @@ async function signIn(subject: string, query = '') {
 const messageOf = ({ text }: { readonly text: string }): string => JSON.parse(text).message
 
 describe('a sign-in at an identity provider', () => {
-  test('a sign-in at an identity provider creates a user by the claims, begins a session, and continues at the requested path', async () => {
+  test('a first OIDC sign-in creates a user from the claims, begins a session, and continues at the requested path', async () => {
     provider.people.set('p1', { preferred_username: 'pia', name: 'Pia P.', groups: ['everybody'] })
     const { answer, self, browser } = await signIn('p1', '?next=%2Fusage%3Fperiod%3D7d')
     expect([answer.status, answer.headers.location]).toEqual([302, '/usage?period=7d'])
@@ -122,7 +122,7 @@ describe('a sign-in at an identity provider', () => {
     ])
   })
 
-  test('a sign-in at an identity provider finds the same user again, also after either name changed', async () => {
+  test('an OIDC sign-in finds the same user again, also after the name at the provider or in the gateway changed', async () => {
     provider.people.set('p2', { preferred_username: 'bea' })
     const first = (await (await signIn('p2')).self()).data
     provider.people.set('p2', { preferred_username: 'beatrix' })
@@ -130,7 +130,7 @@ describe('a sign-in at an identity provider', () => {
     expect((await (await signIn('p2')).self()).data).toMatchObject({ id: first['id'], username: 'bee' })
   })
 
-  test('each sign-in updates role and group of the user from the groups in the directory', async () => {
+  test("each OIDC sign-in updates the user's role and group from the groups that the identity provider states", async () => {
     const rights = async (groups: unknown) => {
       provider.people.set('p3', { preferred_username: 'cy', groups })
       const { role, group } = (await (await signIn('p3')).self()).data
@@ -159,7 +159,7 @@ describe('a sign-in at an identity provider', () => {
     expect(browser.cookies.has('session')).toBe(false)
   })
 
-  test('a sign-in of a disabled user is a 403, and of a deleted one creates a new user', async () => {
+  test('an OIDC sign-in of a disabled user is a 403, and one of a deleted user creates a new user', async () => {
     provider.people.set('p5', { preferred_username: 'eli' })
     const { id } = (await (await signIn('p5')).self()).data as { id: number }
     await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/manage', { id, action: 'disable' })
@@ -171,7 +171,7 @@ describe('a sign-in at an identity provider', () => {
     expect(again['id']).not.toBe(id)
   })
 
-  test('a sign-in by two tabs at once succeeds in both, and creates one user', async () => {
+  test('an OIDC sign-in in two tabs of a browser at once succeeds in both', async () => {
     provider.people.set('p6', { preferred_username: 'flo' })
     provider.who = 'p6'
     const browser = new Browser()
@@ -180,7 +180,7 @@ describe('a sign-in at an identity provider', () => {
     expect(answers.map(({ status }) => status)).toEqual([302, 302])
   })
 
-  test('a sign-in survives a restart of the gateway', async () => {
+  test('an OIDC sign-in that began before a restart of the gateway can be completed afterwards', async () => {
     provider.people.set('p7', { preferred_username: 'gus' })
     provider.who = 'p7'
     const browser = new Browser()
@@ -189,7 +189,7 @@ describe('a sign-in at an identity provider', () => {
     expect((await browser.get(back)).status).toBe(302)
   })
 
-  test('a sign-out ends the session at the provider too', async () => {
+  test('a sign-out also ends the session at the identity provider', async () => {
     provider.people.set('p8', { preferred_username: 'hal' })
     const { browser, self } = await signIn('p8')
     const answer = await call(gateway.url, undefined, {
@@ -206,7 +206,7 @@ describe('a sign-in at an identity provider', () => {
     expect((await self()).status).toBe(401)
   })
 
-  test('a sign-in at an unknown provider is a 404, and at an invalid name a 400', async () => {
+  test('a sign-in at an unknown identity provider is a 404, and one with an invalid provider name a 400', async () => {
     for (const path of ['/api/user/oidc/nobody', '/api/user/oidc/nobody/callback'])
       expect((await new Browser().get(gateway.url + path)).status).toBe(404)
     expect((await new Browser().get(`${gateway.url}/api/user/oidc/No_body`)).status).toBe(400)
@@ -214,7 +214,7 @@ describe('a sign-in at an identity provider', () => {
 })
 
 describe('the settings of a provider', () => {
-  test('the settings of a provider are visible before a sign-in, without secrets', async () => {
+  test('GET /api/status names the identity providers before a sign-in, without their issuers and secrets', async () => {
     const { text } = await call(gateway.url, undefined, { method: 'GET', path: '/api/status' })
     expect(JSON.parse(text).data).toMatchObject({
       password_login_enabled: true,
@@ -224,7 +224,7 @@ describe('the settings of a provider', () => {
     expect(text).not.toContain(provider.issuer)
   })
 
-  test('with create: false known users can sign in, and unknown ones are refused', async () => {
+  test('an identity provider with create: false lets known users sign in, and refuses unknown ones', async () => {
     provider.people.set('p9', { preferred_username: 'ida' })
     await signIn('p9')
     provider.people.set('p10', { preferred_username: 'jon' })
@@ -236,7 +236,7 @@ describe('the settings of a provider', () => {
     expect((await signIn('p10')).answer.status).toBe(302)
   })
 
-  test('without group_claim, group and role are managed in the gateway', async () => {
+  test('an identity provider without group_claim leaves group and role of its users to the gateway', async () => {
     await gateway.apply(configuration({ group_claim: undefined, groups: undefined, admins: undefined }))
     provider.people.set('p11', { preferred_username: 'kim', groups: ['operators', 'everybody'] })
     const { id } = (await (await signIn('p11')).self()).data as { id: number }
@@ -245,14 +245,14 @@ describe('the settings of a provider', () => {
     await gateway.apply(configuration())
   })
 
-  test('with a wrong client secret a sign-in is refused: 401', async () => {
+  test('an OIDC sign-in with a wrong client secret is a 401', async () => {
     provider.people.set('p12', { preferred_username: 'lou' })
     await gateway.apply(configuration({ client_secret: 'another' }))
     expect((await signIn('p12')).answer.status).toBe(401)
     await gateway.apply(configuration())
   })
 
-  test('password: false leaves providers and access tokens as ways to sign in', async () => {
+  test('with password: false, users can only sign in at an identity provider or by access token', async () => {
     await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', {
       id: 2,
       password: 'correct horse',

@@ -460,7 +460,7 @@ describe('the described statuses of an operation', () => {
     },
   )
 
-  test('the described statuses include a success for every operation that is implemented', () => {
+  test('the OpenAPI description has a status of success for every implemented operation', () => {
     const without = ROUTES.filter(
       (route) => !Object.keys(describedOf(route)).some((status) => Number(status) < 400),
     )
@@ -483,7 +483,7 @@ describe('too many requests', () => {
   afterAll(() => limited?.close())
 
   test.each(ROUTES.map((route, index) => [nameOf(route), route, index] as const))(
-    'an operation returns 429 at its rate limit only if the OpenAPI description has this status: %s',
+    'an operation has a rate limit exactly if its OpenAPI description has the status 429: %s',
     async (_, route, index) => {
       const path = filledPath(route, '999999')
       const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }

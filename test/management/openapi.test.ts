@@ -73,18 +73,18 @@ const operationAt = (method: string, path: string): Operation => {
 }
 
 describe('GET /openapi.json', () => {
-  test('GET /openapi.json is public JSON', () => {
+  test('GET /openapi.json returns JSON without authentication', () => {
     expect(served.status).toBe(200)
     expect(served.headers['content-type']).toBe('application/json')
     expect(document.openapi).toMatch(/^3\.1\./)
   })
 
-  test('GET /openapi.json is always the same', async () => {
+  test('GET /openapi.json returns the same bytes each time', async () => {
     const again = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
     expect(again.text).toBe(served.text)
   })
 
-  test('calls are described with idempotency keys, cache-control, and the headers that answer them', () => {
+  test('the OpenAPI description of model calls has Idempotency-Key, Cache-Control, and the headers that answer them', () => {
     const headersOf = ({ parameters }: Operation): string[] =>
       parameters.filter((one) => one.in === 'header').map(({ name }) => name)
     const answered = ({ responses }: Operation): string[] =>
@@ -142,7 +142,7 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  test('GET /openapi.json has exactly the routes of the gateway', () => {
+  test('GET /openapi.json describes exactly the routes that the gateway serves', () => {
     const told = operations().map(({ method, path }) => `${method} ${path}`)
     const routes = ROUTES.map((route) => `${route.method.toLowerCase()} ${describedPath(route)}`)
     expect(told.toSorted()).toEqual(routes.toSorted())
@@ -285,7 +285,7 @@ describe('the described requests', () => {
   const said = (content: unknown): object => ({ messages: [{ role: 'user', content }] })
 
   test.each(['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens'])(
-    'the description of %s has every field that the program checks',
+    'the OpenAPI description of %s gives a type to every field',
     (path) => {
       const { properties = {} } = (operationAt('post', path).requestBody?.content['application/json']
         ?.schema ?? {}) as {
@@ -403,7 +403,7 @@ describe('the described requests', () => {
   })
 })
 
-test('the OpenAPI description has parameters and defaults in the form in which they are sent', () => {
+test('the OpenAPI description has parameters and defaults as clients send them, not as the program converts them', () => {
   const endpoint = defineEndpoint({
     method: 'PUT',
     path: '/api/thing/:id/part',
@@ -453,7 +453,7 @@ test('the OpenAPI description has parameters and defaults in the form in which t
 })
 
 test.each([['/api/token/'], ['/api/user/']])(
-  'the description of a change at %s has every field of a new object',
+  'the OpenAPI description of PUT %s has every field that the one of POST has',
   (path) => {
     const fieldsOf = (method: string): string[] => {
       const schema = operationAt(method, path).requestBody?.content['application/json']?.schema

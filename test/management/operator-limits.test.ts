@@ -66,15 +66,15 @@ async function callsOf(key: string): Promise<number> {
 const HUGE = { rate_limit_requests: 1_000_000, rate_limit_tokens: 1_000_000_000, rate_limit_window: 3600 }
 
 describe('the limit of all keys', () => {
-  test("the limit of all keys applies in addition to a limit that the key's holder set", async () => {
+  test('the rate limit for all keys also applies to a key whose holder has set a higher limit', async () => {
     expect((await change(ANN, 'token-lax', HUGE)).data).toMatchObject({ ...HUGE, limits_by: '' })
     expect(await callsOf('lax')).toBe(3)
   })
-  test("the tighter of the limit of all keys and the key's own applies", async () => {
+  test("the tighter one of the rate limit for all keys and the key's own rate limit applies", async () => {
     await change(ANN, 'token-tight', { rate_limit_requests: 1, rate_limit_window: 3600 })
     expect(await callsOf('tight')).toBe(1)
   })
-  test('the limit of all keys is replaced by one that the file or an administrator set', async () => {
+  test('the rate limit for all keys is replaced by one that gateway.yaml or an administrator sets for a key', async () => {
     expect(await callsOf('filed')).toBe(5)
     const { data } = await manage<{ key: string; limits_by: string }>(
       fixture.gateway.url,
@@ -92,7 +92,7 @@ describe('the limit of all keys', () => {
     expect(data.limits_by).toBe('operator')
     expect(await callsOf(data.key.slice('sk-'.length))).toBe(4)
   })
-  test("the limit of all keys applies beside an administrator's limit for her own key, and is replaced by root's", async () => {
+  test("the rate limit for all keys also applies to an administrator's own key, but is replaced by root's limit on its own key", async () => {
     const made = { name: 'own', expired_time: -1, remain_quota: 0, unlimited_quota: true, ...HUGE }
     expect((await manage(fixture.gateway.url, ADA, 'POST /api/token/', made)).status).toBe(200)
     expect(await keyOf(ADA, 'own')).toMatchObject({ limits_by: '' })
@@ -123,7 +123,7 @@ describe('limits of a key that the operator set', () => {
     },
   )
 
-  test("an operator's limit of a key can be tightened by its holder, and remains the maximum", async () => {
+  test("a limit that an operator set for a key can be tightened by the key's holder, and remains the maximum", async () => {
     const tight = { rate_limit_requests: 2, rate_limit_tokens: 7, rate_limit_parallel: 1 }
     const tightened = await change(ANN, 'token-filed', tight)
     expect(tightened.data).toMatchObject({ ...tight, limits_by: 'operator' })
@@ -134,13 +134,13 @@ describe('limits of a key that the operator set', () => {
     expect((await change(ANN, 'token-spender', { budget: 1_000 })).data).toMatchObject({ budget: 1_000 })
   })
 
-  test("an operator's limit of a key is not affected by other fields, or by sending all fields back", async () => {
+  test("a limit that an operator set for a key stays the operator's when the holder sends its fields back unchanged", async () => {
     const present = await keyOf(ANN, 'token-filed')
     const { id: _, ...fields } = present
     expect((await change(ANN, 'token-filed', { ...fields, model_limits: 'm' })).status).toBe(200)
   })
 
-  test("an operator's limit of a key can be set by a command, and removed", async () => {
+  test('a limit that an operator set for a key can be set and removed on the command line', async () => {
     const { id } = await keyOf(ANN, 'token-former')
     const budget = (...fields: string[]) =>
       sluice(['token', 'update', String(id), '--budget', ...fields], { DATA_DIR: fixture.gateway.dataDir })
@@ -199,7 +199,7 @@ describe('limits of a key that the operator set', () => {
       expect(await keyOf(ANN, what)).toEqual(before)
     })
 
-    test("the holder of an operator's key can tighten all of its limits, and restore them", async () => {
+    test('the holder of a key that an operator limited can tighten all of its limits, and restore them', async () => {
       await given('tightened', LIMITS)
       const tight = {
         expired_time: 1_999_999_999,
@@ -211,7 +211,7 @@ describe('limits of a key that the operator set', () => {
       expect((await change(ANN, 'tightened', LIMITS)).data).toMatchObject(LIMITS)
     })
 
-    test("the spent quota of an operator's key is not restored", async () => {
+    test('the holder of a key that an operator limited cannot restore its spent quota', async () => {
       const { key } = (await given('spent', { remain_quota: 1_000_000, unlimited_quota: false })) as Key & {
         readonly key: string
       }
@@ -223,14 +223,14 @@ describe('limits of a key that the operator set', () => {
       expect((await change(ANN, 'spent', { remain_quota: left })).status).toBe(200)
     })
 
-    test("the holder controls all limits of an operator's key that has none", async () => {
+    test('the holder of a key that an operator created without limits controls all of its limits', async () => {
       expect(await given('free', {})).toMatchObject({ limits_by: '' })
       expect((await change(ANN, 'free', LIMITS)).data).toMatchObject({ ...LIMITS, limits_by: '' })
       expect((await change(ANN, 'free', NONE)).data).toMatchObject(NONE)
     })
   })
 
-  test('GET /api/user/self shows a user whether an operator set its limits', async () => {
+  test('GET /api/user/self shows users whether an operator set their limits', async () => {
     const { data } = await manage(fixture.gateway.url, ANN, 'GET /api/user/self')
     expect(data).toMatchObject({ rate_limit_parallel: 50, limits_by: 'operator' })
     const of = await manage(fixture.gateway.url, ADA, 'GET /api/user/self')

@@ -151,14 +151,14 @@ describe('PUT /api/option/', () => {
     expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
   })
 
-  test('PUT /api/option/ accepts its own output: unchanged values need no right to change them', async () => {
+  test('PUT /api/option/ accepts every value that GET /api/option/ returned, also those that gateway.yaml declares', async () => {
     for (const [key, value] of await options())
       expect([key, (await put(key, value)).status]).toEqual([key, 200])
   })
 })
 
 describe('groups', () => {
-  test('groups are created by their ratio, opened, and removed with their ratio', async () => {
+  test('a group is created by the option GroupRatio, opened by UserUsableGroups, and removed with its ratio', async () => {
     await put('GroupRatio', '{"default": 1, "filed": 0.5, "gold": 0.10}')
     expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed', 'gold'])
     expect((await as('GET /api/user/self/groups', undefined, ANN)).data).toEqual({
@@ -173,7 +173,7 @@ describe('groups', () => {
     expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed'])
   })
 
-  test('groups stay while a channel needs them', async () => {
+  test('a group cannot be removed while a channel names it', async () => {
     await put('GroupRatio', '{"gold": 0.1}')
     const { data } = await as<{ ids: number[] }>('POST /api/channel/', {
       name: 'golden',
@@ -189,22 +189,25 @@ describe('groups', () => {
   })
 })
 
-test.each(GATEWAY_STATES)('a command knows a group that was created over HTTP, %s', async (manner) => {
-  await put('GroupRatio', '{"silver": 0.9}')
-  const { dataDir } = fixture.gateway
-  const outcome = await inGatewayState(manner, fixture.gateway, () =>
-    sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver'], {
-      DATA_DIR: dataDir,
-      GATEWAY_SECRET,
-      GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
-    }),
-  )
-  await untilItRuns(fixture.gateway)
-  expect([outcome.code, outcome.err]).toEqual([0, ''])
-})
+test.each(GATEWAY_STATES)(
+  'a command can create a user in a group that was created over HTTP, %s',
+  async (manner) => {
+    await put('GroupRatio', '{"silver": 0.9}')
+    const { dataDir } = fixture.gateway
+    const outcome = await inGatewayState(manner, fixture.gateway, () =>
+      sluice(['user', 'create', `silver-${manner.length}`, '--group', 'silver'], {
+        DATA_DIR: dataDir,
+        GATEWAY_SECRET,
+        GATEWAY_CONFIG: join(dataDir, 'gateway.yaml'),
+      }),
+    )
+    await untilItRuns(fixture.gateway)
+    expect([outcome.code, outcome.err]).toEqual([0, ''])
+  },
+)
 
 describe('settings of models', () => {
-  test('settings of models can be set in addition to a price that was set over HTTP, and removed one by one', async () => {
+  test('options set fallbacks, successors and other settings of a model besides its price, and remove them one by one', async () => {
     await put('ModelRatio', '{"m": 1, "novel": 2}')
     await put('ModelFallback', '{"novel": ["m"]}')
     await put('ModelSuccessor', '{"novel": "m"}')

@@ -50,7 +50,7 @@ describe('PUT /api/user/self', () => {
     expect(after).not.toHaveProperty('remark')
   })
 
-  test('PUT /api/user/self sets a new password with the present one', async () => {
+  test('PUT /api/user/self changes the password of a user who sends the present one', async () => {
     const wrong = { status: 400, message: 'original_password: expected your present password' }
     expect(await change(ANN, { password: 'the second one' })).toMatchObject(wrong)
     expect(await change(ANN, { password: 'the second one', original_password: '' })).toMatchObject(wrong)
@@ -64,7 +64,7 @@ describe('PUT /api/user/self', () => {
     expect([await logsIn('the second one'), await logsIn('the first one')]).toEqual([200, 401])
   })
 
-  test('PUT /api/user/self sets a first password without another; the next change needs the present one', async () => {
+  test('PUT /api/user/self sets a first password without a present one; the next change needs the present one', async () => {
     expect(await change(BOB, { password: 'the first one' })).toMatchObject({
       status: 200,
       data: { has_password: true },
@@ -86,7 +86,7 @@ describe('PUT /api/user/self', () => {
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
   })
 
-  test('PUT /api/user/self cannot be used to guess a password', async () => {
+  test('PUT /api/user/self refuses password changes with 429 after 20 attempts, so that none is guessed', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 21; n += 1) statuses.push((await change(EVE, { password: 'x' })).status)
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 400), 429])

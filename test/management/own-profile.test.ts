@@ -83,12 +83,12 @@ describe('GET /api/user/self', () => {
 })
 
 describe('the credentials of an account', () => {
-  test('the access token may be sent with or without Bearer', async () => {
+  test('an access token for the management API may be sent with or without Bearer', async () => {
     const { status } = await self(ANN, { authorization: `Bearer ${ANN.accessToken}` })
     expect(status).toBe(200)
   })
 
-  test('the user may be named as clients of new-api do it', async () => {
+  test('a management request may name its user in New-Api-User instead of Gateway-User', async () => {
     const { status } = await self(ANN, { 'gateway-user': undefined, 'new-api-user': '2' })
     expect(status).toBe(200)
   })
@@ -121,7 +121,7 @@ describe('the credentials of an account', () => {
     expect(answer.body).not.toHaveProperty('data')
   })
 
-  test('the credentials of a banned user are refused with 403', async () => {
+  test('a management request with the access token of a banned user is a 403', async () => {
     expect(await self(BAN)).toMatchObject({
       status: 403,
       success: false,

@@ -50,7 +50,7 @@ describe.each(Object.keys(WAYS).map((way, index) => [way, 2 + index] as const))(
   (way, id) => {
     const set = (password: string, was: string, fields = {}) => WAYS[way]?.(id, password, was, fields)
 
-    test('the access token is kept with the first password, but replaced when the password changes', async () => {
+    test("the first password keeps the user's access token, and a changed one revokes it unless keep_access_tokens is sent", async () => {
       await (way === 'the user' ? WAYS['an administrator']?.(id, FIRST, '', {}) : set(FIRST, ''))
       expect(await works(id)).toBe(true)
       await set(SECOND, FIRST, { keep_access_tokens: true })

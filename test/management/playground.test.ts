@@ -118,7 +118,7 @@ const rowOf = ({ headers }: FullResponse) =>
 
 describe('the playground', () => {
   test.each(CALLS)(
-    'the playground makes calls of %s like a call with the key',
+    'a call of %s in the playground is sent and charged like a call with the API key itself',
     async (path, played, body) => {
       const withKey = await call(fixture.gateway.url, body, { path, key: 'ann' })
       const without = await play(played, body)
@@ -134,7 +134,7 @@ describe('the playground', () => {
   )
 
   test.each(OTHERS)(
-    '108: the playground makes calls of %s like a call with the key',
+    '108: a call of %s in the playground is sent and charged like a call with the API key itself',
     async (path, played, body, reply, type) => {
       const headers = { 'content-type': type }
       fixture.upstream.script(body.model, { kind: 'whole', body: Buffer.from(reply), headers })
@@ -148,7 +148,7 @@ describe('the playground', () => {
     },
   )
 
-  test('the playground streams', async () => {
+  test('the playground streams an answer that is requested with stream: true', async () => {
     fixture.upstream.script('m', streamedChat({ text: 'Hello.' }))
     const { status, headers, text } = await play(CALLS[0][1], { ...CALLS[0][2], stream: true })
     fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
@@ -156,7 +156,7 @@ describe('the playground', () => {
     expect(text).toContain('data: [DONE]')
   })
 
-  test('the playground lists the models of the key', async () => {
+  test('the playground lists the models that the chosen API key may use', async () => {
     const list = await play('/api/playground/models', undefined, { key: 'narrow' })
     const withKey = await call(fixture.gateway.url, undefined, {
       method: 'GET',
@@ -168,20 +168,23 @@ describe('the playground', () => {
     expect(JSON.parse(list.text).data.map(({ id }: { id: string }) => id)).toEqual(['other'])
   })
 
-  test('the playground accepts an access token as well', async () => {
+  test("the playground accepts an access token with its user's id instead of a session", async () => {
     const headers = { authorization: ACCOUNTS.ann.accessToken, cookie: '' }
     expect((await chat({ headers: { ...headers, 'gateway-user': '2' } })).status).toBe(200)
     expect((await chat({ headers })).status).toBe(401)
   })
 
-  test.each(['ann', 'ada', 'root'] as const)('the playground lets %s use its own keys only', async (by) => {
-    for (const owner of ['ann', 'ada', 'root'] as const) {
-      const key = owner === 'root' ? 'ofroot' : owner
-      const expected = owner === by ? 200 : 404
-      expect((await chat({ by, key })).status).toBe(expected)
-      expect((await play('/api/playground/models', undefined, { by, key })).status).toBe(expected)
-    }
-  })
+  test.each(['ann', 'ada', 'root'] as const)(
+    'the playground lets the user %s use no API keys but their own',
+    async (by) => {
+      for (const owner of ['ann', 'ada', 'root'] as const) {
+        const key = owner === 'root' ? 'ofroot' : owner
+        const expected = owner === by ? 200 : 404
+        expect((await chat({ by, key })).status).toBe(expected)
+        expect((await play('/api/playground/models', undefined, { by, key })).status).toBe(expected)
+      }
+    },
+  )
 
   test.each([
     ['no key', { headers: { 'gateway-key': '' } }, 400],
@@ -200,12 +203,12 @@ describe('the playground', () => {
     expect(JSON.parse(refused.text)).toHaveProperty('error.message')
   })
 
-  test("the playground applies the key's rate limit", async () => {
+  test('the playground applies the rate limit of the chosen API key', async () => {
     const statuses = [(await chat({ key: 'slow' })).status, (await chat({ key: 'slow' })).status]
     expect(statuses).toEqual([200, 429])
   })
 
-  test('the playground returns errors in the dialect of its path', async () => {
+  test('the playground returns errors in the dialect of the called API', async () => {
     const refused = await play(CALLS[1][1], CALLS[1][2], { key: '999999' })
     expect(JSON.parse(refused.text)).toMatchObject({ type: 'error', error: { type: 'gateway_error' } })
     const [, path, body] = CALLS[3]

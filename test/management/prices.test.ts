@@ -75,7 +75,7 @@ describe('prices set over HTTP', () => {
     expect((await charged('novel', 'vic'))?.quota).toBe(3525)
   })
 
-  test('prices set over HTTP may be set in any order', async () => {
+  test("a model's completion ratio may be set over HTTP before its base ratio", async () => {
     await put('CompletionRatio', { late: 3 })
     await put('ModelRatio', { novel: 1, late: 0.5 })
     const { data } = await manage<{ key: string; value: string }[]>(
@@ -87,7 +87,7 @@ describe('prices set over HTTP', () => {
     expect([shown('ModelRatio'), shown('CompletionRatio')]).toEqual([0.5, 3])
   })
 
-  test('prices set over HTTP may be of audio, relative to text', async () => {
+  test('prices of audio tokens may be set over HTTP, relative to those of text', async () => {
     const details =
       '"prompt_tokens_details":{"audio_tokens":60},"completion_tokens_details":{"audio_tokens":5}'
     fixture.upstream.script('up', {
@@ -106,7 +106,7 @@ describe('prices set over HTTP', () => {
     fixture.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
   })
 
-  test('prices set over HTTP may be for seconds, characters, search units and images, without a price of tokens', async () => {
+  test('prices set over HTTP may be per second, character, search unit or image, without a price of tokens', async () => {
     expect(await put('SecondPrice', { painted: 0.0001 })).toBe(200)
     expect(await put('CharacterPrice', { painted: 15 })).toBe(200)
     expect(await put('SearchUnitPrice', { painted: 0.002 })).toBe(200)
@@ -126,13 +126,13 @@ describe('prices set over HTTP', () => {
   })
 
   test.each([{ painted: {} }, { painted: 'much' }, { painted: { 'a b': 1 } }, { painted: { default: -1 } }])(
-    'prices of images are refused: %j',
+    'invalid prices of images are refused: %j',
     async (value) => {
       expect(await put('ImagePrice', value)).toBe(400)
     },
   )
 
-  test('prices set over HTTP may be prices per call', async () => {
+  test('prices set over HTTP may be per call instead of per token', async () => {
     await put('ModelPrice', { fixed: 0.02 })
     // 0.02 USD × 500,000
     expect((await charged('fixed'))?.quota).toBe(10_000)
@@ -141,7 +141,7 @@ describe('prices set over HTTP', () => {
     expect((await fixture.chat('ann', ask('fixed'))).status).toBe(400)
   })
 
-  test('prices set over HTTP are not computed in binary fractions', async () => {
+  test('prices set over HTTP are computed in decimals, without errors of binary fractions', async () => {
     // 2604 × 0.1 + 383 × 0.1 × 3 with binary fractions would not be 375.3.
     await put('ModelRatio', '{"novel": 0.1}')
     await put('CompletionRatio', '{"novel": 3}')
@@ -149,7 +149,7 @@ describe('prices set over HTTP', () => {
     expect((await charged('novel'))?.quota).toBe(375)
   })
 
-  test('prices of a built-in model change in the given fields only', async () => {
+  test('setting one ratio of a built-in model changes no other part of its price, and removing it restores the price', async () => {
     const before = await priceOf('gpt-4o')
     expect(before).toMatchObject({ model_ratio: 1.25, completion_ratio: 4, cache_ratio: 0.5, quota_type: 0 })
     await put('CompletionRatio', { 'gpt-4o': 5 })
@@ -158,7 +158,7 @@ describe('prices set over HTTP', () => {
     expect(await priceOf('gpt-4o')).toEqual(before)
   })
 
-  test('prices set over HTTP have a new version', async () => {
+  test('calls record a price version, which changes with a price that is set over HTTP', async () => {
     await put('ModelRatio', { novel: 1 })
     const one = await charged('novel')
     await put('ModelRatio', { novel: 2 })

@@ -89,7 +89,7 @@ const stored = (): string =>
     .join('')
 
 describe('a channel of a provider, created over HTTP', () => {
-  test('a channel of AWS signs with its key and region, and only shows the id of its key', async () => {
+  test('a channel of AWS signs its calls with its key and region, and shows administrators only the id of the key', async () => {
     const id = await made('bedrock', {
       type: 33,
       key: `${ACCOUNT.id}|${ACCOUNT.secret}|${REGION}`,
@@ -111,7 +111,7 @@ describe('a channel of a provider, created over HTTP', () => {
     expect((await as('PUT /api/channel/', { id, other: 'us-east-1' })).status).toBe(403)
   })
 
-  test('a channel of Vertex has one service account for each key, in any form of JSON', async () => {
+  test('a channel of Vertex may have several service accounts as keys, in a JSON list', async () => {
     const account = JSON.parse(vertex.serviceAccount)
     const id = await made('vertex', {
       type: 41,
@@ -130,7 +130,7 @@ describe('a channel of a provider, created over HTTP', () => {
     expect(stored() + gateway.logs()).not.toContain(account.private_key.split('\n')[2])
   })
 
-  test('a channel of Azure has its API version in `other`', async () => {
+  test('a channel of Azure that is created over HTTP takes its API version from the field `other`', async () => {
     await made('azure', { type: 3, key: 'azure-key-0123', other: '2024-10-21', base_url: chat.url })
     expect((await call(gateway.url, ask('azure'), { key: 'ann' })).status).toBe(200)
     expect(chat.received.at(-1)).toMatchObject({
@@ -156,7 +156,7 @@ describe('a channel of a provider, created over HTTP', () => {
 })
 
 describe('a channel created over HTTP', () => {
-  test('a channel created over HTTP is probed while it is in cooldown, if it says how often', async () => {
+  test('a channel created over HTTP is probed during its cooldown if its setting has a probe interval', async () => {
     const fields = { type: 8, key: 'k', base_url: chat.url }
     const refused = await as('POST /api/channel/', {
       ...fields,
@@ -175,7 +175,7 @@ describe('a channel created over HTTP', () => {
     failing = 0
   })
 
-  test('a channel created over HTTP has the system prompt, the parameters and the proxy of the settings', async () => {
+  test('a channel created over HTTP uses the system prompt, the parameters and the proxy from its settings', async () => {
     const url = `http://ann:${encodeURIComponent(PROXY_PASSWORD)}@${proxy.address}`
     const setting = { proxy: url, system_prompt: 'Answer briefly.' }
     const id = await made('edited', {

@@ -84,7 +84,7 @@ const messageOf = ({ text }: FullResponse): string => {
 }
 
 describe('a refused call', () => {
-  test('67: a refused call is listed 2 s later with key, model, status, code and sentence, and is in no sum', async () => {
+  test('67: a refused call is listed 2 s later with key, model, status, code and message, and changes no sum of usage', async () => {
     await fixture.chat('ann', ask('busy'))
     /** All that counts calls of the account, or what they cost. */
     const sums = async () => {
@@ -144,7 +144,7 @@ describe('a refused call', () => {
     expect((await get(ANN, '/api/log/refused')).status).toBe(403)
   })
 
-  test('68: a refused call has its own page, found by the id of its error, for its owner and administrators', async () => {
+  test('68: the details of a refused call can be read by the request id of its error, by its owner and administrators', async () => {
     const answer = await fixture.chat('limited', ask('m'))
     await sleep(2_000)
     for (const [account, path] of [[ADA, '/api/log/'] as const, [ANN, '/api/log/self/'] as const])
@@ -208,7 +208,7 @@ describe('a refused call', () => {
     }
   })
 
-  test('71: a limited number of refused calls is kept, and very many of one key do not displace those of other keys', async () => {
+  test('71: a limited number of refused calls is kept, and many of one key do not displace those of other keys', async () => {
     await fixture.gateway.apply({ ...config, options: { refusals_kept: 50 } })
     const first = await fixture.chat('ben', { model: 'm' })
     await sleep(1_200)

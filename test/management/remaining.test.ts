@@ -65,7 +65,7 @@ async function spend(key: string, count = 1): Promise<void> {
   }
 }
 
-test('78: left and left_by are the least of the quotas of key and user and of the budgets of key, user and group', async () => {
+test("78: a key's left and left_by state the least of key and user quota and of the budgets of key, user and group", async () => {
   // An unlimited key without a budget has what its user has.
   expect(await leftOf(ANN, 'token-ann')).toEqual([QUOTA, 'user'])
   expect(await leftOf(ANN, 'token-limited')).toEqual([90_000, 'key'])
@@ -84,7 +84,7 @@ test('78: left and left_by are the least of the quotas of key and user and of th
   await change(ANN, 'PUT /api/token/', { id, budget: 0 })
 })
 
-test("78: the remaining amount of a user ignores the limits of the user's keys", async () => {
+test("78: the amount that a user has left is not reduced by limits of the user's keys", async () => {
   await change(AS_ROOT, 'PUT /api/user/', { id: 2, budget: 0 })
   const { quota } = await userOf(2)
   expect(await userOf(2)).toMatchObject({ left: quota, left_by: 'user' })
@@ -95,7 +95,7 @@ test("78: the remaining amount of a user ignores the limits of the user's keys",
   expect(Object.keys(own)).not.toContain('left')
 })
 
-test('77, 78: GET /api/console has what is left to the account, and the budgets of its user and groups', async () => {
+test('77, 78: GET /api/console states what the account has left, and the budgets of its user and groups', async () => {
   const shellOf = async (account: typeof ANN): Promise<Fields> =>
     (await manage<Fields>(fixture.gateway.url, account, 'GET /api/console')).data
 
@@ -138,7 +138,7 @@ test('77, 78: GET /api/console has what is left to the account, and the budgets 
   expect(await leftOf(ANN, 'token-ann')).toEqual([5_000 - COST, 'group_budget'])
 })
 
-test('72, 77: GET /api/group/budgets lists all groups for administrators', async () => {
+test('72, 77: GET /api/group/budgets lists the budgets of all groups, and what is used of them, for administrators', async () => {
   const { data } = await manage<Fields[]>(fixture.gateway.url, AS_ROOT, 'GET /api/group/budgets')
   expect(data).toEqual([
     { group: 'default', budget: 0, budget_period: '', budget_used: 0, budget_held: 0, budget_resets_at: 0 },
@@ -155,7 +155,7 @@ test('72, 77: GET /api/group/budgets lists all groups for administrators', async
   expect([refused.status, refused.body['code']]).toEqual([403, 'role_too_low'])
 })
 
-test('74: a budget that refuses the calls of a key stops it, until it is raised', async () => {
+test('74: a key whose calls its budget refuses is listed as stopped until the budget is raised', async () => {
   const { id } = await keyNamed(ANN, 'token-limited')
   const stopped = async (account = ANN, path: `/${string}` = '/api/token/stopped'): Promise<unknown> =>
     (await manage(fixture.gateway.url, account, `GET ${path}?ids=${String(id)},999`)).data

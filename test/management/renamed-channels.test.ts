@@ -72,7 +72,7 @@ async function seriesOf(query = ''): Promise<[string, string, number][]> {
 }
 
 describe('a renamed channel', () => {
-  test('88: a renamed channel stays one series of usage, under its present name and its id', async () => {
+  test("88: usage of a renamed channel stays one series, under the channel's present name and id", async () => {
     await expect.poll(() => seriesOf()).toContainEqual(['present name', String(id), 3])
     const all = await seriesOf()
     expect(all).toEqual([
@@ -94,7 +94,7 @@ describe('a renamed channel', () => {
       ).toEqual(calls)
   })
 
-  test('88: a renamed channel stays one channel in the log, in its filters and in their suggested values', async () => {
+  test('88: calls of a renamed channel stay those of one channel in the log, its filters and their suggested values', async () => {
     const { items } = await send<Rows>('GET /api/log/?model_name=m')
     expect(items.map(({ channel: name, channel_id }) => [name, channel_id])).toEqual(
       Array.from({ length: 3 }, () => ['present name', id]),
@@ -114,7 +114,7 @@ describe('a renamed channel', () => {
     expect(quota).toBe(ofModel)
   })
 
-  test('88: a deleted channel keeps its last name, and its former name may belong to another channel', async () => {
+  test("88: usage of a deleted channel keeps its last name, and the channel's former name may belong to a new channel", async () => {
     await send(`DELETE /api/channel/${id}`)
     expect((await seriesOf('&model_name=m')).map(([label, , calls]) => [label, calls])).toEqual([
       ['present name', 3],

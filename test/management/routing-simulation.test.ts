@@ -113,7 +113,7 @@ test('109: the route of a model lists its channels in the order of attempts, wit
   expect(one).toBeLessThan(85)
 })
 
-test('109: a route without one channel gives its share to the others, and marks a drained channel', async () => {
+test('109: a simulated route without a chosen channel gives its share to the others, and marks drained channels', async () => {
   const without = await simulate({ model: 'm', group: 'default', without: [await idOf('three')] })
   expect(shares(without)).toMatchObject({ one: 1, three: 0 })
   expect(without.route[0]?.channels.find(({ name }) => name === 'three')?.why_not).toBe('without')
@@ -138,7 +138,7 @@ test('109: a route without one channel gives its share to the others, and marks 
   })
 })
 
-test('110: a simulated call gets the refusal of a real call, word for word, and its hold; nothing is sent or logged', async () => {
+test('110: a simulated call gets the hold and the exact refusal of a real call, and nothing is sent or logged', async () => {
   const received = ['one', 'three', 'claude', 'later', 'backup'].map(
     (name) => fixture.upstream.received(name).length,
   )
@@ -202,7 +202,7 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
   expect(after).toEqual(received)
 })
 
-test('109: with least_busy and latency, the shares of a route equal those of real calls', async () => {
+test('109: with the balance least_busy or latency, the simulated shares of channels equal those of real calls', async () => {
   fixture.upstream.script('occupied', { kind: 'stream', events: 1, ending: 'stall' })
   fixture.upstream.script('idle', { kind: 'whole' })
   const idle = await idOf('idle')
@@ -238,7 +238,7 @@ test('109: with least_busy and latency, the shares of a route equal those of rea
   expect(fixture.upstream.received('slow').length).toBeLessThan(15)
 })
 
-test('110: rate limits of key and model, calls at once and budgets refuse a simulated call in the words of a real one', async () => {
+test("110: rate limits of key and model, parallel limits and budgets refuse a simulated call with a real call's message", async () => {
   const { data } = await manage<{ items: { id: number; name: string }[] }>(
     fixture.gateway.url,
     AS_ROOT,
@@ -283,7 +283,7 @@ test('110: rate limits of key and model, calls at once and budgets refuse a simu
   await compare('thrifty', 'm', 'budget_exceeded')
 })
 
-test('109: a disabled channel is shown in its place, without a share', async () => {
+test('109: a simulated route lists a disabled channel at its place in the order, without a share', async () => {
   const { data } = await manage<{ ids: number[] }>(fixture.gateway.url, AS_ROOT, 'POST /api/channel/', {
     name: 'off',
     type: 1,

@@ -32,12 +32,12 @@ beforeEach(async () => {
 })
 
 describe('a session', () => {
-  test('a session replaces the access token', async () => {
+  test('a session cookie authenticates a management request without an access token', async () => {
     expect(await self()).toMatchObject({ status: 200, data: { id: 2, username: 'ann' } })
     expect(await self({ cookie: `theme=dark; ${cookie}; x=y` })).toMatchObject({ status: 200 })
   })
 
-  test('a session identifies its user: Gateway-User may be missing', async () => {
+  test('a management request with a session cookie needs no Gateway-User header', async () => {
     expect(await self({ 'gateway-user': undefined })).toMatchObject({ status: 200, data: { id: 2 } })
   })
 
@@ -52,7 +52,7 @@ describe('a session', () => {
     expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
   })
 
-  test('a session is ignored where Authorization is sent', async () => {
+  test('a session cookie is ignored if a management request also sends Authorization', async () => {
     expect(await self({ authorization: 'nobodys' })).toMatchObject({
       status: 401,
       message: 'invalid access token',
@@ -62,7 +62,7 @@ describe('a session', () => {
     expect(await self({ authorization: ANN.accessToken, cookie: 'session=x' })).toMatchObject({ status: 200 })
   })
 
-  test('a session survives a restart, and the database only has its HMAC', async () => {
+  test('a console session survives a restart, and the database has only the HMAC of its cookie', async () => {
     await gateway.restart()
     expect((await self()).status).toBe(200)
     const rows = databaseOf(gateway.dataDir).sessions()
@@ -177,7 +177,7 @@ describe('a page of another site', () => {
     expect((await self()).status).toBe(200)
   })
 
-  test('a page of another site cannot cause a GET that changes something, whatever its credentials', async () => {
+  test('a page of another site cannot call GET /api/user/token, which changes the access token, with any credentials', async () => {
     const { data } = await root('POST /api/user/', { username: 'kim', password: PASSWORD })
     const { id } = data as { id: number }
     const asked = async (credentials: object, site?: string) => {
@@ -196,7 +196,7 @@ describe('a page of another site', () => {
       expect((await asked({ cookie: kims }, site))[0]).toBe(200)
   })
 
-  test('an access token is not a cookie, and is accepted from any site', async () => {
+  test('a management request with an access token is accepted from a page of any site, unlike one with a session cookie', async () => {
     const headers = { authorization: ANN.accessToken, cookie: undefined, origin: 'https://evil.example' }
     expect((await self(headers)).status).toBe(200)
   })

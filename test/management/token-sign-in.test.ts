@@ -54,7 +54,7 @@ interface Session {
 const sessionsOf = async (cookie: string) => (await as<Session[]>(cookie, 'GET /api/user/self/sessions')).data
 
 describe('a sign-in by access token', () => {
-  test('a sign-in by access token is answered like one by password, and begins a session', async () => {
+  test('a sign-in by access token returns the user and begins a session', async () => {
     const { status, data, setCookie, cookie } = await enter(ANN)
     expect([status, data]).toEqual([
       200,
@@ -101,7 +101,7 @@ describe('a sign-in by access token', () => {
     expect([status, message]).toEqual([400, sentence])
   })
 
-  test('a sign-in by access token counts on the critical limit of its address', async () => {
+  test('a sign-in by access token counts against the rate limit of critical requests from its address', async () => {
     const from = { 'x-forwarded-for': '198.51.100.2' }
     for (let n = 0; n < 20; n += 1)
       expect((await enter({ accessToken: `guess-${n}` }, from)).status).toBe(401)
@@ -115,7 +115,7 @@ describe('a sign-in by access token', () => {
 })
 
 describe('a first password', () => {
-  test('a first password is set without another, keeps the session that set it, and ends the other sessions', async () => {
+  test('setting a first password needs no other password, keeps the session that set it, and ends all others', async () => {
     const [{ cookie: first }, { cookie: second }] = [await enter(FAY), await enter(FAY)]
     expect((await as(first, 'GET /api/user/self')).data).toMatchObject({ id: 5, has_password: false })
     const set = await as(first, 'PUT /api/user/self', { password: PASSWORD })
@@ -165,7 +165,7 @@ describe("an account's sessions", () => {
     expect((await as(one, 'DELETE /api/user/self/sessions/x')).status).toBe(400)
   })
 
-  test("an account's sessions record their use by the minute", async () => {
+  test('the sessions of an account record the minute of their last use', async () => {
     const { cookie } = await enter(ROOT_ACCOUNT)
     await gateway.stop()
     databaseOf(gateway.dataDir).write('update sessions set last_used = 5, created_time = 5')

@@ -44,13 +44,13 @@ const count = async (account: Account) =>
   (await manage<ShownPage>(fixture.gateway.url, account, 'GET /api/token/')).data.total
 
 describe('POST /api/token/', () => {
-  test('POST /api/token/ returns success and no other data', async () => {
+  test('POST /api/token/ returns success without the new key or other data', async () => {
     const { status, body } = await create(ANN, tokenBody('first'))
     expect(status).toBe(200)
     expect(body).toEqual({ success: true, message: '' })
   })
 
-  test('POST /api/token/ returns the id and the key where reveal=1 requests them', async () => {
+  test('POST /api/token/ with reveal=1 returns the id and the key of the new token', async () => {
     const request = 'POST /api/token/?reveal=1'
     const { status, headers, data } = await manage<{ id: number; key: string }>(
       fixture.gateway.url,
@@ -68,7 +68,7 @@ describe('POST /api/token/', () => {
     expect(unasked.body).toEqual({ success: true, message: '' })
   })
 
-  test('POST /api/token/ counts on the critical limit only where it reveals the key', async () => {
+  test('POST /api/token/ counts against the limit of critical requests only if it reveals the key', async () => {
     const account = { id: 5, accessToken: 'the-access-token-of-cam' }
     const statuses = []
     for (let n = 0; n < 10; n += 1)
@@ -153,7 +153,7 @@ describe('POST /api/token/', () => {
     expect(token).toMatchObject('allow_ips' in fields && fields.allow_ips === '' ? {} : fields)
   })
 
-  test("POST /api/token/ accepts a closed group if it is the user's own", async () => {
+  test("POST /api/token/ accepts a group that is not open to all users if it is the user's own group", async () => {
     expect(await create(VIP, tokenBody('own', { group: 'vip' }))).toMatchObject({ status: 200 })
   })
 
@@ -212,7 +212,7 @@ describe('POST /api/token/', () => {
     expect(await create(ANN, body)).toMatchObject({ status: 400, success: false })
   })
 
-  test('of two simultaneous creations at the limit of tokens, exactly one succeeds; later ones fail', async () => {
+  test("of two simultaneous requests for a user's last possible token, exactly one succeeds, and later ones fail", async () => {
     const both = await Promise.all(['one', 'other'].map((name) => create(NEAR, tokenBody(name))))
     expect(both.map(({ status }) => status)).toEqual(expect.arrayContaining([200, 400]))
     expect(both.find(({ status }) => status === 400)?.message).toContain(String(MAX_TOKENS))

@@ -91,7 +91,7 @@ describe('DELETE /api/token/:id', () => {
     expect(database.user('ann').quota + database.user('ann').used_quota).toBe(AMPLE)
   })
 
-  test('DELETE /api/token/:id of a token in gateway.yaml is permanent', async () => {
+  test('DELETE /api/token/:id of a token that gateway.yaml declares is permanent: a restart does not create it again', async () => {
     expect((await remove(database.token('token-declared').id)).status).toBe(200)
     await fixture.gateway.restart()
     expect(await named()).not.toContain('token-declared')

@@ -24,7 +24,7 @@ afterAll(() => gateway.discard())
 
 const search = (account: Account) => manage(gateway.url, account, 'GET /api/token/search?keyword=x')
 
-test('the eleventh search within a minute is a 429 with retry-after; another user is not affected', async () => {
+test('the eleventh search for tokens within a minute is a 429 with retry-after; other users are not affected', async () => {
   for (let nth = 1; nth <= 10; nth += 1) {
     const { status, headers } = await search(ANN)
     expect(status).toBe(200)
@@ -44,7 +44,7 @@ test('the eleventh search within a minute is a 429 with retry-after; another use
 })
 
 describe('the reveal limit', () => {
-  test('the 21st reveal within 20 minutes, of one key or of several, is a 429; other users and requests are not affected', async () => {
+  test('the 21st request within 20 minutes to show API keys is a 429; other users and requests are not affected', async () => {
     const { id } = databaseOf(gateway.dataDir).token('token-ofann')
     const one = (account: Account) => manage(gateway.url, account, `POST /api/token/${id}/key`)
     const several = () => manage(gateway.url, ANN, 'POST /api/token/batch/keys', { ids: [id] })

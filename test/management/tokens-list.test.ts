@@ -66,7 +66,7 @@ describe('the credentials for the management of tokens', () => {
     })
   })
 
-  test('the management of tokens is open to an access token alone or behind Bearer', async () => {
+  test('the management of tokens accepts an access token with or without Bearer', async () => {
     const headers = { authorization: `Bearer ${BOB.accessToken}` }
     for (const path of ['GET /api/token/', 'GET /api/token/search'] as const)
       expect(await manage(gateway.url, BOB, path, undefined, headers)).toMatchObject({ status: 200 })

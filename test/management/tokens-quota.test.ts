@@ -46,7 +46,7 @@ async function streaming(name: string, quota: number) {
 }
 
 describe('a quota set while a stream is open', () => {
-  test('a quota set while a stream is open is what remains beside its hold, and its settlement is charged against it', async () => {
+  test("a token's quota that is set while a stream is open has to cover the stream's hold, and is charged for the stream", async () => {
     const { id, key, hold, finish } = await streaming('more', 6000)
     // A second such call needs more than what the first one leaves of 6,000.
     expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(429)
@@ -67,7 +67,7 @@ describe('a quota set while a stream is open', () => {
     expect(over.json().error.message).toContain(`quota is not enough for this request: ${left} remain`)
   })
 
-  test('a quota of zero set while a stream is open lets the stream end, and no other begin', async () => {
+  test("a token's quota that is set to zero while a stream is open lets the stream end, and no other call begin", async () => {
     const { id, key, hold, finish } = await streaming('nothing', 100_000)
     expect((await put(id, { remain_quota: 1 })).data.status).toBe(1)
     const refused = await fixture.chat(key, ask('m'))
@@ -79,7 +79,7 @@ describe('a quota set while a stream is open', () => {
     expect((await fixture.chat(key, ask('m'))).json().error.code).toBe('token_exhausted')
   })
 
-  test('a limit removed while a stream is open lets another stream begin', async () => {
+  test('a token that is made unlimited while a stream is open can make another call that its quota refused before', async () => {
     const { id, key, finish } = await streaming('limit', 6000)
     expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(429)
     await put(id, { unlimited_quota: true })
@@ -89,7 +89,7 @@ describe('a quota set while a stream is open', () => {
   })
 })
 
-test('under concurrent calls and settings, the sums are exact', async () => {
+test("a token's used and remaining quota are exact after concurrent calls and changes of its quota", async () => {
   const { id } = await createToken(fixture.gateway.url, ANN, 'storm', { remain_quota: 1_000_000 })
   const key = await keyOf(fixture.gateway.url, ANN, id)
   const calls = Array.from({ length: 60 }, async () => {

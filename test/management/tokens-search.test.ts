@@ -95,12 +95,12 @@ describe('GET /api/token/search', () => {
     expect(await found({ keyword: 'Alpha', token: 'Beta%' })).toEqual([])
   })
 
-  test('GET /api/token/search without patterns is the list', async () => {
+  test('GET /api/token/search without patterns returns all tokens of the user', async () => {
     expect(await found({})).toEqual(Object.values(NAMES).toReversed())
     expect(await found({ keyword: '', token: '' })).toHaveLength(Object.keys(NAMES).length)
   })
 
-  test('GET /api/token/search is paged as the list is, with keys masked', async () => {
+  test('GET /api/token/search returns pages like GET /api/token/, with keys masked', async () => {
     const { data: page } = await search(ANN, { token: '%Key%', p: '2', ps: '3' })
     expect(page).toMatchObject({ page: 2, page_size: 3, total: 8 })
     expect(page.items.map(({ name }) => name)).toEqual(['back\\slash', 'beta11', 'beta_1'])
@@ -121,7 +121,7 @@ describe('GET /api/token/search', () => {
     },
   )
 
-  test('GET /api/token/search counts two characters as a person does', async () => {
+  test('GET /api/token/search requires two characters in a pattern, and counts an emoji as one of them', async () => {
     expect(await found({ keyword: '%👩‍👩‍👧‍👦x%' })).toEqual([])
   })
 
@@ -133,7 +133,7 @@ describe('GET /api/token/search', () => {
 
 describe('a user with the maximum number of tokens', () => {
   test.each([{ keyword: 'full%' }, { token: 'full%' }, { token: 'sk-full%' }])(
-    'a user with the maximum number of tokens may not use %: %j',
+    'a user with the maximum number of tokens may not search tokens with the wildcard %: %j',
     async (query) => {
       const answer = await search(FULL, query)
       expect(answer).toMatchObject({ status: 400, success: false })
@@ -141,12 +141,12 @@ describe('a user with the maximum number of tokens', () => {
     },
   )
 
-  test('a user with the maximum number of tokens can only search exactly', async () => {
+  test('a user with the maximum number of tokens can search tokens only by exact name or key', async () => {
     expect(await found({ keyword: 'FULL 3' }, FULL)).toEqual(['full 3'])
     expect(await found({ token: 'sk-full3' }, FULL)).toEqual(['full 3'])
   })
 
-  test('a user with one token less than the maximum can search by pattern', async () => {
+  test('a user with one token less than the maximum can search tokens by pattern', async () => {
     const { data } = await search(FULL, { keyword: 'full 3' })
     await manage(gateway.url, FULL, `DELETE /api/token/${data.items[0]?.id}`)
     expect((await search(FULL, { keyword: 'full%' })).data.total).toBe(MAX - 1)

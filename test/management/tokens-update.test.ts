@@ -125,7 +125,7 @@ describe('PUT /api/token/', () => {
     expect((await put({ id: before.id, status: 'no status at all' })).status).toBe(200)
   })
 
-  test('PUT /api/token/ treats null as absence, except in allow_ips, where it removes the list', async () => {
+  test('PUT /api/token/ treats null like a missing field, except in allow_ips, where null removes the list', async () => {
     const before = await made('nulls', {
       group: 'open',
       model_limits: 'm',
@@ -212,7 +212,7 @@ describe('PUT /api/token/', () => {
     expect(await put(status, '?status_only=1')).toMatchObject({ status: 400, success: false })
   })
 
-  test('PUT /api/token/ accepts any quota of an unlimited token, which must be valid before the token is limited again', async () => {
+  test('PUT /api/token/ accepts any quota for an unlimited token, and checks the quota when the token is limited again', async () => {
     const { id } = await made('boundless', { unlimited_quota: true })
     expect((await put({ id, remain_quota: MAX_QUOTA + 1 })).data.remain_quota).toBe(MAX_QUOTA + 1)
     expect((await put({ id, unlimited_quota: false })).status).toBe(400)
@@ -224,7 +224,7 @@ describe('PUT /api/token/', () => {
 })
 
 describe('status_only=1', () => {
-  test('status_only=1 only writes the status; the very next call is refused, then accepted again', async () => {
+  test('PUT /api/token/ with status_only=1 only changes the status, which applies to the very next call', async () => {
     const { id, key } = await keyed('switched')
     expect(await called(key)).toEqual([200, undefined])
     const before = await get(id)
@@ -237,7 +237,7 @@ describe('status_only=1', () => {
   })
 
   test.each([0, 3, 4, 7, -1, 1.5, '1', true, null, undefined])(
-    'status_only=1 with the status %j is a 400',
+    'PUT /api/token/ with status_only=1 and the status %j is a 400',
     async (status) => {
       const { id } = await made('stubborn')
       const answer = await setStatus(id, status)
@@ -248,7 +248,7 @@ describe('status_only=1', () => {
   )
 
   test.each(['?status_only=0', '?status_only=true', '?status_only='])(
-    'status_only with the value %s is not read as true',
+    'PUT /api/token/%s ignores the status and changes the other fields, unlike status_only=1',
     async (query) => {
       const { id } = await made('not it')
       expect((await put({ id, status: 2, name: 'now this' }, query)).data).toMatchObject({
@@ -301,14 +301,14 @@ describe('a token whose quota is used up', () => {
     },
   )
 
-  test('a token whose quota is used up stays disabled if it was disabled, whatever quota it is given', async () => {
+  test('a disabled token whose quota is used up stays disabled when it gets a new quota', async () => {
     const { id, key } = await keyed('off and empty', { remain_quota: 0 })
     await setStatus(id, 2)
     expect((await put({ id, remain_quota: 1_000_000 })).data.status).toBe(2)
     expect(await called(key)).toEqual([401, 'token_disabled'])
   })
 
-  test('a disabled token whose quota is used up can be enabled, and is exhausted then', async () => {
+  test('a disabled token whose quota is used up has the status exhausted once it is enabled', async () => {
     const { id } = await keyed('off, then on', { remain_quota: 0 })
     await setStatus(id, 2)
     expect(await setStatus(id, 1)).toMatchObject({ status: 200, data: { status: 4 } })
@@ -341,7 +341,7 @@ describe('changes at the very next call', () => {
   })
 })
 
-test('a declared token that is renamed is still the declared one', async () => {
+test('a token of gateway.yaml that its user renames is not created a second time at the next start', async () => {
   const { id } = database.token('token-loose')
   expect((await put({ id, name: 'my own name' })).status).toBe(200)
   await fixture.gateway.restart()
@@ -351,7 +351,7 @@ test('a declared token that is renamed is still the declared one', async () => {
   expect(await called('loose')).toEqual([200, undefined])
 })
 
-test('a declared status can be changed, and returns at the next reload', async () => {
+test('a token status that gateway.yaml declares can be changed over HTTP, and is restored at the next reload', async () => {
   const { id } = database.token('my own name')
   await fixture.gateway.apply(configured(2))
   await expect.poll(() => called('loose')).toEqual([401, 'token_disabled'])

@@ -75,7 +75,7 @@ const sum = (line: Series['series'][number] | undefined, field: string): number 
   (line?.points ?? []).reduce((total, point) => total + (point[field] ?? 0), 0)
 
 describe('a series of usage', () => {
-  test('a usage series of admins has the calls of all users, equal to the log to the unit', async () => {
+  test('a usage series for admins has the calls of all users, with exactly the sums of the call log', async () => {
     expect(statuses).toEqual([200, 200, 200, 503, 401])
     const series = await get(ADA, '/api/usage?by=user&tz=Asia/Kolkata')
     expect(series.series.map(({ key, label }) => [key, label])).toEqual([
@@ -95,7 +95,7 @@ describe('a series of usage', () => {
     expect(series.latency.filter(({ p95_ms }) => p95_ms !== null)).toHaveLength(1)
   })
 
-  test('a usage series of an account has only its own calls, and neither users nor channels to choose', async () => {
+  test('a usage series of an account has only its own calls, and cannot be grouped by user or channel', async () => {
     const own = await get(ANN, '/api/usage/self?by=model&step=hour')
     expect(own.totals['requests']).toBe(2)
     expect(own.series.map(({ key }) => key).toSorted()).toEqual(['m', 'n'])
@@ -132,7 +132,7 @@ describe('a series of usage', () => {
 })
 
 describe('refused calls', () => {
-  test('refused calls are counted by code, and those without a valid key under no user', async () => {
+  test('the series of refused calls counts them by error code, and those without a valid key under no user', async () => {
     await vi.waitUntil(async () => (await get(ADA, '/api/usage/refusals')).total === 2, 30_000)
     const { series } = await get(ADA, '/api/usage/refusals?step=day')
     expect(series.map(({ key }) => key).toSorted()).toEqual(['invalid_api_key', 'model_not_found'])

@@ -111,14 +111,14 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     (await get<{ items: Row[] }>(who, `/api/log/${who === ADMIN ? '' : 'self'}?page_size=100${query}`)).items
   const sessions = (who: Account, query = '') => get<Page>(who, `/api/sessions?${query}`)
 
-  test('the row of a call has 16 hex digits for its user and its session', async () => {
+  test('the usage row of a call has 16 hex digits that identify the session of its user', async () => {
     const [last, b, bob, first] = await log(ADMIN)
     expect(last?.session).toMatch(/^[0-9a-f]{16}$/)
     expect(first?.session).toBe(last?.session)
     expect(new Set([last?.session, b?.session, bob?.session]).size).toBe(3)
   })
 
-  test('the pages, the sum and the CSV file of the log can be filtered by session', async () => {
+  test('the pages, the sum and the CSV file of the call log can be filtered by session', async () => {
     const [last, , bob, first] = await log(ADMIN)
     const query = `&session=${last?.session}`
     expect((await log(ADMIN, query)).map(({ request_id }) => request_id)).toEqual([
@@ -138,7 +138,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     expect(line.split(',')[head.split(',').indexOf('session')]).toBe(last?.session)
   })
 
-  test('the sessions of an account are summed up, that of the latest call first', async () => {
+  test('the sessions of an account are listed with the sums of their calls, the session of the latest call first', async () => {
     const [last, b, , first] = await log(ADMIN)
     const sums = {
       user_id: 2,
@@ -181,7 +181,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     })
   })
 
-  test('an administrator sees the sessions of all users, or those of some', async () => {
+  test('an administrator sees the sessions of all users, or those of a chosen user', async () => {
     expect((await sessions(ADMIN)).items.map(({ username, calls }) => [username, calls])).toEqual([
       ['ann', 2],
       ['ann', 1],
@@ -200,7 +200,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     expect(await sessions(ANN, `session=${bob?.session}`)).toMatchObject({ total: 0, items: [] })
   })
 
-  test('sessions come in pages, and those of a period from its calls alone', async () => {
+  test('the list of sessions is divided into pages, and for a period only counts the calls in that period', async () => {
     const [, b] = await log(ADMIN)
     expect(await sessions(ADMIN, 'p=2&page_size=1')).toMatchObject({
       page: 2,
@@ -216,7 +216,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     expect((await sessions(ADMIN, `start_timestamp=${now - 600}&end_timestamp=${now + 5}`)).total).toBe(3)
   })
 
-  test('a session that missed its cache has the reason in its row, its sums and those of the period', async () => {
+  test("the reason of a cache miss is in the call's usage row, the sums of its session and the sums of the period", async () => {
     const headers = { 'x-session-id': 'broken' }
     await site.chat('bob', ask('m'), { headers })
     site.upstream.script('m', { kind: 'whole', usage: usageText(1_000, 5, 199) })

@@ -56,7 +56,7 @@ const log = async (query: string, path: `/${string}` = '/api/log/') => {
 
 describe('usage by tier and region', () => {
   test.each(['/api/usage', '/api/usage/self'] as const)(
-    'a usage path can group usage by the served tier: %s',
+    'a usage path can group usage by the service tier and the region that served the calls: %s',
     async (path) => {
       const who = path.endsWith('self') ? ANN : ADMIN
       expect(await series('by=service_tier&step=hour', path, who)).toEqual([
@@ -70,7 +70,7 @@ describe('usage by tier and region', () => {
     },
   )
 
-  test('a series is filtered by tier and region, under any name of a tier', async () => {
+  test('a usage series can be filtered by service tier, under any of its names, and by region', async () => {
     expect(await series('by=model&service_tier=priority')).toEqual([['m', 2, 560]])
     expect(await series('by=model&service_tier=default&region=us')).toEqual([['claude', 1, 210]])
     expect(await series('by=service_tier&channel=m')).toEqual([
@@ -79,7 +79,7 @@ describe('usage by tier and region', () => {
     ])
   })
 
-  test('the log is filtered by tier and region, and both have values for filters', async () => {
+  test('the call log can be filtered by service tier and region, and suggests the values of both', async () => {
     expect(await log('service_tier=fast')).toEqual([
       ['fast', ''],
       ['fast', ''],

@@ -152,7 +152,7 @@ describe('rows that an account may see', () => {
     },
   )
 
-  test('the rows of an account are its own only, without channel and upstream model', async () => {
+  test('the usage log of an account has only its own calls, without channel and upstream model', async () => {
     const page = await list(ANN, '/api/log/self')
     expect(idsOf(page)).toEqual([made[1], made[0]])
     for (const row of page.items) {
@@ -166,7 +166,7 @@ describe('rows that an account may see', () => {
 })
 
 describe('GET /api/log/', () => {
-  test('GET /api/log/ returns everything that a call settled, as a page', async () => {
+  test('GET /api/log/ returns a page of usage rows with all fields that are recorded for a call', async () => {
     const page = await list(ADA, `/api/log/?request_id=${made[0]}`)
     const now = Date.now() / 1000
     expect(page).toEqual({
@@ -241,7 +241,7 @@ describe('GET /api/log/', () => {
     expect(created).toBeLessThanOrEqual(now)
   })
 
-  test('GET /api/log/ returns the newest rows first, in pages of at most 100', async () => {
+  test('GET /api/log/ returns the newest usage rows first, in pages of at most 100', async () => {
     const first = await list(ADA, '/api/log/?page_size=1000')
     expect(first).toMatchObject({ page: 1, page_size: 100, total: MANY + 3 })
     expect(idsOf(first).slice(0, 3)).toEqual(made.toReversed())
@@ -297,7 +297,7 @@ describe('GET /api/log/', () => {
 })
 
 describe('GET /api/log/stat', () => {
-  test('GET /api/log/stat sums up the selected rows, and the last minute', async () => {
+  test('GET /api/log/stat sums up the selected usage rows, and those of the last minute', async () => {
     expect(await stat(ADA, '/api/log/stat?username=ann')).toMatchObject({
       quota: 270 + 30,
       requests: 2,
@@ -314,7 +314,7 @@ describe('GET /api/log/stat', () => {
     expect(await stat(ADA, '/api/log/stat?type=5')).toMatchObject({ quota: 0, requests: 0, rpm: 0, tpm: 0 })
   })
 
-  test('GET /api/log/stat includes days whose rows are deleted', async () => {
+  test('GET /api/log/stat includes the daily sums of days whose usage rows have been deleted', async () => {
     expect(await stat(ADA, '/api/log/stat?username=cyd')).toMatchObject({
       requests: MANY + 7,
       quota: 5 * (MANY + 7),
@@ -324,7 +324,7 @@ describe('GET /api/log/stat', () => {
     expect(await stat(ADA, `/api/log/stat?username=cyd&${until}`)).toMatchObject({ requests: 7, quota: 35 })
   })
 
-  test('GET /api/log/stat takes parts of a day from the rows', async () => {
+  test('GET /api/log/stat sums up the usage rows themselves if a period begins or ends within a day', async () => {
     const part = `start_timestamp=${MIDNIGHT + 10}&end_timestamp=${MIDNIGHT + 19}`
     expect(await stat(ADA, `/api/log/stat?${part}`)).toMatchObject({ requests: 10, quota: 50 })
     const rest = `start_timestamp=${MIDNIGHT + 10}&username=cyd`
@@ -335,7 +335,7 @@ describe('GET /api/log/stat', () => {
 describe('GET /api/log/export', () => {
   const lines = (text: string): string[] => text.split('\r\n')
 
-  test('GET /api/log/export returns a CSV file of all selected rows, the newest first', async () => {
+  test('GET /api/log/export returns a CSV file of all selected usage rows, the newest first', async () => {
     const { headers, text } = await file(ADA, '/api/log/export')
     expect(headers['content-type']).toBe('text/csv; charset=utf-8')
     expect(headers['content-disposition']).toMatch(/^attachment; filename="[\w.-]+\.csv"$/)
@@ -350,24 +350,24 @@ describe('GET /api/log/export', () => {
     expect(lines((await file(ADA, '/api/log/export?type=1')).text)).toEqual([header, ''])
   })
 
-  test("GET /api/log/export returns the client's own rows without channel and upstream model", async () => {
+  test('the CSV file of an account has only its own calls, without channel and upstream model', async () => {
     const [header = '', ...rows] = lines((await file(ANN, '/api/log/self/export')).text)
     expect(header).not.toMatch(/channel|upstream/)
     expect(rows.map((row) => row.split(',')[0])).toEqual([made[1], made[0], ''])
   })
 
-  test('GET /api/log/export quotes where necessary, and neutralises formulas in names', async () => {
+  test('the CSV file of calls quotes fields where necessary, and neutralises formulas in names', async () => {
     const { text } = await file(ANN, '/api/log/self/export?model_name=n')
     expect(text).toContain(`,"'=1+1,""x""",n,`)
   })
 
-  test('GET /api/log/export refuses a request before it sends any row', async () => {
+  test('GET /api/log/export answers an invalid filter with a 400 instead of a CSV file', async () => {
     const { status, headers } = await file(ADA, '/api/log/export?type=x')
     expect(status).toBe(400)
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('GET /api/log/export survives a client that leaves', async () => {
+  test('the gateway goes on normally after a client leaves during GET /api/log/export', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const live = await open(fixture.gateway.url, undefined, {
       method: 'GET',

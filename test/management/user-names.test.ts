@@ -37,14 +37,14 @@ describe('a confusable name', () => {
     expect(renamed).toMatchObject({ status: 400, message: sentence })
   })
 
-  test("names in scripts that need joiners, and one's own name in other letter case, are not confusable", async () => {
+  test("a name with joiners that its script needs is accepted, and so is the user's present name in other letter case", async () => {
     expect((await make('می\u200Cخواهم')).status).toBe(200)
     expect(await as('PUT /api/user/', { id: 2, username: 'Ann' })).toMatchObject({ status: 200 })
     expect(await as('PUT /api/user/', { id: 2, username: 'ann' })).toMatchObject({ status: 200 })
   })
 
   test.each(['ann\u202E', 'ROOT', 'ｒｏｏｔ', 'rооt'])(
-    'a confusable name is refused in the file: %j',
+    'a user name that can be confused with another is refused in gateway.yaml: %j',
     async (name) => {
       const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
         started.discard(),

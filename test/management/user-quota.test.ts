@@ -62,7 +62,7 @@ describe('a quota changed during a call', () => {
     },
   )
 
-  test('after changes of a quota in every way under many calls, the sums are exact', async () => {
+  test("a user's quota and used quota are exact after calls and concurrent additions and subtractions of quota", async () => {
     const usedBefore = row().used_quota
     const calls = Array.from({ length: 40 }, (_, index) =>
       fixture.chat(index % 2 === 0 ? 'ann' : 'second', ask('m', { max_tokens: 100 })),
@@ -78,7 +78,7 @@ describe('a quota changed during a call', () => {
 })
 
 describe('a quota', () => {
-  test('a quota that is removed cannot be spent by the next call, and one that is added can', async () => {
+  test("a user's quota that is subtracted cannot be spent by the next call, and one that is added can", async () => {
     expect((await quota('subtract', QUOTA)).data.quota).toBe(0)
     const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
@@ -86,14 +86,14 @@ describe('a quota', () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('a quota set by PUT /api/user/ is the new balance', async () => {
+  test("a user's quota that is set by PUT /api/user/ is the new balance", async () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     await manage(fixture.gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, quota: 3 })
     expect(row().quota).toBe(3)
     expect((await fixture.chat('ann', ask('m'))).json().error.message).toContain('3 remain')
   })
 
-  test('a quota cannot be set below zero or above the maximum', async () => {
+  test("a user's quota cannot be set below zero or above the maximum", async () => {
     const less = await quota('subtract', QUOTA + 1)
     expect([less.status, less.message]).toEqual([
       400,

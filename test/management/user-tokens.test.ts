@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 describe('an administrator', () => {
-  test('an administrator creates a key for a user; only the response has the whole key, and it works at once', async () => {
+  test('an administrator can create an API key for a user; it is shown whole only in the response, and works at once', async () => {
     const made = await admin('POST /api/user/2/tokens', NEW)
     expect(made).toMatchObject({ status: 200, data: { user_id: 2, name: 'laptop', status: 1 } })
     expect(made.data.key).toMatch(/^sk-[A-Za-z0-9]{48}$/)
@@ -50,7 +50,7 @@ describe('an administrator', () => {
     expect(JSON.stringify(listed.body)).not.toContain(made.data.key)
   })
 
-  test('an administrator disables a key from the next call, and enables it again', async () => {
+  test("an administrator can disable a user's API key from the next call, and enable it again", async () => {
     const { data } = await admin<{ items: Shown[] }>('GET /api/user/2/tokens?page_size=1&p=2')
     const [own] = data.items
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
@@ -64,7 +64,7 @@ describe('an administrator', () => {
   })
 
   test.each(['GET', 'POST', 'PUT'] as const)(
-    'an administrator has no access to keys of another administrator: %s',
+    'an administrator has no access to API keys of another administrator: %s',
     async (method) => {
       const body = method === 'POST' ? NEW : method === 'PUT' ? { id: 2, status: 2 } : undefined
       for (const id of [1, 3, 4]) {
@@ -91,13 +91,13 @@ describe('an administrator', () => {
   )
 })
 
-test('root manages the keys of all users', async () => {
+test('root can manage the API keys of all users', async () => {
   const made = await root('POST /api/user/4/tokens', NEW)
   expect(made.status).toBe(200)
   expect((await root('PUT /api/user/4/tokens', { id: made.data.id, status: 2 })).data.status).toBe(2)
 })
 
-test('other users only manage their own keys', async () => {
+test('a user who is no administrator can neither list nor create API keys of other users', async () => {
   for (const request of ['GET /api/user/2/tokens', 'GET /api/user/5/tokens'] as const)
     expect(await ann(request)).toMatchObject({ status: 403 })
   expect(await ann('POST /api/user/2/tokens', NEW)).toMatchObject({ status: 403 })

@@ -163,16 +163,13 @@ describe('POST /api/user/', () => {
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
   })
 
-  test.each([8, 128])(
-    'a password may have %i characters, as a person counts them, of 15 bytes each',
-    async (count) => {
-      const password = '👩🏽‍🚀'.repeat(count)
-      const { username } = await createUserWithKey({ password })
-      expect((await logIn(fixture.gateway.url, { username, password })).status).toBe(200)
-    },
-  )
+  test.each([8, 128])('a password may have %i user-perceived characters of 15 bytes each', async (count) => {
+    const password = '👩🏽‍🚀'.repeat(count)
+    const { username } = await createUserWithKey({ password })
+    expect((await logIn(fixture.gateway.url, { username, password })).status).toBe(200)
+  })
 
-  test('a quota may be as large as the maximum', async () => {
+  test('a user may be created with the largest possible quota', async () => {
     expect(await createUserWithKey({ quota: BOUND })).toMatchObject({ quota: BOUND })
   })
 })
@@ -193,7 +190,7 @@ describe("roles below the administrator's own", () => {
     expect((await root(`GET /api/user/${id}`)).data).toMatchObject({ role: 1 })
   })
 
-  test('an admin cannot promote, and root promotes and demotes', async () => {
+  test('an admin cannot promote a user; root can promote and demote users', async () => {
     const { id } = await createUserWithKey()
     expect((await admin('POST /api/user/manage', { id, action: 'promote' })).status).toBe(403)
     expect(await root('POST /api/user/manage', { id, action: 'promote' })).toMatchObject({
@@ -240,7 +237,7 @@ describe('only root acts on users of the same role, or above', () => {
     expect((await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)).toEqual(before)
   })
 
-  test('an admin may change harmless fields of its own account, and send the others unchanged', async () => {
+  test('an admin may change display name, email and remark of their own account, and send role and group unchanged', async () => {
     const { data: before } = await admin('GET /api/user/3')
     const { group, role, username } = before
     const answer = await admin('PUT /api/user/', {
@@ -265,7 +262,7 @@ describe('only root acts on users of the same role, or above', () => {
     })
   })
 
-  test('root may manage admins, and itself', async () => {
+  test('root may manage admins and its own account', async () => {
     expect((await root('PUT /api/user/', { id: 4, remark: 'seen' })).data).toMatchObject({ remark: 'seen' })
     expect((await root('PUT /api/user/', { id: 1, quota: 7, role: 100 })).data).toMatchObject({
       quota: 7,
@@ -291,7 +288,7 @@ describe('the last root user', () => {
 })
 
 describe('lists of users', () => {
-  test('lists of users have the newest first, in pages', async () => {
+  test('the list of users has the newest first, and is divided into pages', async () => {
     const all = (await admin<UserPage>('GET /api/user/?page_size=100')).data
     expect(all).toMatchObject({ page: 1, page_size: 100, total: all.items.length })
     const ids = all.items.map(({ id }) => id)
@@ -303,7 +300,7 @@ describe('lists of users', () => {
     expect((await admin<UserPage>('GET /api/user/?p=999')).data).toMatchObject({ page: 999, items: [] })
   })
 
-  test('users are found by part of a name or address in any case, by id, and by group', async () => {
+  test('a search for users finds them by part of a name or e-mail address in either case, by id, and by group', async () => {
     const { id } = await createUserWithKey({ username: 'Søren', display_name: 'K. 100%', group: 'vip' })
     await root('PUT /api/user/', { id, email: 'sk@example.dk' })
     const found = async (query: string) =>
@@ -387,7 +384,7 @@ describe('PUT /api/user/', () => {
     expect((await admin(`GET /api/user/${id}`)).data).toEqual(before)
   })
 
-  test("PUT /api/user/ takes effect at the user's next call", async () => {
+  test("a change of a user's group by PUT /api/user/ applies to the user's next call", async () => {
     expect((await fixture.chat('ann', ask('v'))).status).toBe(503)
     await admin('PUT /api/user/', { id: 2, group: 'vip' })
     expect((await fixture.chat('ann', ask('v'))).status).toBe(200)
@@ -397,7 +394,7 @@ describe('PUT /api/user/', () => {
 })
 
 describe('POST /api/user/manage', () => {
-  test('POST /api/user/manage disables and enables, by id or by name, from the next call', async () => {
+  test('POST /api/user/manage disables or enables a user, by id or by name, from the next call', async () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect(await admin('POST /api/user/manage', { username: 'ann', action: 'disable' })).toMatchObject({
       data: { id: 2, status: 2 },
@@ -412,7 +409,7 @@ describe('POST /api/user/manage', () => {
     expect((await ann('GET /api/user/self')).status).toBe(200)
   })
 
-  test('POST /api/user/manage changes a status declared in gateway.yaml, until its next reload', async () => {
+  test('POST /api/user/manage changes a user status that gateway.yaml declares, until the next reload', async () => {
     const status = async () => (await admin('GET /api/user/5')).data.status
     expect((await admin('POST /api/user/manage', { id: 5, action: 'disable' })).status).toBe(200)
     expect(await status()).toBe(2)
@@ -467,7 +464,7 @@ describe('a deleted user', () => {
     expect(found).not.toContainEqual(expect.objectContaining({ id }))
   })
 
-  test('a deleted user has no tokens, from the next call, not even after a restart that declares the user', async () => {
+  test('the tokens of a deleted user are refused from the next call, even after a restart that declares the user', async () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect((await admin('DELETE /api/user/2')).status).toBe(200)
     const refused = await fixture.chat('ann', ask('m'))

@@ -82,7 +82,7 @@ const CASES: Readonly<Record<string, Case>> = {
 }
 
 describe.each(Object.entries(CASES))('a version of a %s', (_, { path, read, change, valueOf, expected }) => {
-  test('a change that is based on an older version is refused, with the present object', async () => {
+  test('a change that names an outdated version of an object is a 409 with the present object', async () => {
     const { version } = await read()
     expect(await as(path, { ...change(11), version })).toMatchObject({ status: 200 })
     const present = await read()
@@ -94,7 +94,7 @@ describe.each(Object.entries(CASES))('a version of a %s', (_, { path, read, chan
     expect(valueOf(await read())).toBe(expected(12))
   })
 
-  test('a version is the same until the object is edited, and is not required', async () => {
+  test('the version of an object is the same until the object is edited, and a change need not name it', async () => {
     const { version } = await read()
     expect((await read()).version).toBe(version)
     expect(await as(path, change(13))).toMatchObject({ status: 200 })
@@ -120,7 +120,7 @@ test('calls of a key do not change its version or that of its user', async () =>
   expect([(await tokenNow()).version, (await CASES['user']?.read())?.version]).toEqual(before)
 })
 
-test('a change of a channel that sends its version back changes the key, and does not store that version', async () => {
+test("a change of a channel's key that names the version succeeds, and the channel gets a new version", async () => {
   const { version } = (await as(`GET /api/channel/${channelId}`)).data
   const changed = await as('PUT /api/channel/', { id: channelId, key: 'sk-other', version })
   expect(changed.status).toBe(200)

@@ -64,7 +64,7 @@ const bytesOf = (cases: readonly Case[]): number =>
   }, 0)
 
 test.each([...corpus()])(
-  `hostile requests cost less than ${MAX} times as much as normal requests of their size: %s`,
+  `hostile requests take less than ${MAX} times as much CPU time for each byte as normal requests: %s`,
   {
     timeout: 600_000,
   },

@@ -40,11 +40,11 @@ function answered(gateway: RunningGateway): number {
 }
 
 describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways', () => {
-  test('the balancer accepts its configuration without warnings', () => {
+  test('HAProxy accepts the balancer configuration of the gateway without warnings', () => {
     expect(balancer.logs()).not.toMatch(/ALERT|WARNING/)
   })
 
-  test('the balancer sends calls to all gateways', async () => {
+  test('the HAProxy balancer sends calls to all gateways', async () => {
     upstream.script('m', { kind: 'whole', after: sleep(300) })
     const answers = await Promise.all(Array.from({ length: 30 }, () => call(balancer.url, ask('m'), { key })))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
@@ -52,7 +52,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     for (const gateway of gateways) expect(answered(gateway)).toBeGreaterThan(4)
   })
 
-  test('the balancer passes on each event of a stream when it arrives', async () => {
+  test('the HAProxy balancer passes on each event of a stream when it arrives', async () => {
     upstream.script('s', { kind: 'stream', events: 6, paceMs: 300, word: 'word ' })
     const live = await open(balancer.url, askStream('s'), { key })
     await live.until('word')
@@ -60,7 +60,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     expect((await live.end()).text).toContain('[DONE]')
   })
 
-  test('the balancer passes on where a call came from, and ignores forged headers', async () => {
+  test("the HAProxy balancer passes on the client's address, and ignores forged headers", async () => {
     const headers = { 'x-forwarded-for': '10.9.8.7' }
     const direct = await call(gateways[0]?.url ?? '', ask('m'), { key: 'elsewhere', headers })
     expect(direct.status).toBe(200)
@@ -68,7 +68,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     expect(told.status).toBe(403)
   })
 
-  test('the balancer hides metrics from clients', async () => {
+  test('the HAProxy balancer hides /metrics of the gateways from clients', async () => {
     expect(await statusOn(balancer.port, '/metrics')).toBe(404)
   })
 
@@ -107,7 +107,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     expect(refused).toEqual([])
   })
 
-  test('a gateway that is killed is skipped within two seconds; without any gateway, the refusal says to retry', async () => {
+  test('the balancer skips a killed gateway within two seconds; without any gateway, it refuses calls with retry-after', async () => {
     const [first, second, third] = gateways
     await first?.kill()
     await sleep(2_000)

@@ -15,32 +15,32 @@ function bench(
   return { code: status, output: stdout + stderr }
 }
 
-test('calls, events and starts cost at most the recorded maximum, relative to a simple forwarder', {
+test('calls, stream events and starts take at most a recorded multiple of what a simple forwarder takes', {
   timeout: 1_200_000,
 }, () => {
   expect(bench('run', '--quick', '--check')).toMatchObject({ code: 0 })
 })
 
-test('an idle gateway takes at most the recorded maximum of memory, relative to a simple forwarder', {
+test('an idle gateway takes at most a recorded multiple of the memory that a simple forwarder takes', {
   timeout: 120_000,
 }, () => {
   expect(bench('run', '--only', 'idle-memory', '--check')).toMatchObject({ code: 0 })
 })
 
-test('scanning a request costs at most as much as JSON.parse, and a tenth more for a request full of escapes', {
+test('scanning a request takes at most as long as JSON.parse, or a tenth longer if the request is full of escapes', {
   timeout: 120_000,
 }, () => {
   expect(bench('json-scan', '--check')).toMatchObject({ code: 0 })
 })
 
-test('keeping and restoring signatures costs a call less than a millisecond, and an event next to nothing', {
+test('keeping and restoring thought signatures takes less than a millisecond of a call, and almost no time of an event', {
   timeout: 120_000,
 }, () => {
   expect(bench('signatures', '--check')).toMatchObject({ code: 0 })
 })
 
 test.skipIf(withoutRedis('CPU over three nodes'))(
-  'a call costs as much CPU over three nodes as over one',
+  'a call takes as much CPU time with three nodes as with one',
   {
     timeout: 600_000,
   },

@@ -28,7 +28,7 @@ describe.each([
   for (const calls of [400, 1_000, 2_000])
     for (const on of ['new connections', 'kept connections'] as const)
       for (const bodyBytes of [1_000, 100_000])
-        test(`streams that are opened at the same moment are all served: ${calls} on ${on}, with bodies of ${bodyBytes} bytes`, {
+        test(`streams that clients open at the same moment are all served: ${calls} on ${on}, with bodies of ${bodyBytes} bytes`, {
           timeout: 120_000,
         }, async () => {
           const result = await burst({ port: fixture.gateway.port, calls, on, bodyBytes })

@@ -8,7 +8,7 @@ const seed = nightSeed()
 const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 20)
 const PER_SECOND = 200
 
-test(`${PER_SECOND} requests a second with faults of all kinds for ${MINUTES} minutes leave nothing behind (seed ${seed})`, {
+test(`${PER_SECOND} requests a second with faults for ${MINUTES} minutes leave no holds, memory or connections behind (seed ${seed})`, {
   timeout: (MINUTES + 3) * 60_000,
 }, async () => {
   const requests = MINUTES * 60 * PER_SECOND

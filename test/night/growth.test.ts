@@ -25,7 +25,7 @@ async function millisecondsFor(
 
 describe('time for longer inputs', () => {
   test.each(Object.entries(TARGETS))(
-    'the time for a longer input grows in proportion to its length: %s',
+    "the time to process an input grows only in proportion to the input's length: %s",
     { timeout: 300_000 },
     async (_, loadTarget) => {
       const target = await loadTarget()

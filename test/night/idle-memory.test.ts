@@ -4,7 +4,9 @@ import { plainConfiguration } from '../fixtures/configuration.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 
-test('an idle gateway releases the memory of its work', { timeout: 180_000 }, async () => {
+test('a gateway that becomes idle releases the memory that its calls needed', {
+  timeout: 180_000,
+}, async () => {
   const fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
   onTestFinished(() => fixture.close())
   const { pid, url } = fixture.gateway

@@ -23,7 +23,7 @@ const KINDS = [
 /** KILLS sets another number, for a shorter night. */
 const kills = Number(process.env['KILLS'] ?? 200)
 
-test(`${kills} kills lose no charge, charge nothing twice, and overdraw no account (seed ${seed})`, {
+test(`${kills} kills of the gateway lose no charge, charge nothing twice, and overdraw no account (seed ${seed})`, {
   timeout: Math.max(300_000, 15_000 * kills),
 }, async () => {
   const report = await storm({ seed, rounds: kills, clients: 128 })
@@ -34,7 +34,7 @@ test(`${kills} kills lose no charge, charge nothing twice, and overdraw no accou
   expect(Object.keys(report.kinds).sort()).toEqual(KINDS)
 })
 
-test(`kills on a slow disk, on which the mutants of the day are detected, lose no charge (seed ${seed})`, {
+test(`kills of a gateway whose disk is slow lose no charge, charge nothing twice, and overdraw no account (seed ${seed})`, {
   timeout: 600_000,
 }, async () => {
   const copy = await patchedProgram([SLOW_DISK])

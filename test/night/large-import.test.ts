@@ -14,7 +14,7 @@ const TRIED = 200
 const keyOf = (user: number): string => `Key${String(user).padStart(45, '0')}`
 
 describe.skipIf(withoutMariadb('the import of many users'))('a new-api with 10,000 users on MariaDB', () => {
-  test('a large new-api is imported: its keys keep working, progress is shown, and rows that are left out are named', async () => {
+  test('importing a large new-api database keeps its keys working, shows progress, and names rows that are left out', async () => {
     const server = await startMariadbServer()
     onTestFinished(() => server.stop())
     const source = await familyDatabase('new-api', 'MariaDB', server)

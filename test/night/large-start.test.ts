@@ -48,7 +48,7 @@ async function crashedDatabase(path: string): Promise<void> {
   connection.close()
 }
 
-test(`a start after a crash with ${TOKENS} tokens and ${HOLDS} open holds loses nothing, and takes seconds`, async () => {
+test(`a start after a crash with ${TOKENS} tokens and ${HOLDS} open holds loses no charge, and takes only seconds`, async () => {
   const random = randomFrom(nightSeed())
   const folder = newFolder()
   onTestFinished(() => folder.discard())

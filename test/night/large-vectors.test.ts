@@ -46,19 +46,22 @@ function digestOfCall(form: string): Promise<readonly [digest: string, id: strin
   return promise
 }
 
-test.each(CASES)('four simultaneous responses of 66 MiB take at most 50 ms of a turn: %s', async (...of) => {
-  const [, sent, form, wanted] = of
-  const vectors = Math.ceil((66 * MIB) / sent.length)
-  fixture.upstream.script('m', answered('application/json', vectorsResponse(vectors, sent)))
-  const expected = createHash('sha256').update(vectorsResponse(vectors, wanted)).digest('hex')
-  const database = databaseOf(fixture.gateway.dataDir)
-  const turnMs = await mostTurnCpuMs(fixture.gateway, async () => {
-    const calls = await Promise.all(Array.from({ length: AT_ONCE }, () => digestOfCall(form)))
-    for (const [digest, id] of calls) {
-      expect(digest).toBe(expected)
-      expect(database.usageOf(id)).toMatchObject({ reason: 'complete', quota: 9 })
-    }
-  })
-  console.info(`${of[0]}: ${turnMs.toFixed(1)} ms of CPU in a turn at most`)
-  expect(turnMs).toBeLessThan(MOST_TURN_MS)
-})
+test.each(CASES)(
+  'four simultaneous embeddings responses of 66 MiB never block the event loop for more than 50 ms: %s',
+  async (...of) => {
+    const [, sent, form, wanted] = of
+    const vectors = Math.ceil((66 * MIB) / sent.length)
+    fixture.upstream.script('m', answered('application/json', vectorsResponse(vectors, sent)))
+    const expected = createHash('sha256').update(vectorsResponse(vectors, wanted)).digest('hex')
+    const database = databaseOf(fixture.gateway.dataDir)
+    const turnMs = await mostTurnCpuMs(fixture.gateway, async () => {
+      const calls = await Promise.all(Array.from({ length: AT_ONCE }, () => digestOfCall(form)))
+      for (const [digest, id] of calls) {
+        expect(digest).toBe(expected)
+        expect(database.usageOf(id)).toMatchObject({ reason: 'complete', quota: 9 })
+      }
+    })
+    console.info(`${of[0]}: ${turnMs.toFixed(1)} ms of CPU in a turn at most`)
+    expect(turnMs).toBeLessThan(MOST_TURN_MS)
+  },
+)

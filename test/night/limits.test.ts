@@ -22,7 +22,7 @@ function arrivedMs(id: unknown): number {
   return Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)
 }
 
-test(`at ${FACTOR} times a limit, with bursts at window edges, every window admits nearly the limit and never more`, {
+test(`at ${FACTOR} times a rate limit, with bursts at window edges, every window admits nearly the limit and never more`, {
   timeout: 120_000,
 }, async () => {
   const random = randomFrom(seed)
@@ -84,7 +84,7 @@ const ADDRESSES = Number(process.env['NIGHT_ADDRESSES'] ?? 100_000)
  */
 const MAX_MIB = 250
 
-test(`${ADDRESSES} unknown clients do not release a limited one, and take bounded memory`, {
+test(`calls from ${ADDRESSES} unknown addresses do not make the gateway forget a client's rate limit, and take bounded memory`, {
   timeout: 1_800_000,
 }, async () => {
   const fixture = await startFixture((upstream) => ({

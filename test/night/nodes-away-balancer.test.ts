@@ -12,7 +12,7 @@ const NAME = 'three nodes behind HAProxy whose PostgreSQL is out of reach'
 const AWAY_MS = 12_000
 
 test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
-  'while PostgreSQL is unreachable no node is ready, and a key in use is still served through the balancer',
+  'while PostgreSQL is unreachable, no node is ready, and the balancer still gets answers for an API key in use',
   { timeout: 90_000 },
   async () => {
     const cluster = await startCluster({ nodes: 3, configure: warmAndCold })

@@ -7,7 +7,7 @@ import { nightSeed } from './night-seed.ts'
 const seed = nightSeed()
 
 describe.skipIf(withoutRedis('a lost node'))('a lost node', () => {
-  test(`a lost node that returns after its leases have ended spends nothing of them (seed ${seed})`, {
+  test(`a lost node that returns after its quota leases have ended spends nothing of them (seed ${seed})`, {
     timeout: 240_000,
   }, async () => {
     const report = await pauseBeyondLease(seed)
@@ -18,7 +18,7 @@ describe.skipIf(withoutRedis('a lost node'))('a lost node', () => {
     expect(report.answeredAfter).toBeGreaterThan(0)
   })
 
-  test(`a node lost permanently with its folder costs at most its last report: the other charges are estimated (seed ${seed})`, {
+  test(`a node lost with its data folder loses at most the charges since its last report, which are estimated (seed ${seed})`, {
     timeout: 120_000,
   }, async () => {
     const report = await loseNode(seed)

@@ -92,33 +92,33 @@ describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('bro
   'the auditor of the bank',
   { timeout: 120_000 },
   () => {
-    test('the auditor finds nothing wrong where reports are rare', async () => {
+    test('the auditor of the tests finds no lost or double charge while nodes rarely report their charges', async () => {
       expect(await brokenBy([RARE_REPORTS], { accounts: POOR_ACCOUNTS })).toBe('')
     })
-    test('the auditor finds leases returned before the report, which are spent twice', async () => {
+    test('the auditor of the tests detects a program that returns quota leases before it reports charges', async () => {
       const broken = await brokenBy([RARE_REPORTS, ...RELEASE_FIRST], { accounts: POOR_ACCOUNTS })
       expect(broken).toMatch(/is overdrawn by|was lent than there was/)
     })
-    test('the auditor finds nothing wrong where responses to reports are lost', async () => {
+    test('the auditor of the tests finds no lost or double charge while responses to charge reports are lost', async () => {
       expect(await brokenBy(LOST_ANSWERS)).toBe('')
     })
-    test('the auditor finds repeated reports that are counted again', async () => {
+    test('the auditor of the tests detects a program that counts a repeated charge report again', async () => {
       expect(await brokenBy([...LOST_ANSWERS, NOT_IDEMPOTENT])).toMatch(/used \d+, (?:its|the) rows say \d+/)
     })
-    test('the auditor finds nothing wrong where budgets are tight', async () => {
+    test('the auditor of the tests finds no overspent budget while budgets are tight and nodes are killed', async () => {
       expect(await brokenBy([], { accounts: TIGHT_BUDGETS, faults: [killNodes] })).toBe('')
     })
-    test('the auditor finds budgets lent beyond their amount', async () => {
+    test('the auditor of the tests detects a program that lends nodes more than a budget has', async () => {
       expect(await brokenBy(UNBOUNDED_BUDGETS, { accounts: TIGHT_BUDGETS })).toMatch(
         /the budget b:day:\S+ of 3000 is overspent/,
       )
     })
-    test('the auditor finds calls that no budget is charged for', async () => {
+    test('the auditor of the tests detects a program that charges calls to no budget', async () => {
       expect(await brokenBy([UNCHARGED_BUDGETS], { accounts: TIGHT_BUDGETS })).toMatch(
         /the budget \S+ has 0 used, its calls were charged \d+/,
       )
     })
-    test('the auditor finds a start without recovery', async () => {
+    test('the auditor of the tests detects a program that starts without recovering calls of its last run', async () => {
       expect(await brokenBy([NO_RECOVERY], { faults: [killNodes] })).toMatch(/is still open|without a trace/)
     })
   },

@@ -29,7 +29,7 @@ const STORMS: readonly (readonly [string, readonly FaultInjection[]])[] = [
 
 describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('load with faults on three nodes', () => {
   test.each(STORMS)(
-    `under load with faults on three nodes, %s, no charge is lost or doubled, nothing is overdrawn, and no lease remains (seed ${seed})`,
+    `three nodes under load with faults, %s, lose or double no charge, overdraw nothing and leave no lease (seed ${seed})`,
     { timeout: 300_000 },
     async (_, faults) => {
       const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, faults })

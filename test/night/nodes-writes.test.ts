@@ -8,7 +8,7 @@ const seed = nightSeed()
 
 describe.skipIf(withoutRedis('management writes beside charges'))('management writes beside charges', () => {
   test.each([1, 3])(
-    `on %i nodes, with twenty writes a second beside 1,000 charges, each charge counts once, after the write or before (seed ${seed})`,
+    `on %i nodes, changes of an account at twenty a second lose or double none of its 1,000 charges (seed ${seed})`,
     { timeout: 300_000 },
     async (nodes) => {
       const report = await writeWhileCharging({ nodes, charges: 1000, writes: 400, seed })

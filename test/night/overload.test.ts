@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runOverload } from '../load/overload-run.ts'
 
-test('at five times the capacity for a minute nearly as many calls are served, the others refused at once, and service is normal afterwards', {
+test('at five times its capacity the gateway serves 80 % of it, refuses other calls at once, and serves all again afterwards', {
   timeout: 200_000,
 }, async () => {
   const report = await runOverload({
@@ -30,7 +30,7 @@ test('at five times the capacity for a minute nearly as many calls are served, t
   expect(report.charged).toBe(report.answered)
 })
 
-test('at many times the capacity with upstreams that take a second, served calls take two seconds more, and the others are refused at once', {
+test('at twelve times its capacity with slow upstreams, served calls wait at most about 2 s, and others are refused at once', {
   timeout: 200_000,
 }, async () => {
   const report = await runOverload({

@@ -47,7 +47,7 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
     },
   )
 
-  test('limits over three nodes admit at most 1.2 times the limit, and more than nothing, while the server restarts repeatedly', async () => {
+  test('a rate limit over three nodes is exceeded by at most 20 %, and admits some calls, while Redis restarts repeatedly', async () => {
     await stopNodes(nodes)
     nodes = await threeNodes(server.url, { isPatient: false })
     const [most, windowMs] = [300, 4_000]
@@ -69,7 +69,7 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
 })
 
 test.skipIf(withoutRedis('a million windows'))(
-  'a million limited subjects take at most 100 bytes each, and are removed afterwards',
+  'rate limits of a million subjects take at most 100 bytes of Redis memory each, and are removed afterwards',
   async () => {
     const server = await startRedisServer()
     const peers = new RedisPeers({

@@ -22,7 +22,7 @@ const LONGEST_MS: Record<Slowness, number> = {
 }
 
 test.each(Object.keys(LONGEST_MS) as Slowness[])(
-  `${CLIENTS} slow clients delay nobody, and are disconnected after the timeout: %s`,
+  `${CLIENTS} slow clients do not delay the calls of others, and are disconnected after the timeout: %s`,
   { timeout: 180_000 },
   async (slowness) => {
     const random = randomFrom(nightSeed())

@@ -9,7 +9,7 @@ const seed = nightSeed()
  */
 const WARM_UP = 50_000
 
-test(`100,000 requests, one in ten aborted, one in twenty with a faulty upstream, one in twenty with a rejected image, leave nothing behind (seed ${seed})`, async () => {
+test(`100,000 requests, some aborted or failed, leave no holds, memory or connections behind (seed ${seed})`, async () => {
   const report = await soak({ seed, warmUp: WARM_UP, requests: WARM_UP + 100_000 })
   console.log(
     JSON.stringify({

@@ -6,7 +6,7 @@ import { startLoadFixture } from '../load/load-fixture.ts'
 /** Idle milliseconds after which the memory of the start is released. */
 const SETTLED_MS = 8_000
 
-test('five minutes after an overload a gateway has at most one and a half times the memory after its start', {
+test('five minutes after an overload, the gateway uses at most 1.5 times the memory that it used after its start', {
   timeout: 420_000,
 }, async () => {
   // Responses of hundreds of calls arrive together, because the upstream takes a second.

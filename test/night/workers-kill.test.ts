@@ -7,7 +7,7 @@ const seed = nightSeed()
 /** In each round a worker is killed, and then the owner, with which all processes end. */
 const ROUNDS = Number(process.env['ROUNDS'] ?? 100)
 
-test(`${2 * ROUNDS} kills with two workers lose no charge, charge nothing twice, and overdraw no account (seed ${seed})`, {
+test(`${2 * ROUNDS} kills of a gateway with two workers lose no charge, charge nothing twice, overdraw no account (seed ${seed})`, {
   timeout: 3_600_000,
 }, async () => {
   const report = await storm({ seed, rounds: ROUNDS, clients: 128, workers: 2 })

@@ -20,7 +20,7 @@ const BOB = user(3, 'bob', [token('bob')], { budget: 10_000, budget_period: 'mon
 const BOBS = { subject: 'user', id: 3, name: 'bob', budget: 10_000, budget_period: 'month' }
 
 describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
-  test('each event is alerted once, whichever nodes have seen it', async () => {
+  test('an event that several nodes have seen is sent to the alert receivers once', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const clock = dateClock()
@@ -71,7 +71,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
     expect(new Set(told.received.map(({ id }) => id)).size).toBe(events.length)
   })
 
-  test('a budget for which each node has refused a call is alerted once', async () => {
+  test('alert receivers are informed once of a budget for which each of several nodes has refused a call', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const { chat } = await setNodes(engine, NODES.length, (lanes) => ({
@@ -95,7 +95,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
       if (type !== 'quota.low') expect(data).toMatchObject({ ...BOBS, budget_used: 0 })
   })
 
-  test('the end of a model that each node has read is alerted once for each threshold, over restarts', async () => {
+  test("alert receivers are informed of a model's end once for each threshold, although each node has read it and restarts", async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const clock = dateClock()

@@ -72,7 +72,7 @@ async function connectionTo(): Promise<{ readonly agent: Agent; readonly pid: nu
   return { agent, pid: workerPids(fixture.gateway.pid)[worker - 1] ?? Number.NaN }
 }
 
-test('1,000 equal calls to all workers make one upstream call, and get equal answers for one charge', async () => {
+test('1,000 simultaneous equal calls to all workers make one upstream call, and get equal answers for one charge', async () => {
   const before = fixture.gateway.logs().length
   const release = Promise.withResolvers<void>()
   fixture.upstream.script('mixed', { kind: 'whole', content: 'one', usage: USAGE, after: release.promise })
@@ -94,7 +94,7 @@ test('1,000 equal calls to all workers make one upstream call, and get equal ans
   await expect.poll(() => serving(before)).toBe(WORKERS)
 })
 
-test('equal streams on all workers get the same bytes as they arrive', async () => {
+test('equal streams on all workers share one upstream call, and get its bytes as they arrive', async () => {
   const release = Promise.withResolvers<void>()
   fixture.upstream.script('live', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
   const live = await streams('live', 24)
@@ -106,7 +106,7 @@ test('equal streams on all workers get the same bytes as they arrive', async () 
   expect(asked('live')).toBe(1)
 })
 
-test('a shared call continues when its first client leaves while clients of another worker wait', async () => {
+test('an upstream call that equal calls share continues when its first client leaves while those of other workers wait', async () => {
   const release = Promise.withResolvers<void>()
   fixture.upstream.script('left', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
   const [first] = await streams('left', 1)
@@ -121,7 +121,7 @@ test('a shared call continues when its first client leaves while clients of anot
   expect([asked('left'), fixture.upstream.only('left').completed]).toEqual([1, true])
 })
 
-test('a shared call ends when the last client of all workers has left', async () => {
+test('an upstream call that equal calls share is aborted when the last client of all workers has left', async () => {
   fixture.upstream.script('gone', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 5 })
   const clients = await streams('gone', 24)
   for (const one of clients) await one.until('word')
@@ -131,7 +131,7 @@ test('a shared call ends when the last client of all workers has left', async ()
   expect([asked('gone'), received?.completed]).toEqual([1, false])
 })
 
-test('a shared stream that breaks off ends for clients with a part of it; the others share one further call', async () => {
+test('a shared stream that breaks off ends for clients that have a part of it; the other clients share one further call', async () => {
   const breaks = Promise.withResolvers<void>()
   fixture.upstream.script(
     'breaking',
@@ -153,7 +153,7 @@ test('a shared stream that breaks off ends for clients with a part of it; the ot
   expect(asked('breaking')).toBe(2)
 })
 
-test('an answer of many megabytes reaches the clients of all workers', async () => {
+test('an answer of many megabytes that equal calls share reaches the clients of all workers', async () => {
   const release = Promise.withResolvers<void>()
   const content = 'x'.repeat(8 * 2 ** 20)
   fixture.upstream.script('big', { kind: 'whole', content, usage: USAGE, after: release.promise })
@@ -166,7 +166,7 @@ test('an answer of many megabytes reaches the clients of all workers', async () 
   expect(asked('big')).toBe(1)
 })
 
-test('when the worker of a shared call is killed, one further call serves the waiting clients of other workers', async () => {
+test('when the worker of an upstream call that equal calls share is killed, one further call serves the other workers', async () => {
   const release = Promise.withResolvers<void>()
   fixture.upstream.script(
     'killed',

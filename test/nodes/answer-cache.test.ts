@@ -40,7 +40,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
   const started = (): Promise<Nodes> => setNodes(engine, 3, configuration)
   const charged = async ({ token: tokenOf }: Nodes): Promise<number> => (await tokenOf('token-ann')).used
 
-  test(`${CALLS} equal calls at once make at most one upstream call a node, and are charged for these alone`, async () => {
+  test(`${CALLS} simultaneous equal calls to several nodes make at most one upstream call per node, and only these are charged`, async () => {
     const nodes = await started()
     const go = Promise.withResolvers<void>()
     nodes.upstream.script('slow', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })
@@ -54,7 +54,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     await expect.poll(() => charged(nodes)).toBe(3 * COST)
   })
 
-  test('an answer that one node cached is returned by the other nodes', async () => {
+  test('an answer that one node cached is returned by the other nodes without an upstream call', async () => {
     const nodes = await started()
     const first = await nodes.chat(0, 'ann', ask('m'))
     const others = [await nodes.chat(1, 'ann', ask('m')), await nodes.chat(2, 'ann', askStream('m'))]
@@ -63,7 +63,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     expect(nodes.upstream.received('m')).toHaveLength(1)
   })
 
-  test(`when a node is killed during ${CALLS} equal calls, the other nodes' clients get equal answers for one charge a node`, async () => {
+  test(`when a node is killed during ${CALLS} equal calls, clients of other nodes get equal answers for one charge per node`, async () => {
     const nodes = await started()
     const go = Promise.withResolvers<void>()
     nodes.upstream.script('slow', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })
@@ -87,7 +87,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     expect(nodes.upstream.received('slow')).toHaveLength(3)
   })
 
-  test(`${CALLS} equal calls of which the upstream breaks those of each node: the others get equal answers of one call more a node at most`, async () => {
+  test(`when the shared upstream call of ${CALLS} equal calls breaks off, waiting clients get one answer for one call per node`, async () => {
     const nodes = await started()
     const breaks = Promise.withResolvers<void>()
     const lost = {
@@ -133,7 +133,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     await expect.poll(() => charged(nodes)).toBe(sum)
   })
 
-  test('a removal at one node reaches the calls under way at the others, which hear of nothing', async () => {
+  test('the answer of a running call is not cached if another node removes cached answers while it runs, even unannounced', async () => {
     const nodes = await started()
     const [{ id } = { id: 0 }] = await nodes.database.sql("select id from tokens where name = 'token-ann'")
     const of = (content: string) => ({ kind: 'whole', content, usage: usageText(10, 5) }) as const

@@ -34,12 +34,12 @@ describe.skipIf(withoutRedis(NAME))('three nodes with PostgreSQL and Redis unrea
   }, 300_000)
   afterAll(() => cluster?.clear())
 
-  test('nodes without PostgreSQL and Redis serve known keys: such a call waits for neither', () => {
+  test('nodes that have lost PostgreSQL and Redis go on serving known keys', () => {
     expect(report.warm.length).toBeGreaterThan(9)
     expect(report.warm.filter(({ status }) => status !== 200)).toEqual([])
   })
 
-  test('nodes without PostgreSQL and Redis refuse unknown keys with 503 and retry-after, within two seconds', () => {
+  test('nodes that have lost PostgreSQL and Redis refuse unknown keys with 503 and retry-after, within two seconds', () => {
     expect(report.cold.length).toBeGreaterThan(2)
     for (const { status, code, retryAfter, tookMs } of report.cold) {
       expect([status, code]).toEqual([503, 'overloaded'])
@@ -48,11 +48,11 @@ describe.skipIf(withoutRedis(NAME))('three nodes with PostgreSQL and Redis unrea
     }
   })
 
-  test('nodes without PostgreSQL and Redis each report that they are not ready', () => {
+  test('nodes that have lost PostgreSQL and Redis each report that they are not ready', () => {
     expect(report.ready.slice(-3)).toEqual([503, 503, 503])
   })
 
-  test('nodes report the charges of an outage within five seconds after its end', () => {
+  test('nodes that had lost PostgreSQL report the charges of the outage within five seconds after its end', () => {
     expect(report.backlogMs).toBeLessThan(30_000)
   })
 })

@@ -67,7 +67,7 @@ const SITES: readonly (readonly [string, () => Promise<Site>])[] = [
 ]
 
 describe.each(SITES)('at %s', (_, start) => {
-  test(`${CALLS} simultaneous calls on a budget for ${AFFORDABLE} spend exactly that, and a kill does not add to it`, async () => {
+  test(`${CALLS} simultaneous calls with a budget for ${AFFORDABLE} spend exactly that budget, even if a node is killed`, async () => {
     const { upstream, gateways, accounts, usage } = await start()
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const agent = new Agent({ keepAlive: true, maxSockets: CALLS })

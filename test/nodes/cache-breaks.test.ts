@@ -109,16 +109,19 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
       ['model_changed', { model: 'claude-sonnet-4-5' }],
       ['tools_changed', { tools: [{ ...TOOL, description: 'Looks around' }] }],
       ['system_changed', { system: [marked(`Be brief. ${long(1_500)}`)] }],
-    ])('a call is compared with the previous one, which another node served: %s', async (reason, changed) => {
-      const session = reason
-      expect(await ask(nodes, 0, session)).toMatchObject({ cache_break: '', cached_tokens: 0 })
-      const again = await ask(nodes, 1, session)
-      expect(again.cached_tokens).toBeGreaterThan(1_000)
-      expect(again.cache_break).toBe('')
-      expect((await ask(nodes, 0, session, changed)).cache_break).toBe(reason)
-    })
+    ])(
+      "a call that misses the prompt cache is compared with the session's previous call on another node: %s",
+      async (reason, changed) => {
+        const session = reason
+        expect(await ask(nodes, 0, session)).toMatchObject({ cache_break: '', cached_tokens: 0 })
+        const again = await ask(nodes, 1, session)
+        expect(again.cached_tokens).toBeGreaterThan(1_000)
+        expect(again.cache_break).toBe('')
+        expect((await ask(nodes, 0, session, changed)).cache_break).toBe(reason)
+      },
+    )
 
-    test('messages_changed, and only if they have', async () => {
+    test('a session that moves between nodes has the cache miss reason messages_changed only if earlier messages changed', async () => {
       const turns = (count: number) =>
         Array.from({ length: count }, (_, turn) => [
           { role: 'user', content: [marked(`turn ${turn} ${long(1_500)}`)] },
@@ -137,7 +140,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
       )
     })
 
-    test('provider and lifetime_passed are counted from the call on the other node', async () => {
+    test("the cache miss reasons provider and lifetime_passed are decided by the time of the session's call on another node", async () => {
       const hour = { messages: [{ role: 'user', content: [marked(long(4_000))] }] }
       const system = [marked(`For an hour. ${long(1_100)}`, '1h')]
       await ask(nodes, 0, 'lifetime', { ...hour, system })
@@ -161,7 +164,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
       await nodes.gateways[0]?.apply(configured())
     })
 
-    test('an entry that no node has sealed for that session is ignored', async () => {
+    test("a Redis entry about a session's previous call is ignored if no node has sealed it for that session", async () => {
       await ask(nodes, 0, 'sealed')
       await ask(nodes, 0, 'other', { tools: [] })
       const names = await previous()
@@ -172,7 +175,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
         expect((await ask(nodes, 1, session, { system: [marked(long(1_600))] })).cache_break).toBe('')
     })
 
-    test('without Redis, a call is answered and has no reason', async () => {
+    test('while Redis is down, a call that missed its prompt cache is answered, and its row has no reason', async () => {
       await ask(nodes, 0, 'down')
       await redis.kill()
       expect((await ask(nodes, 1, 'down', { tools: [] })).cache_break).toBe('')
@@ -180,7 +183,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
     })
   })
 
-  test('without Redis, a call has no reason rather than a wrong one', async () => {
+  test('several nodes without Redis give a call no reason for a cache miss rather than a wrong one', async () => {
     const nodes = await setNodes(engine, 2, () => configured(), clock.env)
     const [session, tools] = ['alone', [{ ...TOOL, description: 'Looks around' }]]
     await ask(nodes, 0, session)

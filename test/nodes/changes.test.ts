@@ -58,7 +58,7 @@ async function twoNodes(
 function sentences(
   announcing: () => Promise<() => Announcer & { firstAttempt: Promise<void>; close(): Promise<void> }>,
 ) {
-  test('a token that is disabled on one node is refused on another within a second', async () => {
+  test('an API key that is disabled on one node is refused on another within a second', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(await announcing())
     expect(await there.call()).toBe('let in')
     await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
@@ -75,7 +75,7 @@ function sentences(
     await expect.poll(() => there.call(), SOON).toBe('the user of this API key is disabled')
   })
 
-  test('an unknown key is accepted once another node has created it', async () => {
+  test('an API key that a node has refused as unknown is accepted once another node has created it', async () => {
     const { store, userId, here, there } = await twoNodes(await announcing())
     expect(await there.call('sk-late')).toBe('this API key is unknown')
     await store.write('createToken', newToken(userId, { key: 'late' }))
@@ -83,7 +83,7 @@ function sentences(
     await expect.poll(() => there.call('sk-late'), SOON).toBe('let in')
   })
 
-  test('settings are read again where another node has set them, but not on that node itself', async () => {
+  test('settings that one node has set are read again on other nodes, but not on that node itself', async () => {
     const { here, there } = await twoNodes(await announcing())
     there.failTwice()
     here.changes.notify({ of: 'settings' })
@@ -91,7 +91,7 @@ function sentences(
     expect(here.rereads()).toBe(0)
   })
 
-  test('a long list of tokens is announced completely', async () => {
+  test('a change of 1,000 tokens is announced completely to other nodes', async () => {
     const { here, there } = await twoNodes(await announcing())
     const ids = Array.from({ length: 1_000 }, (_, i) => 9_000_000_000_000_000 + i)
     here.changes.notify({ of: 'tokens', ids })
@@ -113,7 +113,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
 
   sentences(() => Promise.resolve(overRedis()))
 
-  test('changes missed while the server was unreachable are read again', async () => {
+  test('changes that a node missed while Redis was unreachable are read again', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     await server.kill()
@@ -125,7 +125,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.rereads(), SOON).toBeGreaterThanOrEqual(1)
   })
 
-  test('changes possibly missed during a lost connection are read again', async () => {
+  test('changes that a node may have missed while its connection was lost are read again', async () => {
     const { store, userId, tokenId, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     // A change without an announcement.
@@ -134,7 +134,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('changes that could not be announced are announced as soon as possible', async () => {
+  test('changes that a node could not announce to others are announced as soon as it is connected again', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     const clients = String(await server.command(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
@@ -146,7 +146,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('messages in an unknown format are ignored', async () => {
+  test('messages between nodes in an unknown format are ignored', async () => {
     const namespace = `test:${randomUUID()}`
     const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace, MESSAGES))
     for (const text of ['', 'changed', 'changed n balance 5', '\0'.repeat(99)]) {

@@ -54,10 +54,10 @@ function requestsOf({ items }: NodeHealth): number {
 }
 
 describe.each(SHARED)('nodes on $name', (engine) => {
-  test("nodes know the state of each other's channels", () => expectAgreement(engine, {}))
+  test("nodes without Redis know the state of each other's channels", () => expectAgreement(engine, {}))
 
   test.skipIf(withoutRedis('channel health through Redis'))(
-    "nodes know the state of each other's channels through Redis",
+    "nodes with Redis know the state of each other's channels",
     async () => {
       const server = await startRedisServer()
       onTestFinished(() => server.stop())

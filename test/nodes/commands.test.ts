@@ -7,7 +7,7 @@ import { temporaryFolder } from '../store-rows.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 describe.each(SHARED)('commands on a gateway whose database is $name', (engine) => {
-  test("commands work on a running gateway's folder, from another folder, and without a gateway", async () => {
+  test("commands work on a shared database in a running gateway's folder, in another folder, and without a gateway", async () => {
     const { gateways, database, upstream, chat } = await setNodes(
       engine,
       1,
@@ -37,7 +37,7 @@ describe.each(SHARED)('commands on a gateway whose database is $name', (engine) 
     expect(await on(elsewhere, 'check')).toMatchObject({ code: 0 })
   }, 300_000)
 
-  test('a start with another secret is refused with a hint', async () => {
+  test("a gateway with another GATEWAY_SECRET than its database's does not start, and says which variable to set", async () => {
     const { database } = await setNodes(engine, 1, () => ({ users: [ROOT] }), { GATEWAY_SECRET: SECRET })
     const started = await sluiceProcess(['start'], {
       DATA_DIR: temporaryFolder(),

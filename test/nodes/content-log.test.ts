@@ -66,7 +66,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     for (const { cipher } of before) expect(after.map((row) => row['cipher'])).not.toContain(cipher)
   })
 
-  test('destroyed keys whose table is locked are removed from its file with the next deletion', async () => {
+  test("destroyed content keys whose table is locked are removed from the database's files with the next deletion", async () => {
     const toDo = () => nodes.database.sql('select id from content_rewrites')
     await contentOf(url(0), ANN, await say(0, 'ann'))
     const reader = new Client({ connectionString: nodes.database.place })
@@ -81,7 +81,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     expect(await toDo()).toEqual([])
   })
 
-  test('what was said is nowhere in the database or its files after a deletion, and its key is in no file of keys', async () => {
+  test('deleted prompts and answers are nowhere in the database or its files, and their key is in no file of keys', async () => {
     const SECRET = 'an unmistakable sentence'
     const id = idOf(await nodes.chat(0, 'ann', ask('m', { messages: [{ role: 'user', content: SECRET }] })))
     await contentOf(url(1), ANN, id)
@@ -110,7 +110,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     expect(keys.length).toBeGreaterThan(0)
   })
 
-  test('a deletion on one node covers content that another node has not written yet', async () => {
+  test('a deletion of content on one node covers content that another node has not written yet', async () => {
     const id = await say(0, 'ann')
     await manage(url(1), ANN, 'DELETE /api/content')
     await new Promise((resolve) => setTimeout(resolve, 2_000))
@@ -136,7 +136,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
 })
 
 describe.each(SHARED)('a node on $name that is killed while it writes what was said', (engine) => {
-  test('leaves the content of each call whole or absent, and that of no call is mixed with another', async () => {
+  test('a node that is killed while it writes content leaves the content of each call either whole or absent', async () => {
     const nodes = await setNodes(engine, 2, configuration)
     const [killed, other] = nodes.gateways
     if (!killed || !other) throw new Error('there are two nodes')

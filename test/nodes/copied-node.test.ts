@@ -61,7 +61,7 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
   const chat = (gateway: RunningGateway): Promise<FullResponse> =>
     call(gateway.url, ask('m', { max_tokens: MAXIMUM }), { key: 'ann' })
 
-  test('a copy made while its node runs does not start next to it, and settles none of its calls', async () => {
+  test("a copy of a running node's data folder does not start next to that node, and settles none of its calls", async () => {
     const { upstream, database, start } = await site()
     const node = await start()
     let release: (value?: unknown) => void = () => {}
@@ -78,7 +78,7 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
     ])
   })
 
-  test('of a node and its copy started together only one runs, and the calls of both are charged once', async () => {
+  test('of a node and its copied data folder, started together, only one runs, and the calls of both are charged once', async () => {
     const { database, start } = await site()
     const node = await start()
     expect((await chat(node)).status).toBe(200)

@@ -53,7 +53,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     }
   }
 
-  test('nodes exchange counts of a limit through Redis like a simple model of the exchange', async () => {
+  test('the permits of a rate limit that nodes exchange through Redis equal those of a simple model', async () => {
     const amount = fc.integer({ min: 0, max: 40 })
     const asked = fc.record({
       used: amount,
@@ -87,7 +87,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     )
   })
 
-  test('the exchange separates subjects, and does not contain their names', async () => {
+  test("rate limits in Redis are kept separately for each subject, and do not contain the subject's name", async () => {
     const [ann, ben] = [fresh(), fresh()]
     await exchange(ann, { added: [[0, 100]] })
     expect((await exchange(ann, { need: 1 })).granted).toBe(0)
@@ -96,7 +96,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     expect(JSON.stringify(await server.command(['KEYS', '*']))).not.toContain(ann.subject)
   })
 
-  test('the exchange is deleted when its window is over', async () => {
+  test('the count of a rate limit in Redis is deleted when its window is over', async () => {
     await exchange(fresh(60), { added: [[0, 100]] })
     const kept = async (): Promise<number> =>
       ((await server.command(['KEYS', `${namespace}:key:requests:60:*`])) as string[]).length
@@ -104,7 +104,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await expect.poll(kept).toBe(0)
   })
 
-  test('the exchange refuses a node that does not know that Redis lost its data', async () => {
+  test('a node that does not know that Redis lost its data gets no permits of a rate limit', async () => {
     const counted = fresh()
     await exchange(counted, { added: [[0, 40]] })
     await server.command(['SET', `${namespace}:memory`, '1.5'])
@@ -141,7 +141,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await expect.poll(() => peers.generation).not.toBe(lost)
   })
 
-  test('the exchange counts amounts from before the clock went back as present', async () => {
+  test('calls that Redis counted before its clock went back still count against the rate limit', async () => {
     const counted = fresh(1_000)
     const { widthMs } = bucketsOf(1_000)
     const { bucket, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })

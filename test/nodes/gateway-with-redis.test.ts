@@ -54,7 +54,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     await server?.stop()
   })
 
-  test('a gateway with REDIS_URL applies limits, also across a restart, and reports that it is connected', async () => {
+  test('a gateway with REDIS_URL applies rate limits, also across a restart, and reports that it is connected', async () => {
     const isConnected = () => figure(fixture, 'sluice_redis_connected')
     await expect.poll(isConnected).toBe(1)
     expect(await statuses(fixture, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
@@ -64,7 +64,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     expect(await statuses(fixture, 'sk-b', 2)).toEqual([200, 200])
   })
 
-  test('a gateway with REDIS_URL serves and applies limits while the server is unreachable, and counts such calls', async () => {
+  test('a gateway whose Redis is unreachable serves calls, applies rate limits, and counts the calls it limited alone', async () => {
     await server.kill()
     expect(await statuses(fixture, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
     await expect.poll(() => figure(fixture, 'sluice_redis_connected')).toBe(0)
@@ -74,7 +74,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     expect(await statuses(fixture, 'sk-c', 1)).toEqual([429])
   })
 
-  test('a gateway with REDIS_URL never prints the password of the server', () => {
+  test('a gateway with REDIS_URL never prints the password of the Redis server', () => {
     const logs = fixture.gateway.logs()
     expect(logs).toContain(`the Redis server at 127.0.0.1:${server.port}`)
     expect(logs).not.toContain('a-password-of-redis')
@@ -82,7 +82,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
 })
 
 describe('a gateway whose Redis server is unreachable', () => {
-  test('a gateway without its Redis server starts, reports it, and applies limits', async () => {
+  test('a gateway whose Redis server is missing starts, reports that it is not connected, and applies rate limits', async () => {
     const fixture = await staged(`redis://:a-password@127.0.0.1:${await freePort()}`)
     try {
       await expect

@@ -56,7 +56,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     return { ...nodes, client, notify, statuses, dropped }
   }
 
-  test('a role without grants invents messages: they are dropped and counted; no call is refused, no limit changes', async () => {
+  test('messages that a PostgreSQL role without grants invents are dropped and counted, and change no call or limit', async () => {
     const { notify, statuses, dropped, gateways, token: tokenOf } = await attacked()
     expect(await statuses('ann', 4)).toEqual([200, 200, 200, 200])
     const before = await dropped()
@@ -92,7 +92,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(44 * COST)
   })
 
-  test('a role without grants repeats messages: they cause some reads, but no call', async () => {
+  test('messages that a PostgreSQL role without grants repeats cause some reads, and admit no call', async () => {
     const { client, notify, statuses, gateways, token: tokenOf } = await attacked()
     const heard: string[] = []
     client.on('notification', ({ payload }) => void heard.push(payload ?? ''))
@@ -115,7 +115,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(42 * COST)
   })
 
-  test('a role without grants sends 20,000 messages of maximum length: the nodes serve, and grow by less than 100 MB', async () => {
+  test('nodes that get 20,000 large messages from a role without grants go on serving, and grow by less than 100 MB', async () => {
     const { notify, statuses, gateways, dropped } = await attacked()
     await statuses('ann', 4)
     const pids = gateways.map(({ pid }) => pid)

@@ -10,7 +10,7 @@ const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const NAME = 'kills of nodes, and a crash of PostgreSQL'
 
 test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
-  'three nodes are killed in turn, and PostgreSQL crashes: nothing is lost, charged twice, overdrawn, or left leased',
+  'when three nodes are killed in turn and PostgreSQL crashes, no charge is lost or doubled, and no lease remains',
   { timeout: 300_000 },
   async () => {
     console.info(`seed ${SEED} (SEED=${SEED} repeats the calls)`)

@@ -5,7 +5,7 @@ import { expectKept } from './kept-limit.ts'
 import { exceedLimit, type LimitsReport } from './limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
-  test('a limit over three nodes is kept to within 97 % and 101 %, however uneven the calls', async () => {
+  test('a rate limit over three nodes admits between 97 % and 101 % of the limit, even if calls are spread unevenly', async () => {
     const program = await patientProgram()
     const { root } = program
     const run = (windowMs: number): Promise<LimitsReport> =>

@@ -38,7 +38,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
   }
 
   test.each(['users where id = 2', "tokens where name = 'token-ann'"])(
-    'while a row is locked, other accounts are served, its leased quota is spent, and it is charged exactly afterwards (%s)',
+    "while a database row of a user is locked, others are served; the user's leased quota is used and charged later (%s)",
     async (place) => {
       const { chat, token, database, unlock } = await locked(1, `select 1 from ${place}`)
       const expires = async (): Promise<number> => {
@@ -65,7 +65,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     },
   )
 
-  test('while a row is locked, an unused key of the account is refused with a time to retry within two seconds', async () => {
+  test('while the database row of an account is locked, its unused keys are refused with retry-after within two seconds', async () => {
     const { chat, unlock } = await locked(1, 'select 1 from users where id = 2')
     const startMs = performance.now()
     const refused = await chat(0, 'ann2', ask('m', { max_tokens: 100 }))
@@ -76,7 +76,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     expect((await chat(0, 'ann2', ask('m', { max_tokens: 100 }))).status).toBe(200)
   })
 
-  test('while a row is locked, a read of the usage of others does not wait', async () => {
+  test('while the database row of a user is locked, a read of the usage log does not wait', async () => {
     const { chat, gateways } = await locked(1, 'select 1 from users where id = 2')
     await chat(0, 'ann', ask('m', { max_tokens: 100 }))
     await delay(1_000)
@@ -89,7 +89,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     await expect.poll(readMs).toBeLessThan(800)
   })
 
-  test('while a row is locked, a node that restarts keeps the lease that pays for its calls, and nothing is spent twice', async () => {
+  test("while a user's database row is locked, a restarted node keeps the lease for its calls, and spends nothing twice", async () => {
     const { chat, token, gateways, database, unlock } = await locked(2, 'select 1 from users where id = 2')
     for (let index = 0; index < 5; index += 1)
       expect((await chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)

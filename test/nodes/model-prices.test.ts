@@ -12,7 +12,7 @@ interface Model {
 }
 
 describe.each(SHARED)('two nodes on $name', (engine) => {
-  test('one of two prices that are based on the same version is refused, at whichever nodes they are set', async () => {
+  test("of two changes of a model's price from the same version, one is refused, even if they are made on two nodes", async () => {
     const { gateways } = await setNodes(engine, 2, () => ({ users: [ROOT] }))
     const [first, second] = gateways.map(({ url }) => url)
     const put = async (url = '', input: number, version?: string) => {

@@ -35,7 +35,7 @@ describe.each(SHARED)('leased quota is not spent before $name has answered', (en
   }
 
   test.each([1_300, -1_300])(
-    'leased quota is not spent before the database has answered once the time of day has moved by %d seconds',
+    'after its clock moves by %d seconds, a node spends leased quota only once the database has answered',
     async (seconds) => {
       const { proxy, clock, chat, statuses, used } = await warmNode()
       proxy.setFault({ kind: 'cut' })
@@ -50,7 +50,7 @@ describe.each(SHARED)('leased quota is not spent before $name has answered', (en
     },
   )
 
-  test('leased quota is not spent before the database has answered once the process was suspended for more than five seconds', async () => {
+  test('a node that was suspended for more than 5 s spends leased quota only once the database has answered', async () => {
     const { proxy, gateway, statuses, used } = await warmNode()
     proxy.setFault({ kind: 'cut' })
     expect(await statuses()).toBe(200)

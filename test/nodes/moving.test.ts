@@ -85,7 +85,7 @@ describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
     60_000,
   )
 
-  test('an import reports that nodes cannot be notified', async () => {
+  test('an import on the command line reports that running nodes cannot be notified if Redis is unreachable', async () => {
     const database = await engine.database()
     const upstream = await startUpstream()
     onTestFinished(() => upstream.stop())
@@ -99,7 +99,7 @@ describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
     expect(imported.out).toContain('could not be notified: they see it within a minute')
   }, 300_000)
 
-  test('a migrated database belongs to a gateway that charges its keys, and is no longer a copy of the old one', async () => {
+  test('a gateway on a migrated database charges its keys, and the database cannot be migrated to again', async () => {
     const folder = await filledFolder({ users: 2, tokensEach: 1, charges: [100], openHolds: 0 })
     const database = await engine.database()
     const migrate = () =>

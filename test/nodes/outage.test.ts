@@ -69,7 +69,7 @@ describe.each(SHARED)('while $name is unreachable', (engine) => {
     300_000,
   )
 
-  test('a key in use makes no round trip to the database before its call is sent', async () => {
+  test('a call with a key that is in use is sent upstream without a round trip to the database', async () => {
     const { proxy, chat, gateway } = await onTheLine()
     const wait = async (): Promise<number> => {
       proxy.setFault({ kind: 'pass' })

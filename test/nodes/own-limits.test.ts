@@ -126,7 +126,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       return counts
     }
 
-    test('the limit of a key on calls in flight is exact over all nodes, again and again', async () => {
+    test("a key's limit of calls in flight is exact over all nodes, also when the calls end and new ones begin", async () => {
       const first = await hold(cluster, crowd(50, 'own'))
       expect(first).toMatchObject(FIVE_OF_FIFTY)
       expect(await first.release()).toEqual(times(5, 200))
@@ -139,7 +139,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
 
     // Without Redis, each node states what remains of its share.
     test.each(store === 'Redis' ? [3] : [])(
-      'what remains of a limit is stated for the calls of all %d nodes together, to within one',
+      'the remaining requests that an answer states count the calls of all %d nodes, to within one',
       async () => {
         const answerOf = (node: number) => call(cluster.fleet.urls[node] ?? '', ask('m'), { key: 'g1' })
         const left = ({ headers }: Awaited<ReturnType<typeof answerOf>>) =>
@@ -162,7 +162,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
     )
 
     test.each(store === 'Redis' ? [3] : [])(
-      'a refusal states what all %d nodes have left, also at a node that the key has not called before',
+      "a refusal states what remains of a key's limit over %d nodes, even at a node that the key has not called before",
       async () => {
         cluster.upstream.script('m', { kind: 'whole' })
         const { urls } = cluster.fleet
@@ -181,7 +181,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       },
     )
 
-    test('calls in flight of all keys of a user count together, and a key has no slot where its user has none', async () => {
+    test("calls in flight of all keys of a user count against the user's limit, and take no slot of a key when refused", async () => {
       const held = await hold(cluster, crowd(50, 'b1', 'b2', 'b3'))
       expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
@@ -243,7 +243,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       expect(await held.release()).toEqual(times(5, 200))
     })
 
-    test('slots of a killed node are released', async () => {
+    test('the calls in flight of a killed node no longer count against the limits of its keys', async () => {
       const lost = await fill(crowd(20, 'own').map(({ key }) => ({ key, node: 0 })))
       expect((await call(cluster.fleet.urls[1] ?? '', ask('m'), { key: 'own' })).status).toBe(429)
       await cluster.fleet.node(0).kill()

@@ -51,7 +51,7 @@ async function rowOf(url: string, id: unknown): Promise<{ quota: number; price_v
   }, SOON)
 }
 
-test('a change of the prices file reaches every worker, and a mistake none of them', async () => {
+test('a change of the prices file is applied by every worker, and a file with a mistake by none', async () => {
   const file = pricesFile()
   const fixture = await startFixture(configured(file), { env: { WORKERS: '2' } })
   onTestFinished(() => fixture.close())

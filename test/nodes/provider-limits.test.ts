@@ -116,7 +116,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(texts).not.toMatch(/sk-upstream|"sealed"|777/)
   })
 
-  test('announcements that are forged or repeated change nothing', async () => {
+  test('announcements of provider limits that are forged or repeated change nothing', async () => {
     const { limits, publish } = await listening()
     stating('replayed', 0)
     await callsAt(0, 'replayed', 2)
@@ -158,7 +158,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     await expect.poll(left).toBe(42)
   })
 
-  test('without Redis each node uses the provider limits it knows, and shares new ones afterwards', async () => {
+  test('while Redis is down, each node uses the provider limits that it knows; afterwards nodes share new ones', async () => {
     const server = await startRedisServer()
     onTestFinished(() => server.stop())
     const { upstream, gateways, chat } = await setNodes(engine, 2, configure, { REDIS_URL: server.url })
@@ -181,7 +181,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(await left(two)).toBe(650)
   })
 
-  test('a channel whose keys are low is alerted once by all nodes, and again after they had enough', async () => {
+  test('all nodes together send one alert for a channel whose keys are near their limits, and another after a recovery', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const declared = (upstream: ScriptedUpstream): Configuration => ({

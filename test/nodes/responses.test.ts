@@ -31,7 +31,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
   const clientOf = ({ gateways }: Nodes, node: number, key = 'ann'): OpenAI =>
     new OpenAI({ apiKey: `sk-${key}`, baseURL: `${gateways[node]?.url}/v1`, maxRetries: 0 })
 
-  test('nodes reach a native response that another node made, with the key that made it', async () => {
+  test('a response of a responses channel that one node made can be retrieved at another, with the same upstream key', async () => {
     const nodes = await start()
     const upstream = storingUpstream('native')
     nodes.upstream.decide('native', (request) => upstream.decision(request))
@@ -59,7 +59,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await expect(clientOf(nodes, 1 - node).responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
-  test('nodes continue a converted response that another node kept', async () => {
+  test('a converted response that one node keeps can be continued at another node', async () => {
     const nodes = await start()
     nodes.upstream.script('chat', wholeChat({ text: 'Hello.' }))
     const first = await clientOf(nodes, 0).responses.create({ model: 'chat', input: 'hi' })
@@ -79,7 +79,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await expect(gone).rejects.toMatchObject({ status: 404 })
   })
 
-  test("nodes know each other's responses, and charge a background one once, whichever node sees its end", async () => {
+  test('a background response is charged once, whichever node sees its end', async () => {
     const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
     const provider = storingUpstream('m')
     nodes.upstream.decide('m', (request) => provider.decision(request))
@@ -107,7 +107,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await expect(one.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
-  test('nodes charge a cancelled response for what another node streams of it', async () => {
+  test('a background response that is cancelled is charged for what another node has streamed of it', async () => {
     const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
     const provider = storingUpstream('m')
     nodes.upstream.decide('m', (request) => {

@@ -58,7 +58,7 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
     await expect.poll(() => answer(nodes, node)).toBe(200)
   }
 
-  test('after an older copy is restored under running nodes calls continue, also where leases were recalled since, until the quota is used up', async () => {
+  test('after an older copy of the database is restored under running nodes, calls continue until the quota is used up', async () => {
     const nodes = await site(2)
     const { database, gateways, token, upstream } = nodes
     const both = (): Promise<number[]> => Promise.all([0, 1].map((node) => answer(nodes, node)))
@@ -87,7 +87,7 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
       .toEqual([true, QUOTA])
   })
 
-  test('after an older copy is restored under killed nodes their reports are charged once, and the leases in the copy are free', async () => {
+  test("after an old database copy is restored, killed nodes' reports are charged once, and leases in the copy are freed", async () => {
     const nodes = await site(1)
     const { database, gateways, token } = nodes
     await served(nodes, 0)

@@ -40,14 +40,14 @@ describe('a gateway of two workers', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('a session stays with one key, whichever of two workers gets its calls', async () => {
+  test('all calls of a session use one upstream key, whichever of two workers gets them', async () => {
     script(fixture.upstream)
     for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
     await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
     expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
   })
 
-  test('a call is compared with the previous one of its session, whichever of two workers had that', async () => {
+  test("a call that misses the prompt cache is compared with its session's previous call, even on another worker", async () => {
     script(fixture.upstream)
     const missed = { kind: 'whole', usage: usageText(5_000, 5, 0) } as const
     for (let n = 0; n < 8; n++) {
@@ -74,7 +74,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     (await shared.server.command(['KEYS', '*:session:*'])) as string[]
   const urls = (): string[] => shared.nodes.gateways.map(({ url }) => url)
 
-  test('a session stays with one key on all nodes', async () => {
+  test('all calls of a session use one upstream key on all nodes', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await turn(first, 'a')
@@ -83,7 +83,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(new Set(keysSeen(shared.nodes.upstream)).size).toBe(1)
   })
 
-  test('a session that moves on one node has moved on the others', async () => {
+  test('a session that moves to another upstream key on one node uses that key on the other nodes, too', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await turn(first, 'moves')
@@ -108,7 +108,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(keysSeen(shared.nodes.upstream).slice(-3)).toEqual([moved, moved, moved])
   })
 
-  test('a session that moves in its first call on a node has moved on the others', async () => {
+  test('a session that changes its upstream key in its first call on a node uses that key on the other nodes, too', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await turn(first, 'moves at once')
@@ -127,7 +127,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(keysSeen(shared.nodes.upstream).at(-1)).toBe(moved)
   })
 
-  test('a session entry in Redis that no node has signed is ignored, and the call is answered', async () => {
+  test("a forged entry in Redis about a session's upstream key is ignored, and the call is answered", async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await shared.server.command(['FLUSHALL'])
@@ -141,7 +141,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(metrics).toMatch(/sluice_known_prompts_total\{result="untrusted"\} 1/)
   })
 
-  test('when Redis loses its data, calls are answered, and a node that remembers a session keeps it', async () => {
+  test("after Redis loses its data, a node that remembers a session's upstream key goes on using it", async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await turn(first, 'lost')
@@ -154,7 +154,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     await expect.poll(entries).toHaveLength(1)
   })
 
-  test('beyond options.affinity.most, the session that was used longest ago gives way on all nodes', async () => {
+  test('beyond options.affinity.most sessions, all nodes forget the session that was used longest ago', async () => {
     const [first = '', second = ''] = urls()
     await shared.server.command(['FLUSHALL'])
     for (const gateway of shared.nodes.gateways)
@@ -173,7 +173,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     for (const gateway of shared.nodes.gateways) await gateway.apply(configure(shared.nodes.upstream))
   })
 
-  test('calls of sessions are answered while Redis is unreachable', async () => {
+  test('calls that belong to sessions are answered while Redis is unreachable', async () => {
     script(shared.nodes.upstream)
     await shared.server.kill()
     for (const url of urls()) await turn(url, 'c')

@@ -79,18 +79,18 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await observer.close()
   }
 
-  test('limits over three nodes admit 97 % to 101 % of the limit, with 200 clients that are spread unevenly', async () => {
+  test('three nodes together admit 97 % to 101 % of a rate limit, with 200 clients that are spread unevenly', async () => {
     const [most, windowMs] = [200, 1_500]
     const { admitted } = await limitStorm(nodes, limit(most, windowMs), 200, 2 * windowMs)
     expect(maxWithin(admitted, windowMs)).toBeLessThanOrEqual(1.01 * most)
     expect(admitted.length).toBeGreaterThanOrEqual(0.97 * 2 * most)
   })
 
-  test('limits over three nodes admit the whole limit once, when all calls arrive at one moment', async () => {
+  test('three nodes together admit exactly the rate limit when all calls arrive at one moment', async () => {
     expect(await bursts(limit(100, 60_000), 100)).toBe(100)
   })
 
-  test('limits over three nodes return permits that another node needs', async () => {
+  test('a node returns unused permits of a shared rate limit that another node needs', async () => {
     const counted = limit(40, 60_000)
     for (const { counts } of nodes) await counts.take(counted)
     const [first] = nodes as [CountingNode]
@@ -101,7 +101,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await expect.poll(admitted).toBe(40)
   })
 
-  test('limits over three nodes need no request to Redis far below the limit', async () => {
+  test('calls far below a shared rate limit need no request to Redis', async () => {
     const counted = limit(6_000, 60_000)
     const [{ peers }] = nodes as [CountingNode]
     const exchanges = new Set<Promise<unknown>>()
@@ -124,7 +124,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await counts.close()
   })
 
-  test('limits over three nodes are shares while the server is killed, with no call waiting for it, and whole again later', async () => {
+  test('while Redis is down, three nodes apply a rate limit in shares without waiting; later they share it again', async () => {
     const counted = limit(90, 60_000)
     await server.kill()
     const startedMs = performance.now()
@@ -142,7 +142,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await bursts(counted, 30)).toBe(0)
   })
 
-  test('limits over three nodes wait at most 50 ms for a silent server', async () => {
+  test('a call waits at most 50 ms for a silent Redis to check a shared rate limit', async () => {
     await stopNodes(nodes)
     nodes = await threeNodes(server.url, { isPatient: false })
     const counted = limit(100_000, 60_000)
@@ -163,7 +163,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect((await counts.take(counted)).allowed).toBe(true)
   })
 
-  test('limits over three nodes wait at most 50 ms in the queue for Redis', async () => {
+  test('a call waits at most 50 ms in the queue for Redis to check a shared rate limit', async () => {
     const [{ peers }] = nodes as [CountingNode]
     // A slow connection: two exchanges in sequence take longer than a call may wait.
     const far = through(peers, async (exchange) => {
@@ -181,7 +181,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await counts.close()
   })
 
-  test('limits over three nodes admit no more than the limit while the server restarts empty', async () => {
+  test('three nodes together admit no more than the rate limit while Redis restarts empty', async () => {
     const counted = limit(90, 60_000)
     await server.kill()
     const back = sleep(500)
@@ -192,7 +192,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(admitted.length).toBeLessThanOrEqual(90)
   })
 
-  test('limits over three nodes restore the admitted calls after a flush', async () => {
+  test('after all data in Redis are deleted, nodes restore the calls that they had admitted to a shared rate limit', async () => {
     const counted = limit(90, 60_000)
     for (const node of nodes) expect(await burst(node, counted, 25)).toBe(25)
     const before = nodes.map(({ peers }) => peers.generation)
@@ -203,7 +203,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await bursts(counted, 90)).toBeLessThanOrEqual(15)
   })
 
-  test('limits over three nodes neither count spent tokens twice nor miss those of another node', async () => {
+  test('tokens that one node counts against a shared token limit are counted once, and are known to other nodes', async () => {
     const counted = { ...limit(1_000, 60_000), name: 'key tokens' }
     const [one, other] = nodes as [CountingNode, CountingNode]
     expect((await one.counts.check(counted)).allowed).toBe(true)
@@ -212,7 +212,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await expect.poll(async () => (await other.counts.check(counted)).allowed).toBe(false)
   })
 
-  test('limits over three nodes get back the unused permits of a node that stops', async () => {
+  test('unused permits of a shared rate limit return from a node that stops', async () => {
     const counted = limit(400, 60_000)
     const [one, other] = nodes as [CountingNode, CountingNode]
     expect(await burst(one, counted, 50)).toBe(50)
@@ -220,7 +220,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await burst(other, counted, 400)).toBe(350)
   })
 
-  test('limits over three nodes get back permits that a node is granted while it stops', async () => {
+  test('permits of a shared rate limit that a node is granted while it stops return to the others', async () => {
     const counted = limit(400, 60_000)
     const [one, other] = nodes as [CountingNode, CountingNode]
     const { promise: isStopping, resolve: stop } = Promise.withResolvers<void>()

@@ -64,7 +64,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       return Number(row?.['id'])
     }
 
-    test("two gateways never spend more together than the balance, and use each other's unused leases", async () => {
+    test("two gateways together never spend more than a user's balance, and use each other's unused leases of it", async () => {
       const { upstream, chat, token } = shared
       let release: (value?: unknown) => void = () => {}
       const after = new Promise((resolve) => (release = resolve))
@@ -93,7 +93,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       await vi.waitFor(async () => expect((await token('token-crowd')).used).toBe(10 * COST), SOON)
     })
 
-    test('a call waits for one of the other gateway, and both show what is held', async () => {
+    test('a call waits for quota that a call of another gateway holds, and both gateways show the held amount', async () => {
       const { upstream, chat, gateways } = shared
       const { promise: after, resolve: release } = Promise.withResolvers<void>()
       const usage = usageText(10, 5)
@@ -122,7 +122,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       await expect.poll(held, SOON).toEqual([0, 0])
     })
 
-    test('two gateways serve successive calls on either until the last affordable hold', async () => {
+    test('two gateways alternately serve calls of a key until its quota does not cover the hold of another call', async () => {
       const { upstream, chat, token } = shared
       upstream.script('m', { kind: 'whole', usage: usageText(10, 50_000) })
       const statuses: number[] = []
@@ -152,7 +152,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
     })
 
-    test('a quota set on one gateway applies to the next call of the other', async () => {
+    test('a quota of a key that is set on one gateway applies to the next call at another', async () => {
       const { upstream, chat, gateways, token } = shared
       const id = await idOf('token-set')
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -169,7 +169,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       await vi.waitFor(async () => expect((await token('token-set')).remain).toBe(5_000 - COST), SOON)
     })
 
-    test('two gateways charge one key exactly what both delivered, and show the same at once', async () => {
+    test('two gateways charge one key exactly for what both delivered, and at once show the same usage', async () => {
       const { upstream, chat, gateways, database, token } = shared
       const id = await idOf('token-charged')
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -224,7 +224,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     ])
   })
 
-  test('of two gateways that start together without declared users, one prints the first credentials, which are valid', async () => {
+  test("of two gateways that start together on an empty database, one prints the first user's credentials, which are valid", async () => {
     const { gateways, join } = await setNodes(engine, 0, () => ({}))
     await Promise.all([join(), join()])
     const told = gateways.flatMap((gateway) => gateway.logs().match(/API key +sk-\w+/g) ?? [])
@@ -235,7 +235,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     }
   })
 
-  test('a node that is killed charges every delivered response after its restart, and its leases are free', async () => {
+  test('a killed node charges every delivered response after its restart, and its quota leases are returned', async () => {
     const { upstream, chat, gateways, database, token } = await nodes(1_000_000)
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const answers = await Promise.all(

@@ -6,7 +6,7 @@ import { messagesWire } from '../fixtures/signing-wires.ts'
 import { setNodes, SHARED } from './fixture.ts'
 
 describe.each(SHARED)('several nodes on $name', (engine) => {
-  test('nodes share signatures: a client that changes the node with each request loses none', async () => {
+  test('thought signatures are shared by nodes: a client that changes the node with each request loses none', async () => {
     const nodes = await setNodes(engine, 2, (upstream) => ({
       models: priced(['claude']),
       channels: [channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' })],

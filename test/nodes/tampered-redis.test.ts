@@ -51,7 +51,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     ['makes text of', (window) => ['SET', window, 'rubbish']],
     ['expires', (window) => ['PEXPIRE', window, '1']],
   ])(
-    'an attacker who %s a window gains no call, even if one node alone had used the limit',
+    'an attacker who %s a rate limit window in Redis gains no call, even if one node had used up the limit',
     async (_, spoil) => {
       const counted = limit()
       expect(await through(0, counted, MAX)).toBe(MAX)
@@ -63,7 +63,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     },
   )
 
-  test('after Redis lost its counters, each node admits only its share of a limit until all have reported again', async () => {
+  test('after Redis lost its counters, each node admits only its share of a rate limit until all have reported again', async () => {
     const counted = limit()
     let all = 0
     // A node gives back what it has taken in advance and not used within a few seconds.
@@ -84,7 +84,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(all).toBe(MAX)
   })
 
-  test('an attacker who restores an old window gains no call', async () => {
+  test('an attacker who restores an old rate limit window in Redis gains no additional call', async () => {
     const counted = limit()
     expect(await through(0, counted, 2)).toBe(2)
     expect(await through(1, counted, 2)).toBe(2)
@@ -126,7 +126,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(residentBytes(process.pid) - before).toBeLessThan(60 * 1024 * 1024)
   })
 
-  test('rate limit windows in Redis that were blown up to 50 MB are replaced', async () => {
+  test('a rate limit window in Redis that was blown up to 50 MB is replaced, and the limit still applies', async () => {
     const counted = limit()
     expect(await through(0, counted, MAX)).toBe(MAX)
     await settled()
@@ -140,7 +140,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(Number(bytes)).toBeLessThan(100_000)
   })
 
-  test('calls in flight are not forgotten when their hash is deleted', async () => {
+  test('calls in flight still count against a limit after their hash in Redis is deleted', async () => {
     const all = nodes.map(({ peers }) => new SharedSemaphore(peers))
     onTestFinished(async () => void (await Promise.all(all.map((places) => places.close()))))
     const parallel = { subject: 'key:1', max: 6 }
@@ -158,7 +158,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(await taken(2)).toBe(0)
   })
 
-  test('a restart of the server, empty or from an old copy, admits no additional call, and hints are sent again', async () => {
+  test('a restart of Redis, empty or from an old copy, admits no call beyond a rate limit', async () => {
     const namespace = `test:${randomUUID()}`
     const messages = new NodeMessages(SECRETS)
     const [teller, hearer] = [0, 1].map(() => new RedisAnnouncements(server.url, namespace, messages))
@@ -190,7 +190,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
       .toBeGreaterThan(0)
   })
 
-  test('messages of 15 MB are dropped without being read', async () => {
+  test('messages of 15 MB in Redis are dropped without being parsed', async () => {
     const namespace = `test:${randomUUID()}`
     const messages = new NodeMessages(SECRETS)
     const hearer = new RedisAnnouncements(server.url, namespace, messages, PATIENT.connectionMs)

@@ -108,7 +108,7 @@ function expectExact(): void {
 }
 
 describe('what workers share', () => {
-  test('workers share a balance: of fifty simultaneous calls on a token for ten, exactly ten are served', async () => {
+  test('of fifty simultaneous calls to all workers with quota for ten, exactly ten are served', async () => {
     const { opens, open: release } = gate()
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after: opens })
     let refused = 0
@@ -136,7 +136,7 @@ describe('what workers share', () => {
     })
   })
 
-  test('a call waits for one of another worker, and every worker shows what is held', async () => {
+  test('a call waits for quota that a call of another worker holds, and every worker shows the held amount', async () => {
     const { opens, open: release } = gate()
     const usage = usageText(10, 5)
     fixture.upstream.script('m', { kind: 'whole', usage, after: opens }, { kind: 'whole', usage })
@@ -160,7 +160,7 @@ describe('what workers share', () => {
     await expect.poll(async () => Math.max(...(await held())), SOON).toBe(0)
   })
 
-  test("workers share a key's limit of calls in flight: of fifty simultaneous calls, five are admitted", async () => {
+  test("workers share a key's limit of five calls in flight: of fifty simultaneous calls, five are admitted", async () => {
     const { opens, open: release } = gate()
     fixture.upstream.script('m', { kind: 'whole', after: opens })
     const statuses: number[] = []
@@ -174,7 +174,7 @@ describe('what workers share', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(5)
   })
 
-  test("workers share a key's request limit: of sixty requests, thirty are admitted", async () => {
+  test("workers share a key's limit of thirty requests: of sixty requests, thirty are admitted", async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, () => fixture.chat('thirty', ask('m'))))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(30)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
@@ -199,7 +199,7 @@ describe('what workers share', () => {
     for (const one of live) expect((await one.end()).text).toContain('"code":"call_stopped"')
   })
 
-  test('workers share changes: a key that is disabled over one is refused by all, and enabled again served by all', async () => {
+  test('a key that is disabled or enabled through one worker is refused or served by all workers', async () => {
     const id = idOf('doomed')
     const all = async (status: number): Promise<void> => {
       await vi.waitFor(async () => {
@@ -214,7 +214,7 @@ describe('what workers share', () => {
     await all(200)
   })
 
-  test('workers share a quota that is set over one: no worker spends more', async () => {
+  test("a key's quota that is set through one worker applies to all: together they spend no more", async () => {
     const set = (remain_quota: number) =>
       manage(fixture.gateway.url, ADMIN, 'PUT /api/token/', {
         id: idOf('set'),
@@ -234,7 +234,7 @@ describe('what workers share', () => {
     expect(database.token('token-set').remain_quota).toBe(100)
   })
 
-  test('workers share the configuration: once it is applied, each call of any worker uses it', async () => {
+  test('once one worker has applied a changed configuration, every call of any worker uses it', async () => {
     const { upstream, gateway } = fixture
     upstream.script('new', { kind: 'whole', usage: usageText(10, 5) })
     const statuses = async (): Promise<number[]> =>
@@ -250,7 +250,7 @@ describe('what workers share', () => {
     expect(new Set(await statuses())).not.toContain(200)
   })
 
-  test('workers share provider limits: a key without remaining requests on one worker is used by none', async () => {
+  test('an upstream key that according to one worker has no remaining requests is used by no worker', async () => {
     fixture.upstream.decide('stated', ({ headers: { authorization } }) => ({
       kind: 'whole',
       headers: requestsLeft(authorization === 'Bearer spent' ? 0 : 900),
@@ -275,7 +275,7 @@ describe('what workers share', () => {
     expect(keys().filter((key) => key === 'Bearer spent')).toHaveLength(1)
   })
 
-  test('workers share the live stream of calls: it shows the calls of all', async () => {
+  test('the live stream of calls at one worker shows the calls of all workers', async () => {
     const live = await open(fixture.gateway.url, undefined, {
       method: 'GET',
       path: '/api/log/stream',
@@ -295,7 +295,7 @@ describe('what workers share', () => {
     await live.end()
   })
 
-  test('workers share metrics: one text has the sums of all, and no counter falls when a worker dies', async () => {
+  test('/metrics has the sums of all workers, and no counter falls when a worker is killed', async () => {
     const requests = async (): Promise<number> => {
       const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
       const line = /^sluice_requests_total\{path="\/v1\/chat\/completions",status="200"\} (\d+)$/m.exec(text)
@@ -316,7 +316,7 @@ describe('what workers share', () => {
 })
 
 describe('a worker that is killed', () => {
-  test('a worker that is killed is replaced; its calls are charged what they delivered, and those of other workers continue', async () => {
+  test('a killed worker is replaced, its calls are charged for what they delivered, and calls of other workers continue', async () => {
     const { opens, open: release } = gate()
     const live = await streams(24, opens)
     await expect.poll(() => database.openHolds().length, SOON).toBe(24)
@@ -343,7 +343,7 @@ describe('a worker that is killed', () => {
     await untilAllServe()
   })
 
-  test('a worker that is killed releases its leases and its slots at once', async () => {
+  test("a killed worker's leases of quota and its calls in flight are released at once", async () => {
     const { opens, open: release } = gate()
     const live = await streams(8, opens)
     fixture.upstream.script('m', { kind: 'whole', after: opens })
@@ -358,7 +358,7 @@ describe('a worker that is killed', () => {
     expectExact()
   })
 
-  test('a worker that is killed is restarted with the current configuration, even if the file has an error meanwhile', async () => {
+  test('a killed worker is restarted with the configuration in use, even if gateway.yaml has an error meanwhile', async () => {
     const refused = (): number => fixture.gateway.logs().match(/configuration refused/g)?.length ?? 0
     const before = refused()
     void fixture.gateway.apply('models: [').catch(() => {})
@@ -373,7 +373,7 @@ describe('a worker that is killed', () => {
 })
 
 describe('the end of all processes', () => {
-  test('when the owner is killed all workers end, and the next start settles the calls in flight', async () => {
+  test("when the gateway's main process is killed, all workers end, and the next start settles the calls in flight", async () => {
     const { opens, open: release } = gate()
     const live = await streams(16, opens)
     await expect.poll(() => database.openHolds().length, SOON).toBe(16)

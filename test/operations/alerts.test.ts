@@ -48,7 +48,7 @@ async function gatewayTelling(
   return { gateway, upstream, chat: (key, body) => fixture.chat(key, body) }
 }
 
-test("receivers get a user's low quota once, signed, without prompts and keys", async () => {
+test("alert receivers are informed once of a user's low quota, signed, and without prompts and keys", async () => {
   const [told, other] = [await receiver(), await receiver()]
   const { gateway, chat } = await gatewayTelling([
     told.declared('quota.low', 'channel.back'),
@@ -74,7 +74,7 @@ test("receivers get a user's low quota once, signed, without prompts and keys", 
   await expect.poll(count).toBe(1)
 })
 
-test('receivers get a budget that reaches 80 % and 100 %, once each', async () => {
+test('alert receivers are informed once each when a budget reaches 80 % and 100 %', async () => {
   const told = await receiver()
   const budget = { budget: 10_000, budget_period: 'month' }
   const { upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
@@ -119,7 +119,7 @@ test('receivers get a budget that reaches 80 % and 100 %, once each', async () =
   expect(told.received.every(({ isSigned }) => isSigned)).toBe(true)
 })
 
-test('receivers get the budget for which a call is refused, each event once in a period, also after a restart', async () => {
+test('alert receivers are informed of a budget that refuses calls once in each of its periods, even after a restart', async () => {
   const told = await receiver()
   const { gateway, upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
     groups: { default: { budget: 100_000, budget_period: 'week' } },
@@ -171,7 +171,7 @@ test('receivers get the budget for which a call is refused, each event once in a
   expect(facts()).toEqual([...first, ...later].toSorted())
 })
 
-test('receivers get a user that was never above the threshold at the first call, and again only after it was above', async () => {
+test("alert receivers are informed of a user's low quota at the first call, and again only after it was above the threshold", async () => {
   const told = await receiver()
   const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {
     users: [ROOT, user(2, 'ann', [token('ann')], { quota: 50_000 }), user(3, 'bob', [token('bob')])],
@@ -203,7 +203,7 @@ test('receivers get a user that was never above the threshold at the first call,
   ])
 })
 
-test('a delivery to a receiver that redirects, fails or is silent is retried, and delays no other receiver', async () => {
+test('a delivery to an alert receiver that redirects, fails or is silent is retried, and delays no other receiver', async () => {
   const [redirecting, hidden, failing, silent, healthy] = [
     await receiver(),
     await receiver(),
@@ -234,7 +234,7 @@ test('a delivery to a receiver that redirects, fails or is silent is retried, an
   expect(gateway.logs()).toContain('"reason":"it did not answer within 15 seconds"')
 })
 
-test('an event is dropped after a receiver failed for a day, and the next event is sent to it', async () => {
+test('an event is dropped after its alert receiver failed for a day, and the next event is sent to that receiver', async () => {
   const failing = await receiver()
   const clock = dateClock()
   failing.answer(() => 500)
@@ -262,7 +262,7 @@ test('an event is dropped after a receiver failed for a day, and the next event 
   await failing.atLeast(5)
 })
 
-test('a committed event is delivered although the gateway is killed', async () => {
+test('an alert event that was stored is delivered even if the gateway is killed', async () => {
   const told = await receiver()
   const clock = dateClock()
   const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {}, clock)
@@ -279,7 +279,7 @@ test('a committed event is delivered although the gateway is killed', async () =
   expect(second).toMatchObject({ id: first?.id, text: first?.text, isSigned: true })
 })
 
-test('many simultaneous events are delivered once each, a few at a time, while calls continue', async () => {
+test('many simultaneous alert events are delivered once each, a few at a time, while calls continue', async () => {
   const events = byTier(1_000, 10_000)
   const told = await receiver()
   const { gateway, chat } = await gatewayTelling([told.declared('quota.low')])
@@ -302,7 +302,7 @@ test('many simultaneous events are delivered once each, a few at a time, while c
   expect((await residentBytes(gateway)) - before).toBeLessThan(100e6)
 })
 
-test('receivers get load shedding once, and a channel in cooldown once', async () => {
+test('alert receivers are informed once of load shedding, and once of a channel in cooldown', async () => {
   const told = await receiver()
   const { gateway, upstream, chat } = await gatewayTelling(
     [told.declared('channel.resting', 'gateway.overloaded')],
@@ -327,7 +327,7 @@ test('receivers get load shedding once, and a channel in cooldown once', async (
   expect(gateway.isRunning).toBe(true)
 })
 
-test('once all receivers are removed, their pending events are removed as well', async () => {
+test('once all alert receivers are removed, their pending events are removed as well', async () => {
   const told = await receiver()
   const { gateway, upstream, chat } = await gatewayTelling([told.declared('channel.resting')])
   upstream.script('m', BROKEN)
@@ -379,7 +379,7 @@ async function residentBytes(gateway: RunningGateway): Promise<number> {
   return (await metricsOf(gateway.url)).sum('sluice_resident_memory_bytes')
 }
 
-test('receivers get a tool without a price, once an hour for each model, channel and tool', async () => {
+test('alert receivers are informed of a tool without a price once an hour for each model, channel and tool', async () => {
   const told = await receiver()
   const { chat } = await gatewayTelling([told.declared('price.incomplete')])
   for (const type of ['new_thing', 'new_thing', 'other_thing'])

@@ -49,13 +49,13 @@ function clone() {
 }
 
 describe('the program that a clone runs', () => {
-  test('a clone runs the build while its sources are unchanged', () => {
+  test('a Git clone runs its build as long as its sources are unchanged since the build', () => {
     const { states, run } = clone()
     states()
     expect(run()).toBe('built')
   })
 
-  test('a clone without a build runs its sources', () => {
+  test('a Git clone without a build runs its sources', () => {
     expect(clone().run()).toBe('sources')
   })
 
@@ -74,14 +74,14 @@ describe('the program that a clone runs', () => {
     expect(made.run()).toBe('sources')
   })
 
-  test('a package, which has no sources, runs its build', () => {
+  test('an installed package, which has no sources, runs its build', () => {
     const { folder, run } = clone()
     rmSync(join(folder, 'src'), { recursive: true })
     expect(run()).toBe('built')
   })
 })
 
-test('a build for a clone contains its packages, lists all its sources, and names the commit', {
+test('the build of a Git clone contains its packages, lists all source files, and names the commit', {
   timeout: 120_000,
 }, () => {
   const folder = newFolder()

@@ -16,7 +16,7 @@ describe.each(FILES)('%s', (name) => {
   const file = composeFile(name)
   const gateways = gatewaysOf(file)
 
-  test('a compose file sets only variables that a gateway knows', () => {
+  test('a Docker Compose file sets only environment variables that the gateway knows', () => {
     const known = documented('docs/configuration.md', 'Environment')
     expect(known.size).toBeGreaterThan(10)
     for (const { environment = {} } of gateways) {
@@ -24,7 +24,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('a compose file reads only variables that the page on scaling documents, and contains no secret', () => {
+  test('a Docker Compose file reads only documented variables, and contains no secret', () => {
     const told = documented('docs/scaling.md', 'Environment')
     const variables = variablesOf(file)
     expect([...variables.keys()].filter((variable) => !told.has(variable))).toEqual([])
@@ -36,7 +36,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('a compose file gives each gateway a volume of its own and no other writable place', () => {
+  test('a Docker Compose file gives each gateway a volume of its own and no other writable place', () => {
     const data = gateways.map(({ volumes = [] }) => volumes.filter((volume) => volume.endsWith(':/data')))
     for (const volumes of data) expect(volumes).toHaveLength(1)
     expect(new Set(data.flat()).size).toBe(gateways.length)
@@ -47,7 +47,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('a compose file gives each program minimal privileges, and third-party images a fixed version', () => {
+  test('a Docker Compose file gives each program minimal privileges, and third-party images a fixed version', () => {
     for (const [service, { build, image, cap_drop, security_opt, user }] of Object.entries(file.services)) {
       expect(security_opt, service).toEqual(['no-new-privileges:true'])
       if (build === undefined) expect(image, service).toMatch(/:\d+\.\d+(\.\d+)?(-\w+)?$/)
@@ -57,7 +57,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('a compose file gives running calls time to end, and publishes ports on loopback only', () => {
+  test('a Docker Compose file gives running calls time to end, and publishes ports on loopback only', () => {
     const drain = rootFile('docs/configuration.md').match(/`drain_timeout` \| `(\d+)s`/)?.[1]
     expect(Number(drain)).toBeGreaterThan(0)
     for (const { stop_grace_period = '' } of gateways) {
@@ -69,14 +69,14 @@ describe.each(FILES)('%s', (name) => {
   })
 })
 
-test('PostgreSQL and Redis are reachable only by the gateways, and gateways by the balancer over one network', () => {
+test("the scaled Compose file puts PostgreSQL and Redis into an internal network that the balancer's network is not", () => {
   const { services, text } = composeFile('docker-compose.scaled.yml')
   for (const name of ['postgres', 'redis']) expect(services[name]?.networks).toEqual(['inside'])
   expect(services['balancer']?.networks).toEqual(['outside'])
   expect(text).toMatch(/ {2}inside:\n {4}internal: true/)
 })
 
-test('the balancer knows every gateway, waits longer than any call, and does not buffer', () => {
+test('the balancer of the scaled Compose file knows every gateway, waits longer than any call, and does not buffer', () => {
   const { services } = composeFile('docker-compose.scaled.yml')
   const balancer = rootFile('deploy/haproxy.cfg')
   const gateways = Object.keys(services).filter((name) => name.startsWith('gateway-'))

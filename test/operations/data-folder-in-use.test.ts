@@ -57,7 +57,7 @@ test.each([
   },
 )
 
-test("after kill -9 the next start uses the folder, even if another process has the former one's id", async () => {
+test("after kill -9 the next start can use the data folder, even if another process got the killed one's process id", async () => {
   const killed = await run({ config: {} })
   await killed.ready()
   const { folder } = killed

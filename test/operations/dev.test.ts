@@ -51,7 +51,7 @@ afterAll(() => {
 
 const starts = (): number => out.split(`Sluice listens on http://127.0.0.1:${port} `).length - 1
 
-test('npm run dev serves calls from sources, restarts when one changes, and stops with Ctrl-C', async () => {
+test('npm run dev serves calls from the source files, restarts when one of them changes, and stops with Ctrl-C', async () => {
   await eventually(() => starts() === 1 && out.includes('hot reload: '), 'the gateway and the console run')
   const keys = [...out.matchAll(/API key +(sk-\w+)/g)].map(([, key]) => key)
   expect(keys).toHaveLength(1)

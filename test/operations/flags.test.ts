@@ -46,7 +46,7 @@ const WAYS: readonly (readonly [name: string, command: readonly string[]])[] = [
 ]
 
 describe.each(WAYS)('flags of the process, started by %s', (name, command) => {
-  test('the process that serves calls runs with the flags', async () => {
+  test('the process that serves calls runs with the Node.js flags that the program sets', async () => {
     const { pid } = await readyProgram({
       command,
       config: {},
@@ -74,12 +74,12 @@ const LARGE_PAGES = '/sys/kernel/mm/transparent_hugepage/enabled'
 const hasLargePages = existsSync(LARGE_PAGES) && !readFileSync(LARGE_PAGES, 'utf8').includes('[never]')
 if (!hasLargePages) console.info('large pages are left out: this system has none')
 
-test.skipIf(!hasLargePages)('the code of Node.js is on large pages', async () => {
+test.skipIf(!hasLargePages)('the machine code of Node.js is mapped on large memory pages', async () => {
   const { pid } = await readyProgram({ command: [process.execPath, BIN, 'start'], config: {} })
   expect(advisedCode(pid)).toBeGreaterThan(16 * 1024)
 })
 
-test("a flag of the operator replaces the program's flag of the same name, and the others stay", async () => {
+test("a Node.js flag that the operator sets replaces the program's flag of the same name, and the other flags stay", async () => {
   const own = ['--max-semi-space-size=48', '--stack-trace-limit=20']
   const { pid } = await readyProgram({
     command: [process.execPath, ...own, BIN, 'start'],
@@ -100,7 +100,7 @@ const OBSERVER = `
     print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
   }, 100).unref())`
 
-test('the nursery of the main thread has its full size from the start, and those of other threads begin small', async () => {
+test("the young generation of the main thread's heap starts at its full size, and those of other threads start small", async () => {
   const program = await readyProgram({
     command: [
       process.execPath,
@@ -116,7 +116,7 @@ test('the nursery of the main thread has its full size from the start, and those
   expect(bytesOf('sluice database')).toBeLessThan(1.5 * NURSERY_BYTES)
 })
 
-test('this Node.js knows the flags that the program sets after its start', () => {
+test('the V8 flags that the program sets after its start exist in this version of Node.js', () => {
   const known = spawnSync(process.execPath, ['--v8-options'], { timeout: 60_000 }).stdout.toString()
   // Node.js 24, and Node.js 26 from 26.1.
   expect(collectorFlags('13.6.233.17-node.49')).toContain('--no-separate-gc-phases')
@@ -126,7 +126,7 @@ test('this Node.js knows the flags that the program sets after its start', () =>
   for (const flag of late) expect(known).toContain(`  ${flag.replace('--no-', '--').replace(/=.*/, '')} (`)
 })
 
-test('the flags of a start keep the compiled code valid that Node.js includes', () => {
+test('the Node.js flags that the program sets do not invalidate the compiled code that Node.js includes', () => {
   const tag = (flags: readonly string[]): string =>
     spawnSync(process.execPath, [...flags, '-p', 'v8.cachedDataVersionTag()'], {
       timeout: 60_000,
@@ -136,13 +136,16 @@ test('the flags of a start keep the compiled code valid that Node.js includes', 
   expect(tag([COLLECTOR_FLAGS[0]])).not.toBe(tag([]))
 })
 
-test.skipIf(OLD_NODE === undefined)('an older Node.js knows the flags, and finds the bundled Node.js', () => {
-  const run = spawnSync(OLD_NODE ?? '', [...FLAGS, 'bin/sluice.mjs', '--version'], {
-    cwd: ROOT,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
-    timeout: 240_000,
-  })
-  expect(run.stderr.toString()).toBe('')
-  expect(run.stdout.toString().trim()).toContain(version)
-  expect(run.status).toBe(0)
-})
+test.skipIf(OLD_NODE === undefined)(
+  'the program started by an older Node.js accepts the flags, and runs with the Node.js of its package',
+  () => {
+    const run = spawnSync(OLD_NODE ?? '', [...FLAGS, 'bin/sluice.mjs', '--version'], {
+      cwd: ROOT,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+      timeout: 240_000,
+    })
+    expect(run.stderr.toString()).toBe('')
+    expect(run.stdout.toString().trim()).toContain(version)
+    expect(run.status).toBe(0)
+  },
+)

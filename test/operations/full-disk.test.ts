@@ -94,7 +94,7 @@ const SETTINGS: readonly [string, (place: () => Promise<string>) => Promise<Reco
 
 describe.runIf(CAN_MOUNT)('a full disk', () => {
   test.each(SETTINGS)(
-    'on a full disk with %s, calls are refused at once, calls in flight end with an error, operators are informed; later each is charged once',
+    'on a full disk with %s, calls are refused or end in an error, operators are informed, and charges follow later',
     async (_, environment) => {
       const told = await startAlertReceiver()
       onTestFinished(() => told.stop())
@@ -166,7 +166,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     },
   )
 
-  test('a full disk is noticed by /readyz without any call', async () => {
+  test('/readyz reports a full disk even without any call', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const { program, disk } = await onSmallDisk(told, {})

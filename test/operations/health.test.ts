@@ -56,7 +56,7 @@ describe('who may read /metrics', () => {
     return (await call(url, undefined, host === undefined ? options : { ...options, host })).status
   }
 
-  test('/metrics is served to peers on this machine', async () => {
+  test('/metrics is served to clients on the same machine', async () => {
     expect(await seen(program.url)).toBe(200)
     expect(await seen(program.url, {}, '::1')).toBe(200)
     // The gateway listens on the last of these addresses.
@@ -71,7 +71,7 @@ describe('who may read /metrics', () => {
       expect(await seen(program.url, { host }), host).toBe(200)
   })
 
-  test('/metrics is not served through a proxy on this machine, which its headers reveal', async () => {
+  test('/metrics is not served to a request from the same machine with the headers of a proxy', async () => {
     for (const name of [
       'forwarded',
       'via',
@@ -94,7 +94,7 @@ describe('who may read /metrics', () => {
     expect(answer.text).not.toContain('sluice_')
   })
 
-  test('/metrics is not served under another host name', async () => {
+  test('/metrics is not served to a request from the same machine that names another host', async () => {
     for (const host of ['gateway.example', 'localhost.gateway.example', '127.0.0.1.example', '10.0.0.1:3000'])
       expect(await seen(program.url, { host }), host).toBe(403)
     const { port } = program
@@ -115,7 +115,7 @@ describe('who may read /metrics', () => {
     }
   })
 
-  test('/metrics is served to holders of options.metrics_token, where one is set, from any address', async () => {
+  test('/metrics is served from any address to clients that send options.metrics_token', async () => {
     for (const host of [...OUTSIDE, '127.0.0.1']) {
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figures' }, host)).toBe(200)
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figure' }, host)).toBe(403)

@@ -54,7 +54,7 @@ test("a user's oldest kept response is deleted when the user exceeds options.kee
 })
 
 describe.runIf(CAN_MOUNT)('a file system with little space', () => {
-  test('little disk space is left to charges: calls are answered and nothing is kept, until there is space again', async () => {
+  test('while disk space is low, calls are answered and charged, and no responses are kept for retrieval', async () => {
     const disk = mountSmallDisk(40_000_000)
     const folder = { path: disk.path, configFile: join(disk.path, 'gateway.yaml'), discard: () => {} }
     const program = await readyProgram({ folder, config: configuration({}) })

@@ -24,7 +24,7 @@ const MAX_RATIO = 8
 /** The duration of a reload, as a multiple of a start with few keys: 4 to 6 were measured, and 8.6 beside much other work. */
 const MAX_RELOAD_RATIO = 12
 
-test(`with ${MANY} keys in gateway.yaml a start costs a few times as much, and calls continue during a reload`, async () => {
+test(`a start with ${MANY} keys in gateway.yaml takes a few times as long as with few, and calls continue during a reload`, async () => {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const of = (count: number): string => configurationOfUsers(count, upstream.baseUrl('m'))

@@ -190,7 +190,7 @@ describe('the log', () => {
     }
   })
 
-  test('the log has periodic requests of machines only at debug', async () => {
+  test('the log has requests for /healthz, /readyz and /metrics only at the level debug', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'debug' } })
     const headers = { authorization: 'Bearer canarymetrics' }
     for (const path of ['/healthz', '/readyz', '/metrics'])
@@ -216,7 +216,7 @@ describe('the log', () => {
   })
 
   test.each(byTier(['warn'], ['warn', 'error', 'fatal']))(
-    'the log at %s has no line for a successful request',
+    'the log at the level %s has no line for a successful request',
     async (level) => {
       const program = await readyProgram({ config: config(), env: { LOG_LEVEL: level } })
       upstream.script('main', { kind: 'whole' })

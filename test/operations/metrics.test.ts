@@ -58,14 +58,14 @@ const rows = (): Row[] => databaseOf(program.folder.path).usage()
 const total = (own: readonly Row[], read: (row: Row) => number): number =>
   own.reduce((sum, row) => sum + read(row), 0)
 
-test('the metrics are valid, and all are zero before the first call', async () => {
+test('/metrics is valid Prometheus text, and all metrics of calls are zero before the first call', async () => {
   const page = await metricsOf(program.url)
   for (const name of ['open_streams', 'open_holds', 'ledger_lag']) expect(page.sum(`sluice_${name}`)).toBe(0)
   expect(page.sum('sluice_tokens_total') + page.sum('sluice_quota_total')).toBe(0)
   expect(page.sum('sluice_resident_memory_bytes')).toBeGreaterThan(20e6)
 })
 
-test('after known traffic, the metrics of tokens and quota by model and channel equal the usage log', async () => {
+test('the metrics of tokens and quota by model and channel equal the sums of the usage log', async () => {
   upstream.decide('first', ({ text }) => {
     const { user: kind, stream } = JSON.parse(text)
     if (kind === 'broken') return { kind: 'status', status: 500 }
@@ -122,7 +122,7 @@ test('after known traffic, the metrics of tokens and quota by model and channel 
   expect(page.sum('sluice_first_byte_seconds_count')).toBe(9)
 })
 
-test('the metrics of durations and first bytes are in seconds, and in the right bucket', async () => {
+test('the metrics of call durations and of the time to the first byte are in seconds, and in the right bucket', async () => {
   const before = await metricsOf(program.url)
   const at = { model: 'n', channel: 'second', stream: 'true' }
   const { promise: isSeen, resolve: seen } = Promise.withResolvers<void>()
@@ -172,7 +172,7 @@ test('streams, calls and holds in progress are counted in the metrics', async ()
   expect((await metricsOf(program.url)).sum('sluice_settlements_total', { reason: 'client_gone' })).toBe(3)
 })
 
-test('the metric of the ledger lag grows while nothing can be written', async () => {
+test('the metric of unwritten charges grows while the database cannot be written', async () => {
   upstream.script('first', { kind: 'whole' })
   const database = new DatabaseSync(join(program.folder.path, 'sluice.db'), { timeout: 5000 })
   database.exec('BEGIN EXCLUSIVE')
@@ -202,7 +202,7 @@ test('the metric of the event loop delay is almost zero in an idle gateway', asy
   await expect.poll(delay, { timeout: 60_000 }).toBeLessThan(1)
 })
 
-test('a pause of the event loop is reported once, as the longest delay', async () => {
+test('a pause of the event loop is reported as the longest delay at the next scrape only', async () => {
   const longest = async (): Promise<number> =>
     (await metricsOf(program.url)).sum('sluice_event_loop_delay_max_seconds')
   // After a scrape, the next sample only sets the start of the interval; there are ten samples a second.
@@ -215,7 +215,7 @@ test('a pause of the event loop is reported once, as the longest delay', async (
   expect(await longest()).toBeLessThan(1.5)
 })
 
-test('invalid requests create no series in the metrics', async () => {
+test('requests with unknown models or paths create no new series in the metrics', async () => {
   const seriesOf = (lines: readonly Line[]): string[] =>
     lines.map(({ name, labels }) => JSON.stringify([name, labels]))
   const count = async (): Promise<number> => {

@@ -8,7 +8,7 @@ const DAY_S = 86_400
 const DAY_MS = DAY_S * 1000
 const IN_TIME = { timeout: 30_000 }
 
-test('receivers are informed 60, 30, 7 and 1 days before a model ends, each once, over restarts', async () => {
+test('alert receivers are informed once each 60, 30, 7 and 1 days before a model is shut down, even after restarts', async () => {
   const receiver = await startAlertReceiver()
   const clock = dateClock()
   const end = Math.floor(Date.now() / DAY_MS) * DAY_MS + 70 * DAY_MS
@@ -62,7 +62,7 @@ test('receivers are informed 60, 30, 7 and 1 days before a model ends, each once
   }
 }, 180_000)
 
-test('an end that becomes known late is sent once, for the threshold that it has passed', async () => {
+test("a model's shutdown that becomes known late is sent to alert receivers once, for the threshold that has passed", async () => {
   const receiver = await startAlertReceiver()
   const end = new Date(Date.now() + 20 * DAY_MS).toISOString().slice(0, 10)
   const days = Math.ceil((Date.parse(end) - Date.now()) / DAY_MS)

@@ -86,11 +86,11 @@ function own(): { readonly version: string; readonly dependencies: Record<string
   return JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'))
 }
 
-test('a package has the program without its dependencies, which npm installs', () => {
+test('the npm package has the program without its dependencies, which npm installs', () => {
   expect(readdirSync(join(folder, 'package/dist'))).toEqual(['build.json', 'cli'])
 })
 
-test('a package has the SQL of the bank in the folder of the modules that read it', () => {
+test('the npm package has the SQL files for PostgreSQL in the folder of the modules that read them', () => {
   const sources = join(REPOSITORY, 'src/store/postgres/bank')
   const carried = join(folder, 'package/dist/cli/bank')
   expect(readdirSync(carried)).toEqual(readdirSync(sources))
@@ -158,7 +158,7 @@ describe('the bill of materials of a package', () => {
     expect(named.filter((ref) => !refs.includes(ref))).toEqual([])
   })
 
-  test("the bill of materials contains no registry's name", () => {
+  test('the bill of materials contains no address of a package registry', () => {
     const hosts = [...text.matchAll(/https?:\/\/([^/"\s]+)/g)].map(([, host]) => host)
     expect(new Set(hosts)).toEqual(new Set(['cyclonedx.org']))
     expect(text).not.toMatch(/registry/i)

@@ -28,7 +28,7 @@ const WAYS: readonly (readonly [name: string, command: readonly string[], first:
 ]
 
 test.each(WAYS.flatMap((way) => ['1', '2'].map((workers) => [...way, workers] as const)))(
-  'with %s first in PATH, kill -9 of the started process ends all others',
+  "with %s first in PATH, kill -9 of the process that was started also ends the gateway's other processes",
   async (_, command, first, workers) => {
     const { pid, exit } = await readyProgram({
       command,

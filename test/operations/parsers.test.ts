@@ -17,7 +17,7 @@ interface ParserReport {
   readonly nodeParsers: number
 }
 
-test('requests and responses are parsed by the vendored WebAssembly module, and none by node:http', async () => {
+test('HTTP requests and responses are parsed by the vendored WebAssembly module, and none by node:http', async () => {
   const fixture = await startFixture(
     (upstream) => ({
       models: priced(['m']),
@@ -39,7 +39,7 @@ test('requests and responses are parsed by the vendored WebAssembly module, and 
   expect(report.nodeParsers).toBe(0)
 })
 
-test('the search for the parser of node:http finds it in a program that uses it', () => {
+test('the check for the HTTP parser of node:http finds it in a program that uses node:http', () => {
   const program = `
     process.on('SIGUSR2', () => process.exit())
     const server = require('node:http').createServer((_, reply) => reply.end())

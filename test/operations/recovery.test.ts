@@ -45,7 +45,7 @@ async function leaveHolds({ folder }: Program): Promise<void> {
   await store.close()
 }
 
-test(`${HOLDS} open holds of an earlier run are settled before the first call is accepted, and within seconds`, async () => {
+test(`${HOLDS} open holds of an earlier run are settled within seconds at a start, before the first call is accepted`, async () => {
   const config = {
     models: priced(['m']),
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000 })])],

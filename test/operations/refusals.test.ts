@@ -61,7 +61,7 @@ function fingerprint(file: string): string {
 const keyIn = (text: string): string => /API key\s+sk-(\S+)/.exec(text)?.[1] ?? ''
 
 describe.concurrent('a gateway that cannot start prints a hint, exits with 1, and damages nothing', () => {
-  test('a port in use stops the start before anything is created, and the next start prints the first credentials', async () => {
+  test('a start on a port in use fails before anything is created, and the next start prints the first credentials', async () => {
     const other = createServer((_, response) => response.end('mine'))
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as AddressInfo
@@ -92,7 +92,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect((await call(holder.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
 
-  test("another secret than the database's stops the start", async () => {
+  test('a start with another GATEWAY_SECRET than that of the database fails, and leaves the database unchanged', async () => {
     const folder = await usedFolder()
     const other = { GATEWAY_SECRET: 'quite-another-secret-0123456789' }
     const before = fingerprint(join(folder.path, 'sluice.db'))
@@ -115,7 +115,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect(program.err()).toContain('Nothing was started')
   })
 
-  test('an unreadable or missing configuration stops the start', async () => {
+  test('a start with an unreadable or missing gateway.yaml fails', async () => {
     const folder = newFolder()
     mkdirSync(folder.configFile)
     expect(await refusal(await run({ folder }))).toMatch(/gateway\.yaml: expected a file that can be read/)
@@ -123,7 +123,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect(await refusal(await run({ folder: absent }))).toMatch(/there is none at .*gateway\.yaml/)
   })
 
-  test('a data file that is not a database stops the start, and stays unchanged', async () => {
+  test('a start with a data file that is not a database fails, and leaves the file unchanged', async () => {
     const folder = newFolder()
     const file = join(folder.path, 'sluice.db')
     writeFileSync(file, 'this was never a database, and it is longer than a page header. '.repeat(100))
@@ -134,7 +134,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect(fingerprint(file)).toBe(before)
   })
 
-  test('a database that is damaged in the middle stops the start', async () => {
+  test('a start with a database that is damaged in the middle fails', async () => {
     const folder = await usedFolder()
     const file = join(folder.path, 'sluice.db')
     const bytes = readFileSync(file)
@@ -144,7 +144,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect(readFileSync(file).equals(bytes)).toBe(true)
   })
 
-  test('a database of a newer version stops the start', async () => {
+  test('a start with a database of a newer version of the program fails', async () => {
     const folder = await usedFolder()
     databaseOf(folder.path).write(
       "insert into kysely_migration (name, timestamp) values ('9999-from-the-future', '2030-01-01')",
@@ -154,7 +154,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
-  test('a database of a build from before the first release stops the start', async () => {
+  test('a start with a database of a build from before the first release fails', async () => {
     const folder = await usedFolder()
     databaseOf(folder.path).write("update kysely_migration set name = '0001-accounts-and-ledger'")
     const before = fingerprint(join(folder.path, 'sluice.db'))
@@ -162,7 +162,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
-  test('invalid variables stop the start, and all are reported at once', async () => {
+  test('a start with invalid environment variables fails, and reports all of them at once', async () => {
     const env = { PORT: 'many', LOG_LEVEL: 'loud', GATEWAY_SECRET: 'short', REDIS_URL: 'localhost:6379' }
     const told = await refusal(await run({ config: CONFIG, env }))
     expect(told).toMatch(/PORT: expected a port/)

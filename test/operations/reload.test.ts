@@ -121,12 +121,15 @@ beforeEach(async () => {
 })
 
 describe('when a change of the file is applied', () => {
-  test.each(Object.entries(WRITERS))('a change of the file is applied when it is %s', async (_, write) => {
-    for (const factor of [2, 3, 1]) {
-      await change({ ...base, models: times(factor) }, 'applied', write)
-      expect((await charged(await chat())).quota).toBe(30 * factor)
-    }
-  })
+  test.each(Object.entries(WRITERS))(
+    'a change of gateway.yaml is applied when the file is %s',
+    async (_, write) => {
+      for (const factor of [2, 3, 1]) {
+        await change({ ...base, models: times(factor) }, 'applied', write)
+        expect((await charged(await chat())).quota).toBe(30 * factor)
+      }
+    },
+  )
 
   test('gateway.yaml is applied on SIGHUP, whether it has changed or not', async () => {
     const before = await readings('applied')
@@ -157,7 +160,7 @@ describe('the prices file', () => {
     await readingAfter(before, expected)
   }
 
-  test('a change of the prices file is applied, and one with a mistake is refused with its line', async () => {
+  test('a change of the prices file is applied at once, and a change with a mistake is refused with its line', async () => {
     writeFileSync(pricesFile(), pricesTimes(2))
     await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } })
     const two = await charged(await chat())
@@ -177,7 +180,7 @@ describe('the prices file', () => {
     expect((await charged(await chat())).quota).toBe(150)
   })
 
-  test('a prices file that was refused when it was named is read again once it is corrected', async () => {
+  test('a prices file that gateway.yaml names, and that was refused for a mistake, is read again once it is corrected', async () => {
     writeFileSync(pricesFile(), 'm: { input: 1 }\n')
     await change({ ...base, models: {}, options: { prices_file: './prices.yaml' } }, 'refused')
     await writes(pricesTimes(2))
@@ -249,7 +252,7 @@ describe('settings that a reload changes', () => {
 })
 
 describe('users of the file', () => {
-  test('a reload creates new users and their tokens, and does not change what the database owns', async () => {
+  test('a reload creates new users and tokens of gateway.yaml, and does not change the quota of existing tokens', async () => {
     expect((await chat('bob')).status).toBe(401)
     await change({
       ...base,
@@ -264,7 +267,7 @@ describe('users of the file', () => {
     expect((await chat('bob')).status).toBe(200)
   })
 
-  test('a declared status is applied at every reading, and affects the very next call', async () => {
+  test('the status of a user or token in gateway.yaml is applied at every reload, and to the very next call', async () => {
     const carl = (status: number, tokenState: number): Configuration => ({
       ...base,
       users: [...base.users, user(5, 'carl', [token('carl', { status: tokenState })], { status })],
@@ -318,7 +321,7 @@ describe('a bad file changes nothing', () => {
     },
   )
 
-  test('a file that is emptied while it is read changes nothing', async () => {
+  test('a gateway.yaml that is emptied while it is read is refused, and the configuration stays in use', async () => {
     await change(base)
     const before = await readings('refused')
     for (let turn = 0; turn < 5; turn += 1) {
@@ -331,7 +334,7 @@ describe('a bad file changes nothing', () => {
     }
   })
 
-  test('a file whose users cannot be created changes nothing', async () => {
+  test('a gateway.yaml whose users cannot be created is refused, and the configuration stays in use', async () => {
     await change(base)
     const clash = user(2, 'somebody-else', [token('clash')])
     await change({ ...base, models: times(5), users: [ROOT, clash] }, 'refused')
@@ -339,7 +342,7 @@ describe('a bad file changes nothing', () => {
     expect((await chat('clash')).status).toBe(401)
   })
 
-  test('a missing file changes nothing', async () => {
+  test('while gateway.yaml is missing, a reload leaves the configuration in use unchanged', async () => {
     renameSync(program.folder.configFile, `${program.folder.configFile}.gone`)
     const before = await readings('refused')
     program.kill('SIGHUP')
@@ -353,7 +356,7 @@ describe('a bad file changes nothing', () => {
   })
 })
 
-test('a running stream is neither aborted nor charged a new price while its channel is removed', async () => {
+test('a running stream whose channel a reload removes is neither aborted nor charged at a new price', async () => {
   const before = await charged(await chat())
   const { promise: after, resolve: goOn } = Promise.withResolvers<void>()
   const words = Array.from({ length: 40 }, (_, index) => contentFrame(` word${index}`))

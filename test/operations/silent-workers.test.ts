@@ -71,7 +71,7 @@ test('while a killed worker is replaced, every new connection is answered', asyn
   }, 'another one serves')
 })
 
-test('a worker that is stopped alone leaves its connections to the others, and is replaced', async () => {
+test('a single worker that gets SIGTERM finishes its streams and is replaced, while others answer new requests', async () => {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const streams = Promise.withResolvers<void>()

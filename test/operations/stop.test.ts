@@ -104,7 +104,7 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and all other work in p
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('calls that outlast drain_timeout get an error event or an error, and are settled; the exit code is 0', async () => {
+test('calls that outlast drain_timeout after SIGTERM end in an error and are settled, and the exit code is 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '700ms' }) })
   // The tokenizer, which counts a response without usage, is loaded with the first such response, which may
   // take longer than a settlement may.
@@ -141,7 +141,7 @@ test('calls that outlast drain_timeout get an error event or an error, and are s
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('a call whose body arrives after drain_timeout is refused, and no call begins any more; the exit code is 0', async () => {
+test('a call whose body arrives after drain_timeout is refused without an upstream call, and the exit code is 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '300ms' }) })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const body = JSON.stringify(askStream('m'))
@@ -163,7 +163,7 @@ test('a call whose body arrives after drain_timeout is refused, and no call begi
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('on SIGTERM the listener stays open while calls arrive, loses none of them, and reports at once that it is not ready', async () => {
+test('after SIGTERM /readyz is 503 at once, and the listener stays open and answers calls as long as they arrive', async () => {
   // A pause longer than the one between two calls of this process on a busy machine.
   const copy = await patchedProgram([
     { file: 'src/gateway/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
@@ -198,7 +198,7 @@ test('on SIGTERM the listener stays open while calls arrive, loses none of them,
   expect(rows(program)).toHaveLength(calls.length)
 })
 
-test('calls without a pause extend listening by about two seconds at most', async () => {
+test('a stop under calls without a pause closes the listener after about two seconds at most', async () => {
   const program = await readyProgram({ config: config() })
   program.kill('SIGTERM')
   expect(await closing(program.port)).toBeLessThan(20_000)

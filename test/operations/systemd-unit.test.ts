@@ -15,7 +15,7 @@ function values(name: string): string[] {
   return [...UNIT.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value)
 }
 
-test('the unit gives the gateway its writable folders, and time to end its calls', () => {
+test('the systemd unit gives the gateway its writable folders, and time to end its calls', () => {
   const folders = Object.fromEntries(values('Environment').map((text) => text.split('=')))
   expect(folders).toEqual({
     DATA_DIR: `/var/lib/${values('StateDirectory')[0]}`,
@@ -26,7 +26,7 @@ test('the unit gives the gateway its writable folders, and time to end its calls
   expect(Number(values('TimeoutStopSec')[0])).toBeGreaterThan(Number(drain) + 5)
 })
 
-test('the unit removes the rights that the gateway does not need', () => {
+test('the systemd unit removes the rights that the gateway does not need', () => {
   expect(values('User')).toEqual(['sluice'])
   expect(values('NoNewPrivileges')).toEqual(['yes'])
   expect(values('ProtectSystem')).toEqual(['strict'])
@@ -35,7 +35,7 @@ test('the unit removes the rights that the gateway does not need', () => {
   expect(values('StateDirectoryMode')).toEqual(['0700'])
 })
 
-test('systemd knows every setting of the unit', ({ skip }) => {
+test('systemd-analyze accepts every setting of the systemd unit', ({ skip }) => {
   skip(!isInstalled('systemd-analyze'), 'systemd-analyze is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'sluice-unit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

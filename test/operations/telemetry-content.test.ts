@@ -90,7 +90,7 @@ describe('an event for each call whose content is exported', () => {
   const LOGS = { ...CAPTURE, OTEL_LOGS_EXPORTER: 'otlp' }
 
   test.each(['http/json', 'http/protobuf'])(
-    "the event with the texts of a call belongs to the trace of the call's span, over %s",
+    "the OpenTelemetry event with a call's prompt and answer belongs to the trace of the call's span, over %s",
     async (protocol) => {
       let [full, less] = ['', '']
       const env = { ...LOGS, OTEL_EXPORTER_OTLP_PROTOCOL: protocol }
@@ -116,7 +116,7 @@ describe('an event for each call whose content is exported', () => {
     },
   )
 
-  test('no event is exported for a call without an exporter of logs, or for a call that is not sampled', async () => {
+  test("a call's texts are exported in no OpenTelemetry event without a log exporter, or if the call is not sampled", async () => {
     for (const env of [CAPTURE, { ...LOGS, OTEL_TRACES_SAMPLER: 'always_off' }]) {
       const { collector } = await traced('full', env, async (say) => {
         await say('/v1/chat/completions', HELLO)
@@ -126,7 +126,7 @@ describe('an event for each call whose content is exported', () => {
     }
   })
 
-  test('an event is exported without a span where only the endpoint of logs is set', async () => {
+  test("a call's texts are exported in an OpenTelemetry event without a span if only the logs endpoint is set", async () => {
     let id = ''
     const collector = await startCollector()
     const env = {
@@ -142,7 +142,7 @@ describe('an event for each call whose content is exported', () => {
   })
 })
 
-test('a cache hit is exported as one span without tokens, with the texts of the call', async () => {
+test('a hit of the answer cache is exported as one span without tokens, with the texts of the call', async () => {
   const ids: string[] = []
   const work = async (say: (path: string, body: object) => Promise<string>): Promise<void> => {
     for (let time = 0; time < 2; time += 1) ids.push(await say('/v1/chat/completions', HELLO))
@@ -163,7 +163,7 @@ test('a cache hit is exported as one span without tokens, with the texts of the 
     expect(textIn(attributes, 'gen_ai.output.messages')).toContain('canaryanswer')
 })
 
-test('at level redacted no secret and no personal data are exported, whole or streamed', async () => {
+test('at content level redacted no secrets or personal data are exported in telemetry, whole or streamed', async () => {
   const ids: string[] = []
   const messages = [{ role: 'user', content: 'canaryprompt of ann@example.com' }]
   const { collector, spanOf } = await traced('redacted', CAPTURE, async (say) => {
@@ -255,7 +255,7 @@ describe('what was said in calls whose content is kept in full', () => {
   })
 
   test.each(['chat', 'messages'])(
-    'the exported input of a call of %s has messages, tool calls and results in their order',
+    'the exported input of a call of %s has its messages, tool calls and tool results in their order',
     (name) => {
       expect(said(name, 'gen_ai.input.messages')).toEqual(STEP)
       expect(said(name, 'gen_ai.tool.definitions')).toEqual([
@@ -276,18 +276,21 @@ describe('what was said in calls whose content is kept in full', () => {
     expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
   })
 
-  test.each(['stream', 'messages stream'])('the answer of a %s is exported as one text', (name) => {
-    expect(said(name, 'gen_ai.output.messages')).toEqual([answer('canaryanswer '.repeat(3), 'stop')])
-    expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
-  })
+  test.each(['stream', 'messages stream'])(
+    'the streamed answer of a call is exported to telemetry as one text: %s',
+    (name) => {
+      expect(said(name, 'gen_ai.output.messages')).toEqual([answer('canaryanswer '.repeat(3), 'stop')])
+      expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
+    },
+  )
 
-  test('a call of more than 1 MiB is exported without its texts', () => {
+  test('a call of more than 1 MiB is exported to telemetry without its texts', () => {
     const { attributes } = spanOf(ids['long'] ?? '')
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
     expect(attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
   })
 
-  test('calls that are not conversations, such as embeddings, are exported without their texts', () => {
+  test('calls that are not conversations, such as embeddings, are exported to telemetry without their texts', () => {
     const { attributes } = spanOf(ids['embeddings'] ?? '')
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
   })

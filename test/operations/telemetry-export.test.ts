@@ -148,7 +148,7 @@ test("a client's trace decides whether a call is sampled, and attempts belong to
 })
 
 describe('a collector that does not take what is sent', () => {
-  test('refused exports are counted, shown with their status and logged once a minute, and calls continue', async () => {
+  test('telemetry exports that a collector refuses are counted, shown and logged once a minute, and calls continue', async () => {
     const collector = await collect()
     collector.answer(401)
     const program = await run({
@@ -179,7 +179,7 @@ describe('a collector that does not take what is sent', () => {
     expect((await shown(program))['traces']?.sent).toBeGreaterThan(0)
   })
 
-  test('while a collector hangs, spans beyond the queue are dropped and counted, and calls do not wait', async () => {
+  test('while a telemetry collector hangs, spans beyond the queue are dropped and counted, and calls do not wait', async () => {
     const collector = await collect()
     collector.hang()
     const program = await run({
@@ -256,7 +256,7 @@ test('two workers export each call once, under separate instance ids', async () 
   for (const instance of instances) expect(instance).toMatch(/^node-1-\d+$/)
 })
 
-test('running streams are exported with their charge when the gateway stops', async () => {
+test('the spans of running streams are exported with their charge when the gateway stops', async () => {
   const collector = await collect()
   const program = await run({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
   const streams = Array.from({ length: 5 }, () => chat(program, askStream('m')))
@@ -268,7 +268,7 @@ test('running streams are exported with their charge when the gateway stops', as
   expect(calls(collector).length).toBeGreaterThanOrEqual(served)
 })
 
-test('without a collector the list of exports is empty, and only root may read it', async () => {
+test('the list of telemetry exports is empty without a collector, and only root may read it', async () => {
   const program = await run({})
   expect(await shown(program)).toEqual({})
   const { status } = await call(program.url, undefined, {

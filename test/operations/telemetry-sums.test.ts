@@ -237,7 +237,7 @@ describe('the sums of spans, metrics, rows and usage agree', () => {
     expect(totals.quota).toBe(quota)
   })
 
-  test('the metrics of durations have the count and the sum of the usage rows', () => {
+  test('the exported metrics of call durations have the count and the sum of the usage rows', () => {
     const durations = points.filter(({ metric }) => metric === 'gen_ai.client.inference.duration')
     expect(sum(durations.map(({ count }) => count))).toBe(CALLS)
     expect(sum(durations.map(({ value }) => value))).toBeCloseTo(
@@ -341,7 +341,7 @@ describe('names by endpoint and dialect', () => {
   })
 })
 
-test('only streams are measured in the metrics of the time to the first chunk and between chunks', () => {
+test('the exported metrics of the time to the first chunk and between chunks measure only streams', () => {
   const streams = rows.filter(({ is_stream }) => is_stream).length
   const first = points.filter(({ metric }) => metric === 'gen_ai.client.inference.time_to_first_chunk')
   expect(sum(first.map(({ count }) => count))).toBe(streams)

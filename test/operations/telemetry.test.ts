@@ -150,7 +150,7 @@ describe('traces with an exporter configured', () => {
     for (const path of ['/readyz', '/healthz', '/metrics']) expect(routes).not.toContain(path)
   })
 
-  test("the client's traceparent becomes the parent of the span, unless it is invalid", async () => {
+  test("a client's traceparent becomes the parent of the call's span, unless it is invalid", async () => {
     upstream.script('main', { kind: 'whole' })
     const [traceId, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
     const traced = await chat(ask('m'), { traceparent: `00-${traceId}-${parent}-01` })
@@ -164,7 +164,7 @@ describe('traces with an exporter configured', () => {
     }
   })
 
-  test('the span of a failure has its error type, and an upstream failure is an error', async () => {
+  test('the span of a failed call has its error type, and is an error if the upstream failed', async () => {
     const refused = await call(program.url, ask('m'), { key: 'nobody' })
     const lost = await call(program.url, undefined, { method: 'GET', path: '/canaryquery' })
     upstream.script('main', { kind: 'status', status: 500 })
@@ -185,7 +185,7 @@ describe('traces with an exporter configured', () => {
     expect((await spanOf(lost.headers['x-request-id'])).name).toBe('GET unknown')
   })
 
-  test('spans contain no prompt, response, key, query or header', async () => {
+  test('exported spans contain no prompt, response, key, query or header', async () => {
     upstream.script('main', { kind: 'whole', content: 'canaryanswer' })
     const body = { model: 'm', messages: [{ role: 'user', content: 'canaryprompt' }], user: 'canaryprompt' }
     const { headers } = await chat(body, { tracestate: 'x=canaryheader', baggage: 'x=canaryheader' })
@@ -206,7 +206,7 @@ describe('traces with an exporter configured', () => {
   })
 })
 
-test('a missing collector only loses the traces: the gateway answers, and stops soon', async () => {
+test('while the telemetry collector is missing, the gateway answers calls and stops soon, and only traces are lost', async () => {
   upstream.script('main', { kind: 'whole' })
   const lonely = await runProgram({
     config,
@@ -225,7 +225,7 @@ test('a missing collector only loses the traces: the gateway answers, and stops 
   }
 })
 
-test('without an exporter, nothing of OpenTelemetry is loaded', async () => {
+test('a gateway without a telemetry exporter loads no code of OpenTelemetry', async () => {
   const plain = await runProgram({ config, command: SOURCES, env: recordLoads })
   try {
     await plain.ready()

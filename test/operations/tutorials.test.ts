@@ -87,12 +87,15 @@ test('each tutorial is listed on the page of tutorials', () => {
 
 describe('commands of the tutorials', () => {
   const pages = PAGES.filter((name) => name !== 'upgrading.md' && name !== 'prometheus-grafana.md')
-  test.for(pages)('the commands of a tutorial do what it says: %s', async (name, { skip }) => {
-    skip(isLeftOut(name))
-    await run(name)
-  })
+  test.for(pages)(
+    'the commands of a tutorial print the output that the tutorial shows: %s',
+    async (name, { skip }) => {
+      skip(isLeftOut(name))
+      await run(name)
+    },
+  )
 
-  test('the commands of prometheus-grafana.md do what it says', async ({ skip }) => {
+  test('the commands of prometheus-grafana.md print the output that the page shows', async ({ skip }) => {
     skip(isLeftOut('prometheus-grafana.md'))
     const result = await run('prometheus-grafana.md')
     const exported = new Set(
@@ -108,7 +111,7 @@ describe('commands of the tutorials', () => {
     }
   })
 
-  test('the commands of upgrading.md do what it says', async ({ skip }) => {
+  test('the commands of upgrading.md print the output that the page shows', async ({ skip }) => {
     const postgres = ENGINES.find(({ name }) => name === 'PostgreSQL')
     if (!postgres) console.log('upgrading.md is left out: there is no PostgreSQL server')
     skip(!postgres || isLeftOut('upgrading.md'))
@@ -140,7 +143,7 @@ until curl -sf http://127.0.0.1:3000/readyz > ready.txt; do sleep 0.1; done`),
 describe('commands of the other pages', () => {
   const blocksOf = (name: string): TutorialBlock[] => tutorialBlocks(readFileSync(join(ROOT, name), 'utf8'))
 
-  test('the commands of README.md do what it says', async ({ skip }) => {
+  test('the commands of README.md print the output that the page shows', async ({ skip }) => {
     skip(isLeftOut('README.md'))
     const result = await runBlocks([
       {
@@ -154,7 +157,7 @@ describe('commands of the other pages', () => {
     expect(result.outputs.join('')).toContain('"object":"chat.completion"')
   })
 
-  test('the commands of docs/operations.md do what it says', async ({ skip }) => {
+  test('the commands of docs/operations.md print the output that the page shows', async ({ skip }) => {
     skip(isLeftOut('docs/operations.md'))
     replacements.set('/backups', 'backups')
     const blocks = blocksOf('docs/operations.md')
@@ -181,7 +184,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     expect(result.outputs.at(-1)).not.toContain('carl')
   })
 
-  test('the commands of docs/administration.md do what it says', async ({ skip }) => {
+  test('the commands of docs/administration.md print the output that the page shows', async ({ skip }) => {
     skip(isLeftOut('docs/administration.md'))
     const result = await runBlocks([
       ...GATEWAY_RUNS.map((block) => ({ ...block, text: block.text.replace('openai,', 'other,') })),
@@ -193,7 +196,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     expect(second).toContain('"code":"changed_meanwhile"')
   })
 
-  test('the commands of docs/moving.md do what it says', async ({ skip }) => {
+  test('the commands of docs/moving.md print the output that the page shows', async ({ skip }) => {
     const postgres = ENGINES.find(({ name }) => name === 'PostgreSQL')
     if (!postgres) console.log('docs/moving.md is left out: there is no PostgreSQL server')
     skip(!postgres || isLeftOut('docs/moving.md'))
@@ -213,7 +216,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     expect(await target?.sql('select username from users')).toContainEqual({ username: 'ann' })
   })
 
-  test('no other page has commands that can be run', () => {
+  test('no page of the documentation has commands that these tests could run but do not', () => {
     const others = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter(
       (path) =>
         path.endsWith('.md') &&
@@ -227,7 +230,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
 
 describe('configurations on pages', () => {
   test.for(['README.md', 'docs/configuration.md', 'docs/recipes/add-an-upstream.md'])(
-    'the configuration on a page is accepted by sluice check: %s',
+    'the example configurations on a page of the documentation are accepted by sluice check: %s',
     async (name) => {
       const page = readFileSync(join(ROOT, name), 'utf8')
       const files = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)]
@@ -249,11 +252,11 @@ describe('configurations on pages', () => {
 })
 
 describe('expected outputs', () => {
-  test('an output that lacks a line is detected', () => {
+  test('the test of tutorials detects an output that lacks a line of the page', () => {
     expect(missingLines('one\ntwo\n', 'a one\n')).toEqual(['two'])
   })
 
-  test('an output may have any text where the page has an ellipsis', () => {
+  test('the test of tutorials accepts any text where the output on the page has an ellipsis', () => {
     expect(missingLines('sum{a="b"} …\n', 'sum{a="b"} 7\n')).toEqual([])
   })
 })

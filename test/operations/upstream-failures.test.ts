@@ -57,7 +57,7 @@ async function errors(channelName: string, cause: string): Promise<number> {
 }
 
 describe('the warning about an upstream failure', () => {
-  test('the warning about a failed channel names the one that answered instead', async () => {
+  test("the log's warning about a failed channel names the channel that answered instead", async () => {
     upstream.script('pair', { kind: 'status', status: 503, body: errorBody('out of order') })
     const answer = await post(ask('pair'))
     expect(answer.status).toBe(200)
@@ -77,7 +77,7 @@ describe('the warning about an upstream failure', () => {
     expect(await errors('pair', 'status 503')).toBe(1)
   })
 
-  test('the warning about a refused key has its index in the list, and never the key', async () => {
+  test("the log's warning about a refused upstream key has the key's index in the list, and never the key", async () => {
     upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer first-secret'
         ? { kind: 'status', status: 401, body: errorBody('Incorrect key: first-secret') }
@@ -92,7 +92,7 @@ describe('the warning about an upstream failure', () => {
     expect(program.out()).not.toMatch(/first-secret|second-secret/)
   })
 
-  test("the log warns of an upstream's 400, with the reaction that it was returned to the client", async () => {
+  test("the log warns of an upstream's 400, and says that it was returned to the client", async () => {
     upstream.script('mine', { kind: 'status', status: 400, body: errorBody("Unsupported parameter: 'x'") })
     const answer = await post(ask('mine'))
     expect(answer.status).toBe(400)
@@ -101,7 +101,7 @@ describe('the warning about an upstream failure', () => {
     ])
   })
 
-  test("the log warns of an upstream's missing model, with its message and the reaction", async () => {
+  test('the log warns of a model that the upstream does not have, and says that the next channel was tried', async () => {
     upstream.script('gone', { kind: 'status', status: 404, body: errorBody('The model `gone` is retired') })
     expect(await warningsOf(await post(ask('gone')))).toMatchObject([
       { channel: 'gone', status: 404, said: 'The model `gone` is retired', reaction: 'next channel' },
@@ -122,7 +122,7 @@ describe('the warning about an upstream failure', () => {
     expect(await errors(model, cause)).toBe(1)
   })
 
-  test('the log warns of a stream that broke before its first event, with the reaction', async () => {
+  test('the log warns of a stream that broke before its first event, and says how the gateway reacted', async () => {
     upstream.script('unbegun', {
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n',
@@ -139,7 +139,7 @@ describe('the warning about an upstream failure', () => {
     ])
   })
 
-  test('the log warns of a stream that broke in the middle, with the reaction', async () => {
+  test('the log warns of a stream that broke in the middle, and says how the gateway reacted', async () => {
     const frames = [roleFrame(), contentFrame('begun')]
     upstream.script('cut', { kind: 'stream', frames, ending: 'reset' })
     expect(await warningsOf(await post(askStream('cut')))).toMatchObject([
@@ -161,25 +161,25 @@ describe("the upstream's message in the log", () => {
     return (await warningsOf(await post({ ...ask('odd'), ...fields })))[0]?.['said']
   }
 
-  test("an upstream's message is logged on one line with at most 300 characters", async () => {
+  test("an upstream's error message is logged on one line with at most 300 characters", async () => {
     expect(await saidFor(`a\u001b[31m\nb\u202ec\u007f ${'x'.repeat(600)}`)).toBe(
       `a [31m b c  ${'x'.repeat(288)}`,
     )
   })
 
-  test("an upstream's message is logged without echoes of the request", async () => {
+  test("an upstream's error message is logged without the parts of the request that it repeats", async () => {
     const prompt = 'my password is swordfish, please keep it'
     const messages = [{ role: 'user', content: [{ type: 'text', text: prompt }] }]
     expect(await saidFor(`cannot read "${prompt}" here`, { messages })).toBe('cannot read "…" here')
   })
 
-  test("an upstream's message is logged without the called address", async () => {
+  test("an upstream's error message is logged without the upstream's address", async () => {
     const said = await saidFor(`POST ${upstream.baseUrl('odd')}/chat/completions failed`)
     expect(said).toBe('POST [upstream]/chat/completions failed')
   })
 })
 
-test('five warnings of one kind are logged in a minute, and then the number of further ones', async () => {
+test('the log has five upstream warnings of one kind in a minute, and then the number of further ones', async () => {
   upstream.script('flood', { kind: 'status', status: 422, body: errorBody('no') })
   for (let i = 0; i < 12; i++) await post(ask('flood'))
   upstream.script('flood', { kind: 'status', status: 409, body: errorBody('no') })

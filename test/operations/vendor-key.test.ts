@@ -4,7 +4,7 @@ import { discard, type Program, runProgram } from './program.ts'
 let program: Program | undefined
 afterEach(() => discard(program))
 
-test('with only an OpenAI key, the printed example uses a model that is listed and not retired', async () => {
+test('a first start with only an OpenAI key prints an example call of a model that is listed and not retired', async () => {
   program = await runProgram({ config: '', env: { OPENAI_API_KEY: 'sk-of-openai' } })
   await program.ready()
   const key = /sk-[0-9A-Za-z]+/.exec(program.out())?.[0] ?? ''

@@ -69,7 +69,7 @@ async function expectOthersGoOn(program: Program, allow: () => void): Promise<vo
   expect(workerPids(program.pid)).toHaveLength(2)
 }
 
-test('a worker whose program is missing is started again with longer pauses, and the others continue', async () => {
+test('a worker whose executable file is missing is started again with longer pauses, and other workers continue', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-node-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const node = join(folder, 'node')
@@ -80,7 +80,7 @@ test('a worker whose program is missing is started again with longer pauses, and
 })
 
 test.skipIf(!hasLimits)(
-  'a worker for which no file can be opened is started again, and the others continue',
+  'a worker that cannot start for lack of file descriptors is started again, and other workers continue',
   async () => {
     const program = await readyProgram({ config: {}, env: { WORKERS: '2' } })
     const limit = (count: number | string): void => {
@@ -109,7 +109,7 @@ async function runWith(command: string): Promise<Program> {
   return program
 }
 
-test('a start continues without a worker that fails, which is started again', async () => {
+test('a gateway starts without a worker that fails to start, and tries to start that worker again', async () => {
   const program = await runWith(`mkdir $FOLDER/failed 2>/dev/null && exit 3; exec ${process.execPath} "$@"`)
   await program.ready()
   await eventually(async () => (await readyz(program)) === '200 ready', 'both serve')
@@ -118,13 +118,13 @@ test('a start continues without a worker that fails, which is started again', as
   expect(workerPids(program.pid)).toHaveLength(2)
 })
 
-test('a start without any running worker is refused', async () => {
+test('a gateway of which no worker can start exits with an error', async () => {
   const program = await runWith('exit 3')
   expect((await program.exit).code).toBe(1)
   expect(program.err()).toMatch(/^sluice cannot start: worker [12] ended before it was ready \(code 3\)\n$/)
 })
 
-test('a helper thread that cannot be started is started again, and calls continue', async () => {
+test('a helper thread that cannot be started is tried again, and calls continue', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-thread-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'no-room')
@@ -141,7 +141,7 @@ test('a helper thread that cannot be started is started again, and calls continu
   expect(await degraded(program)).toBe('0')
 })
 
-test('the configuration is reloaded even if no thread can be started for that', async () => {
+test('gateway.yaml is reloaded even if no thread can be started to read it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-thread-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const preload = `--import=data:text/javascript,${encodeURIComponent(NO_THREAD)}`

@@ -32,7 +32,7 @@ test.each(['0', 'x', '129'])(
   },
 )
 
-test('workers on PostgreSQL are refused with a message that says what to do instead', async () => {
+test('several workers with PostgreSQL are refused with a message that says what to do instead', async () => {
   const program = await run({
     config: {},
     env: { WORKERS: '2', DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' },
@@ -41,7 +41,7 @@ test('workers on PostgreSQL are refused with a message that says what to do inst
   expect(program.err()).toMatch(/^sluice cannot start: several workers share the embedded database/)
 })
 
-test('a port in use is reported once, and no process is left running', async () => {
+test('a gateway with workers on a port in use reports the port once, and leaves no process running', async () => {
   const one = await run({ config: {}, env: { WORKERS: '2' } })
   await one.ready()
   const two = await run({ config: {}, port: one.port, env: { WORKERS: '2' } })
@@ -62,7 +62,7 @@ test('with port 0 all workers listen on the printed port, and the first user is 
   }
 })
 
-test('SIGINT to the whole group, as from a terminal, stops all processes with code 0', async () => {
+test('SIGINT to the whole process group, as from a terminal, stops a gateway and its workers with exit code 0', async () => {
   const program = await run({ config: {}, env: { WORKERS: '2' }, group: true })
   await program.ready()
   const pids = workerPids(program.pid)
@@ -72,7 +72,7 @@ test('SIGINT to the whole group, as from a terminal, stops all processes with co
   expect(program.err()).toBe('')
 })
 
-test('commands reach the gateway, also after the first worker was replaced', async () => {
+test('commands reach a gateway with workers, also after its first worker was replaced', async () => {
   const program = await run({ config: {}, env: { WORKERS: '2' } })
   await program.ready()
   const env = { DATA_DIR: program.folder.path, GATEWAY_SECRET }
@@ -86,7 +86,7 @@ test('commands reach the gateway, also after the first worker was replaced', asy
   }, SOON)
 })
 
-test('lines of the log stay whole, and name their worker', async () => {
+test('log lines that several workers write stay whole, and name their worker', async () => {
   const program = await run({ config: {}, env: { WORKERS: '2' } })
   await program.ready()
   const paths = Array.from({ length: 400 }, (_, index) => `/v1/models?page=${index}`)

@@ -236,7 +236,7 @@ describe.each([...new Set(EXAMPLES.map(({ provider }) => provider))])('the price
   )
 })
 
-test("docs/price-pages.md has each tested example, with the price of the vendor's page and the charge", () => {
+test("docs/price-pages.md lists each tested example of a vendor's price page, with its price and the charge", () => {
   const text = readFileSync(PAGE, 'utf8')
   const start = text.indexOf('| Provider |')
   const renewed = `${text.slice(0, start)}${table()}`

@@ -35,7 +35,7 @@ test.each([
   },
 )
 
-test('a key of OpenAI creates a channel for the models that can be called today', () => {
+test('an OpenAI key in the environment creates a channel for the models that can be called today', () => {
   const openai = VENDORS.find(({ id }) => id === 'openai')
   const names = openai ? builtInPrices(() => TODAY).namesOf(openai) : []
   expect(names).toEqual(
@@ -69,14 +69,14 @@ test('a key of OpenAI creates a channel for the models that can be called today'
 })
 
 test.each(VENDORS.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
-  'a key of %s (%s) creates no channel for a model that is shut down',
+  'a key of %s (%s) in the environment creates a channel without models that are shut down',
   (id, _, vendor) => {
     const names = builtInPrices(() => TODAY).namesOf(vendor)
     expect(names.filter((name) => isRetired(id, name, TODAY))).toEqual([])
   },
 )
 
-test('a key of Groq creates a channel for its current models, without those that were shut down', () => {
+test("a Groq key in the environment creates a channel for Groq's current models, without those that were shut down", () => {
   const groq = VENDORS.find(({ id }) => id === 'groq')
   const names = groq ? builtInPrices(() => TODAY).namesOf(groq) : []
   expect(names).toEqual(

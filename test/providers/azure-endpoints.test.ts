@@ -142,7 +142,7 @@ const below = (model: string, path: string): string =>
     : `/openai/v1/${path}`
 
 describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
-  test('an Azure channel serves embeddings', async () => {
+  test('an Azure channel sends embeddings to the path for its API version, and charges the reported usage', async () => {
     const came = await post('/v1/embeddings', { model, input: 'hello there' })
     expect(came.status, came.text).toBe(200)
     expect(JSON.parse(came.text).data[0].embedding).toEqual([0.5, -0.25])
@@ -150,7 +150,7 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
     expectCharged(came, 2)
   })
 
-  test('an Azure channel serves images', async () => {
+  test("an Azure channel sends image generations to the path for its API version, and returns Azure's answer unchanged", async () => {
     const came = await post('/v1/images/generations', { model, prompt: 'a dog' })
     expect(came.status, came.text).toBe(200)
     expect(came.text).toBe(ANSWERS['images/generations']?.body)
@@ -158,7 +158,7 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
     expectCharged(came, 9 + 3 * 4)
   })
 
-  test('an Azure channel serves edits of images, as a form', async () => {
+  test("an Azure channel sends image edits as a form with the deployment's name to the path for its API version", async () => {
     const image = { name: 'image', content: Buffer.from('png'), filename: 'a.png', type: 'image/png' }
     const body = formBytes([image, { name: 'prompt', content: 'a cat' }, { name: 'model', content: model }])
     const came = await call(gateway.url, body, formCall('/v1/images/edits', 'ann', body))
@@ -167,22 +167,25 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
     expect(azure.received[0]?.body.toString()).toContain(DEPLOYMENT)
   })
 
-  test('an Azure channel serves speech', async () => {
+  test('an Azure channel sends speech requests to the path for its API version', async () => {
     const came = await post('/v1/audio/speech', { model, input: 'hello', voice: 'alloy' })
     expect(came.status, came.text).toBe(200)
     expect(came.bytes).toEqual(SPEECH)
     expect(azure.received[0]?.path).toBe(below(model, 'audio/speech'))
   })
 
-  test.each(['transcriptions', 'translations'])('an Azure channel serves %s', async (kind) => {
-    const body = formBytes(recordingParts(model, waveFile(2)))
-    const came = await call(gateway.url, body, formCall(`/v1/audio/${kind}`, 'ann', body))
-    expect(came.status, came.text).toBe(200)
-    expect(came.text).toContain('hello')
-    expect(azure.received[0]?.path).toBe(below(model, `audio/${kind}`))
-  })
+  test.each(['transcriptions', 'translations'])(
+    "an Azure channel sends a call to the path for its API version, and returns Azure's answer: %s",
+    async (kind) => {
+      const body = formBytes(recordingParts(model, waveFile(2)))
+      const came = await call(gateway.url, body, formCall(`/v1/audio/${kind}`, 'ann', body))
+      expect(came.status, came.text).toBe(200)
+      expect(came.text).toContain('hello')
+      expect(azure.received[0]?.path).toBe(below(model, `audio/${kind}`))
+    },
+  )
 
-  test('an Azure channel serves responses, never below a deployment', async () => {
+  test('an Azure channel sends calls of the responses API to a path without a deployment, with or without API version', async () => {
     const came = await post('/v1/responses', { model: `${model}-responses`, input: 'hi' })
     expect(came.status, came.text).toBe(200)
     const { id, ...rest } = JSON.parse(came.text)
@@ -195,7 +198,7 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
   })
 })
 
-test('Claude in Foundry is called at its own path, with its key and version', async () => {
+test("Claude in Azure's Foundry is called at the path of the messages API, with key and version headers", async () => {
   const body = { model: 'claude', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
   const came = await call(gateway.url, body, {
     key: 'ann',

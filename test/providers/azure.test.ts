@@ -142,7 +142,7 @@ describe('a chat completion on an Azure channel', () => {
     expect(azure.received[0]?.path).toBe(path)
   })
 
-  test("a chat completion that Azure's content filter refuses keeps the code of Azure", async () => {
+  test("a chat completion that Azure's content filter refuses is a 400 with Azure's error code", async () => {
     const { status, text } = await ask('dated', 'forbidden')
     expect(status).toBe(400)
     expect(JSON.parse(text).error).toMatchObject({
@@ -151,7 +151,7 @@ describe('a chat completion on an Azure channel', () => {
     })
   })
 
-  test('a chat completion on Azure is streamed with the frames of the content filter unchanged', async () => {
+  test('a streamed chat completion of Azure keeps the events of the content filter unchanged for a chat client', async () => {
     const body = {
       model: 'dated',
       stream: true,
@@ -161,7 +161,7 @@ describe('a chat completion on an Azure channel', () => {
     expect((await call(gateway.url, body, { key: 'ann' })).text).toBe(STREAM)
   })
 
-  test('a chat completion on Azure is converted without the frames of the content filter', async () => {
+  test('a streamed chat completion of Azure is converted for a messages client without the events of the content filter', async () => {
     const body = { model: 'dated', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
     const { status, text } = await call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
     expect(status).toBe(200)

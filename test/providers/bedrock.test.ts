@@ -151,14 +151,14 @@ describe('a messages call on a Bedrock channel', () => {
     },
   )
 
-  test('a Bedrock call has no safeguards without their beta feature, which Bedrock would refuse', async () => {
+  test('the field safeguards is removed from a Bedrock call without its beta feature, which Bedrock would refuse', async () => {
     const { status, headers } = await messages('signed', { safeguards: [{ type: 'dangerous_tool_use' }] })
     expect(status).toBe(200)
     expect(headers['x-gateway-dropped']).toBe('safeguards')
     expect(JSON.parse(onlyRequest().body.toString())).not.toHaveProperty('safeguards')
   })
 
-  test("a Bedrock call is streamed as server-sent events without the service's metrics, and charged by its usage", async () => {
+  test("a Bedrock stream reaches the client as server-sent events without Bedrock's metrics, and is charged by its usage", async () => {
     const { status, headers, text } = await messages('signed', { stream: true })
     expect(status).toBe(200)
     expect(headers['content-type']).toContain('text/event-stream')
@@ -171,7 +171,7 @@ describe('a messages call on a Bedrock channel', () => {
     })
   })
 
-  test('a Bedrock stream ends with the exception in it', async () => {
+  test('a Bedrock stream with an exception ends with an error event of its type and message', async () => {
     answer = {
       events: EVENTS.slice(0, 3),
       exception: { name: 'throttlingException', message: 'Too many tokens' },
@@ -182,21 +182,21 @@ describe('a messages call on a Bedrock channel', () => {
     )
   })
 
-  test('a Bedrock stream that is cut off inside a frame ends in an error', async () => {
+  test('a Bedrock stream that is cut off inside a frame ends with an error event', async () => {
     answer = { events: EVENTS.slice(0, -1), cutBytes: 9 }
     const { text } = await messages('signed', { stream: true })
     expect(text).toContain('event: error')
     expect(text).not.toContain('message_stop')
   })
 
-  test('a Bedrock stream that is cut off after its stop reason is complete', async () => {
+  test('a Bedrock stream that is cut off after its stop reason ends without an error', async () => {
     answer = { events: EVENTS, cutBytes: 9 }
     const { text } = await messages('signed', { stream: true })
     expect(text).toContain('"stop_reason"')
     expect(text).not.toContain('event: error')
   })
 
-  test('a Bedrock call with a wrong secret is refused, and the log names the cause and no secret', async () => {
+  test('a Bedrock call with a wrong channel secret fails, and the log names the cause without the secret', async () => {
     const { status } = await messages('wrong')
     expect(status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain('The request signature does not match')
@@ -226,7 +226,7 @@ describe('a messages call on a Bedrock channel', () => {
     system: [{ type: 'text', text: 's', cache_control: MARK }],
     messages: [{ role: 'user', content: [{ type: 'text', text: '"ttl"', cache_control: MARK }] }],
   }
-  test('a Bedrock call has cache lifetimes where the model supports them, and none where it refuses them', async () => {
+  test('a Bedrock call keeps cache lifetimes for a model that supports them, and not for one that refuses them', async () => {
     const taken = await messages('signed', marked)
     expect(taken.status, taken.text).toBe(200)
     expect(taken.headers).not.toHaveProperty('x-gateway-dropped')
@@ -264,7 +264,7 @@ describe('a messages call on a Bedrock channel', () => {
     expect(headers['x-gateway-dropped']).toBe(waits ? undefined : 'defer_loading')
   })
 
-  test('a Bedrock call has no tools that only Anthropic runs, and no tool choice without tools', async () => {
+  test('tools that only Anthropic runs, and a tool choice without tools, are removed from a Bedrock call', async () => {
     const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
     const { status, headers, text } = await messages('signed', { tools, tool_choice: { type: 'auto' } })
     expect(status, text).toBe(200)
@@ -285,7 +285,7 @@ describe('a messages call on a Bedrock channel', () => {
     })
   })
 
-  test('a Bedrock error keeps its status and gets the matching type', async () => {
+  test('an error of Bedrock keeps its status, and gets the error type that belongs to the status', async () => {
     answer = { error: { status: 400, name: 'ValidationException', message: 'Malformed input request' } }
     const { status, text } = await messages('signed')
     expect(status).toBe(400)
@@ -295,7 +295,7 @@ describe('a messages call on a Bedrock channel', () => {
     })
   })
 
-  test('the tokens of a Bedrock call are counted', async () => {
+  test('the tokens of a messages request to a Bedrock channel are counted by Bedrock', async () => {
     const body = { model: 'signed', messages: [{ role: 'user', content: 'hi' }] }
     const { status, text } = await call(gateway.url, body, {
       key: 'ann',
@@ -312,7 +312,7 @@ describe('a messages call on a Bedrock channel', () => {
     await expect.poll(() => gateway.logs()).toContain('Signature expired')
   })
 
-  test('a Bedrock call is made by the test of a channel', async () => {
+  test('the test of a Bedrock channel makes a Bedrock call', async () => {
     const account = { id: 1, accessToken: ROOT.access_token }
     const listed = await manage<{ items: { id: number; name: string }[] }>(
       gateway.url,

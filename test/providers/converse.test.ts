@@ -175,7 +175,7 @@ function dropped({ headers }: FullResponse): string[] {
 }
 
 describe.each(DIALECTS)('a call in %s', (dialect) => {
-  test('a Converse call is converted, signed, and its response returned whole', async () => {
+  test("a call of Bedrock's Converse API is converted and signed, and its whole response is returned in the client's dialect", async () => {
     const { status, text } = await ask(dialect, 'nova')
     expect(status, text).toBe(200)
     expect(bedrock.received[0]?.path).toBe(`/model/${encodeURIComponent(MODELS.nova)}/converse`)
@@ -187,7 +187,7 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
     for (const part of ['I look.', 'weather', 'Paris', 'Where?', MODELS.nova]) expect(text).toContain(part)
   })
 
-  test('a Converse call is streamed, and charged by the usage at its end', async () => {
+  test("a stream of Bedrock's Converse API is converted, and charged by the usage at its end", async () => {
     const { status, headers, text } = await ask(dialect, 'nova', true)
     expect(status, text).toBe(200)
     expect(bedrock.received[0]?.path).toBe(`/model/${encodeURIComponent(MODELS.nova)}/converse-stream`)
@@ -202,7 +202,7 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
     })
   })
 
-  test('a Converse stream ends with the exception in it', async () => {
+  test("a stream of Bedrock's Converse API with an exception ends with an error event of its type and message", async () => {
     answer = {
       events: EVENTS.slice(0, 9),
       exception: { name: 'modelStreamErrorException', message: 'The model broke off' },
@@ -232,7 +232,7 @@ test.each([
   expect((await ask('chat', 'nova', true)).text).not.toContain('[DONE]')
 })
 
-test('a guardrail that intervened is a refusal', async () => {
+test('an answer that a Bedrock guardrail stopped has the finish reason content_filter, or refusal', async () => {
   answer = {
     whole: {
       ...WHOLE,
@@ -244,7 +244,7 @@ test('a guardrail that intervened is a refusal', async () => {
   expect((await ask('messages', 'nova')).json()).toMatchObject({ stop_reason: 'refusal' })
 })
 
-test('a Converse error keeps its status, and gets the type of its exception', async () => {
+test("an error of Bedrock's Converse API keeps its status, and gets the type of its exception", async () => {
   answer = { error: { status: 400, name: 'ValidationException', message: 'Malformed input request' } }
   const { status, text } = await ask('chat', 'nova')
   expect(status).toBe(400)
@@ -266,7 +266,7 @@ const HISTORY = [
 
 describe('a conversation with tools', () => {
   test.each(NAMES)(
-    'a conversation with tools is accepted by %s, whether the tools are still offered or not',
+    'a conversation with earlier tool calls is accepted by Converse model %s even if the request offers no tools',
     async (model) => {
       const { status, text } = await chat(model, { messages: HISTORY })
       expect(status, text).toBe(200)
@@ -276,7 +276,7 @@ describe('a conversation with tools', () => {
     },
   )
 
-  test('a conversation with tools has no text next to calls and results where a model does not accept it', async () => {
+  test('text next to tool calls and results is removed for Converse models that do not accept it, and reported', async () => {
     const response = await chat('llama', { messages: HISTORY })
     expect(sent().messages).toEqual([
       { role: 'user', content: [{ text: 'Weather?' }] },
@@ -288,7 +288,7 @@ describe('a conversation with tools', () => {
     expect(dropped(response)).toEqual(['content'])
   })
 
-  test('a conversation with tools has ids of nine letters for models that need them, the same for a call and its result', async () => {
+  test('tool call ids have nine characters for models that need them, equal for a call and its result', async () => {
     await chat('mistral', { messages: HISTORY })
     const [, called, answered] = sent().messages
     const id = called.content[1].toolUse.toolUseId
@@ -327,7 +327,7 @@ const FORMAT = {
 
 describe('a schema for the answer', () => {
   test.each(['oss', 'claude'] as const)(
-    'a schema for the answer is sent where %s supports one, with its keys in order',
+    'a JSON schema for the answer is sent to the Converse model %s, which supports it, with its keys in order',
     async (model) => {
       const { status, text } = await chat(model, { response_format: FORMAT })
       expect(status, text).toBe(200)
@@ -338,7 +338,7 @@ describe('a schema for the answer', () => {
     },
   )
 
-  test('where Converse has no schemas, a schema becomes a forced tool, and the client gets its input as text', async () => {
+  test("a JSON schema becomes a forced tool for Converse models without schemas, and its input becomes the answer's text", async () => {
     const content = [{ toolUse: { ...CALL, name: 'person', input: { name: 'Bob' } } }]
     answer = { whole: { ...WHOLE, output: { message: { role: 'assistant', content } } } }
     const { text } = await chat('nova', { response_format: FORMAT })
@@ -348,7 +348,7 @@ describe('a schema for the answer', () => {
     })
   })
 
-  test('a schema becomes an instruction in the prompt for Converse models whose tools cannot be forced', async () => {
+  test('a JSON schema becomes an instruction in the prompt for Converse models whose tools cannot be forced', async () => {
     const response = await chat('llama', { response_format: FORMAT })
     expect(sent().system[0].text).toContain('"properties"')
     expect(dropped(response)).toEqual(['response_format'])
@@ -372,7 +372,7 @@ describe('thinking', () => {
     expect(dropped(response)).toEqual(additional ? [] : ['thinking'])
   })
 
-  test('thinking is returned signed to the model that signed it', async () => {
+  test('thinking in a conversation is sent back with its signature to the Converse model that signed it', async () => {
     const first = await ask('messages', 'claude')
     bedrock.received.length = 0
     const { status, text } = await call(
@@ -391,7 +391,7 @@ describe('thinking', () => {
     expect(sent().messages[1].content[0]).toEqual(WHOLE.output.message.content[0])
   })
 
-  test('thinking is returned signed even if a chat client has lost it', async () => {
+  test('thinking is sent back with its signature to a Converse model even if a chat client has lost it', async () => {
     await ask('chat', 'claude')
     bedrock.received.length = 0
     const messages = [
@@ -449,7 +449,7 @@ describe('files', () => {
     file: { filename, file_data: 'data:application/pdf;base64,JVBERi0xLjQ=' },
   })
 
-  test('files are images and documents, with names that the API accepts, and are accompanied by a text', async () => {
+  test('files are sent to Converse as images and documents with valid, distinct names, and with a text beside them', async () => {
     const content = [image, file('a  b_c.pdf'), file('a b-c.pdf')]
     const { status, text } = await chat('nova', { messages: [{ role: 'user', content }] })
     expect(status, text).toBe(200)
@@ -464,7 +464,7 @@ describe('files', () => {
     ])
   })
 
-  test('files of a type that no model supports are refused, not omitted', async () => {
+  test('a file of a type that no Converse model supports makes the call a 400 instead of being left out', async () => {
     const svg = { type: 'image_url', image_url: { url: 'data:image/svg+xml;base64,PHN2Zy8+' } }
     const { status } = await chat('nova', { messages: [{ role: 'user', content: [svg] }] })
     expect(status).toBe(400)

@@ -79,7 +79,7 @@ describe.each(CHANNELS)('a channel of %s', (model) => {
     )
 
     test.each([false, true])(
-      "the provider's refusal is passed on in the client's dialect: stream %s",
+      "a provider's refusal of a call is passed on in the client's dialect: stream %s",
       async (stream) => {
         providers.become('refuse')
         const answer = await ask(client, model, stream)
@@ -91,7 +91,7 @@ describe.each(CHANNELS)('a channel of %s', (model) => {
       },
     )
 
-    test('a connection that breaks after the finish reason gives a complete stream', async () => {
+    test('a stream whose connection breaks after the finish reason is complete for the client', async () => {
       providers.become('reset after the reason')
       const answer = await ask(client, model, true)
       expect(CLIENTS[client].read(answer.text, true)).toMatchObject({

@@ -128,7 +128,7 @@ describe.each([
   ['gemini-embedding-001', 3],
   ['gemini-embedding-2', 3],
 ])('a channel of a provider serves embeddings: %s', (model, requests) => {
-  test('embeddings are returned in the order of the texts, from as many requests as needed, charged together', async () => {
+  test('embeddings of several texts come in their order, from as many upstream requests as needed, and are charged once', async () => {
     const response = await embed(model, TEXTS)
     expect(response.status, response.text).toBe(200)
     const { usage } = JSON.parse(response.text)
@@ -144,7 +144,7 @@ describe.each([
     expect([bytes.readFloatLE(0), bytes.readFloatLE(4)]).toEqual([3, 0.5])
   })
 
-  test('embeddings are returned to Gemini clients, one or many', async () => {
+  test('Gemini clients get embeddings of one text or of several texts', async () => {
     const content = (text: string) => ({ content: { parts: [{ text }] }, taskType: 'RETRIEVAL_QUERY' })
     const ask = (method: string, body: object) =>
       call(gateway.url, body, { key: 'ann', path: `/v1beta/models/${model}:${method}` })
@@ -161,7 +161,7 @@ describe.each([
 })
 
 test.each(['titan', 'cohere', 'text-embedding-005', 'gemini-embedding-2'])(
-  'token ids are refused before a hold: %s',
+  'embeddings of token ids are refused without an upstream request for a model that only takes texts: %s',
   async (model) => {
     for (const input of [
       [1, 2],
@@ -177,7 +177,7 @@ test.each(['titan', 'cohere', 'text-embedding-005', 'gemini-embedding-2'])(
   },
 )
 
-test('dimensions are sent in the form of each model, and named where it has none', async () => {
+test("dimensions of embeddings are sent in each model's own field, or reported as dropped if it has none", async () => {
   expect((await embed('titan', 'x', { dimensions: 256 })).headers['x-gateway-dropped']).toBeUndefined()
   await embed('cohere-v4', 'x', { dimensions: 256 })
   const without = await embed('cohere', 'x', { dimensions: 256 })
@@ -235,12 +235,12 @@ describe('the charge of several requests', () => {
   })
 })
 
-test('a model that does not embed is refused before anything is sent', async () => {
+test('an embeddings call of a model without embeddings is refused before anything is sent upstream', async () => {
   expect((await embed('nova', 'x')).status).toBe(400)
   expect(bedrock.received).toEqual([])
 })
 
-test('model lists name the endpoint of embeddings', async () => {
+test('the model list names embeddings as the endpoint of embedding models', async () => {
   const { text } = await call(gateway.url, undefined, { key: 'ann', path: '/v1/models', method: 'GET' })
   const { data } = JSON.parse(text) as { data: { id: string; endpoints: string[] }[] }
   const endpoints = (id: string) => data.find((one) => one.id === id)?.endpoints

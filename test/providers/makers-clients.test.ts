@@ -112,7 +112,7 @@ describe("Vercel's client of Bedrock", () => {
     expect(usage).toMatchObject({ inputTokens: 12, outputTokens: 7 })
   })
 
-  test("Vercel's client reads the stream of the test double of Bedrock", async () => {
+  test("Vercel's Bedrock client reads a stream of the test double of Bedrock", async () => {
     const stream = streamText({ model: modelWith(signed), prompt: 'hi', tools: TOOLS, maxRetries: 0 })
     let text = ''
     for await (const piece of stream.textStream) text += piece
@@ -131,7 +131,7 @@ describe("Vercel's client of Bedrock", () => {
     await expect(refused).rejects.toMatchObject({ statusCode: 403 })
   })
 
-  test("the test double of Bedrock refuses an invalid request of Vercel's client, and accepts its valid ones", async () => {
+  test("the test double of Bedrock refuses an invalid tool conversation of Vercel's client, and accepts a valid one", async () => {
     const model = modelWith(signed)
     const toolCall = { type: 'tool-call', toolCallId: 'tooluse_1', toolName: 'weather', input: {} } as const
     const unanswered = generateText({
@@ -161,17 +161,17 @@ describe("Anthropic's client of Bedrock", () => {
     answer = { whole: MESSAGE, events: EVENTS }
   })
 
-  test("Anthropic's client is answered by the test double of Bedrock", async () => {
+  test("Anthropic's Bedrock client is answered by the test double of Bedrock", async () => {
     const message = await clientWith(ACCOUNT.secret).messages.create({ model: CLAUDE, ...ASKED })
     expect(message.content).toEqual(MESSAGE.content)
   })
 
-  test("Anthropic's client reads the stream of the test double of Bedrock", async () => {
+  test("Anthropic's Bedrock client reads a stream of the test double of Bedrock", async () => {
     const stream = clientWith(ACCOUNT.secret).messages.stream({ model: CLAUDE, ...ASKED })
     expect((await stream.finalMessage()).content).toEqual(MESSAGE.content)
   })
 
-  test("Anthropic's client is refused with a wrong secret", async () => {
+  test("the test double of Bedrock refuses Anthropic's client with a wrong secret", async () => {
     const refused = clientWith('x'.repeat(40)).messages.create({ model: CLAUDE, ...ASKED })
     await expect(refused).rejects.toMatchObject({ status: 403 })
   })
@@ -210,12 +210,12 @@ describe("Google's and Anthropic's clients of Vertex", () => {
     )
   })
 
-  test("Google's and Anthropic's clients read the stream of the test double", async () => {
+  test("Google's and Anthropic's clients read a stream of the test double of Vertex", async () => {
     const stream = clientOf(vertex.serviceAccount).messages.stream({ model, ...ASKED })
     expect((await stream.finalMessage()).content).toEqual(MESSAGE.content)
   })
 
-  test("Google's and Anthropic's clients are refused with an unknown account", async () => {
+  test("the test double of Vertex refuses Google's and Anthropic's clients with an unknown service account", async () => {
     const refused = clientOf(vertex.unknownAccount).messages.create({ model, ...ASKED })
     await expect(refused).rejects.toMatchObject({
       cause: { message: expect.stringContaining('invalid_grant') },

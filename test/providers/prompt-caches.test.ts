@@ -267,7 +267,7 @@ describe.each(NAMES)('the prompt cache of %s', (name) => {
     expect(cacheKeys).toEqual(cacheKeys.map(() => each))
   })
 
-  test('the row of a call that read a prompt cache has what was saved compared with plain input', async () => {
+  test('the usage row of a call that read a prompt cache states what was saved compared with uncached input', async () => {
     // 1,000 tokens of input, 4,000 at a quarter, and the output at four units.
     expect(await ask(name, `session ${++sessions}`)).toMatchObject({
       cached_tokens: 4_000,
@@ -277,7 +277,7 @@ describe.each(NAMES)('the prompt cache of %s', (name) => {
     })
   })
 
-  test('the row of a call that wrote a prompt cache has the surcharge, where the provider reports writes', async () => {
+  test('the usage row of a call that wrote a prompt cache has the surcharge if the provider reports cache writes', async () => {
     counts = WRITTEN
     const row = await ask(name, `session ${++sessions}`)
     const written = PROVIDERS[name]?.writes ? 4_000 : 0
@@ -285,7 +285,7 @@ describe.each(NAMES)('the prompt cache of %s', (name) => {
     expect(row).toMatchObject({ cache_saved: 0, cache_surcharge: written / 4 })
   })
 
-  test('the row of a call that missed the prompt cache names the reason', async () => {
+  test('the usage row of a call that missed the prompt cache names the reason', async () => {
     const session = `session ${++sessions}`
     expect((await ask(name, session)).cache_break).toBe('')
     expect((await ask(name, session)).cache_break).toBe('')

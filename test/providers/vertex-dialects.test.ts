@@ -90,7 +90,7 @@ describe.each(Object.keys(CLIENTS))(
   'a client of %s on a channel of Vertex with several dialects',
   (client) => {
     test.each(Object.entries(PATHS))(
-      "a call reaches %s in the dialect of the upstream's name",
+      "a call of the Vertex model %s is sent in the dialect that belongs to the upstream's model name",
       async (model, path) => {
         const [to, body] = CLIENTS[client]?.(model) ?? ['', {}]
         const answer = await call(gateway.url, body, { key: 'ann', path: to })
@@ -122,7 +122,7 @@ test("the gateway counts tokens itself for a Vertex model without an endpoint fo
   expect(vertex.received).toHaveLength(0)
 })
 
-test('model lists name the dialect in which the channel is called', async () => {
+test('the model list names the dialect in which a Vertex channel is called', async () => {
   const listed = await call(gateway.url, undefined, { key: 'ann', path: '/v1/models', method: 'GET' })
   const { data } = JSON.parse(listed.text) as { data: { id: string; supported_endpoint_types: string[] }[] }
   const types = Object.fromEntries(data.map((model) => [model.id, model.supported_endpoint_types]))

@@ -138,7 +138,7 @@ function claude(
 
 const modelRequests = (): ReceivedByDouble[] => vertex.received.filter(({ path }) => path !== '/token')
 
-test('a channel with a proxy gets its access tokens through it, too', async () => {
+test('a Vertex channel with a proxy also requests its access tokens through the proxy', async () => {
   const { status, text } = await claude({ model: 'proxied' })
   expect(status, text).toBe(200)
   const host = vertex.url.slice('http://'.length)
@@ -146,7 +146,7 @@ test('a channel with a proxy gets its access tokens through it, too', async () =
 })
 
 describe('a call on a Vertex channel', () => {
-  test('a Vertex call of Claude has the model in the path and the version in the body; all else is unchanged', async () => {
+  test('a Vertex call of Claude has the model in the path and the version in the body, and is otherwise unchanged', async () => {
     const { status, text } = await claude({}, { 'anthropic-beta': 'context-1m-2025-08-07' })
     expect(status, text).toBe(200)
     expect(text).toBe(MESSAGE)
@@ -159,14 +159,14 @@ describe('a call on a Vertex channel', () => {
     )
   })
 
-  test('a Vertex call of another vendor goes to the chat endpoint of its project', async () => {
+  test("a Vertex call of another vendor's model goes to the chat endpoint of its project", async () => {
     await call(gateway.url, { model: 'other', messages: [{ role: 'user', content: 'hi' }] }, { key: 'ann' })
     expect(modelRequests()[0]?.path).toBe(
       '/v1/projects/another/locations/europe-west4/endpoints/openapi/chat/completions',
     )
   })
 
-  test('a Vertex call of Gemini goes to the publisher Google, with the system prompt of its channel', async () => {
+  test('a Vertex call of Gemini goes to the path of publisher google, with the system prompt of its channel', async () => {
     answers = () => ({ body: GENERATED })
     const { status, text } = await call(
       gateway.url,
@@ -181,7 +181,7 @@ describe('a call on a Vertex channel', () => {
     )
   })
 
-  test('a Vertex call uses an access token as long as it is valid, and requests one for many calls', async () => {
+  test('Vertex calls share one access token as long as it is valid', async () => {
     vertex.revoke()
     const before = vertex.issued.length
     const answers = await Promise.all(Array.from({ length: 10 }, () => claude()))
@@ -189,7 +189,7 @@ describe('a call on a Vertex channel', () => {
     expect(vertex.issued.length - before).toBe(1)
   })
 
-  test('a Vertex call gets a new access token once where its own is refused', async () => {
+  test('a Vertex call whose access token is refused is repeated once with a new token', async () => {
     await claude()
     vertex.revoke()
     vertex.received.length = 0
@@ -197,7 +197,7 @@ describe('a call on a Vertex channel', () => {
     expect(modelRequests()).toHaveLength(2)
   })
 
-  test("a Vertex call fails with the token endpoint's message in the log, and succeeds afterwards", async () => {
+  test('a Vertex call fails while the token endpoint refuses, whose message is logged, and later calls succeed', async () => {
     vertex.revoke()
     vertex.failTokens(400)
     expect((await claude()).status).toBe(500)
@@ -206,12 +206,12 @@ describe('a call on a Vertex channel', () => {
     expect((await claude()).status).toBe(200)
   })
 
-  test('a Vertex call does not reveal the key', () => {
+  test("the log of Vertex calls never contains the service account's private key", () => {
     const { private_key: key } = JSON.parse(vertex.serviceAccount)
     expect(gateway.logs()).not.toContain(key.split('\n')[1])
   })
 
-  test('a Vertex call is made with the second account where the token endpoint refuses the first', async () => {
+  test('a Vertex call is made with the second service account if the token endpoint refuses the first', async () => {
     const body = { model: 'two-accounts', max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
     const asked = () => call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
     expect([(await asked()).status, (await asked()).status]).toEqual([200, 200])
@@ -226,7 +226,7 @@ describe('a call on a Vertex channel', () => {
     expect(status, text).toBe(200)
   })
 
-  test('the tokens of a Vertex call are counted, with the model in the body', async () => {
+  test('the tokens of a messages request for Claude on Vertex are counted by Vertex, with the model in the body', async () => {
     const body = { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }
     const { status, text } = await call(gateway.url, body, {
       key: 'ann',
@@ -241,13 +241,13 @@ describe('a call on a Vertex channel', () => {
     })
   })
 
-  test('a Vertex call keeps the anthropic_version that the client sent', async () => {
+  test('a Vertex call keeps an anthropic_version that the client sent, and adds no second one', async () => {
     await claude({ anthropic_version: 'vertex-2023-10-16' })
     const [{ body }] = modelRequests() as [ReceivedByDouble]
     expect(body.toString().match(/anthropic_version/g)).toHaveLength(1)
   })
 
-  test("a Vertex call passes on Google's refusals with their message", async () => {
+  test("a Vertex call that Google refuses is answered with the message of Google's error", async () => {
     answers = () => ({ status: 429, body: EXHAUSTED })
     const { status, text } = await claude()
     expect(status).toBe(429)
@@ -257,7 +257,7 @@ describe('a call on a Vertex channel', () => {
     })
   })
 
-  test('a refusal of Vertex with a quote shows neither access token nor key', async () => {
+  test('an error of Vertex that quotes the access token or the key is passed on without them', async () => {
     const { private_key: key } = JSON.parse(vertex.serviceAccount) as { private_key: string }
     const line = key.split('\n')[3] ?? ''
     answers = () => ({

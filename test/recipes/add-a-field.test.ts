@@ -94,7 +94,7 @@ const RECORDS = [
 const CASES = RECORDS.flatMap((one) => ENGINES.map((engine) => ({ ...one, engine, on: engine.name })))
 
 test.each(CASES)(
-  'fields of the $record record are in the API, its description, the audit log and gateway.yaml, on $on',
+  'a field added to the record of a $record appears in the API, its description, audit log and gateway.yaml, on $on',
   async ({ record, before, fields, kind, create, declaredName, engine }) => {
     const added = Object.entries<Added>(fields)
     const valuesOf = (which: keyof Added) =>

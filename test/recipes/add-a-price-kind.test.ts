@@ -34,7 +34,7 @@ const NEW_COUNT = {
 const ROW = rows(addedCode('add-a-price-kind', 'ts'))
 
 test.each(ENGINES)(
-  'a row of the table adds a price kind to the configuration, the charge, its lines and the prices, on $name',
+  'one new row in the table of price kinds adds a kind to configuration, charge, cost lines and price lists, on $name',
   async (engine) => {
     const env = await databaseOf(engine)
     const copy = await patchedProgram([ROW])
@@ -91,7 +91,7 @@ test.each(ENGINES)(
 )
 
 test.each(ENGINES)(
-  'a row with a column adds the count to the usage log, its sums and the CSV, on $name',
+  'a new price kind with a column has its count in the usage log, its sums and the CSV file, on $name',
   async (engine) => {
     const env = await databaseOf(engine)
     const copy = await patchedProgram([rows(COUNTED_ROW), NEW_COUNT])
@@ -118,7 +118,7 @@ test.each(ENGINES)(
   },
 )
 
-test('after a price kind was added to the table, only its two texts are missing in the console', async () => {
+test('a price kind that is added to the table lacks only its two translated texts in the console', async () => {
   const text = `    image: 'Images',`
   const english = {
     file: 'console/locales/en/call.ts',

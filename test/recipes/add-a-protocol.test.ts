@@ -13,7 +13,7 @@ const ACME = {
   rerank: {`,
 }
 
-test('a protocol that is added to the table causes compile errors where a decision is needed', async () => {
+test('a protocol that is added to the table of protocols causes compile errors wherever code has to decide about it', async () => {
   expect(await filesWithErrors([ACME], 'acme')).toEqual([
     'console/locales/en/channels.ts',
     'console/pages/channels/advanced-inputs.tsx',
@@ -57,7 +57,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
   ])
 })
 
-test('only the table lists the protocols, so that no other place decides silently', () => {
+test('no source file but the table lists the protocols, so that no other place decides silently', () => {
   const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
   const list = new RegExp(String.raw`${name}(?:\s*[,|]\s*${name}){2}`)
   const listing = ['src', 'packages', 'console'].flatMap((folder) =>
@@ -70,7 +70,7 @@ test('only the table lists the protocols, so that no other place decides silentl
   expect(listing).toEqual(['src/management/channels/channel-types.ts'])
 })
 
-test('no module compares a protocol with a name, except the importer, whose formats are fixed', () => {
+test('no source module compares a protocol with a fixed name, except the importer, whose formats are fixed', () => {
   const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
   const comparison = new RegExp(
     String.raw`\bprotocol\b[^\n]{0,20}[!=]== ${name}|\b(?:client|spoken|dialect)(?:\.name)? [!=]== ${name}`,

@@ -27,7 +27,7 @@ interface Page {
 }
 
 test.each(ENGINES)(
-  'a line of the record adds a field to the usage log, its responses, their schema and the CSV, on $name',
+  "one new line in the usage record adds a field to the usage log, its API, the API's schema and the CSV file, on $name",
   async (engine) => {
     const copy = await patchedProgram([FIELD, SOURCE])
     onTestFinished(() => copy.discard())

@@ -23,7 +23,7 @@ const FIELD = {
 ${BEFORE}`,
 }
 
-test('a field of the user record is in the API, the audit log, gateway.yaml and the command line', async () => {
+test('a field added to the user record appears in the API, the audit log, gateway.yaml and the command line', async () => {
   const copy = await patchedProgram([FIELD])
   onTestFinished(() => copy.discard())
   const ann = user(2, 'ann', [], { team: 'blue', access_token: ANN.accessToken })

@@ -24,7 +24,7 @@ interface Option {
 }
 
 test.each(ENGINES)(
-  'a row of the table adds an option to gateway.yaml, HTTP, its description and the audit log, on $name',
+  'one new row in the table of options adds an option to gateway.yaml, the API, its description and audit log, on $name',
   async (engine) => {
     const env = await databaseOf(engine)
     const copy = await patchedProgram([ROW])
@@ -65,7 +65,7 @@ test.each(ENGINES)(
   },
 )
 
-test('after an option was added to the table, only its two texts are missing in the console', async () => {
+test('an option that is added to the table of options lacks only its two translated texts in the console', async () => {
   const text = `    usage_log_days: [`
   const by = `    report_days: ['Days of reports', 'For operators.'],\n${text}`
   const english = { file: 'console/locales/en/settings.ts', text, by }

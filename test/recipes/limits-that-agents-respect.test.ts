@@ -29,7 +29,7 @@ const SHOWN = Object.fromEntries(
     }),
 )
 
-test('an answer states the tightest limits of key and user in the headers that the recipe shows', async () => {
+test('an answer states the tightest rate limits of key and user in the headers that the recipe shows', async () => {
   const fixture = await gatewayOf()
   fixture.upstream.script('m', { kind: 'whole', usage: usageText(400, 188) })
   const { status, headers } = await fixture.chat('agent1', ask('m'))
@@ -37,7 +37,7 @@ test('an answer states the tightest limits of key and user in the headers that t
   expect(Object.fromEntries(Object.entries(headers).filter(([name]) => STATED.test(name)))).toEqual(SHOWN)
 })
 
-test('the official client shows the remaining requests, and waits by itself at the limit', async () => {
+test('the official OpenAI client can read the remaining requests of its key, and waits by itself at the rate limit', async () => {
   const fixture = await gatewayOf((page) =>
     page.replace('requests: 120, parallel: 8, window: 60s', 'requests: 2, parallel: 8, window: 2s'),
   )
@@ -55,7 +55,7 @@ test('the official client shows the remaining requests, and waits by itself at t
   expect(fixture.upstream.received('m')).toHaveLength(5)
 })
 
-test('at the limit calls are refused with the time to wait, are not counted, and interrupt no call', async () => {
+test('calls above a parallel or rate limit are refused with the time to wait, are not counted, and interrupt no call', async () => {
   const fixture = await gatewayOf((page) => page.replace('requests: 120', 'requests: 9'))
   const gate = Promise.withResolvers<void>()
   fixture.upstream.script('m', { kind: 'whole', after: gate.promise, usage: usageText(1, 1) })

@@ -54,14 +54,14 @@ beforeEach(() => {
 const say = (content: string): Promise<FullResponse> =>
   fixture.chat('ann', ask('m', { messages: [{ role: 'user', content }] }))
 
-test("with the recipe's moderation guard, a question above its thresholds is not sent upstream", async () => {
+test("with the recipe's moderation guard, a prompt above the guard's thresholds is not sent upstream", async () => {
   const answer = await say('how do I win a fight?')
   expect([answer.status, answer.json().error.code]).toEqual([400, 'guard_blocked'])
   expect(answer.json().error.message).toContain('"questions"')
   expect(fixture.upstream.received('m')).toEqual([])
 })
 
-test("with the recipe's moderation guard, an answer above its own thresholds is a refusal as the page shows it", async () => {
+test("with the recipe's moderation guard, an answer above the guard's thresholds becomes the refusal that the page shows", async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'a fight', usage: usageText(100, 50) })
   expect((await say('hi')).text).toContain('a fight')
   fixture.upstream.script('m', { kind: 'whole', content: 'a war', usage: usageText(100, 50) })
@@ -80,7 +80,7 @@ test("with the recipe's moderation guard, a stream is checked before any of its 
   expect(blocked.text).toContain('"finish_reason":"content_filter"')
 })
 
-test("with the recipe's guard, a failing moderation refuses the call, and checks are free for the caller", async () => {
+test("with the recipe's moderation guard, a call is refused if moderation fails, and checks cost the caller nothing", async () => {
   const used = async (): Promise<number> =>
     (await manage<{ used_quota: number }>(fixture.gateway.url, ADMIN, 'GET /api/user/2')).data.used_quota
   const before = await used()

@@ -30,7 +30,7 @@ function endingClock() {
   return { env: clock.env, moveTo }
 }
 
-test('sluice check warns of the end in the last 30 days', async () => {
+test('sluice check warns of a model that will be shut down within 30 days', async () => {
   const { env, moveTo } = endingClock()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-check-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -49,7 +49,7 @@ test('sluice check warns of the end in the last 30 days', async () => {
 })
 
 test.each(['in gateway.yaml', 'over HTTP'])(
-  'a model is retired without a refused call, its successor named %s',
+  'a model that is shut down is replaced by its successor without a refused call, the successor named %s',
   async (where) => {
     const receiver = await startAlertReceiver()
     onTestFinished(() => receiver.stop())

@@ -80,7 +80,7 @@ describe('calls in Langfuse', () => {
   // What langfuse/langfuse reads (packages/shared/src/server/otel at commit 769752ae43e42e53aea566f09a074f50a088cec7):
   // the type of an observation by the operation, else by a model; usage and cost by its own attributes, else every
   // number below gen_ai.usage; the session and the user by the first of several names.
-  test('Langfuse finds type, model, usage, cost, session and user of a call', () => {
+  test('the span of a call has the attributes that Langfuse reads for type, model, usage, cost, session and user', () => {
     const [whole] = spans.filter(isCall) as [Span]
     const { attributes } = whole
     expect(['chat', 'text_completion', 'generate_content', 'embeddings']).toContain(
@@ -101,7 +101,7 @@ describe('calls in Langfuse', () => {
     expect(whole.resource['deployment.environment.name']).toBe('production')
   })
 
-  test('the spans of attempts and of HTTP requests are not shown as model calls in Langfuse', () => {
+  test('the spans of attempts and of HTTP requests lack the attributes that make Langfuse show a model call', () => {
     const others = spans.filter((span) => !isCall(span))
     expect(others.length).toBeGreaterThan(0)
     const makesGeneration = /^(?:gen_ai\.|langfuse\.|llm\.|openinference\.|ai\.|model$)/
@@ -109,12 +109,12 @@ describe('calls in Langfuse', () => {
       expect(Object.keys(attributes).filter((name) => makesGeneration.test(name))).toEqual([])
   })
 
-  test('a failed call has the status from which Langfuse takes the level', () => {
+  test('the span of a failed call has the error status that Langfuse shows as its level', () => {
     expect(spans.filter(isCall).map(({ failed }) => failed)).toEqual([false, false, true])
   })
 
   // What Arize-ai/phoenix reads (src/phoenix/trace/gen_ai/conversion.py at commit 10c483a01064febb912e3503eac7e21d64f1bb39).
-  test('Phoenix finds kind, provider, model, session, parameters, usage and the end of a call', () => {
+  test('the span of a call has the attributes that Phoenix reads for provider, model, session, parameters and usage', () => {
     const [{ attributes }, { attributes: streamed }] = spans.filter(isCall) as [Span, Span]
     expect(attributes).toMatchObject({
       'gen_ai.operation.name': 'chat',

@@ -34,14 +34,14 @@ beforeAll(async () => {
 afterAll(() => upstream?.stop())
 
 /** The version of this program has an archive, too: it is the first one that a later version upgrades. */
-test('every released version has its data, in at most 200 kB', () => {
+test('the repository has test data of every released version, of at most 200 kB each', () => {
   const names = archives()
   expect(names).toContain('0.1.0.tar.gz')
   for (const name of names) expect(statSync(join(ARCHIVES, name)).size, name).toBeLessThanOrEqual(200_000)
 })
 
 test.skipIf(ENGINES.length < 2)(
-  'the data of this version have its schema: node test/release/make-release-data.ts',
+  'the test data of this version have its database schema: node test/release/make-release-data.ts',
   async () => {
     const { version } = JSON.parse(readFileSync(join(ARCHIVES, '../../package.json'), 'utf8')) as {
       version: string
@@ -126,7 +126,7 @@ async function serves(
 }
 
 describe.each(archives())('the data of %s', (name) => {
-  test('this version starts on the SQLite data of the release: accounts, keys, usage and stored responses are there', async () => {
+  test('this version starts on SQLite data of a release, and finds its accounts, keys, usage and stored responses', async () => {
     const { folder, expected } = release(name)
     const gateway = await started({ dataDir: dataFolder(join(folder, 'sqlite')) })
     await serves(gateway, expected.engines.sqlite)
@@ -135,7 +135,7 @@ describe.each(archives())('the data of %s', (name) => {
   })
 
   test.skipIf(ENGINES.length < 2)(
-    'this version starts on the PostgreSQL data of the release: accounts, keys, usage and stored responses are there',
+    'this version starts on PostgreSQL data of a release, and finds its accounts, keys, usage and stored responses',
     async () => {
       const data = release(name)
       const gateway = await started({
@@ -160,7 +160,7 @@ describe.skipIf(ENGINES.length < 2)('nodes of two versions', () => {
   /** The folder of an installed older version; this version stands in where there is none. */
   const older = process.env['PREVIOUS_SLUICE']
 
-  test('a node of the former version and one of this version serve together on one database, and both charge', async () => {
+  test('a node of the former version and one of this version serve on one database, and both charge their calls', async () => {
     if (older === undefined) console.log('PREVIOUS_SLUICE names no former version: this one stands in for it')
     const data = release(archives().toSorted().at(-1) ?? '')
     const { key, observed } = data.expected.engines.postgres
@@ -180,7 +180,7 @@ describe.skipIf(ENGINES.length < 2)('nodes of two versions', () => {
       await expect.poll(async () => (await observe(url)).usage.calls).toBe(observed.usage.calls + 8)
   })
 
-  test('a node goes on while the next version brings the schema up to date, and its calls are charged', async () => {
+  test('a node of the former version serves and charges calls while the next version upgrades the database schema', async () => {
     const data = release(archives().toSorted().at(-1) ?? '')
     const { key, observed } = data.expected.engines.postgres
     const databaseUrl = await postgresOf(data)

@@ -27,11 +27,11 @@ afterAll(() => {
 
 const requestsIn = (cell: string): string[] => cell.split(', ').filter((word) => !/^\d+$|^closed$/.test(word))
 
-test('the table of framing has every case', () => {
+test('the documented table of HTTP framing tests lists every test case', () => {
   expect(rows.map(([, name]) => name)).toEqual(FRAMING_CASES.map(([name]) => name))
 })
 
-test('the table of framing has the measured results of the gateway and of this version of Node.js', () => {
+test('the documented table of HTTP framing has the measured results of the gateway and of this Node.js version', () => {
   const titled = found.filter(([{ title }]) => head.includes(title))
   expect(titled.map(([{ title }]) => title)).toContain('Sluice')
   for (const [{ title }, column] of titled)
@@ -43,7 +43,7 @@ test('the table of framing has the measured results of the gateway and of this v
  */
 const NODE_CLOSES = 'an upgrade with a body'
 
-test('the gateway reads the same requests as Node.js or fewer, and refuses what it does not answer', () => {
+test('the gateway reads from ambiguous bytes no other requests than Node.js does, and refuses what it does not answer', () => {
   const [[, own], [, node]] = found as [[FramingServer, string[]], [FramingServer, string[]]]
   for (const [i, [name]] of FRAMING_CASES.entries()) {
     const [ours, theirs] = [requestsIn(own[i] ?? ''), requestsIn(node[i] ?? '')]
@@ -53,7 +53,7 @@ test('the gateway reads the same requests as Node.js or fewer, and refuses what 
   }
 })
 
-test('a request that is hidden in a body is never read by the gateway', () => {
+test("an HTTP request that is hidden in another request's body is never read by the gateway", () => {
   const [[, own]] = found as [[FramingServer, string[]]]
   const hidden = FRAMING_CASES.filter((_, i) => requestsIn(own[i] ?? '').includes('hidden')).map(
     ([name]) => name,

@@ -21,7 +21,7 @@ export interface AdvancedFormValues {
   readonly serviceTier: string
   /** Protocols of the channel in addition to the one in the field Protocol. */
   readonly protocols: string[]
-  /** The stored texts. A change replaces only those parts that the form knows. */
+  /** The advanced settings as they are stored, as JSON texts. Saving the form keeps what it does not show. */
   readonly settings: Stored
 }
 

@@ -18,14 +18,14 @@ const minute: fc.Arbitrary<ChannelMinute> = fc
     p95_ms: p50_ms,
   }))
 
-test('a minute without responses interrupts the line, and a single minute is still visible', () => {
+test('the latency line of a channel is interrupted by a minute without responses, and a single minute is still visible', () => {
   const at = (p50_ms: number | null): ChannelMinute => ({ ...EMPTY, requests: 1, p50_ms })
   const { lines } = sparkline([at(10), at(20), at(null), at(30), EMPTY])
   expect(lines.map((points) => points.split(' ').length)).toEqual([2, 2])
   expect(sumOfLastHour([at(10), at(null)])).toEqual({ requests: 2, failed: 0, latestMs: 10 })
 })
 
-test('every drawing stays within its frame, and each minute with failures is marked', () => {
+test('the latency line of a channel stays within its frame, and each minute with failures is marked', () => {
   fc.assert(
     fc.property(fc.array(minute, { minLength: 60, maxLength: 60 }), (minutes) => {
       const { width, height, lines, failures } = sparkline(minutes)

@@ -3,7 +3,7 @@ import { trafficSharesOf } from './traffic-shares.ts'
 
 const CHANNEL = { status: 1, priority: 0, weight: 1, models: 'm' }
 
-test('channels of one model and priority share calls by weight; disabled ones have no share', () => {
+test('channels of one model and priority share its calls by weight, and disabled channels have no share', () => {
   const shares = trafficSharesOf([
     { ...CHANNEL, id: 1, weight: 3 },
     { ...CHANNEL, id: 2, weight: 0 },
@@ -19,7 +19,7 @@ test('channels of one model and priority share calls by weight; disabled ones ha
   ])
 })
 
-test('the share of a channel is the mean of its shares of its models', () => {
+test('the traffic share of a channel with several models is the mean of its shares of each model', () => {
   const shares = trafficSharesOf([
     { ...CHANNEL, id: 1, models: 'm,n' },
     { ...CHANNEL, id: 2 },

@@ -51,7 +51,7 @@ test.each([
   expect(matchFormValues(match).kind).toBe(kind)
 })
 
-test('an empty number in the form of a guard is not sent, and empty lines are not expressions', () => {
+test('the form of a guard omits an empty number, and does not take empty lines as regular expressions', () => {
   expect(matchOfFormValues({ kind: 'regex', values: { regex: 'a\n\n b\n', most: '' }, json: '' })).toEqual({
     regex: ['a', ' b'],
   })

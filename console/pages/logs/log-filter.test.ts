@@ -13,11 +13,11 @@ test.each([
   expect(new Date((from ?? 0) * 1000).toISOString()).toBe(start)
 })
 
-test('an unknown period in the address becomes the default', () => {
+test('an unknown period in the address of the log becomes the default period', () => {
   expect(logTimeRange({ period: 'century' }, NOW, 'UTC')).toEqual(logTimeRange({ period: '7d' }, NOW, 'UTC'))
 })
 
-test('members cannot filter by user and channel', () => {
+test('members cannot filter the log by user and channel', () => {
   expect(callFilterOf({ user: 'a', channel: 'b' }, 'own', OPEN)).toMatchObject({ username: [], channel: [] })
   expect(callFilterOf({ user: 'a', channel: 'b' }, 'all', OPEN)).toMatchObject({
     username: ['a'],
@@ -25,7 +25,7 @@ test('members cannot filter by user and channel', () => {
   })
 })
 
-test('a filter in the address may have several values', () => {
+test('a filter in the address of the log may have several values', () => {
   expect(callFilterOf({ model: 'a,b', key: '#7,own', cause: 'spent,none' }, 'own', OPEN)).toMatchObject({
     model_name: ['a', 'b'],
     token_id: ['7'],
@@ -34,19 +34,19 @@ test('a filter in the address may have several values', () => {
   })
 })
 
-test('the period alone does not count as a filter', () => {
+test('the period alone does not count as a filter of the log', () => {
   expect(isFiltered({ period: 'today' })).toBe(false)
   expect(isFiltered({ model: 'm' })).toBe(true)
   expect(isFiltered({ status: 'failed' })).toBe(true)
 })
 
-test('a status in the address means all reasons with this word; an unknown status is ignored', () => {
+test('a status in the address of the log selects every reason that is shown under it, and an unknown status is ignored', () => {
   expect(callFilterOf({ status: 'crash' }, 'own', OPEN).reason).toBe('crash,lost-node')
   expect(callFilterOf({ status: 'lost' }, 'own', OPEN).reason).toBeUndefined()
   expect(isFiltered({ status: 'lost' })).toBe(false)
 })
 
-test('141: the log is filtered by tier of service and region', () => {
+test('141: the log is filtered by service tier and region', () => {
   const search = { tier: 'fast,flex', region: 'us' }
   expect(callFilterOf(search, 'own', OPEN)).toMatchObject({
     service_tier: ['fast', 'flex'],

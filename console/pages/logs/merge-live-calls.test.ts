@@ -8,7 +8,7 @@ function call(id: string, fields: Partial<Call> = {}): Call {
 
 const SUMS: CallSums = { quota: 100, requests: 5, prompt_tokens: 50, completion_tokens: 70 }
 
-test('a call in both the stream and the list is shown and counted once', () => {
+test('a call that is both in the live stream and in the loaded log is shown and counted once', () => {
   const live = [call('d'), call('c', { reason: 'failed', quota: 0 }), call('b')]
   const listed = [call('b'), call('a')]
   expect(mergeLiveCalls(live, listed, 500).map(({ id }) => id)).toEqual(['d', 'c', 'b', 'a'])
@@ -20,6 +20,6 @@ test('a call in both the stream and the list is shown and counted once', () => {
   })
 })
 
-test('a list that is longer than the maximum of the stream stays complete', () => {
+test('a loaded log that is longer than the maximum of live calls keeps its length when a live call is added', () => {
   expect(mergeLiveCalls([call('c')], [call('b'), call('a')], 1).map(({ id }) => id)).toEqual(['c', 'b'])
 })

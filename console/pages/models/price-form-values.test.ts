@@ -36,7 +36,7 @@ const MODEL: ManagedModel = {
   version: 'v',
 }
 
-test('102: prices that the form does not show stay, and prices that follow from others follow from the new ones', () => {
+test('102: saving the price form keeps prices that it does not show, and derived prices follow from the newly typed ones', () => {
   const price = { ...MODEL.price, tools: { web_fetch: '0.01' }, search_unit: '0.002', image_input: '4' }
   const typed = priceFormValues({ ...MODEL, price })
   expect(typed.amounts).toMatchObject({
@@ -75,7 +75,7 @@ test('102: prices that the form does not show stay, and prices that follow from 
   })
 })
 
-test('102: the tiers of a price can be edited, and keep the prices that the form does not show', () => {
+test('102: the price tiers of a model can be edited, and keep the prices that the form does not show', () => {
   const tiers = [{ above: 1000, input: '6', output: '20', cache_read: '0.6', audio_input: '9' }]
   const typed = priceFormValues({ ...MODEL, tiers })
   expect(typed.tiers).toEqual([
@@ -90,7 +90,7 @@ test('102: the tiers of a price can be edited, and keep the prices that the form
   })
 })
 
-test('102: tiers of service and regions can be edited, and keep the prices that the form does not show', () => {
+test('102: prices by service tier and by region can be edited, and keep the prices that the form does not show', () => {
   const own = {
     input: '20',
     output: '40',
@@ -140,7 +140,7 @@ test.each([
   expect(isServicePrice({ ...EMPTY_SERVICE_TIER, ...typed })).toBe(is)
 })
 
-test('an example shows the cost of a call at the typed prices', () => {
+test('the price form computes the cost of an example call at the typed prices, and accepts only plain decimal numbers', () => {
   const { amounts } = priceFormValues({ price: null, tiers: [] })
   expect(exampleCallCost({ amounts: { ...amounts, input: '3', output: '15' } })).toBe(0.0105)
   expect(exampleCallCost({ amounts: { ...amounts, input: '3', output: 'a lot' } })).toBeUndefined()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { answerCacheIn, answerCacheText } from './answer-cache-option.ts'
 
-test('the option of the answer cache is written as it was read', () => {
+test('the answer cache setting is unchanged after the settings page reads it and writes it back', () => {
   const value = '{"ttl":"10m","max_ttl":"1h","scope":"user","most":1000000000,"price":"0.1"}'
   expect(answerCacheText(answerCacheIn(value))).toBe(value)
 })
@@ -11,10 +11,10 @@ test.each([
   [{ most: ' 2GB ' }, '{"most":"2GB"}'],
   [{ most: '2000000' }, '{"most":2000000}'],
   [{}, '{}'],
-])('%j is written as %s', (fields, written) => {
+])('the answer cache fields %j are written as the setting %s', (fields, written) => {
   expect(answerCacheText(fields)).toBe(written)
 })
 
-test('without the option there are no fields', () => {
+test('an empty answer cache setting leaves the fields of the settings page without values', () => {
   expect(answerCacheIn('')).toEqual({})
 })

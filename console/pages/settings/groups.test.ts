@@ -18,13 +18,13 @@ test('the settings page reads the ratios of groups with all digits', () => {
   ])
 })
 
-test('the settings page does not send an unchanged option', () => {
+test('the settings page sends no option of groups if no named group was changed', () => {
   const groups = groupsInOptions(OPTIONS)
   expect(changedGroupOptions(groups, groups)).toEqual([])
   expect(changedGroupOptions([...groups, { name: '', ratio: '1', isOpen: true }], groups)).toEqual([])
 })
 
-test('adding an open group sends the option of ratios, then that of open groups', () => {
+test('adding a group that users may choose saves first the ratios of groups, then the list of groups to choose from', () => {
   const groups = groupsInOptions(OPTIONS)
   expect(changedGroupOptions([...groups, { name: 'vip', ratio: '0.5', isOpen: true }], groups)).toEqual([
     ['GroupRatio', '{"default":1,"a \\"b\\"":0.8000000000000000001,"vip":0.5}'],

@@ -16,12 +16,12 @@ test.each([
   expect([new Date(params.from * 1000).toISOString(), params.step]).toEqual([start, step])
 })
 
-test('a period of chosen days ends at the end of its last day', () => {
+test('a usage period of chosen days ends at the end of its last day', () => {
   const { to } = usageQueryOf({ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, 'own', NOW, 'UTC')
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
 })
 
-test('141: sums are grouped and filtered by tier of service and region, and lead to the log of these calls', () => {
+test('141: usage is grouped and filtered by service tier and region, and links to the log with the same filters', () => {
   const search = { by: 'tier', tier: 'fast', region: 'us' }
   expect(usageQueryOf(search, 'own', NOW, 'UTC')).toMatchObject({
     by: 'service_tier',
@@ -32,7 +32,7 @@ test('141: sums are grouped and filtered by tier of service and region, and lead
   expect(slot).toMatchObject({ tier: 'fast', region: 'us' })
 })
 
-test('members can neither group nor filter by user and channel', () => {
+test('members can neither group nor filter usage by user and channel', () => {
   expect(groupingOf({ by: 'user' }, 'own')).toBe('model')
   expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'own', NOW, 'UTC')).not.toHaveProperty('username')
   expect(usageQueryOf({ user: 'ann', by: 'channel' }, 'all', NOW, 'UTC')).toMatchObject({

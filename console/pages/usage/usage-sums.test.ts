@@ -48,7 +48,7 @@ const usages: fc.Arbitrary<Usage> = fc.integer({ min: 1, max: 4 }).chain((slots)
     }))
 })
 
-test('38: the chart, the breakdown and the intervals have the same sum, and the chart has six series and Other', () => {
+test('38: the usage chart, its table and its intervals have the same sum, and it has at most six series besides Other', () => {
   fc.assert(
     fc.property(usages, (usage) => {
       const shown = shownSeries(usage, 'quota', 'Other')
@@ -60,7 +60,7 @@ test('38: the chart, the breakdown and the intervals have the same sum, and the 
   )
 })
 
-test('96: the chart of a figure has the six series with its highest values', () => {
+test('96: the usage chart has the six series with the highest values of the chosen figure, and Other for the rest', () => {
   const series = Array.from({ length: 8 }, (_, index) => ({
     key: `m${index}`,
     label: `m${index}`,
@@ -73,13 +73,13 @@ test('96: the chart of a figure has the six series with its highest values', () 
   expect(keys('failed')).toEqual(['m7', 'm6', 'm5', 'm4', 'm3', 'm2', undefined])
 })
 
-test('96: a change needs a previous period with ten calls to compare with', () => {
+test('96: the change of a usage figure is shown only if the previous period has at least ten calls and a value', () => {
   expect(relativeChange(3, 2, 10)).toBe(0.5)
   expect(relativeChange(3, 2, 9)).toBeUndefined()
   expect(relativeChange(3, 0, 10)).toBeUndefined()
 })
 
-test('96: a figure of more than ten times the one before is not compared with it', () => {
+test('96: the change of a usage figure is not shown if it is more than ten times', () => {
   expect(relativeChange(20, 2, 10)).toBe(9)
   expect(relativeChange(21, 2, 10)).toBeUndefined()
 })

@@ -3,7 +3,7 @@ import { whatIfQuestionOf } from './what-if-changes.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 24, 12)
 
-test('a calculation at other prices is requested for the chosen period and account, in the form that the gateway expects', () => {
+test("a what-if calculation at other prices is requested for the chosen period and account, in the gateway's format", () => {
   const question = whatIfQuestionOf(
     'last-month',
     [
@@ -22,7 +22,7 @@ test('a calculation at other prices is requested for the chosen period and accou
   })
 })
 
-test('a what-if period of some days ends now', () => {
+test('a what-if period of the last 7 days ends now', () => {
   const { from, to } = whatIfQuestionOf('7d', [], NOW_MS, 'UTC')
   expect(to - from).toBe(7 * 86_400 + 1)
 })

@@ -17,7 +17,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-test('the examples of the README run: the client prints what the server sends', async () => {
+test('the examples in the README of the HTTP package run: the client prints what the server sends', async () => {
   const text = readFileSync(new URL('README.md', FOLDER), 'utf8')
   const examples = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, lines = '']) => lines)
   expect(examples).toHaveLength(2)

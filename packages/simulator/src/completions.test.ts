@@ -13,7 +13,7 @@ afterAll(() => simulator.close())
 const asked = { model: 'demo-chat', prompt: 'Tell me about lighthouses', max_tokens: 60 }
 
 describe('a completion of a prompt', () => {
-  test('a completion is a text about its prompt, with usage', async () => {
+  test('a simulated legacy completion is a text about its prompt, with usage', async () => {
     const { object, choices, usage } = await client.completions.create(asked)
     expect(object).toBe('text_completion')
     expect(choices).toMatchObject([
@@ -22,7 +22,7 @@ describe('a completion of a prompt', () => {
     expect(usage?.total_tokens).toBe((usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0))
   })
 
-  test('a completion is the same streamed and whole', async () => {
+  test('a simulated legacy completion is the same streamed and whole', async () => {
     const whole = await client.completions.create(asked)
     const options = { stream_options: { include_usage: true } }
     let text = ''
@@ -37,13 +37,13 @@ describe('a completion of a prompt', () => {
     expect(used).toMatchObject({ completion_tokens: whole.usage?.completion_tokens })
   })
 
-  test('a completion ends after sixteen tokens where no maximum is sent', async () => {
+  test('a simulated legacy completion ends after sixteen tokens if the request has no maximum', async () => {
     const { max_tokens: _, ...without } = asked
     const { choices, usage } = await client.completions.create(without)
     expect([choices[0]?.finish_reason, usage?.completion_tokens]).toEqual(['length', 16])
   })
 
-  test('a completion ends before a stop text', async () => {
+  test('a simulated legacy completion ends before a stop sequence', async () => {
     const { choices } = await client.completions.create({ ...asked, stop: 'lighthouses' })
     expect(choices[0]).toMatchObject({
       finish_reason: 'stop',
@@ -56,7 +56,7 @@ describe('a completion of a prompt', () => {
     expect(choices[0]?.text.startsWith('Tell me about lighthouses')).toBe(true)
   })
 
-  test('a completion is returned n times for each prompt', async () => {
+  test('a simulated legacy completion is returned n times for each prompt', async () => {
     const { choices, usage } = await client.completions.create({
       ...asked,
       prompt: ['Tell me about lighthouses', 'Tell me about foxes'],

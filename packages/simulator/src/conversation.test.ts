@@ -5,7 +5,7 @@ function user(text: string, hasMedia = false): ConversationStep {
   return { kind: 'user', text, hasMedia }
 }
 
-test("texts that agents add to a message are not part of the user's prompt", () => {
+test("the simulator does not take reminders that agents add to a message as the user's words", () => {
   const reminder = '<system-reminder>\nWrite tests.\n</system-reminder>'
   const { lastUser, userTexts } = conversationState([
     user(`${reminder}\nHello ${reminder}there`),
@@ -15,7 +15,7 @@ test("texts that agents add to a message are not part of the user's prompt", () 
   expect(userTexts).toEqual(['Hello there'])
 })
 
-test('the simulator looks at the tool calls and results since the last message of the user', () => {
+test("the simulator considers only the tool calls and results since the user's last message", () => {
   const round: ConversationStep[] = [
     { kind: 'model', calls: 1 },
     { kind: 'result', text: 'one' },
@@ -31,7 +31,7 @@ test('the simulator looks at the tool calls and results since the last message o
   })
 })
 
-test('an image next to tool results is not a new message', () => {
+test('the simulator does not take an image next to tool results as a new message of the user', () => {
   const steps: ConversationStep[] = [
     user('a'),
     { kind: 'model', calls: 1 },
@@ -61,7 +61,7 @@ test.each([
   expect(conversationState([user(text), user('Hello')]).workingDirectory).toBe(folder)
 })
 
-test('a folder that is only mentioned by a tool is not the working folder', () => {
+test('the simulator does not take a folder that only a tool result mentions as the working folder', () => {
   const steps: ConversationStep[] = [
     user('a'),
     { kind: 'model', calls: 1 },

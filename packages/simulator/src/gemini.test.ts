@@ -46,7 +46,7 @@ const answered = (...parts: object[]): object => ({
 })
 
 describe('the simulated Gemini provider', () => {
-  test('the simulated Gemini provider signs the first call, and accepts the signature with the result', () => {
+  test('the simulated Gemini provider signs its first function call, and accepts the signature with the result', () => {
     const [call = {}] = partsOf({ contents: [QUESTION], tools: [WEATHER] })
     expect(call).toMatchObject({
       functionCall: { name: 'get_weather', args: { city: 'Lisbon' } },
@@ -69,7 +69,7 @@ describe('the simulated Gemini provider', () => {
     ).not.toThrow()
   })
 
-  test('the simulated Gemini provider needs no signature of earlier turns', () => {
+  test('the simulated Gemini provider needs no signatures in earlier turns', () => {
     const [call = {}] = partsOf({ contents: [QUESTION], tools: [WEATHER] })
     const { thoughtSignature: _, ...unsigned } = call
     const contents = [

@@ -21,13 +21,13 @@ test('the simulator reads the members of the requested JSON with their types', (
   })
 })
 
-test('a single member of the requested JSON is recognized by its name', () => {
+test('the simulator recognizes a single requested JSON member by its name', () => {
   expect(requestedJsonSchema('Return JSON with a single "title" field.')).toMatchObject({
     required: ['title'],
   })
 })
 
-test('an example in the message gives the members and their types', () => {
+test('the simulator takes the members and types of the requested JSON from an example in the message', () => {
   expect(requestedJsonSchema('Reply in JSON format: { "tags": ["a", "b"], "count": 2 }')).toEqual({
     type: 'object',
     properties: { tags: { type: 'array', items: { type: 'string' } }, count: { type: 'number' } },
@@ -35,18 +35,18 @@ test('an example in the message gives the members and their types', () => {
   })
 })
 
-test('an example that is not JSON gives only the names', () => {
+test('from an example that is not valid JSON, the simulator takes the names of the members, and the types that it recognizes', () => {
   expect(requestedJsonSchema('Answer in JSON: {"allowed": true|false, "reason": <text>}')).toMatchObject({
     properties: { allowed: { type: 'boolean' }, reason: {} },
     required: ['allowed', 'reason'],
   })
 })
 
-test('a schema in the message is used unchanged', () => {
+test('the simulator uses a JSON schema in the message unchanged', () => {
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
   expect(requestedJsonSchema(`Respond with JSON that satisfies ${JSON.stringify(schema)}`)).toEqual(schema)
 })
 
-test('a requested object without stated members has the member `answer`', () => {
+test('the simulator gives a requested JSON object the member `answer` if the message names no members', () => {
   expect(requestedJsonSchema('Answer in JSON.')).toMatchObject({ required: ['answer'] })
 })

@@ -24,7 +24,7 @@ async function serving(reply: Reply, pace: Pace) {
   return { server, sent, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
 }
 
-test('the first token takes a quarter of a second, and the others follow one by one', async () => {
+test('the simulator sends the first token after a quarter of a second, and the other tokens one by one', async () => {
   const { server, url } = await serving(STREAM, REALISTIC_PACE)
   const started = performance.now()
   const call = request(url).end()
@@ -40,7 +40,7 @@ test('the first token takes a quarter of a second, and the others follow one by 
   expect(arrivals[0]?.at).toBeGreaterThan(200)
 })
 
-test('a whole response takes as long as its tokens', async () => {
+test('a whole response of the simulator takes as long as its tokens would as a stream', async () => {
   const { server, url } = await serving(
     { kind: 'whole', body: { said: 1 }, tokens: 10 },
     { firstTokenMs: 50, tokenMs: 20, maxWholeMs: 10_000 },
@@ -51,7 +51,7 @@ test('a whole response takes as long as its tokens', async () => {
   server.close()
 })
 
-test('a whole response takes at most the maximum time, however many tokens it has', async () => {
+test('a whole response of the simulator takes at most a maximum time, however many tokens it has', async () => {
   expect(REALISTIC_PACE.maxWholeMs).toBeLessThan(600)
   const { server, url } = await serving(
     { kind: 'whole', body: { said: 1 }, tokens: 1_000_000 },
@@ -61,7 +61,7 @@ test('a whole response takes at most the maximum time, however many tokens it ha
   server.close()
 })
 
-test('a response whose client leaves is abandoned at once', async () => {
+test('the simulator abandons a response at once when its client leaves', async () => {
   const { server, sent, url } = await serving(STREAM, {
     firstTokenMs: 0,
     tokenMs: 60_000,

@@ -66,12 +66,12 @@ test.each([
   expect(plan(message)).toEqual([])
 })
 
-test('a file is not overwritten only because a message mentions writing', () => {
+test('the simulator does not overwrite a file only because a message mentions writing', () => {
   expect(plan('Read notes.txt and write me a summary')).toEqual(['Read notes.txt'])
   expect(plan('Show me how to write to notes.txt')).toEqual(['Read notes.txt'])
 })
 
-test('tools that the message names are called in its order, at most two', () => {
+test('the simulator calls tools that the message names, in the order of the message, and at most two', () => {
   const tools = ['get_time', 'get_weather', 'get_news'].map((name) => tool(name, ['city']))
   expect(plan('For Lisbon use get_weather, get_time and get_news', tools)).toEqual([
     'get_weather',
@@ -79,7 +79,7 @@ test('tools that the message names are called in its order, at most two', () => 
   ])
 })
 
-test('a tool is found by the words of its name, in any form', () => {
+test('the simulator finds a tool by the words of its name, in snake case and in camel case', () => {
   const tools = [
     tool('mcp__maps__find_route', ['from', 'to']),
     tool('getWeatherForecast', ['city']),
@@ -89,7 +89,7 @@ test('a tool is found by the words of its name, in any form', () => {
   expect(plan('Send an email to Ada', tools)).toEqual(['send_email'])
 })
 
-test('the tools of an application are found without their exact names', () => {
+test('the simulator finds the tools of an application although the message lacks their exact names', () => {
   const tools = [
     tool('search_products', ['query'], 'Search the catalogue'),
     tool('create_order', ['product_id', 'items'], 'Places an order'),
@@ -98,7 +98,7 @@ test('the tools of an application are found without their exact names', () => {
   expect(plan('I would like to create an order of the red ones', tools)).toEqual(['create_order'])
 })
 
-test('a tool is found by its description where there are few tools', () => {
+test('the simulator finds a tool by its description if there are few tools', () => {
   expect(
     plan('How warm is it in Lisbon?', [tool('lookup', ['city'], 'How warm a place is right now')]),
   ).toEqual(['lookup'])
@@ -134,11 +134,11 @@ test("the simulator changes a file by a patch in the shell only if the agent's p
   expect(planToolCalls(message, SHELL_TOOLS, true)).toMatchObject([{ path: 'greeting.txt', task: 'patch' }])
 })
 
-test('a tool without a path is called once, whatever looks like a path', () => {
+test('the simulator calls a tool without a path parameter once, whatever in the message looks like a path', () => {
   expect(plan('Compare the weather in Node.js and Vue.js', [tool('get_weather', ['city'])])).toHaveLength(1)
 })
 
-test('a specific tool is preferred to the shell', () => {
+test('the simulator prefers a specific tool to the shell', () => {
   const tools = [tool('bash', ['command']), tool('list_directory', ['path'])]
   expect(plan('List the files in src/', tools)).toEqual(['list_directory src/'])
 })

@@ -15,7 +15,7 @@ function chunksOf(file: Buffer): { type: string; data: Buffer }[] {
   return chunks
 }
 
-test('an image is a PNG file of its size, small, the same for the same seed', () => {
+test('a simulated image is a small PNG file of the requested size, the same for the same seed', () => {
   const file = png(1024, 1536, 'a lighthouse')
   expect(file.subarray(0, 8).toString('latin1')).toBe('\u0089PNG\r\n\u001a\n')
   const chunks = chunksOf(file)

@@ -80,14 +80,14 @@ const system = (tokens: number, control: object = EPHEMERAL): object => ({
 })
 
 describe('the cache of messages', () => {
-  test('a prefix is written once and read afterwards, by its own account alone', async () => {
+  test('the simulated messages cache writes a prefix once, and then reads it for calls of the same account only', async () => {
     const first = await counted(system(2000))
     expect(first).toMatchObject({ read: 0, short: 2001, long: 0 })
     expect(await counted(system(2000))).toEqual({ read: 2001, short: 0, long: 0, rest: first.rest })
     expect(await counted(system(2000), 'another')).toMatchObject({ read: 0, short: 2001 })
   })
 
-  test('each model has a separate cache, and so has the fast speed', async () => {
+  test('the simulated messages cache is separate for each model, and for the fast speed of a model', async () => {
     await counted(system(2000))
     expect(await counted({ ...system(2000), model: 'claude-opus-5' })).toMatchObject({ read: 0, short: 2001 })
     expect(await counted({ ...system(2000), speed: 'fast' })).toMatchObject({ read: 0, short: 2001 })
@@ -136,7 +136,7 @@ describe('the cache of messages', () => {
     expect(asString(asFields((await messages(automatic)).error).message)).toContain('Found 5')
   })
 
-  test('the automatic cache mark is at the last block of each request', async () => {
+  test('the automatic cache mark of a simulated messages request is at its last block', async () => {
     const said = [turn(block(long(1500)))]
     const first = await counted({ messages: said, cache_control: EPHEMERAL })
     expect(first).toMatchObject({ read: 0 })
@@ -163,7 +163,7 @@ describe('the cache of messages', () => {
     expect(await counted(later(19))).toMatchObject({ read: short })
   })
 
-  test('another choice of tools breaks the messages, but neither the tools nor the system', async () => {
+  test('another tool choice makes the simulated cache miss the messages, but neither the tools nor the system prompt', async () => {
     const tools = [{ name: 'a', input_schema: { type: 'object' } }]
     const body = { tools, ...system(2000), messages: [turn(block(long(1500), EPHEMERAL))] }
     const first = await counted(body)
@@ -181,7 +181,7 @@ describe('the cache of Converse', () => {
     return asFields((await post(url, request)).usage)
   }
 
-  test('a cache point writes what is before it, with its lifetime, and reads it afterwards', async () => {
+  test('a cache point in a simulated Converse call writes the prefix before it with its lifetime, and later calls read it', async () => {
     const cachePoint = { type: 'default', ttl: '1h' }
     const body = { system: [{ text: long(2000) }, { cachePoint }] }
     expect(await converse(body)).toMatchObject({
@@ -192,7 +192,7 @@ describe('the cache of Converse', () => {
     expect(await converse(body)).toMatchObject({ cacheReadInputTokens: 2001, cacheWriteInputTokens: 0 })
   })
 
-  test('Nova caches prefixes of a thousand tokens', async () => {
+  test('simulated Nova models cache prefixes of a thousand tokens or more, and no shorter ones', async () => {
     const body = (tokens: number): object => ({
       system: [{ text: long(tokens) }, { cachePoint: { type: 'default' } }],
     })
@@ -217,14 +217,14 @@ describe('the caches of chat and responses', () => {
     return { read: Number(details.cached_tokens), write: Number(details.cache_write_tokens ?? 0) }
   }
 
-  test('a prefix of 1,024 tokens is read in steps of 128 without a mark, and writing costs nothing', async () => {
+  test('the simulated cache of OpenAI reads prefixes from 1,024 tokens on, in steps of 128, and counts no writes', async () => {
     await chat([long(1000)])
     expect(await chat([long(1000)])).toEqual({ read: 0, write: 0 })
     await chat([long(1200)])
     expect(await chat([long(1200), 'more'])).toEqual({ read: 9 * 128, write: 0 })
   })
 
-  test('an unused prefix is forgotten after five minutes, and after a day if it is to be retained', async () => {
+  test('the simulated cache of OpenAI forgets an unused prefix after five minutes, or a day with prompt_cache_retention', async () => {
     await chat([long(1200)])
     time += 4 * MINUTE
     expect(await chat([long(1200)])).toMatchObject({ read: 1152 })
@@ -236,13 +236,13 @@ describe('the caches of chat and responses', () => {
     expect(await chat([long(1200)])).toMatchObject({ read: 1152 })
   })
 
-  test('requests with another prompt_cache_key are served by another machine', async () => {
+  test('the simulated cache of OpenAI does not find a prefix that was sent with another prompt_cache_key', async () => {
     await chat([long(1200)], { prompt_cache_key: 'one' })
     expect(await chat([long(1200)], { prompt_cache_key: 'two' })).toMatchObject({ read: 0 })
     expect(await chat([long(1200)], { prompt_cache_key: 'one' })).toMatchObject({ read: 1152 })
   })
 
-  test('more than fifteen requests a minute overflow to another machine', async () => {
+  test('the simulated cache of OpenAI misses a prefix that is requested more than fifteen times a minute', async () => {
     for (let at = 0; at < 15; at++) await chat([long(1200)])
     expect(await chat([long(1200)])).toMatchObject({ read: 0 })
     time += MINUTE
@@ -263,7 +263,7 @@ describe('the caches of chat and responses', () => {
     expect(await chat([long(1200)], model)).toMatchObject({ read: 0 })
   })
 
-  test('in the explicit mode only marked blocks are written', async () => {
+  test('the simulated cache of OpenAI writes only prefixes up to marked blocks in the explicit mode', async () => {
     const part = (text: string, isMarked: boolean): object => ({
       type: 'text',
       text,
@@ -276,7 +276,7 @@ describe('the caches of chat and responses', () => {
     expect(await chat(marked, fields)).toEqual({ read: 1201, write: 0 })
   })
 
-  test('the simulated cache writes the last four breakpoints, of which the implicit one is one', async () => {
+  test('the simulated cache of OpenAI writes the last four breakpoints of a request, including the implicit one at its end', async () => {
     const parts = [1, 2, 3, 4, 5].map((at) => ({
       type: 'text',
       text: long(1200, String(at)),
@@ -347,7 +347,7 @@ describe('diagnostics of a missed cache', () => {
     expect(await asked(id, changed)).toMatchObject({ cache_miss_reason: { type } })
   })
 
-  test("simulated messages diagnostics are empty without a change, and do not find another account's message", async () => {
+  test("a simulated message's cache diagnostics are empty if the prompt only grew, and find no message of another account", async () => {
     const { id } = await messages(body)
     expect(await asked(id, {})).toBeNull()
     const more = [turn(block('hello')), { role: 'assistant', content: 'yes' }, turn(block('go', EPHEMERAL))]
@@ -390,7 +390,7 @@ describe('diagnostics of a missed cache', () => {
     expect(await compared(id, changed)).toMatchObject({ type: 'cache_miss', reason })
   })
 
-  test("simulated responses diagnostics report a hit, an expired prefix, and another account's response", async () => {
+  test("a simulated response's cache diagnostics report a hit, an expired prefix, or another account's response", async () => {
     const { id } = await respond({})
     expect(await compared(id, {})).toEqual({ type: 'cache_hit' })
     time += 31 * MINUTE
@@ -400,7 +400,7 @@ describe('diagnostics of a missed cache', () => {
   })
 })
 
-test('the cache forgets the prefix that was not used for the longest time when it is full', () => {
+test('a full simulated cache forgets the prefix that was unused for the longest time', () => {
   const cache = new PromptCache({ now: () => time, maxPrefixes: 2 })
   cache.write('a', MINUTE)
   cache.write('b', MINUTE)

@@ -36,7 +36,7 @@ function create(request: Request): Promise<OpenAI.Responses.Response> {
   return client.responses.create({ model: 'demo-responses', ...request })
 }
 
-test('a response is about the topic of its request, and a stream has the same items', async () => {
+test('a simulated response is about the topic of its request, and its stream has the same items', async () => {
   const request = { input: 'Tell me about lighthouses', reasoning: REASONING }
   const whole = await create(request)
   expect(whole.output_text).toContain('lighthouses')
@@ -47,7 +47,7 @@ test('a response is about the topic of its request, and a stream has the same it
   expect(streamed.output_text).toBe(whole.output_text)
 })
 
-test('a stream is numbered without gaps, opens and closes each item, and ends with the response', async () => {
+test('a simulated responses stream is numbered without gaps, opens and closes each item, and ends with the response', async () => {
   const stream = await client.responses.create({
     model: 'demo-responses',
     input: 'Tell me about lighthouses',
@@ -77,7 +77,7 @@ test('a stream is numbered without gaps, opens and closes each item, and ends wi
   ])
 })
 
-test('thoughts are returned and encrypted where requested, and counted', async () => {
+test('a simulated response has its thoughts, encrypted where requested, and counts their tokens', async () => {
   const { output, usage } = await create({
     input: 'Tell me about lighthouses',
     reasoning: { effort: 'low' },
@@ -91,7 +91,7 @@ test('thoughts are returned and encrypted where requested, and counted', async (
   expect(usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(10)
 })
 
-test('a function is called, and its result is used', async () => {
+test('the simulated responses API calls a function, and uses its result', async () => {
   const user = { role: 'user', content: 'What is the weather in Lisbon?' } as const
   const { output } = await create({ input: [user], tools: WEATHER })
   const [call] = output
@@ -107,7 +107,7 @@ test('a function is called, and its result is used', async () => {
   expect(output_text).toContain('temperature is 19')
 })
 
-test('a custom tool is called with plain text', async () => {
+test('the simulated responses API calls a custom tool with plain text', async () => {
   const { output } = await create({ input: 'Write "hello" to greeting.txt', tools: PATCHES })
   expect(output[0]).toMatchObject({
     type: 'custom_tool_call',
@@ -116,13 +116,13 @@ test('a custom tool is called with plain text', async () => {
   })
 })
 
-test('a tool in a namespace is called with its namespace', async () => {
+test('the simulated responses API calls a tool in a namespace with this namespace', async () => {
   const tools: Tools = [{ type: 'namespace', name: 'sky', description: 'Weather', tools: WEATHER as never }]
   const { output } = await create({ input: 'What is the weather in Lisbon?', tools })
   expect(output[0]).toMatchObject({ type: 'function_call', name: 'get_weather', namespace: 'sky' })
 })
 
-test('a response can be continued by its id, unless it was not stored', async () => {
+test('a simulated response can be continued by its id, unless it was not stored', async () => {
   const first = await create({ input: 'What is the weather in Lisbon?', tools: WEATHER })
   const [call] = first.output
   if (call?.type !== 'function_call') throw new Error('no call')
@@ -140,7 +140,7 @@ test('a response can be continued by its id, unless it was not stored', async ()
   })
 })
 
-test('a stored response can be read, listed and deleted', async () => {
+test('a simulated response that was stored can be read, listed and deleted', async () => {
   const { id, output } = await create({
     input: [
       { role: 'user', content: 'Good morning' },
@@ -157,13 +157,13 @@ test('a stored response can be read, listed and deleted', async () => {
   await expect(create({ previous_response_id: id, input: 'And now?' })).rejects.toMatchObject({ status: 400 })
 })
 
-test('the counted tokens of a request are those that its response reports', async () => {
+test('the simulated responses API counts as many input tokens for a request as its response reports', async () => {
   const request = { input: 'Tell me about lighthouses', tools: WEATHER }
   const { input_tokens } = await client.responses.inputTokens.count({ model: 'demo-responses', ...request })
   expect((await create(request)).usage?.input_tokens).toBe(input_tokens)
 })
 
-test('items can be referred to by their ids', async () => {
+test('items of a simulated response can be referred to by their ids', async () => {
   const user = { role: 'user', content: 'What is the weather in Lisbon?' } as const
   const { output } = await create({ input: [user], tools: WEATHER })
   const [call] = output
@@ -175,7 +175,7 @@ test('items can be referred to by their ids', async () => {
   await expect(refer('fc_unknown')).rejects.toMatchObject({ status: 400 })
 })
 
-test('a response that is cut off is incomplete, and so is its last item', async () => {
+test('a simulated response that reaches its maximum of tokens is incomplete, and so is its last item', async () => {
   const { status, incomplete_details, output, usage } = await create({
     input: 'Tell me about lighthouses',
     max_output_tokens: 16,
@@ -188,7 +188,7 @@ test('a response that is cut off is incomplete, and so is its last item', async 
   expect(usage?.output_tokens).toBe(16)
 })
 
-test('a text with a schema satisfies the schema', async () => {
+test('the text of a simulated response satisfies a requested JSON schema', async () => {
   const schema = { type: 'object', properties: { sides: { type: 'integer' } }, required: ['sides'] }
   const { output_text } = await create({
     input: 'How many sides has a cube? 6',
@@ -201,6 +201,6 @@ test.each([
   ['too few tokens', { input: 'Hi', max_output_tokens: 1 }],
   ['no input', { input: [] }],
   ['an output without its call', { input: [{ type: 'function_call_output', call_id: 'c', output: '' }] }],
-] as [string, Request][])('%s are refused', async (_, request) => {
+] as [string, Request][])('the simulated responses API refuses %s', async (_, request) => {
   await expect(create(request)).rejects.toMatchObject({ status: 400, type: 'invalid_request_error' })
 })

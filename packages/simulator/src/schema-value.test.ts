@@ -15,7 +15,7 @@ function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbo
   )
 }
 
-test('an object has its required members, and those that the caller adds', () => {
+test('an object generated for a schema has its required members, and the optional ones that the caller wants', () => {
   const schema = {
     type: 'object',
     properties: { city: { type: 'string' }, note: { type: 'string' } },
@@ -35,20 +35,20 @@ test('a generated number is within its bounds, and is taken from the message whe
   )
 })
 
-test('a number that the message does not mention is the default, else a small one', () => {
+test("a generated number is the schema's default if the message mentions no number, or else a small number", () => {
   expect(valueMatchingSchema({ type: 'number', default: 30 }, 'Hello', seededBy(''), PLAIN)).toBe(30)
   const wide = { type: 'integer', minimum: -9007199254740991, exclusiveMinimum: 0, maximum: 9007199254740991 }
   expect(values(wide, 'Hello')).toSatisfy((all: number[]) => all.every((value) => value >= 1 && value <= 20))
 })
 
-test('an enumeration value that the message names is chosen', () => {
+test('a generated enumeration value is the one that the message names', () => {
   expect(new Set(values({ enum: ['train', 'trip', 'car'] }))).toEqual(new Set(['trip']))
   expect(values({ enum: ['red', 'green'] })).toSatisfy((all: string[]) =>
     all.every((one) => /^(red|green)$/.test(one)),
   )
 })
 
-test('references are resolved, and a recursive schema ends', () => {
+test('a value is generated for a schema with references, even if they are recursive', () => {
   const schema = {
     type: 'object',
     properties: { child: { $ref: '#' }, place: { $ref: '#/$defs/place' } },
@@ -61,7 +61,7 @@ test('references are resolved, and a recursive schema ends', () => {
   })
 })
 
-test('a schema with endless branches has a small value', () => {
+test('a value generated for a schema with endless branches is small', () => {
   const children = { type: 'array', items: { $ref: '#' }, minItems: 4 }
   const schema = { type: 'object', properties: { children }, required: ['children'] }
   expect(JSON.stringify(valueMatchingSchema(schema, '', seededBy(''), WHOLE)).length).toBeLessThan(100_000)

@@ -39,13 +39,13 @@ test.each([
   expect(response.service_tier).toBe(served)
 })
 
-test('the usage of messages states the speed and the region that were asked for', async () => {
+test('the usage of a simulated message states the requested speed and region', async () => {
   const body = { model: 'demo-claude', max_tokens: 20, messages, speed: 'fast', inference_geo: 'us' }
   const { usage } = await answer(`${simulator.messagesUrl}/messages`, body)
   expect(usage).toMatchObject({ service_tier: 'standard', speed: 'fast', inference_geo: 'us' })
 })
 
-test('the usage of Gemini states the tier that was asked for', async () => {
+test('the usage of a simulated Gemini response states the requested service tier', async () => {
   const body = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], serviceTier: 'FLEX' }
   const { usageMetadata } = await answer(`${simulator.geminiUrl}/models/demo-gemini:generateContent`, body)
   expect(usageMetadata).toMatchObject({ serviceTier: 'flex' })

@@ -60,14 +60,14 @@ function firstChoice(completion: Fields): { message: Fields; finish: unknown } {
 }
 
 describe('chat', () => {
-  test('a chat answer is about the topic, and the same for the same request', async () => {
+  test('a simulated chat answer is about the topic of its request, and the same for the same request', async () => {
     const [one, two] = await Promise.all([chat({}), chat({})])
     expect(firstChoice(one).message.content).toContain('lighthouses')
     expect(firstChoice(one)).toEqual(firstChoice(two))
     expect(one.id).not.toBe(two.id)
   })
 
-  test('a chat stream has the content of the whole response', async () => {
+  test('a simulated chat stream has the content of the whole response to the same request', async () => {
     const whole = await chat({})
     const chunks = await events(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',
@@ -80,7 +80,7 @@ describe('chat', () => {
     expect(chunks.some((chunk) => 'usage' in chunk)).toBe(false)
   })
 
-  test('chat usage is sent in a last chunk without choices when it was requested', async () => {
+  test('a simulated chat stream has its usage in a last chunk without choices if the request wants it', async () => {
     const chunks = await events(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',
       messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
@@ -91,12 +91,12 @@ describe('chat', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 7 } })
   })
 
-  test('the list of models contains the simulated ones', async () => {
+  test("the simulator's list of chat models contains its simulated models", async () => {
     const { data } = await new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl }).models.list()
     expect(data.map(({ id }) => id)).toEqual(['demo-chat', 'demo-reason'])
   })
 
-  test('a chat stream ends with [DONE]', async () => {
+  test('a simulated chat stream ends with [DONE]', async () => {
     const response = await post(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',
       stream: true,
@@ -105,25 +105,25 @@ describe('chat', () => {
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/)
   })
 
-  test('max_completion_tokens ends a chat answer with length', async () => {
+  test('max_completion_tokens ends a simulated chat answer with the finish reason length', async () => {
     const completion = await chat({ max_completion_tokens: 3 })
     expect(firstChoice(completion).finish).toBe('length')
     expect(asFields(completion.usage).completion_tokens).toBe(3)
   })
 
-  test('a stop text ends a chat answer before it', async () => {
+  test('a stop sequence ends a simulated chat answer before it', async () => {
     const { message, finish } = firstChoice(await chat({ stop: 'lighthouses' }))
     expect(finish).toBe('stop')
     expect(message.content).not.toContain('lighthouses')
   })
 
-  test('the usage of n chat answers is added up', async () => {
+  test('the usage of a simulated chat request for n answers adds up all of them', async () => {
     const completion = await chat({ n: 3, max_tokens: 4 })
     expect(asList(completion.choices)).toHaveLength(3)
     expect(asFields(completion.usage).completion_tokens).toBe(12)
   })
 
-  test('a message that needs a tool gets a call that fits its schema, and its result is used', async () => {
+  test('the simulator answers a chat message that needs a tool by a call that fits its schema, and uses the result', async () => {
     const tools = [
       { type: 'function', function: { ...WEATHER, schema: undefined, parameters: WEATHER.schema } },
     ]
@@ -141,7 +141,7 @@ describe('chat', () => {
     expect(answered.message.content).toContain('temperature is 19')
   })
 
-  test('a message about something else is answered in text, unless a tool is required', async () => {
+  test('the simulator answers a chat message that needs no tool in text, unless a tool is required', async () => {
     const tools = [
       { type: 'function', function: { ...WEATHER, schema: undefined, parameters: WEATHER.schema } },
     ]
@@ -149,14 +149,14 @@ describe('chat', () => {
     expect(firstChoice(await chat({ tools, tool_choice: 'required' })).finish).toBe('tool_calls')
   })
 
-  test('a reasoning model thinks first in chat, and its thoughts are counted', async () => {
+  test('a simulated reasoning model thinks before its chat answer, and its reasoning tokens are counted', async () => {
     const completion = await chat({ model: 'demo-reason' })
     expect(firstChoice(completion).message.reasoning_content).toContain('lighthouses')
     const { reasoning_tokens } = asFields(asFields(completion.usage).completion_tokens_details)
     expect(reasoning_tokens).toBeGreaterThan(10)
   })
 
-  test('a long prefix of a chat that was seen before is reported as cached', async () => {
+  test('the simulator reports a long prefix of a chat that it has seen before as cached', async () => {
     const long = 'The same long preface again. '.repeat(200)
     const ask = (last: string) =>
       chat({
@@ -173,7 +173,7 @@ describe('chat', () => {
     expect(cached).toBe(11 * 128)
   })
 
-  test('the official OpenAI client reads chat streams and tools', async () => {
+  test("the official OpenAI client reads the simulator's chat streams and tool calls", async () => {
     const client = new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl, maxRetries: 0 })
     const stream = client.chat.completions.stream({
       model: 'demo-chat',
@@ -197,7 +197,7 @@ describe('chat', () => {
 })
 
 describe('messages', () => {
-  test('a messages stream has the events of the protocol in order', async () => {
+  test('a simulated messages stream has the events of the protocol in order', async () => {
     const kinds = (
       await events(`${simulator.messagesUrl}/messages`, {
         model: 'demo-claude',
@@ -220,7 +220,7 @@ describe('messages', () => {
     ])
   })
 
-  test('thinking of messages is first, and signed', async () => {
+  test('a simulated message with thinking begins with its thoughts, which are signed', async () => {
     const { content } = await messages({
       max_tokens: 2000,
       thinking: { type: 'enabled', budget_tokens: 1024 },
@@ -231,7 +231,7 @@ describe('messages', () => {
     ])
   })
 
-  test('max_tokens and stop_sequences end a messages response with the stop reasons of the protocol', async () => {
+  test('max_tokens and stop_sequences end a simulated message with the stop reasons of the protocol', async () => {
     expect(await messages({ max_tokens: 2 })).toMatchObject({
       stop_reason: 'max_tokens',
       usage: { output_tokens: 2 },
@@ -242,7 +242,7 @@ describe('messages', () => {
     })
   })
 
-  test('a tool of messages is called with an object, and its result is used', async () => {
+  test('the simulated messages API calls a tool with an object, and uses its result', async () => {
     const tools = [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema }]
     const user = { role: 'user', content: 'The weather in Lisbon in celsius, please' }
     const asked = await messages({ tools, messages: [user] })
@@ -258,7 +258,7 @@ describe('messages', () => {
     expect(JSON.stringify(answered.content)).toContain('rain')
   })
 
-  test('a marked prefix of messages is written to the cache first and read from it afterwards', async () => {
+  test('the simulated messages API writes a marked prefix to the cache first, and reads it from there afterwards', async () => {
     // 6,000 characters and a line's end: 1,501 tokens.
     const system = [{ type: 'text', text: 'abcde '.repeat(1000), cache_control: { type: 'ephemeral' } }]
     const first = asFields((await messages({ system, max_tokens: 1 })).usage)
@@ -271,7 +271,7 @@ describe('messages', () => {
 })
 
 describe('rerank', () => {
-  test('documents that share words with the query come first in a ranking', async () => {
+  test('the simulator ranks documents that share words with the query first', async () => {
     const response = await post(`${simulator.rerankUrl}/rerank`, {
       model: 'demo-rerank',
       query: 'capital of France',
@@ -295,7 +295,7 @@ describe('embeddings', () => {
   const similarity = (one: readonly number[] = [], other: readonly number[] = []): number =>
     one.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0)
 
-  test('embeddings are unit vectors, the same for the same text, and close for similar texts', async () => {
+  test('simulated embeddings are unit vectors, the same for the same text, and close for similar texts', async () => {
     const input = [
       'The capital of France is Paris',
       'Paris, the capital of France',

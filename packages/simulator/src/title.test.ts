@@ -23,20 +23,20 @@ test.each([
   expect(titleOf(message)).toBe(title)
 })
 
-test('a title is returned where the system prompt requests one', () => {
+test('the simulator returns a title if the system prompt requests one', () => {
   expect(titleGiven('You are a title generator.', 'Plan my trip to Oslo')).toBe('Plan my trip to Oslo')
   expect(titleGiven('Generate a concise, sentence-case title (3-7 words).', 'Plan my trip')).toBe(
     'Plan my trip',
   )
 })
 
-test('where the last message requests a title, it is that of the message before it', () => {
+test('if the last message requests a title, the simulator returns a title of the message before it', () => {
   expect(titleGiven('Be kind.', 'Plan my trip to Oslo', 'Write a title for this conversation')).toBe(
     'Plan my trip to Oslo',
   )
 })
 
-test('no title is returned where none is requested', () => {
+test('the simulator returns no title if none is requested', () => {
   expect(titleGiven('You write articles with a title each.', 'Lighthouses, please')).toBeUndefined()
   expect(titleGiven('Be kind.', 'What is a fitting title for a king?')).toBeUndefined()
 })

@@ -69,7 +69,7 @@ test.each<[string, string, Record<string, object>, object]>([
   expect(argumentsFor(message, properties)).toEqual(expected)
 })
 
-test('optional arguments are filled where the message mentions them', () => {
+test('the simulator fills optional tool arguments that the message mentions', () => {
   const members = {
     path: TEXT,
     limit: { type: 'integer' },

@@ -32,7 +32,7 @@ test.each([
   expect(paraphraseResults([result])).toBe(said)
 })
 
-test('the results of two calls are both quoted', () => {
+test("the simulator's answer quotes the results of both of two tool calls", () => {
   expect(paraphraseResults(['one', 'two'])).toBe('According to the tool, one.\n\nAccording to the tool, two.')
 })
 

@@ -19,7 +19,7 @@ const reply: Reply = {
   usage: undefined,
 }
 
-test('the input of the answer tool becomes the text of the answer byte for byte, with a normal end', () => {
+test('the input of a forced answer tool becomes the text of the answer byte for byte, with a normal end', () => {
   expect(withAnswerAsText(reply, 'answer')).toEqual({
     ...reply,
     parts: [reply.parts[0], { kind: 'text', text: '{"2":1,"1":2}' }, reply.parts[2]],
@@ -27,7 +27,7 @@ test('the input of the answer tool becomes the text of the answer byte for byte,
   })
 })
 
-test('an answer by the answer tool keeps a stop reason such as length or refusal', () => {
+test('an answer given through a forced tool keeps a stop reason such as length or refusal', () => {
   for (const reason of ['length', 'refusal', 'stop-sequence', 'pause'] as const)
     expect(withAnswerAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
 })

@@ -104,7 +104,7 @@ test.each([
   })
 })
 
-test('a cache breakpoint without a lifetime takes that of the request', () => {
+test('a cache breakpoint without a lifetime gets the lifetime that the request states for its cache', () => {
   expect(adapted([breakpoint()], CHAT_BREAKPOINTS).marks).toEqual([breakpoint()])
   const turns = [
     { role: 'user' as const, parts: [{ kind: 'text' as const, text: 'x', cache: breakpoint() }] },

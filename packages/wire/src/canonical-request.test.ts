@@ -73,7 +73,7 @@ describe('the canonical digest of a request', () => {
     )
   })
 
-  test('the digest ignores the excluded members at the top of a request, but not members of that name further down', () => {
+  test('the digest of a request ignores members that are excluded at its top, but not members of that name further down', () => {
     const leftOut = new Set(['stream', 'metadata'])
     const plain = digest('{"a":1}', leftOut)
     expect(digest('{"stream":true,"a":1,"metadata":{"b":[1]}}', leftOut)).toBe(plain)
@@ -94,7 +94,7 @@ describe('the canonical digest of a request', () => {
     expect(digest(one)).not.toBe(digest(other))
   })
 
-  test('the digest ignores the billing line that Claude Code writes into the system prompt of each request', () => {
+  test('the digest of a request ignores the billing line that Claude Code writes into each system prompt', () => {
     const block = (line: string): string =>
       JSON.stringify({
         system: [

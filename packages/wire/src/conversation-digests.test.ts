@@ -40,7 +40,7 @@ describe('what separates conversations', () => {
       last(CHAT_CONVERSATION, request),
     )
   })
-  test('cache_control in arguments or schemas is not a cache directive, so that it makes another conversation', () => {
+  test('cache_control within tool arguments or schemas is content and no cache directive, so it changes the digest', () => {
     const call = (input: object): object => ({
       messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input }] }],
     })
@@ -55,7 +55,7 @@ describe('what separates conversations', () => {
       last(MESSAGES_CONVERSATION, schema({})),
     )
   })
-  test('a text part with citations, or two parts, are another conversation than the plain text', () => {
+  test('a text with citations, or divided into two parts, gives another conversation digest than the plain text', () => {
     const cited = { role: 'user', content: [{ type: 'text', text: 'hi', citations: [] }] }
     expect(last(MESSAGES_CONVERSATION, { messages: [cited] })).not.toBe(
       last(MESSAGES_CONVERSATION, { messages: [hi] }),
@@ -74,7 +74,7 @@ describe('what separates conversations', () => {
       last(MESSAGES_CONVERSATION, { messages: [hi] }),
     )
   })
-  test('settings of sampling do not separate conversations of Gemini, other members of generationConfig do', () => {
+  test('the digest of a Gemini conversation depends on generationConfig, except for the settings of sampling', () => {
     const request = (generationConfig: object): object => ({
       contents: [{ parts: [{ text: 'hi' }] }],
       generationConfig,
@@ -102,13 +102,13 @@ describe('the marks', () => {
   }
   const LONG = 'The quick brown fox. '.repeat(500)
   const said = (text: string): object => ({ role: 'user', content: [{ type: 'text', text }] })
-  test('conversations of equal lengths have different marks, in all turns after the one in which they differ', () => {
+  test('conversations of equal lengths have different short digests (marks) in each turn from the first difference on', () => {
     const all = Array.from({ length: 100 }, (_, index) =>
       marks({ messages: [said(`task ${100 + index} ${LONG}`), said('hello'), hi] }),
     )
     for (const turn of [0, 1, 2]) expect(new Set(all.map((one) => one[turn])).size).toBe(100)
   })
-  test('the marks of a conversation that goes on are the same, with other cache directives and spelled as a text', () => {
+  test('the short digests (marks) of a continued conversation stay, with other cache directives or text as a part', () => {
     const more = { type: 'text', text: LONG, cache_control: { type: 'ephemeral' } }
     const before = marks({ system: LONG, messages: [{ role: 'user', content: LONG }, said('b')] })
     const after = marks({
@@ -167,16 +167,19 @@ describe("Claude Code's billing line", () => {
     ],
   ]
 
-  test.each(REQUESTS)('as %s, it may differ, and its bytes count', (_, form, request) => {
-    const [one, another] = ['a', 'bbbb'].map((nonce) =>
-      digests(form, request(HEADER + nonce, 'You are Claude.')),
-    )
-    const turns = one?.turns ?? 0
-    expect(one?.digest(turns)).toEqual(another?.digest(turns))
-    expect((another?.bound(turns, 10) ?? 0) - (one?.bound(turns, 10) ?? 0)).toBe(3)
-  })
   test.each(REQUESTS)(
-    'as %s, it makes no other session and no change of the system prompt',
+    'the billing line of Claude Code, as %s, may differ without another conversation digest, and its bytes count',
+    (_, form, request) => {
+      const [one, another] = ['a', 'bbbb'].map((nonce) =>
+        digests(form, request(HEADER + nonce, 'You are Claude.')),
+      )
+      const turns = one?.turns ?? 0
+      expect(one?.digest(turns)).toEqual(another?.digest(turns))
+      expect((another?.bound(turns, 10) ?? 0) - (one?.bound(turns, 10) ?? 0)).toBe(3)
+    },
+  )
+  test.each(REQUESTS)(
+    'a changed billing line of Claude Code, as %s, makes no other session and no change of the system prompt',
     (_, form, request) => {
       const [one, another] = ['a', 'bbbb'].map((nonce) =>
         scanObject(Buffer.from(JSON.stringify(request(HEADER + nonce, 'You are Claude.')))),
@@ -192,12 +195,15 @@ describe("Claude Code's billing line", () => {
       expect(print(one)).toEqual(print(another))
     },
   )
-  test.each(REQUESTS)('a change after it, as %s, is another conversation', (_, form, request) => {
-    const [one, another] = ['You are Claude.', 'You are Cloud.'].map((words) =>
-      last(form, request(`${HEADER}a`, words)),
-    )
-    expect(one).not.toBe(another)
-  })
+  test.each(REQUESTS)(
+    'a change after the billing line of Claude Code, as %s, gives another conversation digest',
+    (_, form, request) => {
+      const [one, another] = ['You are Claude.', 'You are Cloud.'].map((words) =>
+        last(form, request(`${HEADER}a`, words)),
+      )
+      expect(one).not.toBe(another)
+    },
+  )
 })
 
 describe('the bound of a conversation that goes on', () => {
@@ -209,7 +215,7 @@ describe('the bound of a conversation that goes on', () => {
   const bound = (messages: readonly object[], turn: number): number =>
     digests(CHAT_CONVERSATION, { model: 'm', messages }).bound(turn, 1000)
 
-  test('the bound of a continued conversation is the reported tokens, the appended bytes, and 8 for each message', () => {
+  test('the upper bound of a continued prompt is its reported tokens, the appended bytes, and 8 tokens for each message', () => {
     const more = [
       { role: 'assistant', content: 'hello' },
       { role: 'user', content: 'more' },
@@ -219,12 +225,12 @@ describe('the bound of a conversation that goes on', () => {
     expect(bound([hi, ...more], 1)).toBeGreaterThanOrEqual(1000 + bytes + 16)
     expect(bound([hi, ...more], 1)).toBeLessThanOrEqual(1000 + bytes + 16 + framing + 1)
   })
-  test('an appended picture counts as many tokens as in the hold of any other request', () => {
+  test('a picture appended to a known conversation counts as many tokens as in the hold of any other request', () => {
     const more = bound([hi, picture(INLINE)], 1)
     expect(more).toBeGreaterThan(11_000)
     expect(more).toBeLessThan(11_300)
   })
-  test('an appended picture counts if the name of its member is escaped', () => {
+  test('a picture appended to a known conversation counts if the name of its member is written with escapes', () => {
     const text = JSON.stringify({ model: 'm', messages: [hi, picture('https://example.com/a.png')] })
     const escaped = text.replaceAll('"content":[', String.raw`"cont\u0065nt":[`)
     expect(escaped).not.toBe(text)
@@ -232,7 +238,7 @@ describe('the bound of a conversation that goes on', () => {
     const known = new ConversationDigests(scanObject(Buffer.from(escaped)), CHAT_CONVERSATION, scope)
     expect(known.bound(1, 1000)).toBeGreaterThan(11_000)
   })
-  test('an appended picture in the result of a tool counts', () => {
+  test('a picture appended to a known conversation in a tool result counts as a picture, and not by its bytes', () => {
     const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(40_000) }
     const content = [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image', source }] }]
     const known = digests(MESSAGES_CONVERSATION, { messages: [hi, { role: 'user', content }] })
@@ -244,7 +250,7 @@ describe('the bound of a conversation that goes on', () => {
   test('a picture in a turn whose tokens were reported is not counted again', () => {
     expect(bound([picture(INLINE), hi], 1)).toBeLessThan(1200)
   })
-  test('a picture given by an address is counted again, because it may have changed', () => {
+  test('a picture given by its URL in a turn whose tokens were reported is counted again, because it may have changed', () => {
     expect(bound([picture('https://example.com/a.png'), hi], 1)).toBeGreaterThan(11_000)
   })
 })
@@ -274,7 +280,7 @@ describe.each([
   const of = (messages: readonly object[]): ConversationDigests => digests(CHAT_CONVERSATION, { messages })
   const whole = of([...said, { role: 'assistant', content: text }, hi])
 
-  test('a longer conversation has at its earlier turn the digest and the mark of the shorter one', () => {
+  test('a longer conversation has, at the last turn of the shorter one that it continues, the same digest and mark', () => {
     const earlier = of(said)
     expect(whole.digest(3)).toEqual(earlier.digest(3))
     expect(whole.digest(3).readUInt32LE()).toBe(earlier.mark(3))

@@ -16,7 +16,7 @@ function edited(text: string, baseUrl: string): { text: string; dropped: readonl
   return { text: body.toString(), dropped }
 }
 
-test("Google's chat address keeps the settings of thinking in extra_body, which it accepts nowhere else", () => {
+test("extra_body of a chat request keeps only settings of thinking, and these only at Google's own address", () => {
   const own = '{"extra_body":{ "google": {"thinking_config":{"thinking_budget":1.0}} }}'
   expect(edited(own, GOOGLE)).toEqual({ text: own, dropped: [] })
   const more =
@@ -30,7 +30,7 @@ test("Google's chat address keeps the settings of thinking in extra_body, which 
   expect(edited(own, 'https://googleapis.com.example.com/v1').text).toBe('{}')
 })
 
-test('a member that may only have known values is removed if it is not an object: the provider of OpenRouter', () => {
+test('the field provider of OpenRouter is removed from a request if it is not an object with members', () => {
   for (const value of ['"x"', '7', '[{"ignore":["a"]}]', 'null', '{}'])
     expect(edited(`{"provider":${value}}`, GOOGLE)).toEqual({ text: '{}', dropped: ['provider'] })
 })

@@ -14,8 +14,8 @@ const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversation }) => isConversation))
 
 /**
- * Content of an envelope: the signature of a thought, if it has one, or a part that only its own protocol
- * has.
+ * Content of an envelope: a provider's signature of a thought, or a part that only the provider's protocol can
+ * express.
  */
 export type EnvelopeContent = ({ readonly proof?: ProviderSignature } | { readonly opaque: OpaquePart }) & {
   /** Position of the thought, in protocols that do not state it elsewhere. */

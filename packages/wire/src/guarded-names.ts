@@ -119,7 +119,7 @@ export const NAMED: ReadonlySet<string> = new Set([
 export const NAMES: ReadonlySet<string> = new Set(['$ref', 'propertyOrdering', 'required'])
 
 /** Members that contain the bytes of media or of embeddings in base64. */
-export const MEDIA: ReadonlySet<string> = new Set([
+export const MEDIA_MEMBERS: ReadonlySet<string> = new Set([
   'b64_json',
   'embedding',
   'file_data',

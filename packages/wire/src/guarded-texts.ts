@@ -5,7 +5,7 @@ import {
   DATA_KINDS,
   JSON_TEXTS,
   MEASURES,
-  MEDIA,
+  MEDIA_MEMBERS,
   MODEL_ROLES,
   NAMES,
   NAMED,
@@ -340,7 +340,7 @@ function isLeftOut(
   if (scan.kindOf(value) === 'object') return false
   if (TERMS.has(name)) return !scan.isContainer(value) || TERM_LISTS.has(name)
   if (name === 'name') return role === undefined
-  if (MEDIA.has(name) || (name === 'result' && type === 'image_generation_call'))
+  if (MEDIA_MEMBERS.has(name) || (name === 'result' && type === 'image_generation_call'))
     return scan.kindOf(value) === 'string'
   if (ADDRESSES.has(name)) return isDataUrl(scan, value)
   if (name !== 'data') return false

@@ -20,20 +20,26 @@ describe('models that think unseen unless a request switches it off', () => {
     'gpt-5.2-codex',
     'openai/gpt-5.6',
     'codex-mini-latest',
-  ])('a model that may think without showing it holds the whole maximum of tokens: %s', (model) => {
-    expect(of(model)).toEqual(WHOLE)
-  })
+  ])(
+    'for a model that may think without showing it, quota is held for its whole maximum of output tokens: %s',
+    (model) => {
+      expect(of(model)).toEqual(WHOLE)
+    },
+  )
   test.each([
     'gemini-2.5-flash',
     'gemini-2.5-pro',
     'gemini-3-pro-preview',
     'google/gemini-3.1-flash',
     'gemini-flash-latest',
-  ])('a model that may think without showing it holds the whole maximum of tokens: %s', (model) => {
-    expect(of(model, {}, 'gemini')).toEqual(WHOLE)
-  })
+  ])(
+    'for a model that may think without showing it, quota is held for its whole maximum of output tokens: %s',
+    (model) => {
+      expect(of(model, {}, 'gemini')).toEqual(WHOLE)
+    },
+  )
   test.each(['claude-mythos-1', 'claude-opus-5-5', 'claude-sonnet-4-5-thinking'])(
-    'a model that may think without showing it holds the whole maximum of tokens: %s',
+    'for a model that may think without showing it, quota is held for its whole maximum of output tokens: %s',
     (model) => {
       expect(of(model, {}, 'messages')).toEqual(WHOLE)
     },
@@ -108,12 +114,12 @@ test.each([
   },
 )
 
-test('if the upstream name is unknown, the name in the request decides whether the model thinks', () => {
+test("if the upstream's model name is unknown, the name in the request decides whether quota for hidden thinking is held", () => {
   expect(of('my-deployment', {}, 'chat', 'gpt-5')).toEqual(WHOLE)
   expect(of('my-deployment', {}, 'chat', 'deepseek-r1')).toBeUndefined()
 })
 
-test('a model that is declared not to think holds no thinking', () => {
+test('no quota for hidden thinking is held for a model that is declared not to think', () => {
   const sent = { dialect: 'chat', model: 'gpt-5', value: () => undefined } as const
   expect(hiddenThinking(sent, 'gpt-5', { thinking: 'none' })).toBeUndefined()
 })

@@ -82,7 +82,7 @@ describe.each(Object.entries(CASES))('a large event whose lines end in CR LF (%s
   const start = one.head.length
   const end = start + one.large.length
 
-  test('a large event with CR LF is forwarded alone in one piece', () => {
+  test('a large stream event whose lines end with CR LF is forwarded alone in one piece', () => {
     expect(watched(one)).toMatchObject({
       goesOn: true,
       ending: one.last,
@@ -93,7 +93,7 @@ describe.each(Object.entries(CASES))('a large event whose lines end in CR LF (%s
     })
   })
 
-  test('a large event with CR LF is forwarded wherever the network cuts it near its end', () => {
+  test('a large stream event whose lines end with CR LF is forwarded wherever the network cuts it near its end', () => {
     const whole = watched(one)
     for (let at = end - 8; at <= end + 8; at++) {
       expect(watched(one, at), `${at - end}`).toEqual(whole)
@@ -105,7 +105,7 @@ describe.each(Object.entries(CASES))('a large event whose lines end in CR LF (%s
     }
   })
 
-  test('a large event with CR LF ends with the stream, too, if the last LF never arrives', () => {
+  test('a large event that ends with CR LF is complete at the end of the stream, even if its last LF never arrives', () => {
     const cut = { ...one, large: one.large.slice(0, -1), last: '' }
     expect(watched(cut, start + 70_000)).toMatchObject({ complete: true, usage: { input: 100, output: 20 } })
     expect(watched(cut)).toMatchObject({ complete: true, usage: { input: 100, output: 20 } })

@@ -153,18 +153,18 @@ test.each([
 })
 
 describe('the name that determines the capabilities', () => {
-  test("the upstream's name of a model determines its capabilities where it has a version", () => {
+  test("the upstream's name of a model determines its capabilities if this name contains a version", () => {
     expect(capabilitiesOf('claude-opus-4-8', 'gpt-4o')).toEqual(by('claude-opus-4-8'))
     expect(capabilitiesOf('gpt-4o', 'claude-opus-4-8')).toEqual(by('gpt-4o'))
   })
 
-  test("otherwise the client's name of a model determines its capabilities", () => {
+  test("the client's name of a model determines its capabilities if the upstream's name contains no version", () => {
     expect(capabilitiesOf('my-deployment', 'gpt-6-sol')).toEqual(by('gpt-6-sol'))
   })
 })
 
 describe('configured capabilities', () => {
-  test("configured sampling overrides the model's name", () => {
+  test('the configured sampling of a model overrides what its name implies', () => {
     expect(capabilitiesOf('claude-opus-5', 'm', { sampling: true }).sampling).toBe('all')
     expect(capabilitiesOf('claude-opus-4-5', 'm', { sampling: true }).sampling).toBe('all')
     expect(capabilitiesOf('m', 'm', { sampling: false }).sampling).toBe('none')
@@ -172,19 +172,19 @@ describe('configured capabilities', () => {
   })
 
   test.each(['adaptive', 'budget', 'none'] as const)(
-    "configured thinking overrides the model's name: %s",
+    'the configured thinking of a model overrides what its name implies: %s',
     (thinking) => {
       for (const name of ['m', 'claude-opus-4-8', 'gpt-4o', 'gpt-6-sol'])
         expect(capabilitiesOf(name, 'm', { thinking }).thinking).toBe(thinking)
     },
   )
 
-  test('a model that thinks within budgets can be called without thinking', () => {
+  test('a model that is configured to think within budgets can be called without thinking, unlike an adaptive one', () => {
     expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'budget' }).alwaysThinks).toBe(false)
     expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'adaptive' }).alwaysThinks).toBe(true)
   })
 
-  test('a model that is configured to think does so with tools, too', () => {
+  test('a model that is configured to think does so in calls with tools, too', () => {
     expect(by('gpt-6-sol').toolsNeedNoEffort).toBe(true)
     expect(capabilitiesOf('gpt-6-sol', 'm', { thinking: 'adaptive' }).toolsNeedNoEffort).toBe(false)
   })
@@ -206,12 +206,12 @@ describe('the version of a Claude model', () => {
     ['claude-opus-4-7-thinking', 4, 7],
     ['anthropic/claude-4.7-opus', 4, 7],
     ['team-opus-4-7', 4, 7],
-  ])('the version of %s is %i.%i', (name, major, minor) => {
+  ])('the version of the Claude model %s is %i.%i', (name, major, minor) => {
     expect(claudeVersion(name)).toEqual({ major, minor })
   })
 
   test.each(['claude-instant', 'demo-claude', 'claude', 'my-deployment'])(
-    'a model name without a version number has no version: %s',
+    'the name of a Claude model without a version number gives no version: %s',
     (name) => {
       expect(claudeVersion(name)).toBeUndefined()
     },
@@ -228,25 +228,25 @@ describe('the version of a GPT model', () => {
     ['gpt-5.2-codex', 5, 2],
     ['gpt-6-sol', 6, 0],
     ['openai/gpt-5', 5, 0],
-  ])('the version of %s is %i.%i', (name, major, minor) => {
+  ])('the version of the OpenAI model %s is %i.%i', (name, major, minor) => {
     expect(gptVersion(name)).toEqual({ major, minor })
   })
 
   test.each(['gpt-oss-120b', 'chatgpt-4o-latest', 'o3'])(
-    'a model name without a version number has no version: %s',
+    'the name of an OpenAI model without a version number gives no version: %s',
     (name) => {
       expect(gptVersion(name)).toBeUndefined()
     },
   )
 })
 
-test('the version of a Gemini model is after its family', () => {
+test('the version of a Gemini model is read after its family name', () => {
   expect(geminiVersion('models/gemini-2.5-pro')).toEqual({ major: 2, minor: 5 })
   expect(geminiVersion('gemini-3-pro-preview')).toEqual({ major: 3, minor: 0 })
   expect(geminiVersion('gemini-flash-latest')).toBeUndefined()
 })
 
-test('the version of a Kimi model is after its letter, and a date is not a version', () => {
+test('the version of a Kimi model is read after its letter, and a date is not read as a version', () => {
   expect(kimiVersion('kimi-k2.6')).toEqual({ major: 2, minor: 6 })
   expect(kimiVersion('kimi-k2.7-code-highspeed')).toEqual({ major: 2, minor: 7 })
   expect(kimiVersion('moonshotai/kimi-k3')).toEqual({ major: 3, minor: 0 })
@@ -254,7 +254,7 @@ test('the version of a Kimi model is after its letter, and a date is not a versi
   expect(kimiVersion('kimi-latest')).toBeUndefined()
 })
 
-test('versions are compared by their major, then by their minor number', () => {
+test('versions of models are compared by their major number, then by their minor number', () => {
   expect(isSince({ major: 4, minor: 7 }, 4, 7)).toBe(true)
   expect(isSince({ major: 5, minor: 0 }, 4, 7)).toBe(true)
   expect(isSince({ major: 4, minor: 10 }, 4, 7)).toBe(true)

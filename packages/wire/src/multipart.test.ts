@@ -17,7 +17,7 @@ const field = (name: string, value: string, more = ''): string =>
 const end = `--${B}--\r\n`
 
 describe('a form', () => {
-  test('a form is read to the positions of its parts, and to the texts of its fields', () => {
+  test('a multipart form is read to the positions of its parts and the texts of its fields', () => {
     const body = field('file', 'RIFF\r\n--xy\r\n', '; filename="a.wav"') + field('model', 'whisper-1') + end
     for (const pieces of [1, 2, 7, body.length]) {
       const parts = read(body, pieces)
@@ -32,19 +32,19 @@ describe('a form', () => {
     }
   })
 
-  test('a form may have empty fields, preceding types, bytes after its end, and names without quotes', () => {
+  test('a multipart form may have empty fields, types before names, bytes after its end, and names without quotes', () => {
     const typed = `--${B}\r\ncontent-type: text/plain\r\ncontent-disposition: form-data;name=a\r\n\r\n\r\n`
     expect(read(`${typed}${end}rest`)).toMatchObject([{ name: 'a', text: '', contentType: 'text/plain' }])
   })
 
-  test('a form field of more than 256 KiB is recorded by its position only', () => {
+  test('a field of a multipart form above 256 KiB is recorded by its position only', () => {
     const [large, model] = read(field('prompt', 'p'.repeat(300_000)) + field('model', 'm') + end, 9)
     expect(large?.text).toBeUndefined()
     expect((large?.end ?? 0) - (large?.start ?? 0)).toBe(300_000)
     expect(model?.text).toBe('m')
   })
 
-  test('any contents of a form are read back, in any pieces', () => {
+  test('any contents of a multipart form are read back, in any pieces', () => {
     const content = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes).toString('latin1'))
     const safe = content.filter((text) => !`\n${text}`.includes(`\n--${B}`))
     fc.assert(
@@ -59,7 +59,7 @@ describe('a form', () => {
 
 describe('bytes before the first boundary', () => {
   test.each(['', 'This is a multi-part message.', '\r\n--', 'p'.repeat(8_192)])(
-    'bytes before the first boundary are skipped up to 8 KiB, in any pieces: %#',
+    'bytes before the first boundary of a multipart form are skipped up to 8 KiB, in any pieces: %#',
     (preamble) => {
       const body = `${preamble}\r\n${field('a', 'b')}${end}`
       for (const pieces of [1, 5, 700, body.length]) {
@@ -94,7 +94,7 @@ describe('ambiguous forms', () => {
     'two hundred parts': Array.from({ length: 200 }, (_, i) => field(`f${i}`, 'v')).join('') + end,
   }
   test.each(Object.entries(refused))(
-    'a form that another parser may understand differently is refused: %s',
+    'a multipart form that another parser may understand differently is refused: %s',
     (_what, body) => {
       for (const pieces of [1, 5, body.length || 1])
         expect(() => read(body, pieces)).toThrow(/^the form of the request is invalid/)
@@ -102,12 +102,12 @@ describe('ambiguous forms', () => {
   )
 })
 
-test('the boundary is read with and without quotes, at any position', () => {
+test('the boundary of a multipart form is read with and without quotes, before and after other parameters', () => {
   expect(boundaryOf('multipart/form-data; boundary=----WebKit1')).toBe('----WebKit1')
   expect(boundaryOf('Multipart/Form-Data; charset=utf-8; Boundary="a b=c"')).toBe('a b=c')
 })
 
-test('a form without a boundary, with two, or with an invalid one is refused', () => {
+test('a multipart form without a boundary, with two boundaries, or with an invalid one is refused', () => {
   for (const parameters of [
     '',
     '; boundary=',
@@ -118,7 +118,7 @@ test('a form without a boundary, with two, or with an invalid one is refused', (
     expect(() => boundaryOf(`multipart/form-data${parameters}`)).toThrow(/content-type of the form/)
 })
 
-test('only multipart/form-data is a form', () => {
+test('only a body of the type multipart/form-data is read as a form', () => {
   expect(isForm('multipart/form-data; boundary=a')).toBe(true)
   expect(isForm('multipart/mixed; boundary=a')).toBe(false)
   expect(isForm('application/json')).toBe(false)

@@ -99,7 +99,7 @@ function withText(value: Json, [first, ...rest]: Place['path'], text: string): J
 }
 
 describe.each(Object.entries(FORMS))('the prompt of %s', (_, levels) => {
-  test('a text that is added anywhere in a request increases its counted tokens, except in the listed members', () => {
+  test('a text added anywhere in a request increases its counted tokens, except in members that are listed as not counted', () => {
     fc.assert(
       fc.property(requests(levels), fc.nat(), (request, choice) => {
         const places = placesIn(request, levels)
@@ -176,7 +176,7 @@ describe('text files', () => {
   })
 })
 
-test('media in a prompt count by their kind as in a hold, and texts beside their data as text', () => {
+test('media in a prompt count by their kind, as they do for a hold, and texts beside their data count as text', () => {
   const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` } }
   const ask = (part: object): PromptText =>
     count({ messages: [{ role: 'user', content: [part as Json] }] }, CHAT_PROMPT)
@@ -185,14 +185,14 @@ test('media in a prompt count by their kind as in a hold, and texts beside their
   expect([extraTokens, chargedExtraTokens]).toEqual([3 + 4 + 1_000, 3 + 4 + 10_000])
 })
 
-test('escaped characters count as the characters, and two members with one name both count', () => {
+test('escaped characters of a prompt are counted as the characters, and two members with one name are both counted', () => {
   const body = String.raw`{"tools":[{"name":"\u6f22","name":"caf\u00e9 \\u0041"}]}`
   expect(promptTextOf(Buffer.from(body), CHAT_PROMPT, '').text).toBe(
     String.raw`[{"name":"漢","name":"café \\u0041"}]`,
   )
 })
 
-test('encrypted reasoning counts by the length of its plain text, four bytes to a token', () => {
+test('encrypted reasoning in a prompt counts by the estimated length of its plain text, four bytes to a token', () => {
   const data = 'A'.repeat(1_600)
   const block = { type: 'redacted_thinking', data }
   const request = { messages: [{ role: 'assistant', content: [block] }] }

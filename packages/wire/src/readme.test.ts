@@ -13,7 +13,7 @@ function run(program: string, input = ''): string {
   })
 }
 
-test('the examples of the README convert a request and a stream', () => {
+test('the examples in the README of the wire package convert a request and a stream', () => {
   const text = readFileSync(new URL('README.md', FOLDER), 'utf8')
   const [convert = '', stream = '', ...others] = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(
     ([, lines = '']) => lines,

@@ -52,7 +52,7 @@ function checkTotal(
 describe('a plausible total', () => {
   const maximum = fc.oneof(fc.nat(20), fc.constantFrom(65_536, 1_000_000_000))
 
-  test('a total is accepted if what it has beyond prompt, completion and details fits into the maximum, else ignored', () => {
+  test('total_tokens is believed if what it has beyond the other counts fits into the output maximum, and ignored otherwise', () => {
     fc.assert(
       fc.property(reportedUsage, maximum, (said, most) => {
         const usage = readInclusiveUsage(said)
@@ -64,7 +64,7 @@ describe('a plausible total', () => {
     )
   })
 
-  test('a total of Gemini is accepted in the same way', () => {
+  test("Gemini's totalTokenCount is believed if it fits into the output maximum, like OpenAI's total_tokens", () => {
     fc.assert(
       fc.property(reportedByGemini, maximum, (said, most) => {
         const usage = geminiUsage(said)
@@ -77,7 +77,7 @@ describe('a plausible total', () => {
     )
   })
 
-  test('a total is accepted if it is exactly a detail more than its parts: reasoning as output, cached tokens as such', () => {
+  test('total_tokens is believed if it exceeds prompt and completion by exactly one detail: reasoning or cached tokens', () => {
     fc.assert(
       fc.property(fc.nat(100), fc.nat(100), fc.integer({ min: 1, max: 300 }), (prompt, output, more) => {
         const said = {

@@ -23,7 +23,7 @@ test('the generated text of a stream is joined from its pieces, and the bytes of
   )
 })
 
-test('pieces of bytes are joined with pieces of text', () => {
+test('the generated text of a stream is joined from pieces of bytes and pieces of text', () => {
   const emitted = new TextBuffer()
   const bytes = Buffer.from('…of a stream…')
   emitted.append(bytes, 3, bytes.length - 3)
@@ -31,7 +31,7 @@ test('pieces of bytes are joined with pieces of text', () => {
   expect(emitted.toString()).toBe('of a stream é')
 })
 
-test('text beyond eight megabytes is counted and not kept, in any pieces', () => {
+test('generated text of a stream beyond eight megabytes is counted but not kept, in any pieces', () => {
   const MOST = 8 * 1024 * 1024
   const emitted = new TextBuffer()
   // Doubling the buffer here would exceed the maximum.
@@ -84,7 +84,7 @@ test('a generated text that was copied as JSON is stored decoded', () => {
   )
 })
 
-test('a copied text that would exceed eight megabytes is counted and not kept', () => {
+test('a generated text copied as JSON that would exceed eight megabytes is counted but not kept', () => {
   const size = 5 * 1024 * 1024
   const text = new CopiedText('text', 0, Buffer.alloc(size, 'z'), {
     from: 0,

@@ -35,7 +35,7 @@ describe('a tool input that arrives in pieces', () => {
     return [...pieces.map((piece) => inputs.add(3, piece)), inputs.end(3)]
   }
 
-  test('an input is forwarded in pieces, from the first that cannot be white space or null', () => {
+  test('a streamed tool input is forwarded in pieces, from the first that cannot be white space or null', () => {
     expect(told(['{"a"', ':1}'])).toEqual(['{"a"', ':1}', ''])
     expect(told([' ', '\n', '{', '}'])).toEqual(['', '', ' \n{', '}', ''])
     expect(told(['n', 'u', 'mber'])).toEqual(['', '', 'number', ''])
@@ -54,7 +54,7 @@ describe('a tool input that arrives in pieces', () => {
     },
   )
 
-  test('an input keeps its text, however it is divided and whatever else arrives', () => {
+  test('a streamed tool input keeps its text, however it is divided and whatever else arrives', () => {
     const texts = fc.oneof(
       fc.json(),
       fc.string({ unit: fc.constantFrom('n', 'u', 'l', ' ', '"', '{') }),

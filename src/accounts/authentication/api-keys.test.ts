@@ -12,7 +12,7 @@ async function opened() {
   return { ...account, keys, calls }
 }
 
-test('the store only sees HMACs, with the same work for known, unknown and similar keys', async () => {
+test('the store sees only HMACs of API keys, and does the same work for known, unknown and similar keys', async () => {
   const { store, userId, tokenId } = await opened()
   await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
   const reads: unknown[][] = []
@@ -39,7 +39,7 @@ test('the store only sees HMACs, with the same work for known, unknown and simil
 })
 
 describe('changes of a key', () => {
-  test('a change of a disabled user applies to the next call, with any key', async () => {
+  test("disabling a user applies to the next call with any of the user's keys", async () => {
     const { store, userId, keys, calls } = await opened()
     await calls()
     await store.write('changeUser', { userId, fields: { status: 2 } })
@@ -47,7 +47,7 @@ describe('changes of a key', () => {
     await expect(calls()).rejects.toThrow('the user of this API key is disabled')
   })
 
-  test('a change of the status of a token applies to its next call', async () => {
+  test('disabling a token applies to the next call with it', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     await calls()
     await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
@@ -55,7 +55,7 @@ describe('changes of a key', () => {
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
-  test('a change of a key that was created after a lookup of it applies to the next call', async () => {
+  test('a key that is created after a failed lookup of it works from the next call on once its creation is announced', async () => {
     const { store, userId, keys, calls } = await opened()
     await expect(calls('sk-late')).rejects.toThrow('unknown')
     await store.write('createToken', newToken(userId, { key: 'late' }))
@@ -64,7 +64,7 @@ describe('changes of a key', () => {
     expect((await calls('sk-late')).user.id).toBe(userId)
   })
 
-  test('an unannounced change of a token applies within a minute, without waiting', async () => {
+  test('a change of a token that was not announced applies within a minute, without a call that waits for it', async () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -81,7 +81,7 @@ describe('changes of a key', () => {
     await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
   })
 
-  test('a change of a key that was unused for a minute applies to its next call', async () => {
+  test('a change of a key that was not used for a minute applies to its next call without an announcement', async () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -94,7 +94,7 @@ describe('changes of a key', () => {
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
-  test('a change of a key or user also applies if a call was reading the old state at that moment', async () => {
+  test('a change of a key or user also applies if a call was reading the old state when the change was announced', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     const reading = [calls(), calls('sk-late')]
     keys.forgetUser(userId)

@@ -6,7 +6,7 @@ import { Passwords } from './passwords.ts'
 const passwords = new Passwords()
 
 describe('a password', () => {
-  test('a password is stored as Argon2id over 19 MiB, two passes, with its own salt', async () => {
+  test('a password is stored as Argon2id with 19 MiB of memory, two passes and its own salt', async () => {
     const [one, other] = await Promise.all([passwords.hash('the same', 'a'), passwords.hash('the same', 'a')])
     expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(other).not.toBe(one)
@@ -18,7 +18,7 @@ describe('a password', () => {
     expect(await passwords.verify(hash, 'cafe au lait', 'a')).toBe(false)
   })
 
-  test("a password of an unknown user is never right, and takes as long as a known one's", async () => {
+  test('a password for an unknown user is never right, and its check takes as long as for a known user', async () => {
     const hash = hashSync('somebody')
     const took = async (of: string | null): Promise<number> => {
       const began = performance.now()
@@ -38,7 +38,7 @@ describe('a password', () => {
     expect(parseOptions(hash)).toMatchObject({ memoryCost: 19_456, timeCost: 2, parallelism: 1 })
   })
 
-  test('a wrong password takes as long for an imported hash as for others, where both algorithms are used', async () => {
+  test('a wrong password is checked as long for an imported bcrypt hash as for others, if both algorithms are in use', async () => {
     const [argon2, bcrypt] = [hashSync('somebody'), hashOfBcrypt('somebody', 10)]
     expect(await passwords.verify(bcrypt, 'somebody', 'a')).toBe(true)
     const took = async (of: string | null): Promise<number> => {

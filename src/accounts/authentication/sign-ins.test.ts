@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { SignIns } from './sign-ins.ts'
 
 describe('where a user signed in from', () => {
-  test('an address is known for the user who signed in from it, and for no other user', () => {
+  test('an IP address is known for the user who signed in from it, and for no other user', () => {
     const signIns = new SignIns()
     signIns.remember('ann', '192.0.2.1')
     expect(signIns.knows('ann', '192.0.2.1')).toBe(true)
@@ -11,7 +11,7 @@ describe('where a user signed in from', () => {
     expect(signIns.knows('__proto__', '192.0.2.1')).toBe(false)
   })
 
-  test("a user's last eight address blocks are known", () => {
+  test('the last eight address blocks from which a user signed in are known', () => {
     const signIns = new SignIns()
     const places = Array.from({ length: 9 }, (_, n) => `192.0.2.${n}`)
     for (const place of places) signIns.remember('ann', place)
@@ -21,7 +21,7 @@ describe('where a user signed in from', () => {
     expect(places.filter((place) => !signIns.knows('ann', place))).toEqual(['192.0.2.0', '192.0.2.2'])
   })
 
-  test('a known address is evicted by enough other users, but not by one user with many addresses', () => {
+  test('a known address of a sign-in is forgotten after enough other users, but not after many addresses of one user', () => {
     const signIns = new SignIns(100)
     signIns.remember('ann', '192.0.2.1')
     for (let n = 0; n < 200; n += 1) signIns.remember('ben', `2001:db8::${n}`)

@@ -76,7 +76,7 @@ async function expectUsed(
   await expect.poll(async () => [...(await usedOf(rows, names)).values()]).toEqual([sum])
 }
 
-test(`after ${CALLS} calls at clocks that jump, with kills, each budget is the sum of the calls that began in its period`, async () => {
+test(`after ${CALLS} calls with clock jumps and process kills, each budget is the sum of the calls that began in its period`, async () => {
   const store = await openedStore()
   const { userId, tokenId } = await addAccount(store)
   const second = await store.write(
@@ -154,7 +154,7 @@ test(`after ${CALLS} calls at clocks that jump, with kills, each budget is the s
 })
 
 describe.each(ENGINES)('a budget on $name', (engine) => {
-  test('in the transaction of the charge, reaching 80 % and 100 % of a budget is recorded, once a period', async () => {
+  test('a charge that reaches 80 % or 100 % of a budget records this in the same transaction, once a period', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     if (engine.name === 'SQLite') {
       const local = await openedStore(database.place)
@@ -192,7 +192,7 @@ describe.each(ENGINES)('a budget on $name', (engine) => {
   })
 })
 
-test('on SQLite, of 1,000 concurrent calls on a budget for 100, exactly 100 are admitted', async () => {
+test('a budget for 100 calls admits exactly 100 of 1,000 concurrent calls on SQLite', async () => {
   const store = await openedStore()
   const { userId, tokenId } = await addAccount(store)
   const ledger = new Ledger(store, 'run')
@@ -212,7 +212,7 @@ test('on SQLite, of 1,000 concurrent calls on a budget for 100, exactly 100 are 
 
 describe.each(LEDGER_BANKS)('$name', ({ open }) => {
   test.for([1, 3])(
-    'on %i nodes, of 1,000 concurrent calls on a budget for 100, exactly 100 are admitted',
+    'on %i nodes with a shared database, a budget for 100 calls admits exactly 100 of 1,000 concurrent calls',
     async (count, { signal }) => {
       const { store, userId, tokenId, nodes } = await open(count)
       const periodBudgets: Terms = { tokenId, userId, group: { amount: 1000, period: 'month' } }
@@ -249,7 +249,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     },
   )
 
-  test('a lowered budget of a group applies to the next call of every node, whatever the node has leased', async () => {
+  test('a lowered budget of a group applies to the next call of every node, however much the node has borrowed of it', async () => {
     const { userId, tokenId, nodes } = await open(2)
     const call = (node: LedgerNode, budget: number, amount: number): Promise<OpenHold> => {
       const group = { amount: budget, period: 'month' } as const

@@ -15,7 +15,7 @@ function changeOf(userId: number, tokenId: number, fields: TokenChanges): TokenC
 }
 
 describe('a quota that is set', () => {
-  test('a new quota can be spent once it is written, and open holds count in addition', async () => {
+  test('a new quota of a key can be spent once it is written, and open holds reduce it', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -29,7 +29,7 @@ describe('a quota that is set', () => {
     expect((await store.read('tokenById', { tokenId }))?.remain_quota).toBe(700)
   })
 
-  test('a quota that is set is reduced by calls that settle while it is written', async () => {
+  test('a quota that is set for a key is reduced by calls that are charged while it is written', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -44,7 +44,7 @@ describe('a quota that is set', () => {
   })
 
   test.each(['before', 'after'])(
-    'a quota that is set counts once, even if the balance is read immediately %s it',
+    'a quota that is set for a key counts once, even if the balance is read immediately %s it',
     async (when) => {
       const { store, userId, tokenId } = await storeWithAccount()
       const ledger = new Ledger(store, 'run')
@@ -57,7 +57,7 @@ describe('a quota that is set', () => {
     },
   )
 
-  test('a quota that is refused changes nothing', async () => {
+  test('setting an invalid quota for a key is refused and changes nothing', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -66,7 +66,7 @@ describe('a quota that is set', () => {
     expect(account.token.free).toBe(500_000)
   })
 
-  test('a quota of the largest numbers is exact to the unit', async () => {
+  test('the quota of a key is exact to the unit, even for the largest numbers', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -76,7 +76,7 @@ describe('a quota that is set', () => {
     }
   })
 
-  test("a quota of another user's token, or of no token, is undefined", async () => {
+  test("setting the quota of another user's key, or of no key, has no result and no effect", async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     expect(await ledger.changeToken(changeOf(userId, 99, { remain_quota: 7 }))).toBeUndefined()
@@ -151,7 +151,7 @@ async function runs(store: Store, name: string, sequence: readonly Step[]): Prom
   expect(account.unlimited).toBe(row?.unlimited_quota)
 }
 
-test('after concurrent holds, settlements and changes the balance in memory equals that in the database', async () => {
+test("after concurrent holds, charges and quota changes, a key's balance in memory equals that in the database", async () => {
   const store = await openedStore()
   let count = 0
   await fc.assert(

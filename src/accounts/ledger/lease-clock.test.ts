@@ -28,13 +28,13 @@ function answeredClock(): {
   }
 }
 
-test('a node may not spend its leases before the database has answered for the first time', () => {
+test('a node may not spend borrowed quota before the database has answered it for the first time', () => {
   const clock = new LeaseClock()
   onTestFinished(() => clock.close())
   expect(clock.mayBeFenced).toBe(true)
 })
 
-test('leases may be spent for 50 seconds after the request that the bank answered', () => {
+test('a node may spend borrowed quota for 50 seconds after a request that the database answered', () => {
   const { clock, pass } = answeredClock()
   pass(50)
   expect(clock.mayBeFenced).toBe(false)
@@ -43,7 +43,7 @@ test('leases may be spent for 50 seconds after the request that the bank answere
 })
 
 test.each([2.001, 1_300, -2.001, -86_400])(
-  'after the time of day has moved by %d seconds, leases may not be spent until the bank has answered',
+  'after the clock has jumped by %d seconds, a node may not spend borrowed quota until the database has answered',
   (seconds) => {
     const { clock, moveTimeOfDay, now } = answeredClock()
     const before = now()
@@ -57,13 +57,13 @@ test.each([2.001, 1_300, -2.001, -86_400])(
   },
 )
 
-test('after the time of day has moved by two seconds, leases may still be spent', () => {
+test('after the clock has jumped by two seconds, a node may still spend borrowed quota', () => {
   const { clock, moveTimeOfDay } = answeredClock()
   moveTimeOfDay(2)
   expect(clock.mayBeFenced).toBe(false)
 })
 
-test('after a process was suspended for more than five seconds, leases may not be spent until the bank has answered', () => {
+test('a node that was suspended for over five seconds may spend borrowed quota only after the database has answered', () => {
   const { clock, pass, now } = answeredClock()
   pass(5, { suspended: true })
   expect(clock.mayBeFenced).toBe(false)

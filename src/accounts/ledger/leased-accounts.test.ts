@@ -27,7 +27,7 @@ async function admit(
 }
 
 describe.each(LEDGER_BANKS)('$name', ({ open }) => {
-  test('nodes use the spare quota of other nodes before a call is refused', async () => {
+  test('a node uses the spare quota of other nodes before it refuses a call', async () => {
     const {
       tokenId,
       nodes: [a, b],
@@ -41,7 +41,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await last.settle(settlementOf(99_000))
   })
 
-  test('nodes find a key and its balances in one request, and cache both', async () => {
+  test('a node finds a key and its balances in one request to the database, and caches both', async () => {
     const {
       tokenId,
       nodes: [node],
@@ -52,7 +52,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(await node?.accounts.findByKeyHash('of nobody')).toBeUndefined()
   })
 
-  test('an account that changed during its lookup is looked up again', async () => {
+  test('an account that changed during its lookup is not cached, and is looked up again', async () => {
     const {
       tokenId,
       nodes: [node],
@@ -66,7 +66,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(node.accounts.get(tokenId)).toBeDefined()
   })
 
-  test('a hold grows after more quota was borrowed for it', async () => {
+  test('a hold grows once the node has borrowed more quota for it', async () => {
     const {
       tokenId,
       nodes: [node],
@@ -79,7 +79,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await hold.settle(settlementOf(480_000))
   })
 
-  test('a disabled key is refused as such by a request for a loan', async () => {
+  test('borrowing quota for a key that was disabled meanwhile is refused with the error of a disabled key', async () => {
     const {
       store,
       tokenId,
@@ -96,7 +96,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     )
   })
 
-  test('a read includes all charges of its node', async () => {
+  test("a node's reads of a key or user include all charges of this node", async () => {
     const {
       tokenId,
       nodes: [node],
@@ -137,7 +137,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     }
   })
 
-  test('a call whose loans other calls took each time fails like a database error, not like a refusal', async () => {
+  test('a call for which other calls take each loan of quota fails like a database error, not like a refusal', async () => {
     const {
       store,
       nodes: [node],
@@ -169,7 +169,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     for (const hold of others) await hold.settle(settlementOf(0))
   })
 
-  test('idle leases are released', async () => {
+  test('quota that an idle node has borrowed is returned', async () => {
     const {
       lent,
       tokenId,
@@ -182,7 +182,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(node.accounts.get(tokenId)).toBeUndefined()
   }, 300_000)
 
-  test('nodes under concurrent calls never overspend, and report every charge', async () => {
+  test('nodes under concurrent calls never spend more than the quota, and report every charge to the database', async () => {
     const { store, nodes, lent } = await open(3)
     const step = fc.record({
       node: fc.nat(2),
@@ -231,7 +231,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   }, 300_000)
 
-  test('a lower quota leaves open holds what they need, so that no other node can spend it', async () => {
+  test('a lowered quota leaves what open holds need, so that no other node can spend it', async () => {
     const {
       tokenId,
       userId,

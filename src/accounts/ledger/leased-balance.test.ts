@@ -11,7 +11,7 @@ function lent(amount: number): LeasedBalance {
 }
 
 describe('what a node has borrowed', () => {
-  test('borrowed quota can be spent to the last unit, and an outdated state from the bank does not restore charges', () => {
+  test('borrowed quota can be spent to the last unit, and an outdated state of the database does not restore charges', () => {
     const balance = lent(100)
     balance.hold(60)
     balance.hold(-60)
@@ -25,7 +25,7 @@ describe('what a node has borrowed', () => {
     expect([balance.free, balance.accountRemain]).toEqual([60, 960])
   })
 
-  test('borrowed quota cannot be spent once the bank may have fenced the node', () => {
+  test('borrowed quota cannot be spent while the database may have excluded the node', () => {
     let isCutOff = false
     const balance = new LeasedBalance('u:3', 10, () => isCutOff)
     balance.applyState(state(100))
@@ -35,7 +35,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(100)
   })
 
-  test('borrowed quota is not spent again once more is lent than the account has, as after a lower quota', () => {
+  test('borrowed quota is not spent again if the nodes have borrowed more than the account has, as after a lowered quota', () => {
     const balance = lent(100)
     balance.hold(100)
     balance.applyState({ ...state(100, 1), remain: 70, free: -30 })
@@ -68,7 +68,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
-  test('borrowed quota is recognized as lost where an older copy of the bank has less than is held', () => {
+  test('borrowed quota is reported as lost if a restored database has lent less than is held', () => {
     const balance = lent(100)
     balance.hold(50)
     balance.expectRestored()
@@ -85,7 +85,7 @@ describe('what a node has borrowed', () => {
     expect([balance.free, balance.hasSpare]).toEqual([0, false])
   })
 
-  test('borrowed quota is reported when the held amount changes, and again if the bank may not have received it', () => {
+  test('a change of the held amount of borrowed quota is reported, and again if the database may not have received it', () => {
     const balance = lent(100)
     balance.hold(30)
     expect(balance.takeReport(5)).toEqual({ account: 'u:3', held: 30, estimate: 5 })

@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { Ledger } from './ledger.ts'
 
 describe('the ledger', () => {
-  test('the ledger admits exactly as many calls as the token affords, in one turn', async () => {
+  test("the ledger admits exactly as many calls in one turn of the event loop as the key's quota affords", async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -21,7 +21,7 @@ describe('the ledger', () => {
     expect(admitted.filter((hold) => hold)).toHaveLength(10)
   })
 
-  test('the ledger refuses if the token cannot pay, and states what remains and what is needed', async () => {
+  test('the ledger refuses a call that the quota does not afford, and states what remains and what is needed', async () => {
     const { store, userId } = await storeWithAccount()
     const rich = await store.write(
       'createToken',
@@ -35,7 +35,7 @@ describe('the ledger', () => {
     expect(ledger.admit(account, 1_000_000, factsOf('h2')).amount).toBe(1_000_000)
   })
 
-  test('an unlimited token is limited by its user only, and still changes its own counters', async () => {
+  test('a key with unlimited quota is limited by its user only, and its spending is still counted', async () => {
     const { store, userId } = await storeWithAccount()
     const token = await store.write(
       'createToken',
@@ -49,7 +49,7 @@ describe('the ledger', () => {
     expect(row?.user).toMatchObject({ quota: 999_300, used_quota: 700, request_count: 1 })
   })
 
-  test('a hold is settled once: a second settlement throws', async () => {
+  test('a hold is settled only once, and a second settlement throws', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
@@ -58,7 +58,7 @@ describe('the ledger', () => {
     expect(ledger.openHolds.size).toBe(0)
   })
 
-  test('the hold of a background call continues after a restart, where it is settled once', async () => {
+  test('the hold of a background call continues after a restart, and is then settled once', async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     const hold = first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1'))
@@ -78,7 +78,7 @@ describe('the ledger', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test('the hold of a background call is continued after a restart even without free quota, or reported if its token is gone', async () => {
+  test("a background call's hold is continued after a restart even without free quota, or reported if its key is gone", async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
@@ -96,7 +96,7 @@ describe('the ledger', () => {
     expect(unowned).toEqual(['h1'])
   })
 
-  test('a hold that cannot be saved for a background call is settled by its own call', async () => {
+  test("a background call's hold that cannot be saved is settled by the call itself", async () => {
     const { store, tokenId } = await storeWithAccount()
     const full: Store = Object.assign(Object.create(store), {
       write: (name: 'parkHold', ...input: never) =>
@@ -112,7 +112,7 @@ describe('the ledger', () => {
     expect([ledger.openHolds.size, ledger.parkedHolds.size]).toEqual([0, 0])
   })
 
-  test('a hold grows only within free quota, and releases all of it', async () => {
+  test('a hold grows only within free quota, and its end releases all of it', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -133,7 +133,7 @@ describe('the ledger', () => {
     expect((await store.write('loadAccount', { tokenId }))?.token.remain_quota).toBe(-100_000)
   })
 
-  test('a hold is durable before its promise resolves', async () => {
+  test('waiting until a hold is durable ends only after it was written', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, tokenId } = await storeWithAccount(path)
     const hold = new Ledger(store, 'run')

@@ -41,7 +41,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     return (await Promise.all(ids.map(find))).map((facts) => facts?.response.upstreamId)
   }
 
-  test('which channel made a response is known to all nodes once the call is settled', async () => {
+  test('the channel that made a response is known to all nodes once the call is settled', async () => {
     const { store: rows } = await openedRows(engine)
     const file = await fileAt(join(temporaryFolder(), 'node.db'))
     const node = sharedStore(reachable(rows), {
@@ -64,7 +64,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     expect(await idsIn(rows, ['last'])).toEqual(['up_last'])
   })
 
-  test('which channel made a response is not lost if the process ends while the database is unreachable', async () => {
+  test('the channel that made a response is not forgotten if the process ends while the database is unreachable', async () => {
     const { store: rows } = await openedRows(engine)
     const path = join(temporaryFolder(), 'node.db')
     const shared = reachable(rows)
@@ -89,7 +89,7 @@ describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) =
     await vi.waitFor(async () => expect(await idsIn(rows, ['a', 'b'])).toEqual(['up_a', 'up_b']))
   })
 
-  test('which channel made a response is written to the database when that is reachable again', async () => {
+  test('the channel that made a response is written to the database when that is reachable again', async () => {
     const { store: rows } = await openedRows(engine)
     const shared = reachable(rows)
     shared.isAway = true

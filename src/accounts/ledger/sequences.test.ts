@@ -7,7 +7,7 @@ import { byTier } from '../../../test/tier.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test.each(LEDGER_PLACES)(
-  'random calls, grants, budgets, deletions and crashes on $name give the balances of a simple model',
+  'random calls, grants, budgets, deletions and crashes on $name give the same balances as a simple model of the ledger',
   async ({ open, isLeased }) => {
     const count = isLeased ? byTier(60, 300) : byTier(500, 2000)
     const report = await runSequences(open, SEED, { count, atOnce: isLeased ? 20 : 250 })

@@ -16,7 +16,7 @@ const topUpOf = (userId: number, value: number, most = MOST): UserChange => ({
 })
 
 describe('a top-up', () => {
-  test('a top-up of a balance in use can be spent once it is durable', async () => {
+  test('a top-up of a user whose balance is in use can be spent once it is durable', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -27,7 +27,7 @@ describe('a top-up', () => {
   })
 
   test.each(['before', 'after'])(
-    'a top-up counts once, even if the balance is read immediately %s it',
+    'a top-up of a user counts once, even if the balance is read immediately %s it',
     async (when) => {
       const { store, userId, tokenId } = await storeWithAccount()
       const ledger = new Ledger(store, 'run')
@@ -38,7 +38,7 @@ describe('a top-up', () => {
     },
   )
 
-  test('a refused top-up can never be spent, not even briefly', async () => {
+  test('a refused top-up of a user can never be spent, not even briefly', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -48,13 +48,13 @@ describe('a top-up', () => {
     expect(account.user.free).toBe(1_000_000)
   })
 
-  test('a top-up of an unknown user is undefined', async () => {
+  test('a top-up of an unknown user has no result', async () => {
     const { store } = await storeWithAccount()
     expect(await new Ledger(store, 'run').changeUser(topUpOf(99, 1))).toBeUndefined()
   })
 })
 
-test('a quota override keeps the charges that were queued after it', async () => {
+test("overriding a user's quota keeps the charges that were queued after the override", async () => {
   const { store, userId, tokenId } = await storeWithAccount()
   const ledger = new Ledger(store, 'run')
   const account = await accountOf(ledger, tokenId)
@@ -148,6 +148,6 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   await store.close()
 }
 
-test('after concurrent holds, settlements and top-ups the balance in memory equals that in the database', async () => {
+test("after concurrent holds, charges and top-ups, a user's balance in memory equals that in the database", async () => {
   await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 20 })
 }, 300_000)

@@ -45,14 +45,14 @@ async function untilOlder(hold: OpenHold, ms: number): Promise<void> {
   while (performance.now() - hold.admittedAt <= ms) await sleep(1)
 }
 
-test('the hold of a call that ends at once is never written, but its charge is', async () => {
+test('the hold of a call that ends at once is never written to the database, but its charge is', async () => {
   const { admit, writes, store, tokenId } = await bench()
   await admit('a').settle(settlementOf(7))
   expect(writes).toEqual(['settle a'])
   expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
 })
 
-test('a hold is written soon after its call began, even if nothing else is written', async () => {
+test('a hold is written to the database soon after its call began, even if nothing else is written', async () => {
   const { admit, store } = await bench()
   const hold = admit('a')
   await expect.poll(() => hold.isDurable).toBe(true)
@@ -60,7 +60,7 @@ test('a hold is written soon after its call began, even if nothing else is writt
   expect((await store.read('conservation')).openHolds).toEqual({ count: 1, amount: 100 })
 })
 
-test('holds that are due at the same time are written together, without those of ended calls', async () => {
+test('holds that are due at the same time are written to the database together, without those of ended calls', async () => {
   const { admit, writes } = await bench()
   const [first, second, third] = ['a', 'b', 'c'].map((id) => admit(id))
   await second?.settle(settlementOf(1))
@@ -68,7 +68,7 @@ test('holds that are due at the same time are written together, without those of
   expect(writes).toEqual(['settle b', 'hold a', 'hold c'])
 })
 
-test("a hold that is due is written with another call's settlement, and one that is not due continues to wait", async () => {
+test("a due hold is written to the database with another call's settlement, and a hold that is not due waits", async () => {
   const { admit, writes } = await bench()
   const other = admit('other')
   const [old] = [admit('old')]
@@ -82,7 +82,7 @@ test("a hold that is due is written with another call's settlement, and one that
   expect(old?.isDurable).toBe(true)
 })
 
-test('the first byte of a response causes its hold to be written at once', async () => {
+test('a hold is written to the database at once when the first byte of its response waits for it', async () => {
   const { admit, writes } = await bench()
   const hold = admit('a')
   expect(hold.isUnwritten).toBe(true)
@@ -93,7 +93,7 @@ test('the first byte of a response causes its hold to be written at once', async
   expect(writes).toEqual(['hold a', 'settle a'])
 })
 
-test('the growth of a hold before it was written is written with it, and later growth separately', async () => {
+test('the growth of a hold that is not yet written is written with it, and later growth separately', async () => {
   const { admit, store, writes } = await bench()
   const hold = admit('a')
   expect(hold.grow(50)).toBe(true)
@@ -106,7 +106,7 @@ test('the growth of a hold before it was written is written with it, and later g
     .toEqual({ count: 1, amount: 175 })
 })
 
-test('after a crash, a hold that was not written is not charged, and a written one is charged its prompt', async () => {
+test('after a crash, a hold that was not written to the database is not charged, and a written one is charged its prompt', async () => {
   const { admit, store, tokenId } = await bench()
   const shown = admit('shown')
   await shown.whenDurable()
@@ -115,7 +115,7 @@ test('after a crash, a hold that was not written is not charged, and a written o
   expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(5)
 })
 
-test('a progress mark or a parked call causes its hold to be written before it', async () => {
+test('a hold is written to the database before its progress is recorded or its call continues in the background', async () => {
   const { admit, store, writes } = await bench()
   admit('marked').markProgress(20)
   expect(await admit('parked').park()).toBe(true)
@@ -123,7 +123,7 @@ test('a progress mark or a parked call causes its hold to be written before it',
   expect(await new Ledger(store, 'next run').recover()).toEqual({ count: 1, quota: 25 })
 })
 
-test('waiting for a hold after its call is settled gives the outcome of the settlement', async () => {
+test('waiting for a hold to be written, when its call is already settled, waits for the settlement instead', async () => {
   const { admit, writes } = await bench()
   const hold = admit('a')
   const settled = hold.settle(settlementOf(1))
@@ -133,7 +133,7 @@ test('waiting for a hold after its call is settled gives the outcome of the sett
   expect(writes).toEqual(['settle a'])
 })
 
-test('a hold that becomes due during a write is written next, without a warning of Node.js', async () => {
+test('a hold that becomes due during a write to the database is written next, without a warning of Node.js', async () => {
   const { ledger, admit, store, writes } = await bench()
   const warnings: string[] = []
   const note = ({ name }: Error): void => void warnings.push(name)

@@ -62,7 +62,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     return { call, tokenId, otherId: other.id, nodes }
   }
 
-  test('a call waits for the holds of others, and is admitted when one ends', async () => {
+  test('a call waits for quota that other calls hold, and is admitted when one of them ends', async () => {
     const { call } = await stage()
     const first = await call({ amount: 900 })
     const second = call({ amount: 600 }, 1)
@@ -71,7 +71,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await second).amount).toBe(600)
   })
 
-  test('calls that wait are admitted in order of arrival, and a smaller one does not wait for them', async () => {
+  test('calls waiting for quota are admitted in order of arrival, and a call that fits at once does not wait for them', async () => {
     const { call, otherId } = await stage()
     // Both keys are known from now on.
     await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
@@ -110,7 +110,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await expect(call3).rejects.toThrow(QuotaHeldByOtherCalls)
   })
 
-  test('a call is refused at once if it is not affordable alone, and a waiting call once a charge leaves too little for it', async () => {
+  test('a call that exceeds a budget alone is refused at once, and a waiting one when a charge leaves too little for it', async () => {
     const { call } = await stage()
     const first = await call({ amount: 900 })
     await expect(call({ amount: 1001 })).rejects.toThrow(BudgetExceeded)
@@ -125,7 +125,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await refused
   })
 
-  test('when a call ends, a hold that needs to grow gets the quota before waiting calls', async () => {
+  test('when a call ends, a hold that needs to grow gets the freed quota before waiting calls', async () => {
     const { call } = await stage()
     const growing = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -139,7 +139,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await waiting).amount).toBe(700)
   })
 
-  test('a hold that only others keep from growing says what they hold, and one that is too small says what is left', async () => {
+  test('a hold that cannot grow states what other calls hold if that is the reason, and otherwise what is left', async () => {
     const { call } = await stage()
     const growing = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -166,7 +166,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     })
   })
 
-  test('a waiting call of a key with a budget does not overtake an earlier call of another key', async () => {
+  test('a call of a key with a budget that waits for quota does not overtake an earlier call of another key', async () => {
     const { call, otherId } = await stage({ unlimited_quota: true })
     const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
     const first = await call({ ...other, amount: 900_000 })
@@ -186,7 +186,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect(order).toEqual(['a', 'b'])
   })
 
-  test('a smaller waiting call does not overtake an earlier one until that leaves', async () => {
+  test('a small call that waits for quota does not overtake an earlier large one until that one leaves', async () => {
     const { call, otherId } = await stage()
     await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
     const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
@@ -205,7 +205,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await small).amount).toBe(300)
   })
 
-  test('calls of several keys that wait in several processes are admitted in order of arrival', async () => {
+  test('calls of several keys that wait for quota in several processes are admitted in order of arrival', async () => {
     const { call, tokenId, otherId } = await stage()
     for (const token of [tokenId, otherId])
       for (const at of [0, 1]) await (await call({ amount: 1, token }, at)).settle(settlementOf(0))
@@ -232,7 +232,17 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
   })
 
-  test('with hold_wait 0 a call does not wait for others to end', async () => {
+  test('a call that arrives as another ends does not take what a waiting call needs', async () => {
+    const { call } = await stage()
+    const first = await call({ amount: 900 })
+    const waiting = call({ amount: 600 })
+    await known()
+    void first.settle(settlementOf(0))
+    await expect(call({ amount: 600, waitMs: 0 })).rejects.toThrow(QuotaHeldByOtherCalls)
+    expect((await waiting).amount).toBe(600)
+  })
+
+  test('a call with hold_wait 0 does not wait for other calls to end', async () => {
     const { call } = await stage()
     await call({ amount: 1 }, 1)
     await call({ amount: 900 })
@@ -245,7 +255,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await expect.poll(tookMs).toBeLessThan(RETURN_MS - 100)
   })
 
-  test('with hold_wait 0 a call gets what other processes have borrowed and do not hold', async () => {
+  test('a call with hold_wait 0 gets quota that other processes have borrowed and do not hold', async () => {
     const { call } = await stage()
     await (await call({ amount: 1 }, 1)).settle(settlementOf(0))
     const held = await call({ amount: 50 })
@@ -254,7 +264,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await held.settle(settlementOf(0))
   })
 
-  test('a waiting call is refused at once when a charge leaves its key too little, while others hold what its user has', async () => {
+  test("a waiting call is refused at once if a charge leaves its key too little, even while others hold its user's quota", async () => {
     const { call, otherId } = await stage()
     const first = await call({ amount: 80, token: otherId, isOfNoGroup: true })
     await call({ amount: 499_990, isOfNoGroup: true })
@@ -266,7 +276,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await refused
   })
 
-  test('a hold is raised when another call ends, and its growth needs further quota', async () => {
+  test('raising a hold waits until another call ends, and the hold can grow further only within free quota', async () => {
     const { call } = await stage()
     const rising = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -280,7 +290,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect([rising.amount, rising.grow(1)]).toEqual([1000, false])
   })
 
-  test('raising a hold is refused with quota_held while others hold the quota, otherwise as unaffordable', async () => {
+  test('raising a hold fails with quota_held while other calls hold the quota, and otherwise with the exceeded budget', async () => {
     const { call } = await stage()
     const rising = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -296,7 +306,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await call({ amount: 900 })).amount).toBe(900)
   })
 
-  test('the holds of all processes never exceed the quota', async () => {
+  test('the holds of all processes together never exceed the quota', async () => {
     const { call, nodes } = await stage()
     const holds: OpenHold[] = []
     const calls = Array.from({ length: 60 }, async (_, at) => {

@@ -80,7 +80,7 @@ export class NativeResponse {
       facts,
       body: () => this.ids.whole(bytes),
       provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
-      continueInBackground: goesOn ? (target, call) => this.goOn(target, call, facts.id) : undefined,
+      continueInBackground: goesOn ? (target, call) => this.continueInBackground(target, call, facts.id) : undefined,
     }
   }
 
@@ -92,7 +92,7 @@ export class NativeResponse {
   }
 
   /** Stores a response that continues without its client, with its counted prompt, and parks its hold. */
-  async goOn(target: Target, call: Call, upstreamId: string): Promise<boolean> {
+  async continueInBackground(target: Target, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
       callId: call.incoming.id,
@@ -162,11 +162,11 @@ export class NativeTap extends RenamingTap {
   }
 
   /** A background stream continues without its client once it has an id by which it can be retrieved. */
-  get goOn(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
+  get continueInBackground(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
     const { responseId } = this
     if (!this.#response.isBackground || responseId === '') return undefined
     return async (target, call) => {
-      const goesOn = await this.#response.goOn(target, call, responseId)
+      const goesOn = await this.#response.continueInBackground(target, call, responseId)
       if (goesOn) this.#endNote = this.#response.note(this)
       if (this.#isReleased) this.#endNote?.()
       return goesOn

@@ -115,8 +115,8 @@ const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) =>
 ])
 
 /**
- * Whether a beta feature that the client names is sent to Bedrock. An unconfirmed feature is sent only if the
- * request uses it.
+ * Whether a beta feature that the client names is sent to Bedrock. A feature of which it is not known that
+ * Bedrock supports it is sent only if the request uses it.
  */
 function goesAlong(beta: string, request: ScannedObject, body: Buffer): boolean {
   return UNCONFIRMED.get(beta)?.(request, body) ?? true

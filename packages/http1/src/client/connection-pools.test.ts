@@ -93,7 +93,7 @@ function send(to: Opened, url: URL, options: Sent = {}): Heard {
 }
 
 describe('a connection', () => {
-  test('a connection is used for one call after another, and one at a time', async () => {
+  test('a connection of the HTTP client is used for one call after another, but never for two at the same time', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const connections = opened()
     for (let i = 0; i < 3; i++) expect(await send(connections, url).end).toBe('ended')
@@ -124,7 +124,7 @@ describe('a connection', () => {
     expect(sockets).toHaveLength(2)
   })
 
-  test('a connection is not used again if bytes arrive without a request', async () => {
+  test('a connection of the HTTP client is not used again if bytes arrived on it without a request', async () => {
     const { url, sockets } = await upstream((socket, count) => {
       socket.write(ANSWER)
       if (count === 1) setTimeout(() => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil'), 20)
@@ -137,7 +137,7 @@ describe('a connection', () => {
     expect(second.body()).toBe('ok')
   })
 
-  test('a connection is not used again if the response arrived before the request was sent', async () => {
+  test('a connection of the HTTP client is not used again if the response arrived before the request was sent', async () => {
     const { url, sockets } = await upstream((socket, count) => {
       if (count > 1) return
       socket.pause()
@@ -150,7 +150,7 @@ describe('a connection', () => {
     await expect.poll(() => sockets.length).toBe(2)
   })
 
-  test('a kept connection that was closed before its reuse is reported as such, and not as a failure of the upstream', async () => {
+  test('a reused connection that breaks without a response is reported as reused, and not as a failure of the upstream', async () => {
     const { url } = await upstream((socket, count) => (count === 1 ? socket.write(ANSWER) : socket.destroy()))
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')
@@ -160,7 +160,7 @@ describe('a connection', () => {
     expect(await send(connections, other).end).toMatchObject({ wasReused: false })
   })
 
-  test('a connection that breaks after the first byte of a response is a failure of the upstream, kept or not', async () => {
+  test('a connection that breaks after the first byte of a response is a failure of the upstream, even if it was reused', async () => {
     const { url } = await upstream((socket, count) => {
       if (count === 1) socket.write(ANSWER)
       else socket.end('HTTP/1.1 200')
@@ -172,7 +172,7 @@ describe('a connection', () => {
 })
 
 describe('connections of a channel with a key', () => {
-  test('connections are not used for calls of another channel or key', async () => {
+  test('an upstream connection is not used for calls of another channel or key', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (let round = 0; round < 2; round++)
@@ -200,7 +200,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
   })
 
-  test('connections are closed, and used for one call each, once one of them received unrequested bytes', async () => {
+  test('after unrequested bytes on one connection all connections of its channel are closed, and new ones are used once each', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (const options of [{}, { key: 'l' }, { channel: 'b' }])
@@ -216,7 +216,7 @@ describe('connections of a channel with a key', () => {
     expect(sockets).toHaveLength(6)
   })
 
-  test('connections are read once more before they are used again', async () => {
+  test('an upstream connection is read once more before it is used again, so that unrequested bytes are noticed', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (let i = 0; i < 20; i++) {
@@ -232,7 +232,7 @@ describe('connections of a channel with a key', () => {
     expect(sockets).toHaveLength(40)
   })
 
-  test('connections that have ended are not used again, and the next call does not notice it', async () => {
+  test('an upstream connection that has ended is not used again, and the next call does not notice it', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     expect(await send(to, url).end).toBe('ended')
@@ -242,7 +242,7 @@ describe('connections of a channel with a key', () => {
     expect(to.unasked).toEqual([])
   })
 
-  test('connections are closed when no channel uses them any more, except for calls in flight', async () => {
+  test('upstream connections are closed when no channel uses them any more, except for those with calls in flight', async () => {
     const kept = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok'
     const { url, sockets } = await upstream((socket) => socket === sockets[1] || socket.write(kept))
     const to = opened()
@@ -258,7 +258,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(closed).toEqual([true, true, false])
   })
 
-  test('a pool is removed when its last connection is closed', async () => {
+  test('a connection pool is removed when its last connection is closed', async () => {
     const { url } = await upstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok'))
     const to = opened()
     const used = targetOf(url, 'a', 'k')
@@ -269,7 +269,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(() => to.connections.poolFor(used) === pool).toBe(false)
   })
 
-  test('up to 1,024 connections of all channels are kept; those of the channel with most are closed first', async () => {
+  test('up to 1,024 idle upstream connections are kept; beyond that, those of the channel with most of them are closed first', async () => {
     const waiting: Socket[] = []
     const answerAll = (): void => {
       for (const socket of waiting.splice(0)) socket.write(ANSWER)
@@ -291,7 +291,7 @@ describe('connections of a channel with a key', () => {
 })
 
 describe('a timeout', () => {
-  test('a timeout ends a call whose response does not begin', async () => {
+  test('a timeout ends a call to an upstream whose response does not begin', async () => {
     const { url } = await upstream(() => {})
     const began = performance.now()
     expect(await send(opened(), url, { responseMs: 300 }).end).toMatchObject({
@@ -314,7 +314,7 @@ describe('a timeout', () => {
     expect(heard.body()).toBe('ok')
   })
 
-  test('a timeout does not end a call whose bytes arrived in time, while the event loop was blocked', async () => {
+  test('a timeout does not end a call whose bytes arrived in time while the event loop was blocked', async () => {
     const { url, sockets } = await upstream((socket) =>
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'),
     )
@@ -328,7 +328,7 @@ describe('a timeout', () => {
     expect(await heard.end).toBe('ended')
   })
 
-  test('a timeout does not run while the response is not read', async () => {
+  test('the idle timeout of a call does not run while the gateway does not read its response', async () => {
     const { url } = await upstream((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'))
     const heard = send(opened(), url, { idleMs: 200 })
     await expect.poll(heard.body).toBe('ok')
@@ -342,7 +342,7 @@ describe('a timeout', () => {
 })
 
 describe('a call', () => {
-  test('a paused call is sent no data until it resumes, and loses nothing', async () => {
+  test('a paused call gets no data of its response until it is resumed, and loses none', async () => {
     const size = 8 * 1024 * 1024
     const { url, sockets } = await upstream((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`)
@@ -358,7 +358,7 @@ describe('a call', () => {
     expect(heard.body().length).toBe(size)
   })
 
-  test('a call that is aborted closes its connection at once, and reports nothing more', async () => {
+  test('aborting a call closes its upstream connection at once, and nothing more is reported for the call', async () => {
     const { url, sockets } = await upstream(() => {})
     const heard = send(opened(), url)
     await expect.poll(() => heard.exchange.isSent && sockets.length).toBe(1)
@@ -370,7 +370,7 @@ describe('a call', () => {
     expect(over).toBe(false)
   })
 
-  test('a call that is aborted before there is a connection is never sent', async () => {
+  test('a call that is aborted before its upstream connection exists is never sent', async () => {
     let asked = 0
     const { url } = await upstream(() => (asked += 1))
     const heard = send(opened(), url)
@@ -380,7 +380,7 @@ describe('a call', () => {
     expect(asked).toBe(0)
   })
 
-  test('a call that has ended does not affect the next call on the same connection', async () => {
+  test('cancelling or pausing a call that has ended does not affect the next call on the same connection', async () => {
     const { url } = await upstream((socket) => setTimeout(() => socket.write(ANSWER), 20))
     const connections = opened()
     const first = send(connections, url)
@@ -391,7 +391,7 @@ describe('a call', () => {
     expect(await second.end).toBe('ended')
   })
 
-  test('a call without a listening server fails with the code of the system', async () => {
+  test('a call to a port without a server fails with the error code of the operating system', async () => {
     const { url } = await upstream(() => {})
     const nobody = new URL(url)
     nobody.port = '1'

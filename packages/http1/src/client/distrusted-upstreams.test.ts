@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { DistrustedUpstreams } from './distrusted-upstreams.ts'
 
-test('an upstream is distrusted for ten minutes after the last time, and no other upstream is', () => {
+test('an upstream is distrusted for ten minutes after the last unrequested bytes, and no other upstream is', () => {
   const distrust = new DistrustedUpstreams()
   expect(distrust.has('a', 0)).toBe(false)
   expect(distrust.add('a', 0)).toBe(true)

@@ -3,7 +3,7 @@ import { sendAtTurnEnd, notifyAfterTurn } from './event-loop-turn.ts'
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
-test('requests of one turn of the event loop are sent at its end, in order, and once', async () => {
+test('requests to upstreams that are made in one turn of the event loop are sent at its end, in order, and once', async () => {
   const sent: string[] = []
   const request = (name: string): { send(): void } => ({ send: () => void sent.push(name) })
   sendAtTurnEnd(request('first'))
@@ -17,7 +17,7 @@ test('requests of one turn of the event loop are sent at its end, in order, and 
   expect(sent).toHaveLength(3)
 })
 
-test('a request that is queued while another is sent is sent in the next turn', async () => {
+test('a request that is queued while another is sent is sent in the next turn of the event loop', async () => {
   const sent: string[] = []
   sendAtTurnEnd({
     send() {
@@ -31,7 +31,7 @@ test('a request that is queued while another is sent is sent in the next turn', 
   expect(sent).toEqual(['first', 'second'])
 })
 
-test('a used connection is notified after the sockets were read again, and before queued requests are sent', async () => {
+test('a used connection is told that a turn has passed after its socket was read, and before queued requests are sent', async () => {
   const events: string[] = []
   notifyAfterTurn({ turnPassed: () => void events.push('turn passed') })
   sendAtTurnEnd({
@@ -46,7 +46,7 @@ test('a used connection is notified after the sockets were read again, and befor
   expect(events).toEqual(['sent', 'turn passed', 'sent a turn later'])
 })
 
-test('a connection that was used at the end of a turn is notified only after the turn that follows', async () => {
+test('a connection that was used at the end of a turn is told only after the next turn that a turn has passed', async () => {
   const events: string[] = []
   sendAtTurnEnd({ send: () => notifyAfterTurn({ turnPassed: () => void events.push('turn passed') }) })
   await nextTurn()

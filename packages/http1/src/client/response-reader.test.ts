@@ -20,7 +20,7 @@ function read(response: Buffer, size: number): number | string | undefined {
 }
 
 test.each([20, 1_000, 4_096, 65_536])(
-  'empty lines before a response head are not read as its body, in reads of %i bytes',
+  'empty lines before a response head are skipped up to the size limit of headers, in reads of %i bytes',
   (size) => {
     expect(read(Buffer.from(`${'\r\n'.repeat(10_000)}HTTP/1.1 400\r\n\r\n`), size)).toBe(400)
     expect(read(Buffer.from(`${'\r\n'.repeat(20_000)}HTTP/1.1 400\r\n\r\n`), size)).toBe('headers too large')

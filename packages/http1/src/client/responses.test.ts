@@ -204,12 +204,12 @@ describe('a response', () => {
     }
   })
 
-  test.each(['0.9', '2.0'])('a response of HTTP/%s is refused', async (version) => {
+  test.each(['0.9', '2.0'])('the HTTP client refuses a response of HTTP/%s', async (version) => {
     script = { bytes: Buffer.from(LENGTH_5.replace('1.1', version)), cuts: [], closes: true }
     expect(await ours()).toBe('failed')
   })
 
-  test('a response of 1,000 chunks in one read arrives in one piece', async () => {
+  test('the HTTP client delivers a response of 1,000 chunks that arrived in one read as one piece', async () => {
     const chunks = '3\r\nabc\r\n'.repeat(1_000)
     script = {
       bytes: Buffer.from(`${OK}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),
@@ -219,7 +219,7 @@ describe('a response', () => {
     expect(await ours()).toEqual({ status: 200, contentType: '', body: 'abc'.repeat(1_000) })
   })
 
-  test('a response that is damaged, or cut off anywhere, is read as another client reads it', async () => {
+  test("a damaged response, or one that is cut off anywhere, is read by the HTTP client as by Node's own client", async () => {
     const damage = fc.record({
       text: fc.constantFrom(LENGTH_5, CHUNKED, ANSWERS[6]?.[1] ?? '', ANSWERS[2]?.[1] ?? ''),
       changes: fc.array(
@@ -313,13 +313,16 @@ describe.each([
   ['in one read', []],
   ['in many', Array.from({ length: 12 }, (_, i) => (i + 1) * 3_000)],
 ])('bytes outside the body, %s', (_, cuts) => {
-  test.each(FRAMING)('bytes outside the body are limited: %s', async (_, text, fine, tooMany, error) => {
-    script = { bytes: Buffer.from(text(fine), 'latin1'), cuts: [...cuts], closes: false }
-    expect(await ours()).toMatchObject({ status: 200, body: expect.stringContaining('hello') })
-    script = { bytes: Buffer.from(text(tooMany), 'latin1'), cuts: [...cuts], closes: false }
-    expect(await ours()).toBe('failed')
-    expect(failure).toBe(error)
-  })
+  test.each(FRAMING)(
+    'the HTTP client limits the bytes of a response that are outside its body: %s',
+    async (_, text, fine, tooMany, error) => {
+      script = { bytes: Buffer.from(text(fine), 'latin1'), cuts: [...cuts], closes: false }
+      expect(await ours()).toMatchObject({ status: 200, body: expect.stringContaining('hello') })
+      script = { bytes: Buffer.from(text(tooMany), 'latin1'), cuts: [...cuts], closes: false }
+      expect(await ours()).toBe('failed')
+      expect(failure).toBe(error)
+    },
+  )
 })
 
 test('a response in 40,000 chunks of one byte is accepted, although most of its bytes are outside the body', async () => {

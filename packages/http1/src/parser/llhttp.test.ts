@@ -9,7 +9,7 @@ const origin = JSON.parse(readFileSync(new URL('origin.json', VENDOR), 'utf8')) 
 const licence = readFileSync(new URL('LICENSE', VENDOR), 'utf8')
 
 describe('the vendored parser', () => {
-  test('the vendored parser is the module of its origin, with version, licence and the package that published it', () => {
+  test('the vendored HTTP parser is the recorded llhttp module, with its version, licence and the package that published it', () => {
     expect(hash('sha256', module)).toBe(origin['sha256'])
     expect(origin).toMatchObject({
       name: 'llhttp',
@@ -22,7 +22,7 @@ describe('the vendored parser', () => {
     expect(licence).toMatch(/^MIT License\n\nCopyright .* Fedor Indutny\n/)
   })
 
-  test('the vendored parser needs only its callbacks: no files, clock or network', () => {
+  test('the vendored HTTP parser imports only its callbacks: no files, clock or network', () => {
     const { imports } = WebAssembly.Module as unknown as {
       imports: (module: WebAssembly.Module) => readonly { readonly module: string; readonly name: string }[]
     }
@@ -39,7 +39,7 @@ describe('the vendored parser', () => {
     ])
   })
 
-  test('the vendored parser parses a request', () => {
+  test('the vendored HTTP parser parses a request', () => {
     const bytes = Buffer.from('POST /v1 HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nhi')
     const texts: string[] = []
     const note = (start: number, end: number): number => {

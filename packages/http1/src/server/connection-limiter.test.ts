@@ -20,7 +20,7 @@ function sharesOf(total: number, perBlock: number, reserve: number) {
   return { shares, closed, open, openNew }
 }
 
-test('a connection is accepted without closing another while there is room', () => {
+test('the connection limiter accepts a connection without closing another while there is room for it', () => {
   const { open, shares } = sharesOf(6, 2, 1)
   const a = { block: 'a', isProxy: false, isLoopback: true }
   const proxy = { ...a, isProxy: true }
@@ -69,7 +69,7 @@ describe('an address block at its limit', () => {
     expect(open('a3')).toBeDefined()
   })
 
-  test('an address block at its limit includes requests of its clients behind proxies, each until it ends', () => {
+  test('the limit of an address block includes requests of its clients behind proxies, each until it ends', () => {
     const { open, shares } = sharesOf(100, 2, 0)
     const proxy = { block: 'p', isProxy: true }
     for (const name of ['p1', 'p2', 'p3', 'p4']) expect(open(name, proxy)).toBeDefined()
@@ -86,7 +86,7 @@ describe('an address block at its limit', () => {
 })
 
 describe('near the maximum number of connections', () => {
-  test('near the maximum number the oldest idle connection of the block that has most is closed for a new one', () => {
+  test('near the maximum number of connections, the oldest idle one of the address block with most is closed for a new one', () => {
     const { open, closed } = sharesOf(6, 5, 0)
     const first = open('b1')
     for (const name of ['a1', 'a2', 'a3', 'b2', 'c1']) open(name)
@@ -97,7 +97,7 @@ describe('near the maximum number of connections', () => {
     first?.markIdle()
   })
 
-  test('near the maximum number the connection that was idle for longest is closed first, whichever connected first', () => {
+  test('near the maximum number of connections, the one that was idle for longest is closed first, whichever connected first', () => {
     const { open, closed } = sharesOf(3, 3, 0)
     const seats = ['a1', 'a2', 'a3'].map((name) => open(name))
     seats[0]?.markBusy()
@@ -107,14 +107,14 @@ describe('near the maximum number of connections', () => {
     expect(closed).toEqual(['a2', 'a3'])
   })
 
-  test('near the maximum number connections with requests in flight stay, and no other is accepted', () => {
+  test('near the maximum number of connections, those with requests in flight stay, and no other one is accepted', () => {
     const { open, closed, shares } = sharesOf(3, 3, 0)
     for (const name of ['a1', 'a2', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
     expect([closed, shares.open]).toEqual([[], 3])
   })
 
-  test('reserved connections are for clients on this machine, but not for a proxy on it', () => {
+  test("reserved connections are for clients on the gateway's own machine, but not for a proxy on it", () => {
     const { open, shares } = sharesOf(4, 4, 2)
     for (const name of ['a1', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
@@ -123,13 +123,13 @@ describe('near the maximum number of connections', () => {
     expect(shares.open).toBe(3)
   })
 
-  test('idle connections never take reserved places', () => {
+  test("idle connections never take the places reserved for clients on the gateway's own machine", () => {
     const { open, shares } = sharesOf(10, 10, 2)
     for (let i = 0; i < 20; i++) open(`a${i}`)
     expect(shares.open).toBe(8)
   })
 
-  test('connections of a proxy are closed last', () => {
+  test('idle connections of a proxy are closed for a new connection only after those of other clients', () => {
     const { open, closed } = sharesOf(5, 5, 0)
     for (const name of ['p1', 'p2', 'p3', 'p4']) open(name, { isProxy: true })
     open('a1')
@@ -140,7 +140,7 @@ describe('near the maximum number of connections', () => {
   })
 })
 
-test('in any sequence no limit is exceeded, no busy connection is closed, and in the end nothing is left', () => {
+test('in any sequence of events the connection limiter keeps its limits, closes no busy connection, and ends without entries', () => {
   const step = fc.record({
     what: fc.constantFrom('open', 'work', 'rest', 'leave', 'begin', 'end'),
     block: fc.constantFrom('a', 'b', 'c', 'd'),

@@ -64,7 +64,7 @@ test('a connection whose request has arrived is not closed for a new one: its re
   await Promise.race(kept.map(({ closed }) => closed))
 })
 
-test('connections accepted in one turn do not displace each other before their requests are read', async () => {
+test('connections that are accepted in one turn of the event loop do not displace each other before they are read', async () => {
   const { server } = await serverAtLimit()
   const accepted: Socket[] = []
   // A separate listener, because each listener accepts one connection in a turn.

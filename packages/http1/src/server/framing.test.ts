@@ -53,7 +53,7 @@ describe('Transfer-Encoding', () => {
   })
 
   test.each(['gzip', 'gzip, chunked', 'identity', 'xchunked', 'chunked;q=1', 'deflate;x=y, chunked'])(
-    'a Transfer-Encoding that is not supported is a 501, and nothing after it is read: %s',
+    'a request with an unsupported Transfer-Encoding gets a 501, and nothing after it is read: %s',
     async (coding) => {
       const { statuses, answer } = await said(coded(`${TE} ${coding}`))
       expect(statuses).toEqual([501])
@@ -63,7 +63,7 @@ describe('Transfer-Encoding', () => {
   )
 
   test.each(['chunked', 'Chunked', 'CHUNKED', '  chunked  '])(
-    'a Transfer-Encoding that is chunked is accepted: %j',
+    'a request with the Transfer-Encoding chunked is accepted in any spelling: %j',
     async (coding) => {
       const { statuses, answer } = await said(coded(`${TE}${coding}`))
       expect(statuses).toEqual([200, 200])
@@ -140,13 +140,13 @@ describe('an absolute address', () => {
     expect((await said(hosted('x', target))).statuses).toEqual([400]),
   )
 
-  test('an absolute address needs a Host too, and a valid one', async () => {
+  test('a request whose target is an absolute address needs a valid Host header, too', async () => {
     expect((await said('GET http://a/ HTTP/1.1\r\n\r\n')).statuses).toEqual([400])
     expect((await said(hosted('x@y', 'http://a/'))).statuses).toEqual([400])
   })
 })
 
-test('HEAD is refused without a body, too', async () => {
+test('a refused HEAD request gets a response without a body', async () => {
   const { answer } = await said('HEAD / HTTP/1.1\r\nhost: x@y\r\n\r\n')
   expect(answer).toMatch(/^HTTP\/1\.1 400 /)
   expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe('')

@@ -110,7 +110,7 @@ test('an upstream is not called for a half-closed client after ten seconds, beca
   expect([said, wasLost]).toEqual(['', true])
 })
 
-test('all requests before the half-close are answered, in order', async () => {
+test('all requests that arrive before the client half-closes the connection are answered, in order', async () => {
   const said = await saidTo(`${POST}${POST.replace('hello', 'again')}`, (request, response) => {
     void bodyOf(request).then(async (body) => {
       await sleep(20)
@@ -127,7 +127,7 @@ test('the last request before the half-close is refused where it is incomplete',
   expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
 })
 
-test('a request whose body is cut off is refused', async () => {
+test('a request whose body is cut off by the half-close gets a 400', async () => {
   const said = await saidTo(POST.slice(0, -1), (request, response) => {
     void bodyOf(request).then(
       (body) => response.end(body),

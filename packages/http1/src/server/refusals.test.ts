@@ -35,7 +35,7 @@ async function serveBusy(parts: Pick<HttpServerOptions, 'refusalFor'>): Promise<
   return port
 }
 
-test('a refused request gets the reason as text, and when to try again', async () => {
+test('a refused HTTP request gets the reason as plain text, and a 429 states when to retry', async () => {
   const port = await serveBusy({})
   expect(await rawConnection(port, 'GET / HTTP/1.1\r\n\r\n').closed()).toMatch(
     /^HTTP\/1\.1 400 Bad Request\r\ncontent-type: text\/plain\r\n[^]*\r\n\r\nthe request is expected to have one Host header\n$/,
@@ -45,7 +45,7 @@ test('a refused request gets the reason as text, and when to try again', async (
   )
 })
 
-test('a refused request gets the response that is rendered for its error and path', async () => {
+test('a refused HTTP request gets the response that a given function makes of its error and path', async () => {
   const port = await serveBusy({
     refusalFor: ({ status, message }, url) => ({
       status,

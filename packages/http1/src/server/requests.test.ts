@@ -151,13 +151,16 @@ const SENTENCES: readonly (readonly [string, string, readonly object[]])[] = [
 ]
 
 describe('requests by the rules of HTTP', () => {
-  test.each(SENTENCES)('a request is read by the rules of HTTP: %s', async (_, text, requests) => {
-    const { requests: found } = await sent(own.port, text)
-    const last = text.includes('connection: close') ? [] : [{ url: '/last' }]
-    expect(found.map((request) => JSON.parse(request))).toMatchObject([...requests, ...last])
-  })
+  test.each(SENTENCES)(
+    'the HTTP server reads a request by the rules of HTTP: %s',
+    async (_, text, requests) => {
+      const { requests: found } = await sent(own.port, text)
+      const last = text.includes('connection: close') ? [] : [{ url: '/last' }]
+      expect(found.map((request) => JSON.parse(request))).toMatchObject([...requests, ...last])
+    },
+  )
 
-  test('the requests are the same however the bytes are divided', async () => {
+  test('the HTTP server reads the same requests however their bytes are divided', async () => {
     const text = SENTENCES.slice(0, 9)
       .map(([, each]) => each)
       .join('')
@@ -173,13 +176,13 @@ describe('requests by the rules of HTTP', () => {
     )
   })
 
-  test('trailers do not change the request', async () => {
+  test('trailers of a chunked body do not change the headers of its request', async () => {
     const text = `POST / HTTP/1.1\r\n${HOST}x-forwarded-for: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nauthorization: t\r\nx-forwarded-for: 2\r\n\r\n`
     const [request = ''] = (await sent(own.port, text)).requests
     expect(JSON.parse(request)).toEqual({ method: 'POST', url: '/', forwarded: '1', body: '' })
   })
 
-  test('a body of many reads arrives unchanged', async () => {
+  test('a request body that arrives in many reads is unchanged', async () => {
     const body = Buffer.from(Array.from({ length: 300_000 }, (_, i) => 97 + (i % 26))).toString()
     const text = `POST / HTTP/1.1\r\n${HOST}content-length: 300000\r\n\r\n${body}`
     const { requests } = await sent(own.port, text, [10, 70, 100_000])
@@ -219,7 +222,7 @@ describe("comparison with Node's server", () => {
   const cuts = (text: string): fc.Arbitrary<number[]> =>
     fc.array(fc.nat(Math.max(0, text.length - 1)), { maxLength: 6 }).map((at) => at.toSorted((a, b) => a - b))
 
-  test('the server reads the same requests as Node’s own server', { timeout: 300_000 }, async () => {
+  test('the HTTP server reads the same requests as Node’s own server', { timeout: 300_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         requests.chain((text) => fc.tuple(fc.constant(text), cuts(text))),
@@ -232,7 +235,7 @@ describe("comparison with Node's server", () => {
     )
   })
 
-  test('of damaged bytes the server reads no more requests than Node’s own server', {
+  test('the HTTP server reads no more requests from damaged bytes than Node’s own server', {
     timeout: 300_000,
   }, async () => {
     const damage = fc.constantFrom(

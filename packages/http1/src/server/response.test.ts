@@ -38,13 +38,13 @@ describe('a response whose end is written with the piece before it', () => {
     },
   ]
 
-  test('a chunked response whose end is written with a piece is one write, with the bytes of two', () => {
+  test('the last piece and the end of a chunked response are sent in one write, with the same bytes as in two', () => {
     const writes = writesOf({}, once)
     expect(writes).toEqual([writesOf({}, twice).join('')])
     expect(writes[0]?.split('\r\n\r\n')[1]).toBe('9\r\ndata: 1\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0')
   })
 
-  test('a response whose end is written with a piece is one write after earlier ones, too', () => {
+  test('the last piece and the end of a chunked response are one write, also after earlier pieces', () => {
     const begin = (response: Response): Response => {
       response.write(Buffer.from('data: 0\n\n'))
       return response
@@ -76,7 +76,7 @@ describe('a response whose end is written with the piece before it', () => {
   })
 })
 
-test('headers that are computed when the head is sent do not replace headers of the response', () => {
+test('headers that are computed when the response head is sent do not replace headers that the response already has', () => {
   let remaining = 2
   const [head = ''] = writesOf({ written: { 'retry-after': '1' } }, (response) => {
     response.headersAtHead = () => ({ 'retry-after': '9', remaining: String(remaining) })

@@ -213,7 +213,7 @@ describe('a connection', () => {
     expect(answer.match(/\/\d(?=HTTP|$)/g)).toEqual(urls)
   })
 
-  test('a connection whose body is still arriving gets the response, and then the next', async () => {
+  test('a client that still sends a body gets its response at once, and its next request is answered, too', async () => {
     let bodies = 0
     const port = await serve((request, response) => {
       if (request.method === 'POST') response.writeHead(413, {}).end('too large')
@@ -230,7 +230,7 @@ describe('a connection', () => {
     expect(bodies).toBe(1)
   })
 
-  test('a connection whose client leaves drops its response, and aborts the body', async () => {
+  test('a client that leaves causes its response to be dropped, and the body of its request to be aborted', async () => {
     const outcome = Promise.withResolvers<string>()
     const lost = Promise.withResolvers<Response>()
     const port = await serve((request, response) => {
@@ -251,7 +251,7 @@ describe('a connection', () => {
     response.end('y')
   })
 
-  test('a connection that ends while its response is made no longer has a client', async () => {
+  test('a response whose client closes the connection before it is complete is marked as aborted', async () => {
     const lost = Promise.withResolvers<boolean>()
     const port = await serve((_, response) => {
       response.onClosed(() => lost.resolve(response.isAborted))
@@ -272,14 +272,14 @@ describe('a connection', () => {
     expect(await connection.closed()).toMatch(/^HTTP\/1\.1 400 .*\r\nconnection: close\r\n/s)
   })
 
-  test('a connection with unreadable bytes after a request in flight ends with the response to that request', async () => {
+  test('a connection with unreadable bytes after a request in flight gets the response to that request, and then a 400', async () => {
     const answer = await said((_, response) => {
       setTimeout(() => response.writeHead(200, {}).end('first'), 20)
     }, `GET / HTTP/1.1\r\n${HOST}\r\n\0\0\0`)
     expect(answer.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
   })
 
-  test('a connection is reset in the middle of a response to a body that turns out unreadable, so that the response does not look complete', async () => {
+  test('a connection is reset if a body turns out unreadable after the response began, so that this does not look complete', async () => {
     const port = await serve((_, response) => {
       response.writeHead(200, {})
       response.write(Buffer.from('half'))
@@ -291,7 +291,7 @@ describe('a connection', () => {
     expect(bodyIn(await connection.closed())).toBe('4\r\nhalf\r\n')
   })
 
-  test('a connection is not read while a body is not read or is paused', async () => {
+  test('a connection is not read while the body of its request is paused or not read', async () => {
     const came: number[] = []
     const port = await serve((request, response) => {
       setTimeout(() => {
@@ -324,7 +324,7 @@ describe('a connection', () => {
     expect(paused).toBeLessThan(700_000)
   })
 
-  test('a connection beyond the maximum is ended at once', async () => {
+  test('a connection beyond the maximum number of connections is ended at once', async () => {
     const held: Response[] = []
     own = await startOwnServer((request, response) => {
       if (request.url === '/held') held.push(response)
@@ -340,7 +340,7 @@ describe('a connection', () => {
     expect(countResponses(await rawConnection(port, GET).closed())).toBe(1)
   })
 
-  test('idle connections can be closed on request, and others stay', async () => {
+  test('the server can close its idle connections on demand, and others stay open', async () => {
     const answering = Promise.withResolvers<Response>()
     const port = await serve(({ url }, response) => {
       if (url === '/slow') answering.resolve(response)
@@ -357,7 +357,7 @@ describe('a connection', () => {
     expect(await busy.closed()).toContain('late')
   })
 
-  test('a connection continues after a request that arrived while another was answered, in separate reads', async () => {
+  test('a connection serves further requests after one that arrived while another was answered', async () => {
     const port = await serve(({ url }, response) => {
       setTimeout(() => response.writeHead(200, {}).end(url), 60)
     })
@@ -369,7 +369,7 @@ describe('a connection', () => {
     expect(countResponses(await connection.closed())).toBe(3)
   })
 
-  test('a connection continues after a body that was not read', async () => {
+  test('a connection serves further requests after one whose body was not read', async () => {
     const port = await serve((_, response) => setTimeout(() => response.writeHead(200, {}).end('ok'), 20))
     const body = 'x'.repeat(100_000)
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 100000\r\n\r\n${body}`)
@@ -378,7 +378,7 @@ describe('a connection', () => {
     expect(countResponses(await connection.closed())).toBe(2)
   })
 
-  test('a connection continues after a body that was paused at its last piece', async () => {
+  test('a connection serves further requests after one whose body was paused at its last piece', async () => {
     const port = await serve((request, response) => {
       request.read({
         onChunk: () => request.pause(),
@@ -415,7 +415,7 @@ describe('a connection', () => {
     expect(await lost.promise).toBe(true)
   })
 
-  test('a connection that is lost while the end of a response is unsent has not delivered it', async () => {
+  test('a response whose connection is lost before its end was sent is marked as aborted', async () => {
     const closed = Promise.withResolvers<Response>()
     const port = await serve((_, response) => {
       response.onClosed(() => closed.resolve(response))
@@ -428,7 +428,7 @@ describe('a connection', () => {
     expect((await closed.promise).isAborted).toBe(true)
   })
 
-  test('a connection is not aborted by errors of a finished response', async () => {
+  test('destroying a response that is finished does not abort its connection', async () => {
     const before: Response[] = []
     const port = await serve((_, response) => {
       before.push(response)
@@ -443,7 +443,7 @@ describe('a connection', () => {
     expect(countResponses(await connection.closed())).toBe(2)
   })
 
-  test('a connection lets others have a turn between requests that arrived at once', async () => {
+  test('a connection with many requests at once lets other events have a turn between them', async () => {
     const served: string[] = []
     const port = await serve(({ url }, response) => {
       served.push(url)
@@ -482,7 +482,7 @@ describe('a connection', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 4(?:00|31) /)
   })
 
-  test('a connection whose client ends its side before its body was complete is ended after the response', async () => {
+  test('a client that closes its side in the middle of a body gets the complete response, and then the connection is ended', async () => {
     const port = await serve((_, response) => response.writeHead(413, {}).end(Buffer.alloc(8_000_000, 'x')))
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 10\r\n\r\nhello`)
     connection.socket.end()
@@ -520,7 +520,7 @@ describe('a connection', () => {
     },
   )
 
-  test('a connection is not idle between a response and the waiting request', async () => {
+  test('a connection is not closed as idle between a response and a request that has already arrived', async () => {
     const port = await serve(({ url }, response) => {
       response.onClosed(() => queueMicrotask(() => url === '/1' && own?.server.closeIdle()))
       response.writeHead(200, {}).end(url)
@@ -556,7 +556,7 @@ describe('a connection', () => {
     flooding.socket.destroy()
   })
 
-  test('reads on other connections leave the unread bytes of a connection unchanged, and it keeps few of them', async () => {
+  test('the unread bytes of a connection are limited, and unchanged by reads on other connections', async () => {
     const kept: Request[] = []
     const port = await serve((request, response) => {
       if (request.url === '/other') response.writeHead(200, {}).end('ok')
@@ -580,7 +580,7 @@ describe('a connection', () => {
     for (const { socket } of [length, chunks, singly]) socket.destroy()
   })
 
-  test('a connection that is refused gets the refusal, whatever arrives before it is sent', async () => {
+  test('a refused connection gets the refusal, whatever arrives before it is sent', async () => {
     const began: string[] = []
     own = await startOwnServer(({ url }, response) => {
       began.push(url)
@@ -616,7 +616,7 @@ describe('a connection', () => {
     expect(wire.writableFinished).toBe(true)
   })
 
-  test('a connection without an accessible handle is read, too', async () => {
+  test('a connection whose native socket handle is not accessible is read, too', async () => {
     own = await startOwnServer(ok)
     const { server } = own
     const listening = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
@@ -652,7 +652,7 @@ describe('requests that do not reach the listener', () => {
     expect(asked).toBe(0)
   })
 
-  test('the listener is not called for connections after the server is closed', async () => {
+  test('the request listener is not called for connections that arrive after the server is closed', async () => {
     let asked = 0
     own = await startOwnServer(() => (asked += 1))
     own.server.close()
@@ -662,12 +662,15 @@ describe('requests that do not reach the listener', () => {
 })
 
 describe('the bytes of a head', () => {
-  test.each([10, 100_000])('the bytes of a head are the same beside a body of %i bytes', async (length) => {
-    const answer = await said((_, response) => {
-      response.writeHead(200, { x: 'caf\u00e9' }).end(Buffer.alloc(length, 'y'))
-    }, GET)
-    expect(answer).toContain('x: caf\u00e9\r\n')
-  })
+  test.each([10, 100_000])(
+    'a response header with a character beyond ASCII is sent unchanged beside a body of %i bytes',
+    async (length) => {
+      const answer = await said((_, response) => {
+        response.writeHead(200, { x: 'caf\u00e9' }).end(Buffer.alloc(length, 'y'))
+      }, GET)
+      expect(answer).toContain('x: caf\u00e9\r\n')
+    },
+  )
 
   test('the head of a response to HEAD states the length that a GET would have', async () => {
     const answer = await said(

@@ -49,12 +49,12 @@ describe('a connection is ended', () => {
     },
   )
 
-  test('a connection is never ended while its response is made', async () => {
+  test('a connection is not ended by a timeout while its response is made', async () => {
     const { closed } = await after(600, `GET / HTTP/1.1\r\n${HOST}\r\n`, silent)
     expect(closed).toBeUndefined()
   })
 
-  test('a connection is ended by the server after two seconds where its client does not hang up', async () => {
+  test('the server ends a connection two seconds after its last response if the client does not close it', async () => {
     using own = await startOwnServer((_, response) => {
       response.closesConnection = true
       response.writeHead(200, {}).end('ok')

@@ -32,7 +32,7 @@ function recordings(protocol: string, ending: string): (readonly [string, string
 
 describe.skipIf(folder === undefined)('recorded answers of providers', () => {
   for (const [protocol, form] of FORMS) {
-    test(`a whole ${protocol} answer is the same after it was streamed`, () => {
+    test(`a whole ${protocol} answer is the same after it was made into a stream and assembled again`, () => {
       let count = 0
       for (const [name, text] of recordings(protocol, '.json')) {
         const whole = JSON.parse(text) as Json
@@ -44,7 +44,7 @@ describe.skipIf(folder === undefined)('recorded answers of providers', () => {
       expect(count).toBeGreaterThan(3)
     })
 
-    test(`a streamed ${protocol} answer has the same content as a whole answer and as a stream again`, () => {
+    test(`a streamed ${protocol} answer is the same after it was assembled to a whole answer and streamed again`, () => {
       let count = 0
       for (const [name, stream] of recordings(protocol, '.sse')) {
         const whole = form.whole(parseEvents(stream))

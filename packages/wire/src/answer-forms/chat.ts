@@ -53,7 +53,7 @@ export const chatAnswers: AnswerForm = {
     }),
 }
 
-/** The two forms of completions. */
+/** Converts answers of `/v1/completions` between one JSON object and a stream of events. */
 export const completionsAnswers: AnswerForm = {
   whole(events) {
     const head = wholeHead(events, 'text_completion')

@@ -227,7 +227,7 @@ describe('messages', () => {
       RUNS,
     ))
 
-  test("Anthropic's client reads the content of the whole answer from a stream in either form", () =>
+  test("Anthropic's client reads the content of a whole answer from its original stream and from the one made of it", () =>
     fc.assert(
       fc.asyncProperty(answer, cuts, async (one, sizes) => {
         const { whole, stream } = forms(one, sizes)
@@ -326,7 +326,7 @@ describe('responses', () => {
     }),
   )
 
-  test('a response has the same content whole and as a stream, and its deltas add up to its texts', () =>
+  test('a responses answer has the same content whole and as a stream, and its deltas add up to its texts', () =>
     fc.assert(
       fc.property(fc.array(item, { maxLength: 5 }), count, (output, tokens) => {
         const whole = {

@@ -6,7 +6,7 @@ import { reportedUsage } from '../../../../test/generators/reported-usage.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 describe('usage with any details', () => {
-  test('usage with any details is read as disjoint counts, and reasoning is a part of the output', () => {
+  test('any usage that a chat reply reports is read as disjoint counts of tokens, and reasoning is a part of the output', () => {
     fc.assert(
       fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)
@@ -21,7 +21,7 @@ describe('usage with any details', () => {
     )
   })
 
-  test('prompt and output add up to a plausible total that is at least their sum, otherwise to their sum', () => {
+  test('charged prompt and output tokens add up to total_tokens if it is plausible, otherwise to the sum of the two counts', () => {
     fc.assert(
       fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)
@@ -56,7 +56,7 @@ describe('usage with any details', () => {
   })
 
   test.each(['cached', 'written', 'audio', 'reasoning'] as const)(
-    'a detail of usage larger than its count (%s) is added if the total includes it, otherwise limited',
+    'a detail of usage larger than its count (%s) is added to it if total_tokens includes it, otherwise limited to it',
     (kind) => {
       fc.assert(
         fc.property(fc.nat(100), fc.nat(100), fc.integer({ min: 1, max: 50 }), (prompt, output, more) => {

@@ -65,7 +65,7 @@ describe('disjoint usage', () => {
     )
   })
 
-  test('tokens that only the total includes are added: reasoning, and audio in the prompt', () => {
+  test('tokens of a chat usage that only total_tokens includes are added: reasoning, and audio in the prompt', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 12,
@@ -102,7 +102,7 @@ describe('disjoint usage', () => {
     ).toEqual(usage({ input: 100, audioInput: 10, output: 27, reasoning: 12 }))
   })
 
-  test('tokens of a total that no detail explains are thoughts (Gemini)', () => {
+  test('tokens that only the total_tokens of a chat usage includes, and no detail explains, count as thoughts (Gemini)', () => {
     expect(believed({ prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 })).toEqual(
       usage({ input: 20, output: 603, reasoning: 405 }),
     )
@@ -124,7 +124,7 @@ describe('disjoint usage', () => {
       )
   })
 
-  test('usage is read under the names of the responses dialect where the usual ones are missing', () => {
+  test('a chat usage is read under the names of the responses dialect where the usual names are missing', () => {
     expect(
       readInclusiveUsage({
         input_tokens: 100,
@@ -143,7 +143,7 @@ describe('disjoint usage', () => {
     ).toBe(2)
   })
 
-  test('null in a usage is the same as a missing member', () => {
+  test('null in a chat usage is the same as a missing member', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -187,12 +187,12 @@ describe('incomplete usage', () => {
     })
   })
 
-  test('a missing count of prompt or output tokens is computed from the total', () => {
+  test('a missing count of prompt or output tokens is computed from total_tokens', () => {
     expect(believed({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
     expect(believed({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
   })
 
-  test('a usage of zeros counts as reported usage', () => {
+  test('a chat usage of zeros counts as reported usage', () => {
     expect(readInclusiveUsage({ prompt_tokens: 0, completion_tokens: 0 })).toEqual(NO_USAGE)
     expect(readInclusiveUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(
       1_000_000_000,
@@ -206,7 +206,7 @@ describe('a total that cannot be true', () => {
     return kept && countsOf(kept)
   }
 
-  test('a count that only an implausible total gives is not charged, and no detail exceeds its count', () => {
+  test('tokens that only an implausible total_tokens implies are not charged, and no detail exceeds its count', () => {
     const said = {
       ...plain,
       total_tokens: 100 + 20 + 400 + 31,
@@ -216,7 +216,7 @@ describe('a total that cannot be true', () => {
     expect(without(said, 50)).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('an output count that could only follow from an implausible total is unknown', () => {
+  test('an output count that could only follow from an implausible total_tokens is unknown', () => {
     const said = { prompt_tokens: 100, total_tokens: 151 }
     expect(without(said, 51)).toEqual(usage({ input: 100, output: 51 }))
     expect(withCredibleTotal(readInclusiveUsage(said) ?? usage({}), 50)).toEqual({
@@ -225,7 +225,7 @@ describe('a total that cannot be true', () => {
     })
   })
 
-  test('a total of usage that its details explain is accepted, whatever the maximum', () => {
+  test('a total_tokens that the details of the usage explain is accepted, whatever the maximum of output tokens', () => {
     const details = {
       prompt_tokens_details: { cached_tokens: 15, audio_tokens: 15 },
       completion_tokens_details: { reasoning_tokens: 15 },
@@ -251,7 +251,7 @@ describe('a detail that cannot be true', () => {
     expect(readInclusiveUsage({ ...plain, ...detail })).toEqual(usage({ input: 100, output: 20 }))
   })
 
-  test('a detail that is larger than its count is limited to it (Azure, doubleword)', () => {
+  test('a detail of usage that is larger than its count is limited to this count (Azure, doubleword)', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 293,
@@ -274,7 +274,7 @@ describe('a detail that cannot be true', () => {
     })
   })
 
-  test('a detail of usage is added to its count if the total shows that the count lacks it', () => {
+  test('a detail of usage is added to its count if total_tokens shows that the count lacks it', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 10,
@@ -334,7 +334,7 @@ describe('a detail that cannot be true', () => {
     )
   })
 
-  test('the parts of cache writes replace their reported sum if they add up to more', () => {
+  test('the divided counts of cache writes replace their reported sum if they add up to more', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -346,7 +346,7 @@ describe('a detail that cannot be true', () => {
   })
 })
 
-test('usage is read from its documented place, and otherwise from the other places that upstreams use', () => {
+test('a chat usage is read from its documented place, and otherwise from the other places that upstreams use', () => {
   const other = { prompt_tokens: 1, completion_tokens: 1 }
   expect(usageOf({ usage: null, x_groq: { usage: plain } })?.input).toBe(100)
   expect(usageOf({ choices: [{ usage: plain }] })?.input).toBe(100)
@@ -374,12 +374,12 @@ describe('a whole reply', () => {
     expect(facts.text()).toBe('one\ntwo')
   })
 
-  test('a whole chat reply without usage is valid', () => {
+  test('a whole chat reply without usage is read as a valid reply', () => {
     expect(usageOfReply(reply({ usage: undefined }))).toMatchObject({ valid: true, usage: undefined })
     expect(usageOfReply(reply({ usage: undefined, choices: [{ usage: plain }] })).usage?.input).toBe(100)
   })
 
-  test('a whole chat reply that is an error, invalid JSON or cut off is not valid', () => {
+  test('a whole chat reply that is an error, invalid JSON or cut off is not read as a valid reply', () => {
     expect(usageOfReply(reply({ error: { message: 'no' } }))).toMatchObject({ valid: false, error: true })
     expect(usageOfReply(Buffer.from('{"error":"no"}'))).toMatchObject({ valid: false, error: true })
     expect(usageOfReply(reply({ error: null }))).toMatchObject({ valid: true, error: false })
@@ -390,14 +390,14 @@ describe('a whole reply', () => {
     }
   })
 
-  test('a whole chat reply with a repeated key is valid, as clients read it', () => {
+  test('a whole chat reply with a repeated key is read as a valid reply, as clients read it', () => {
     const twice = Buffer.from(
       `{"id":"a","id":"b","choices":[{"message":{"content":"x"}}],"usage":${JSON.stringify(plain)}}`,
     )
     expect(usageOfReply(twice)).toMatchObject({ valid: true, usage: usage({ input: 100, output: 20 }) })
   })
 
-  test('the text of a whole reply contains everything that was generated, once', () => {
+  test('the text of a whole chat reply for counting contains everything that was generated, once', () => {
     const message = {
       content: [
         { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
@@ -424,7 +424,7 @@ describe('recorded traffic', () => {
     ? readdirSync(join(folder, 'chat')).filter((name) => name.endsWith('.json') && !name.startsWith('error-'))
     : []
 
-  test(`${replies.length} recorded replies are valid, and their usage adds up to their total`, () => {
+  test(`${replies.length} recorded chat replies are valid, and their usage adds up to the total_tokens that they report`, () => {
     for (const name of replies) {
       const bytes = readFileSync(join(folder ?? '', 'chat', name))
       const facts = usageOfReply(bytes)

@@ -35,12 +35,12 @@ describe('a response of embeddings', () => {
     },
   )
 
-  test('vectors are converted to the requested form, and nothing else changes', () => {
+  test('embedding vectors are converted to the requested encoding, and nothing else in the response changes', () => {
     expect(read(answer(HALF, '[1]'), 'numbers').text).toBe(answer('[0.5,-2]', '[1]'))
     expect(read(answer('[0.5, -2]', HALF), 'base64').text).toBe(answer(HALF, HALF))
   })
 
-  test('vectors that are converted to base64 and back are unchanged', () => {
+  test('embedding vectors that are converted from base64 to numbers and back are unchanged', () => {
     const vector = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 })
     fc.assert(
       fc.property(vector, vector, (one, other) => {
@@ -50,7 +50,7 @@ describe('a response of embeddings', () => {
     )
   })
 
-  test('an embeddings response is read in the same way in any pieces', () => {
+  test('an embeddings response is read in the same way however its bytes are divided', () => {
     const bytes = Buffer.from(answer(HALF, '[ 1 , 2e-7 ]'))
     for (const form of ['numbers', 'base64', undefined] as const) {
       const { text, ...facts } = read(bytes.toString(), form)
@@ -67,19 +67,25 @@ describe('a response of embeddings', () => {
   const vectorOf = (numbers: number): string =>
     base64(Array.from({ length: numbers }, (_, index) => (index % 97) / 64))
 
-  test.each([49_000, 50_000])('base64 vectors of up to 256 KiB are converted: %i numbers', (numbers) => {
-    const vector = vectorOf(numbers)
-    const bytes = Buffer.from(answer(vector, '[1]'))
-    const halves = [bytes.subarray(0, 150_000), bytes.subarray(150_000)]
-    for (const pieces of [[bytes], halves])
-      expect(!readPieces(pieces, 'numbers').text.includes(vector)).toBe(vector.length <= 262_144)
-  })
+  test.each([49_000, 50_000])(
+    'embedding vectors in base64 are converted up to 256 KiB, and left unchanged beyond: %i numbers',
+    (numbers) => {
+      const vector = vectorOf(numbers)
+      const bytes = Buffer.from(answer(vector, '[1]'))
+      const halves = [bytes.subarray(0, 150_000), bytes.subarray(150_000)]
+      for (const pieces of [[bytes], halves])
+        expect(!readPieces(pieces, 'numbers').text.includes(vector)).toBe(vector.length <= 262_144)
+    },
+  )
 
-  test.each([261_000, 263_000])('number vectors of up to 512 KiB are converted: %i numbers', (numbers) => {
-    const vector = `[${'1,'.repeat(numbers - 1)}1]`
-    const isConverted = !read(answer(vector, '[1]'), 'base64').text.includes(vector)
-    expect(isConverted).toBe(vector.length <= 524_288)
-  })
+  test.each([261_000, 263_000])(
+    'embedding vectors of numbers are converted up to 512 KiB, and left unchanged beyond: %i numbers',
+    (numbers) => {
+      const vector = `[${'1,'.repeat(numbers - 1)}1]`
+      const isConverted = !read(answer(vector, '[1]'), 'base64').text.includes(vector)
+      expect(isConverted).toBe(vector.length <= 524_288)
+    },
+  )
 
   test('an embeddings response with the word embedding inside a text is read correctly', () => {
     const text = answer('[1]', '[2]').replace('m €', String.raw`\"embedding\": [`)

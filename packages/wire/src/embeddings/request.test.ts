@@ -82,13 +82,13 @@ describe('an embeddings request', () => {
   })
 
   test.each([{ dimensions: 0 }, { dimensions: 'many' }, { encoding_format: 7 }])(
-    'an embeddings request refuses %j',
+    'an embeddings request with %j is refused',
     (fields) => {
       expect(() => read({ input: 'a', ...fields })).toThrow(/Invalid/)
     },
   )
 
-  test('an embeddings request names its model', () => {
+  test('an embeddings request without a model is refused', () => {
     expect(() => readEmbeddingsRequest(scanObject(Buffer.from('{"input":"a"}')))).toThrow(
       "'model' is required",
     )

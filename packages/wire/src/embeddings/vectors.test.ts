@@ -37,7 +37,7 @@ function reference(list: string): string | undefined {
 }
 
 describe('a vector as numbers', () => {
-  test('a vector is unchanged after base64 and back, to the last bit of single precision', () => {
+  test('an embedding vector is unchanged after it was converted from base64 and back, to the last bit of single precision', () => {
     fc.assert(
       fc.property(vector, (numbers) => {
         const list = toNumbers(quoted(numbers)) ?? Buffer.alloc(0)
@@ -48,7 +48,7 @@ describe('a vector as numbers', () => {
     )
   })
 
-  test('numbers of a vector are written as JavaScript writes them', () => {
+  test('the numbers of an embedding vector are written as JavaScript writes them', () => {
     fc.assert(
       fc.property(vector, (numbers) => {
         const texts = numbersOf(numbers)?.slice(1, -1).split(',') ?? []
@@ -97,7 +97,7 @@ describe('a vector as base64', () => {
       return `${sign}${whole.replace(/^0+(?!$)/, '') || '0'}${fraction}${form % 2 === 0 ? '' : `e${power}`}`
     })
 
-  test('a vector as base64 has the numbers that JavaScript reads', () => {
+  test('an embedding vector in base64 has the numbers that JavaScript reads from the list', () => {
     fc.assert(
       fc.property(fc.array(written), fc.constantFrom(',', ' , ', ',\n'), (numbers, comma) => {
         const list = `[${numbers.join(comma)}]`
@@ -107,7 +107,7 @@ describe('a vector as base64', () => {
     )
   })
 
-  test('a vector as base64 has the nearest numbers, also for texts next to the middle between two', () => {
+  test('an embedding vector in base64 has the nearest numbers, also for decimals next to the middle between two', () => {
     fc.assert(
       fc.property(
         float,
@@ -148,7 +148,7 @@ describe('a vector as base64', () => {
     expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
   })
 
-  test('a vector may be longer than the memory that is kept for conversions', () => {
+  test('an embedding vector may be longer than the memory that is kept for conversions', () => {
     const numbers = Array.from({ length: 300_000 }, (_, index) => Math.fround(Math.sin(index)))
     const list = toNumbers(quoted(numbers)) ?? Buffer.alloc(0)
     expect(JSON.parse(list.toString()).map(Math.fround)).toEqual(numbers)

@@ -10,7 +10,7 @@ import { maxTokensOf } from './encode/request.ts'
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
 
 describe('a written Gemini request', () => {
-  test('the output maximum of an encoded request is the one for which quota is held', () => {
+  test('the output maximum of an encoded Gemini request is the one for which quota is held', () => {
     const asked = conversationOf({ turns: [USER], maxTokens: 100, thinking: { kind: 'budget', tokens: 500 } })
     const upstream = upstreamOf('gemini-2.5-flash')
     const body = geminiCodec.encodeRequest(asked, upstream, new Set())
@@ -32,7 +32,7 @@ describe('a written Gemini request', () => {
     },
   )
 
-  test('a written request begins with the user, and has no empty turns', () => {
+  test('an encoded Gemini request begins with a user turn, and has no empty turns', () => {
     const turns = [
       { role: 'assistant', parts: [{ kind: 'text', text: 'Hello.' }] },
       { role: 'user', parts: [] },
@@ -47,7 +47,7 @@ describe('a written Gemini request', () => {
 })
 
 describe('a parsed Gemini request', () => {
-  test('calls without an id get ids that no other call has', () => {
+  test('Gemini function calls without an id get ids that no other call has', () => {
     const part = (id?: string): object => ({ functionCall: { name: 'f', id } })
     const contents = [{ role: 'model', parts: [part('call_1'), part(), part()] }]
     const bytes = Buffer.from(JSON.stringify({ model: 'models/m', contents }))
@@ -85,7 +85,7 @@ describe('a parsed Gemini stream', () => {
   const text = (part: object, finishReason?: string): Buffer =>
     frame({ candidates: [{ content: { parts: [part] }, ...(finishReason && { finishReason }) }] })
 
-  test('an error in a stream has the status of its envelope', () => {
+  test('an error in a Gemini stream is decoded with the status that it states', () => {
     const events = geminiCodec
       .streamDecoder()
       .push(frame({ error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' } }))
@@ -94,7 +94,7 @@ describe('a parsed Gemini stream', () => {
     ])
   })
 
-  test('a stream with a signature of 200 KB is passed on', () => {
+  test('a Gemini stream with a signature of 200 KB is decoded with the whole signature', () => {
     const signature = 'A'.repeat(200_000)
     const decoder = geminiCodec.streamDecoder()
     const events = [

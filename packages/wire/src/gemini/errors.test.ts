@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { geminiErrorText, readGeminiError, statusOf } from './errors.ts'
 
 describe('an error of the gateway', () => {
-  test('an error of the gateway has the status by number and name, its code as the reason, and the id of the request', () => {
+  test('an error of the gateway to a Gemini client has the status by number and name, its code as reason, and the request id', () => {
     const text = geminiErrorText({ status: 401, message: 'No.', code: 'invalid_api_key', requestId: 'r1' })
     expect(JSON.parse(text)).toEqual({
       error: {
@@ -21,7 +21,7 @@ describe('an error of the gateway', () => {
     })
   })
 
-  test('an error of the gateway states in its details when to retry', () => {
+  test('an error of the gateway to a Gemini client states in its details when to retry', () => {
     const text = geminiErrorText({ status: 429, message: 'Slow down.', code: 'rate_limited', retryAfter: 7 })
     expect(readGeminiError(Buffer.from(text))).toMatchObject({
       status: 429,
@@ -58,7 +58,7 @@ describe('an error of the gateway', () => {
 describe('an error of an upstream', () => {
   const error = (fields: object): Buffer => Buffer.from(JSON.stringify({ error: fields }))
 
-  test('an upstream error for a bad key is recognized by its reason, though its status is 400', () => {
+  test('a Gemini error for an invalid API key is recognized by its reason, though its status is 400', () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }]
     const bytes = error({ code: 400, message: 'API key not valid.', status: 'INVALID_ARGUMENT', details })
     expect(readGeminiError(bytes)).toEqual({
@@ -71,7 +71,7 @@ describe('an error of an upstream', () => {
     })
   })
 
-  test('an upstream error is in an array where a stream was requested', () => {
+  test('a Gemini error that comes in an array, as for a requested stream, is read', () => {
     const bytes = Buffer.from(
       JSON.stringify([{ error: { code: 503, message: 'Full.', status: 'UNAVAILABLE' } }]),
     )
@@ -91,7 +91,7 @@ describe('an error of an upstream', () => {
   })
 
   test.each(['', '<html>', '[]', 'null', '{"error":"text"}', '{"error":{"code":"x","details":[1,null]}}'])(
-    'an upstream error of another format is read as far as possible: %s',
+    'a Gemini error in an unknown format is read as far as possible: %s',
     (text) => {
       expect(readGeminiError(Buffer.from(text))).toMatchObject({ status: undefined, retryAfter: undefined })
     },

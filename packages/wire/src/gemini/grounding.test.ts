@@ -24,7 +24,7 @@ const answers = fc.array(
   { maxLength: 4 },
 )
 
-test('citations are read at the positions of the whole text at which they were written', () => {
+test('citations of a Gemini answer are read at the positions of the whole text at which they were written', () => {
   fc.assert(
     fc.property(answers, (parts) => {
       const grounding = new GroundingCollector()

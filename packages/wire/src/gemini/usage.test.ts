@@ -9,7 +9,7 @@ const usageOf = (...reports: readonly (object | undefined)[]): unknown => {
 }
 
 describe('usage of Gemini', () => {
-  test('usage has thoughts in the output, results of tools in the input, and cached tokens as part of the prompt', () => {
+  test('a Gemini usage has thoughts in the output, tool results in the input, and cached tokens as a part of the prompt', () => {
     expect(
       usageOf({
         promptTokenCount: 100,
@@ -22,7 +22,7 @@ describe('usage of Gemini', () => {
     ).toEqual({ ...NO_USAGE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
   })
 
-  test('usage has tokens of audio and images as parts of input and output, without cached ones', () => {
+  test('a Gemini usage has audio and image tokens as parts of input and output, without the cached ones', () => {
     const details = (modality: string, tokenCount: number): object => ({ modality, tokenCount })
     expect(
       usageOf({
@@ -47,7 +47,7 @@ describe('usage of Gemini', () => {
     })
   })
 
-  test('usage has at most as many audio and image tokens as tokens', () => {
+  test('a Gemini usage has at most as many audio and image tokens as tokens in all', () => {
     expect(
       usageOf({
         promptTokenCount: 10,
@@ -99,20 +99,20 @@ describe('usage of Gemini', () => {
     else expect(usageOf(report)).toMatchObject(expected)
   })
 
-  test('usage of a stream is its last report, which may be lower than an earlier one', () => {
+  test('the usage of a Gemini stream is its last report, which may be lower than an earlier one', () => {
     const first = { promptTokenCount: 10, candidatesTokenCount: 50, totalTokenCount: 60 }
     const last = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
     expect(usageOf(first, undefined, last)).toMatchObject({ input: 10, output: 5 })
   })
 
-  test('usage of a stream is not lost by a report without counts, or without output', () => {
+  test('the usage of a Gemini stream is not lost by a later report without counts, or without output', () => {
     const report = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
     expect(usageOf(report, { trafficType: 'ON_DEMAND' })).toMatchObject({ input: 10, output: 5 })
     expect(usageOf(report, { promptTokenCount: 10, totalTokenCount: 10 })).toMatchObject({ output: 5 })
     expect(usageOf({ trafficType: 'ON_DEMAND' }, report)).toMatchObject({ input: 10, output: 5 })
   })
 
-  test('usage counts the queries of the provider’s search', () => {
+  test('a Gemini usage counts the queries of the provider’s search', () => {
     const usage = new StreamUsage()
     usage.read({ usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 } })
     usage.read({ candidates: [{ groundingMetadata: { webSearchQueries: ['a', 'b'] } }] })

@@ -33,7 +33,7 @@ test('an edit of JSON that changes nothing returns the same Buffer', () => {
   expect(applyEdits(bytes, scanObject(bytes), { remove: ['b'], replace: new Map() })).toBe(bytes)
 })
 
-test('a changed object has the change, and every other member keeps its bytes', () => {
+test('an edited JSON object has the change, and each of its other members keeps its bytes', () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd', 'model', 'é"')
   const json = fc.jsonValue({ maxDepth: 2 })
   fc.assert(

@@ -16,7 +16,7 @@ const parsed = (text: string, size?: number): unknown => JSON.parse(outlineOf(te
 const words = (bytes: number): string => 'some "words" \\ of é text '.repeat(Math.ceil(bytes / 26))
 
 describe('the outline of a JSON text', () => {
-  test('the outline is the text itself where nothing in it is long, in any pieces', () => {
+  test('the outline of a JSON text, which shortens long values, is the text itself if no value is long, in any pieces', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 9 }), (text, size) => {
         expect(outlineOf(text, size).text).toBe(text)
@@ -25,7 +25,7 @@ describe('the outline of a JSON text', () => {
     )
   })
 
-  test('the outline has short values before and after an image of any size, and the text around it', () => {
+  test('the outline of a JSON text has the short values around an image of any size, and the text around it', () => {
     for (const size of [6_000_000, 40_000_000]) {
       const url = `data:image/png;base64,${'iVBORw0K'.repeat(size / 8)}==`
       const delta = {
@@ -53,7 +53,7 @@ describe('the outline of a JSON text', () => {
     expect(JSON.parse(outline.text ?? '')).toMatchObject({ b: '/' })
   })
 
-  test('the outline has the beginning of a very long text, without an incomplete escape at its end', () => {
+  test('the outline of a JSON text has the beginning of a very long string, without an incomplete escape at its end', () => {
     // The varying length of the first text moves the escape sequences across the limit.
     for (const escape of ['\\"', '\\u00e9', '\\\\', 'é']) {
       for (let shift = 0; shift < 7; shift++) {
@@ -66,7 +66,7 @@ describe('the outline of a JSON text', () => {
     }
   })
 
-  test('the outline omits deeply nested values where there are too many of them', () => {
+  test('the outline of a JSON text omits deeply nested values if there are too many of them', () => {
     const top = Array.from({ length: 20 }, (_, i) => ({ token: `t${i}`, logprob: -1.5, bytes: [1, 2, 3] }))
     const content = Array.from({ length: 5_000 }, () => ({ token: 'a', logprob: -0.1, top_logprobs: top }))
     const choice = { index: 0, delta: { content: 'Hi.' }, logprobs: { content }, finish_reason: 'length' }
@@ -86,7 +86,7 @@ describe('the outline of a JSON text', () => {
     expect(result).toMatchObject({ usage: { prompt_tokens: 7 }, why: 'stop' })
   })
 
-  test('the outline keeps values that are deeply nested and short, such as the details of a usage', () => {
+  test('the outline of a JSON text keeps deeply nested values that are short, such as the details of a usage', () => {
     const texts = Object.fromEntries(Array.from({ length: 3 }, (_, i) => [`text${i}`, words(300_000)]))
     const usage = { input_tokens: 9, input_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 } }
     const response = { ...texts, output: [{ content: [{ text: 'a', annotations: [] }] }], usage }
@@ -95,7 +95,7 @@ describe('the outline of a JSON text', () => {
     })
   })
 
-  test('the outline is abandoned and its memory released, where there are too many short and shallow values', () => {
+  test('the outline of a JSON text is abandoned, and its memory released, if it has too many short and shallow values', () => {
     const outline = outlineOf(JSON.stringify(Array.from({ length: 400_000 }, (_, i) => i)))
     expect(outline.text).toBeUndefined()
     expect(outline.length).toBe(0)

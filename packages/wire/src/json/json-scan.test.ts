@@ -96,14 +96,14 @@ const objectText = fc
   })
 
 describe('bodies that JSON.parse accepts', () => {
-  test('generated objects are accepted exactly where JSON.parse accepts them', () => {
+  test('the JSON scanner accepts generated objects exactly where JSON.parse accepts them', () => {
     fc.assert(
       fc.property(objectText, (text) => agrees(Buffer.from(text))),
       { numRuns: lawRuns(500) },
     )
   })
 
-  test('generated objects with changed bytes are accepted exactly where JSON.parse accepts them', () => {
+  test('the JSON scanner accepts generated objects with changed bytes exactly where JSON.parse accepts them', () => {
     const change = fc.record({
       at: fc.nat(),
       cut: fc.nat(2),
@@ -156,7 +156,7 @@ describe('bodies that JSON.parse accepts', () => {
     )
   })
 
-  test('random bytes and random tokens are accepted exactly where JSON.parse accepts them', () => {
+  test('the JSON scanner accepts random bytes and random tokens exactly where JSON.parse accepts them', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => agrees(Buffer.from(bytes))),
       { numRuns: lawRuns(1000) },
@@ -256,7 +256,7 @@ describe('bodies that JSON.parse accepts', () => {
     agrees(Buffer.from(text))
   })
 
-  test('strings longer than a kilobyte are accepted exactly where JSON.parse accepts them', () => {
+  test('the JSON scanner accepts strings longer than a kilobyte exactly where JSON.parse accepts them', () => {
     const long = 'x'.repeat(3000)
     for (const text of [
       long,
@@ -275,7 +275,7 @@ describe('bodies that JSON.parse accepts', () => {
     }
   })
 
-  test('bytes that are not UTF-8 are refused', () => {
+  test('the JSON scanner refuses bytes that are not UTF-8', () => {
     for (const bad of ['ff', 'c0af', 'eda080', 'f8888080', 'c3']) {
       expect(
         refusal(Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bad, 'hex'), Buffer.from('"}')])),
@@ -285,7 +285,7 @@ describe('bodies that JSON.parse accepts', () => {
 })
 
 describe('what JSON.parse would hide', () => {
-  test('a top-level key that occurs twice is refused, in any spelling', () => {
+  test('the JSON scanner refuses a top-level key that occurs twice, in any spelling', () => {
     expect(refusal('{"model":"a","model":"b"}')).toBe(
       'Invalid JSON at byte 13: the top-level key "model" is given twice.',
     )
@@ -294,7 +294,7 @@ describe('what JSON.parse would hide', () => {
     expect(refusal('{"é":1,"\\u00e9":1}')).toMatch(/given twice/)
   })
 
-  test('a key written with escapes is found by its name', () => {
+  test('the JSON scanner finds a key that is written with escapes by its name', () => {
     const scan = scanObject(
       Buffer.from('{"mod\\u0065l":"a","x":{"\\u0072ole":1,"role":2,"rol":3,"roles":4}}'),
     )
@@ -304,7 +304,7 @@ describe('what JSON.parse would hide', () => {
     expect(x && scan.memberOf(x.node, 'ro')).toBeUndefined()
   })
 
-  test('the same key twice below the top level is accepted', () => {
+  test('the JSON scanner accepts the same key twice below the top level', () => {
     expect(refusal('{"a":{"b":1,"b":2}}')).toBe('accepted')
   })
 })
@@ -312,25 +312,25 @@ describe('what JSON.parse would hide', () => {
 describe('limits of a JSON body', () => {
   const nested = (depth: number): string => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`
 
-  test('128 levels are accepted and 129 are not', () => {
+  test('the JSON scanner accepts 128 levels and refuses 129', () => {
     expect(refusal(nested(128))).toBe('accepted')
     expect(refusal(nested(129))).toMatch(/nested deeper than 128 levels/)
   })
 
-  test('200,000 values are accepted and one more is not', () => {
+  test('the JSON scanner accepts 200,000 values and refuses one more', () => {
     // The object itself and the array are counted as values too.
     expect(refusal(`{"a":[${Array(199_998).fill('1').join(',')}]}`)).toBe('accepted')
     expect(refusal(`{"a":[${Array(199_999).fill('1').join(',')}]}`)).toMatch(/more than 200000 values/)
   })
 
-  test('1,000 keys at the top are accepted and one more is not', () => {
+  test('the JSON scanner accepts 1,000 keys at the top and refuses one more', () => {
     const keys = (count: number): string => Array.from({ length: count }, (_, i) => `"${i}":1`).join(',')
     expect(refusal(`{${keys(1000)}}`)).toBe('accepted')
     expect(refusal(`{${keys(1001)}}`)).toMatch(/more than 1000 keys at the top/)
     expect(refusal(`{"a":{${keys(1001)}}}`)).toBe('accepted')
   })
 
-  test('a hundred thousand brackets are an error within half a second', () => {
+  test('the JSON scanner reports a hundred thousand brackets as an error within half a second', () => {
     // A linear search takes a few milliseconds; a quadratic one takes seconds.
     const MOMENT_MS = 500
     for (const open of ['[', '{"a":']) {
@@ -346,7 +346,7 @@ describe('limits of a JSON body', () => {
   })
 })
 
-test('an error states its position and what was expected there', () => {
+test("the JSON scanner's error states its position and what was expected there", () => {
   expect(refusal('{"a":1,}')).toBe('Invalid JSON at byte 7: expected a key in double quotes, found "}".')
   expect(refusal('{"a":[1 2]}')).toBe('Invalid JSON at byte 8: expected "," or "]", found "2".')
   expect(refusal('{"a":"x')).toBe('Invalid JSON at byte 7: expected a closing quote, the body ends there.')

@@ -5,7 +5,7 @@ import { KnownMemberNames } from './known-names.ts'
 const NAMES = new KnownMemberNames(['model', 'tokens'], { tools: new KnownMemberNames(['type', 'max_uses']) })
 const check = (text: string): void => NAMES.check(scanObject(Buffer.from(text)))
 
-test('simple case folding decides which names are alike, for every character', () => {
+test('simple case folding decides which member names of a request count as alike, for every character', () => {
   const letters = 'abcdefghijklmnopqrstuvwxyz_'
   const names = new KnownMemberNames(letters)
   for (let code = 0; code <= 0xffff; code++) {
@@ -17,7 +17,7 @@ test('simple case folding decides which names are alike, for every character', (
   }
 })
 
-test('a member name is accepted at every level if it is a known one, or not similar to a known one', () => {
+test('a member name of a request is accepted at every level if it is known, or not similar to a known one', () => {
   expect(() =>
     check('{"model":"a","tokens":1,"Other":2,"mod":3,"models":4,"tools":[{"type":"x","Name":1},7]}'),
   ).not.toThrow()
@@ -37,7 +37,7 @@ test.each([
   expect(() => check(text)).toThrow(message)
 })
 
-test('two spellings of one field in a request are refused like a repeated name', () => {
+test('two spellings of one field in a request are refused like a name that is given twice', () => {
   const names = new KnownMemberNames(['topP'], {}, () => ['topP', 'top_p'])
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1}')))).not.toThrow()
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1,"topP":1}')))).toThrow(

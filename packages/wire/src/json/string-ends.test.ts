@@ -65,7 +65,7 @@ const texts = fc
   .map((pieces) => Buffer.from(pieces.join(''), 'latin1'))
 
 describe('the end of a string', () => {
-  test('the end of a string is the first quote that no backslash escapes, unless an error precedes it', () => {
+  test('the end of a JSON string is the first quote that no backslash escapes, unless an error precedes it', () => {
     fc.assert(
       fc.property(texts, (bytes) => {
         const strings = new StringEnds(bytes)
@@ -77,7 +77,7 @@ describe('the end of a string', () => {
   })
 
   test.each(Array.from({ length: 256 }, (_, byte) => byte))(
-    'the end of a string, or an error before it, is found with byte %i at any position, escaped and not',
+    'the end of a JSON string, or an error before it, is found with byte %i at any position, escaped and not',
     (byte) => {
       for (let at = 0; at < 34; at++) {
         const bytes = Buffer.from(`${'a'.repeat(40)}"${'a'.repeat(20)}`)
@@ -91,7 +91,7 @@ describe('the end of a string', () => {
   )
 
   test.each(Array.from({ length: 256 }, (_, byte) => byte))(
-    'the end of a string, or an error before it, is found with byte %i as a digit of an escape at any position',
+    'the end of a JSON string, or an error before it, is found with byte %i as a digit of an escape at any position',
     (byte) => {
       for (let at = 0; at < 34; at++) {
         for (let digit = 0; digit < 4; digit++) {
@@ -103,13 +103,13 @@ describe('the end of a string', () => {
     },
   )
 
-  test('the end of a string is found after any number of backslashes at any position', () => {
+  test('the end of a JSON string is found after any number of backslashes at any position', () => {
     for (let at = 0; at < 34; at++)
       for (let count = 0; count < 40; count++)
         check(Buffer.from(`${'a'.repeat(at)}${'\\'.repeat(count)}"${'a'.repeat(20)}"${'a'.repeat(20)}`), 0)
   })
 
-  test('the end of a string is found beyond the size of one read, forwards and backwards', () => {
+  test('the end of a JSON string is found beyond the 64 KiB of one read, forwards and backwards', () => {
     const quotes = [65_535, 65_536, 131_071, 131_072, 199_900]
     const bytes = Buffer.alloc(200_000, 'a')
     for (const at of quotes) bytes[at] = 0x22
@@ -120,7 +120,7 @@ describe('the end of a string', () => {
     ])
   })
 
-  test('the end of a string is found where an escape sequence lies across two reads', () => {
+  test('the end of a JSON string is found where an escape sequence lies across two reads', () => {
     for (const sequence of ['\\"', '\\\\', '\\u0022'])
       for (let at = 65_500; at < 65_540; at++) {
         const text = `${'a'.repeat(at)}${sequence}${'a'.repeat(70_000)}"${'a'.repeat(20)}`
@@ -128,7 +128,7 @@ describe('the end of a string', () => {
       }
   })
 
-  test('the end of a string is found in each of two texts that are read in turn', () => {
+  test('the end of a JSON string is found in each of two texts that are read in turn', () => {
     const tail = 'a'.repeat(20)
     const first = new StringEnds(Buffer.from(`aaaa"${tail}`))
     const second = new StringEnds(Buffer.from(`aaaaaaaaaa"${tail}`))
@@ -139,7 +139,7 @@ describe('the end of a string', () => {
 describe('a CPU without vector instructions', () => {
   afterEach(() => vi.unstubAllGlobals())
 
-  test('without vector instructions the same objects are read, byte by byte', async () => {
+  test('without WebAssembly vector instructions, the JSON scanner reads the same objects byte by byte', async () => {
     vi.stubGlobal('WebAssembly', {
       Module() {
         throw new Error('no vectors')
@@ -154,7 +154,7 @@ describe('a CPU without vector instructions', () => {
   })
 })
 
-test('the compiled module was made from the source in its folder', () => {
+test('the compiled WebAssembly module of the JSON scanner was made from the source in its folder', () => {
   const source = readFileSync(new URL('string-end.wat', import.meta.url))
   // If this fails, run `node tools/assemble.mjs`.
   expect(hash('sha256', source)).toBe(SOURCE_SHA256)

@@ -20,7 +20,7 @@ describe('usage of images and audio', () => {
     expect(readMediaUsage(usage, 'text')).toMatchObject({ output: 272, imageOutput: 0 })
     expect(readMediaUsage(usage, 'audio')).toMatchObject({ output: 272, audioOutput: 272 })
   })
-  test('details of usage count, but not more than their totals', () => {
+  test('image and audio details of a media usage count, but not more than the totals that they belong to', () => {
     const usage = {
       input_tokens: 5,
       input_token_details: { audio_tokens: 4, text_tokens: 1 },
@@ -65,7 +65,7 @@ describe('usage of images and audio', () => {
   })
 })
 
-test('a response with images is read in the same way in any pieces, in bounded memory', () => {
+test('a response with images is read in the same way however it is divided, in bounded memory', () => {
   const usage = '{"input_tokens":1,"output_tokens":2,"total_tokens":3}'
   const image = `{"b64_json":"${'QUJD'.repeat(2_000)}","revised_prompt":"\\"b64_json\\":\\"x"}`
   const bytes = Buffer.from(`{"created":1,"data":[${image},${image}],"size":"1x1","usage":${usage}}`)
@@ -118,7 +118,7 @@ describe('a stream of images', () => {
   })
 })
 
-test('transcripts contain their text, their seconds, and the end of their subtitles', () => {
+test('a transcript is read for its text, its seconds, and the end of its subtitles', () => {
   expect(jsonTranscript('{"text":"a","duration":36.7}')).toMatchObject({
     isValid: true,
     seconds: 37,

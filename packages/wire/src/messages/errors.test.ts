@@ -15,7 +15,7 @@ describe("the gateway's own errors", () => {
     )
   })
 
-  test("the gateway's errors are an error event in the middle of a stream", () => {
+  test('an error of the gateway in the middle of a messages stream is sent as an error event', () => {
     expect(
       messagesErrorFrame({ type: 'api_error', code: 'upstream_error', message: 'a\n"b"' }).toString(),
     ).toBe('event: error\ndata: {"type":"error","error":{"type":"api_error","message":"a\\n\\"b\\""}}\n\n')
@@ -27,12 +27,12 @@ describe("an upstream's errors", () => {
   const envelope =
     '{ "error": {"message":"bad thing", "type": "invalid_request_error"}, "request_id": "req_1", "type": "error" }'
 
-  test('upstream errors pass byte for byte', () => {
+  test('an upstream error in the envelope of messages is forwarded byte for byte', () => {
     const bytes = Buffer.from(envelope)
     expect(forwardableError(bytes, hide)).toBe(bytes)
   })
 
-  test('upstream errors pass redacted where they must be, with the request id', () => {
+  test('an upstream error of messages that contains a key is forwarded without the key, and with the request id', () => {
     const bytes = Buffer.from(
       envelope.replace('bad thing', 'key sk-secret, "sk-secret"'.replaceAll('"', '\\"')),
     )
@@ -55,7 +55,7 @@ describe("an upstream's errors", () => {
     expect(forwardableError(Buffer.from(text), hide)).toBeUndefined()
   })
 
-  test('upstream errors in another envelope get that of messages', () => {
+  test('an upstream error in another envelope is sent in the envelope of messages', () => {
     expect(
       JSON.parse(messagesErrorBody({ type: 'rate_limit_error', message: 'slow', requestId: 'r' }).toString()),
     ).toEqual({

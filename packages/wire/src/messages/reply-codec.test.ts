@@ -155,7 +155,7 @@ function checkOrder(stream: string): void {
 }
 
 describe('a whole messages reply', () => {
-  test('a whole reply is read with every kind of block', () => {
+  test('a whole messages reply is decoded with every kind of block', () => {
     const search = { type: 'web_search_tool_result', tool_use_id: 's', content: [] }
     const read = decoded({
       id: 'msg_1',
@@ -191,7 +191,7 @@ describe('a whole messages reply', () => {
     })
   })
 
-  test("a whole reply keeps a call's input as it was written, when read and when written", () => {
+  test("a whole messages reply keeps the text of a tool call's input when it is decoded and when it is encoded", () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":0}'
     const bytes = Buffer.from(
       `{"id":"msg_1","model":"m","content":[{"type":"tool_use","id":"t","name":"f","input":${input}}]}`,
@@ -212,7 +212,7 @@ describe('a whole messages reply', () => {
     expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow('no response')
   })
 
-  test('a whole reply is written in the documented order and form', () => {
+  test('a whole messages reply is encoded in the documented order and form', () => {
     expect(
       encoded({
         parts: [
@@ -245,13 +245,13 @@ describe('a whole messages reply', () => {
     })
   })
 
-  test('a whole reply has an id of messages, created where the upstream has another', () => {
+  test("an encoded messages reply has an id in the form of messages, which is created if the upstream's id has another form", () => {
     expect(encoded({ id: 'chatcmpl-1' })['id']).toBe('msg_abc')
     expect(encoded({ id: '' })['id']).toBe('msg_abc')
   })
 
   test.each(['not json', '[1]', '"x"', '{"a":'])(
-    'the input of a tool call that is not an object is written as an empty one: %s',
+    'the input of a tool call that is not an object is encoded as an empty object of messages: %s',
     (input) => {
       const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
       const reply = encoded({ parts: [call], stop: { reason: 'length' } })
@@ -261,7 +261,7 @@ describe('a whole messages reply', () => {
   )
 
   test.each(['', 'null', ' null\n', '""'])(
-    'the missing input of a tool call is written as an empty object: %j',
+    'the missing input of a tool call is encoded as an empty object of messages: %j',
     (input) => {
       expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject(
         [{ type: 'tool_use', input: {} }],
@@ -318,7 +318,7 @@ const failureOf = (stream: string): ReplyEvent | undefined =>
   read(stream).find(({ kind }) => kind === 'failure')
 
 describe('reading a messages stream', () => {
-  test('a stream is read with blocks, their deltas, pings and the end', () => {
+  test('a messages stream is decoded with its blocks, their deltas, pings and the end', () => {
     const stream =
       START +
       begin(0, { type: 'thinking', thinking: '', signature: '' }) +
@@ -352,7 +352,7 @@ describe('reading a messages stream', () => {
     ])
   })
 
-  test('a block that only messages knows is reported when it is complete', () => {
+  test('a block of a messages stream that only messages knows is decoded when it is complete', () => {
     const stream =
       START +
       begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }) +
@@ -371,7 +371,7 @@ describe('reading a messages stream', () => {
     })
   })
 
-  test('a call that begins with its input has it, unless more follows', () => {
+  test('a tool call of a messages stream that begins with its input keeps it, unless more input follows', () => {
     const whole = '{"type":"tool_use","id":"t","name":"f","input":{"b":9007199254740993,"1":0}}'
     const started = `data: {"type":"content_block_start","index":0,"content_block":${whole}}\n\n`
     const inputs = (stream: string) =>
@@ -380,7 +380,7 @@ describe('reading a messages stream', () => {
     expect(inputs(START + started + input(0, '{"c":1}') + END)).toEqual(['{"c":1}'])
   })
 
-  test('a message that is complete in its first event is read completely', () => {
+  test('a messages stream whose first event has the complete message is decoded completely', () => {
     const message = {
       id: 'msg_1',
       content: [
@@ -399,7 +399,7 @@ describe('reading a messages stream', () => {
     })
   })
 
-  test('a text delta without an open block begins a new block', () => {
+  test('a text delta of a messages stream without an open block begins a new block', () => {
     const stop = data({ type: 'content_block_stop', index: 0 })
     const stream =
       START +
@@ -416,7 +416,7 @@ describe('reading a messages stream', () => {
     ])
   })
 
-  test('blocks that are out of order or interleaved are parts in the order in which they begin', () => {
+  test('blocks of a messages stream that are out of order or interleaved become parts in the order in which they begin', () => {
     const stream =
       START +
       begin(5, { type: 'tool_use', id: 'x', name: 'f', input: {} }) +
@@ -441,7 +441,7 @@ describe('reading a messages stream', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'failure', type: 'api_error' })
   })
 
-  test("an error event is the upstream's failure", () => {
+  test('an error event of a messages stream is decoded as a failure of the upstream', () => {
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
     expect(failureOf(START + data(error))).toEqual({
       kind: 'failure',
@@ -477,11 +477,11 @@ describe('reading a messages stream', () => {
     })
   })
 
-  test('an event with null as its error is not a failure', () => {
+  test('an event of a messages stream whose error is null is not decoded as a failure', () => {
     expect(failureOf(START + data({ error: null }) + data({ type: 'odd', error: '' }) + END)).toBeUndefined()
   })
 
-  test('unknown events, and invalid frames and values, are ignored', () => {
+  test('unknown events, and invalid frames and values, are ignored in a messages stream', () => {
     const odd = [
       ': hi\n\n',
       'data: [1]\n\n',
@@ -497,12 +497,12 @@ describe('reading a messages stream', () => {
     ).toEqual([{ kind: 'text', text: 'a' }])
   })
 
-  test('a message that begins twice is one message, and its usage counts once', () => {
+  test('a message that begins twice in a stream is decoded as one message, and its usage counts once', () => {
     const again = START.replace('"output_tokens":', '"output_tokens":7')
     expect(read(START + again + text(0, 'a') + END)).toEqual(read(START + text(0, 'a') + END))
   })
 
-  test('a message that begins again has the usage of its second beginning', () => {
+  test('a message that begins again in a stream has the usage of its second beginning', () => {
     const none = START.replace('"input_tokens":10', '"input_tokens":0')
     const told = START.replace('"input_tokens":10', '"input_tokens":1000')
     for (const stream of [
@@ -512,7 +512,7 @@ describe('reading a messages stream', () => {
       expect(folded(read(stream))?.usage).toMatchObject({ input: 1000, output: 5 })
   })
 
-  test('a message whose end reports no output keeps the prompt of its beginning', () => {
+  test('a streamed message whose end reports no output keeps the prompt tokens of its beginning', () => {
     for (const usage of [null, {}, { output_tokens: null }, { output_tokens: -1 }]) {
       const end = data({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })
       expect(folded(read(START + text(0, 'a') + end))?.usage).toEqual({
@@ -534,12 +534,12 @@ describe('reading a messages stream', () => {
     for (let at = reason; at <= whole.length; at++) expect(read(whole.subarray(0, at)).at(-1)).toEqual(ENDED)
   })
 
-  test('a stream is complete with message_stop where no stop reason was sent', () => {
+  test('a messages stream that has no stop reason is complete with message_stop', () => {
     const events = read(START + text(0, 'a') + data({ type: 'message_stop' }))
     expect(events.at(-1)).toMatchObject({ kind: 'end', stop: { reason: 'end' } })
   })
 
-  test('the usage of a stream is known at any time, also that of an error', () => {
+  test('the usage of a messages stream is known at any time, also after an error event that states it', () => {
     const decoder = messagesCodec.streamDecoder()
     decoder.push(Buffer.from(START + text(0, 'a')))
     expect(decoder.usage).toMatchObject({ input: 10, output: 1 })
@@ -569,7 +569,7 @@ describe('writing a messages stream', () => {
   const STARTED: ReplyEvent = { kind: 'start', id: 'chatcmpl-1', model: 'up', usage: undefined }
   const FINISHED: ReplyEvent = { kind: 'end', stop: { reason: 'end' }, usage: USAGE }
 
-  test('a stream is written with the documented events', () => {
+  test('a messages stream is encoded with the documented events', () => {
     const stream = write([
       STARTED,
       { kind: 'ping' },
@@ -640,7 +640,7 @@ describe('writing a messages stream', () => {
     ])
   })
 
-  test('a delta is sent at once, and a part that begins meanwhile waits for the open one', () => {
+  test('a messages stream is encoded with each delta at once, while a part that begins meanwhile waits for the open one', () => {
     const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
     encoder.push([STARTED, called(0, 'x')])
     expect(encoder.push([grew(0, '{"a"')])).toContain('input_json_delta')
@@ -667,7 +667,7 @@ describe('writing a messages stream', () => {
     ])
   })
 
-  test('a stream without content is a message without blocks', () => {
+  test('a stream without content is encoded as a message without blocks', () => {
     for (const events of [
       [STARTED, FINISHED],
       [FINISHED],
@@ -679,7 +679,7 @@ describe('writing a messages stream', () => {
     }
   })
 
-  test('a failure is an error event, and a stream that failed has no final event', () => {
+  test('a failure is encoded as an error event of messages, and a failed stream has no final event', () => {
     const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
     encoder.push([STARTED, started(0, 'text'), said(0, 'a')])
     expect(encoder.push([{ kind: 'failure', type: 'x', message: 'y' }])).toBe('')
@@ -689,7 +689,7 @@ describe('writing a messages stream', () => {
     expect(encoder.finalFrames()).toBe('')
   })
 
-  test('blocks and signatures of another dialect are left out', () => {
+  test('blocks and signatures of other dialects are left out of an encoded messages stream', () => {
     const stream = write([
       STARTED,
       { kind: 'part-start', index: 0, part: { kind: 'opaque', protocol: 'chat', value: { odd: 1 } } },
@@ -787,7 +787,7 @@ describe('any messages reply', () => {
     }))
   }
 
-  test('any reply is unchanged after it is written and read', () => {
+  test('any messages reply is unchanged after it is encoded and decoded', () => {
     fc.assert(
       fc.property(answer, (whole) => {
         expect(messagesCodec.decodeReply(messagesCodec.encodeReply(whole, MINTED))).toEqual(whole)
@@ -795,7 +795,7 @@ describe('any messages reply', () => {
     )
   })
 
-  test('any reply is the same as a stream, in any pieces, interleaved or not, cut anywhere', () => {
+  test('any messages reply has the same content as a stream, in any pieces, interleaved or not, and cut anywhere', () => {
     fc.assert(
       fc.property(
         answer,
@@ -821,7 +821,7 @@ describe('recorded traffic', () => {
   const streams = all.filter((name) => name.endsWith('.sse'))
   const replies = all.filter((name) => name.endsWith('.json'))
 
-  test(`${replies.length} recorded replies are unchanged in content, stop reason and usage`, () => {
+  test(`${replies.length} recorded messages replies keep their content, stop reason and usage when decoded and encoded`, () => {
     for (const name of replies) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const read = messagesCodec.decodeReply(bytes)
@@ -841,7 +841,7 @@ describe('recorded traffic', () => {
     expect(replies.length).toBeGreaterThanOrEqual(0)
   })
 
-  test(`${streams.length} recorded streams are read in the same way however they are divided, and written with the same content`, () => {
+  test(`${streams.length} recorded messages streams are decoded the same however divided, and encoded with the same content`, () => {
     for (const name of streams) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const events = read(bytes)

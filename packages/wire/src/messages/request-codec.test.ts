@@ -67,7 +67,7 @@ const answer = (callId: string, text = 'r'): Part => ({
 const TOOL = { name: 'f', description: undefined, schema: '{"type":"object"}', strict: undefined }
 
 describe('reading a messages request', () => {
-  test('the system prompt is a string or blocks, with their cache marks', () => {
+  test('the system prompt of a messages request is decoded from a string or from blocks with their cache marks', () => {
     expect(decoded({ system: 'S' }).conversation.system).toEqual([{ kind: 'text', text: 'S' }])
     const blocks = [
       { type: 'text', text: 'a' },
@@ -80,7 +80,7 @@ describe('reading a messages request', () => {
     expect(decoded({ system: null }).conversation.system).toEqual([])
   })
 
-  test('instructions between the turns are added to those before them', () => {
+  test('system messages between the turns of a messages request are added to its system prompt', () => {
     const { system, turns } = decoded({
       system: 'S',
       messages: [
@@ -126,7 +126,7 @@ describe('reading a messages request', () => {
     expect(document({ type: 'content', content: 'x' })).toEqual([{ kind: 'text', text: 'x' }])
   })
 
-  test("a tool's input is the text in the body", () => {
+  test('the input of a tool call in a messages request is decoded as its exact text', () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
     const request = `{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]}]}`
     expect(decode(request).conversation.turns[0]?.parts).toEqual([
@@ -134,7 +134,7 @@ describe('reading a messages request', () => {
     ])
   })
 
-  test('results of tools contain text and media, and may be errors', () => {
+  test('tool results in a messages request are decoded with text and media, and may be errors', () => {
     expect(partsOf({ type: 'tool_result', tool_use_id: 'a', content: 'x', is_error: true })).toEqual([
       { kind: 'tool-result', callId: 'a', parts: [{ kind: 'text', text: 'x' }], isError: true },
     ])
@@ -163,7 +163,7 @@ describe('reading a messages request', () => {
     expect(partsOf({ type: 'tool_result', tool_use_id: 'a' })).toMatchObject([{ parts: [] }])
   })
 
-  test('thinking keeps its signature, and fields that only messages knows are unchanged', () => {
+  test('thoughts in a messages request keep their signature, and blocks that only messages knows stay unchanged', () => {
     const redacted = { type: 'redacted_thinking', data: 'x' }
     expect(
       assistantParts(
@@ -178,7 +178,7 @@ describe('reading a messages request', () => {
     ])
   })
 
-  test("tools keep their schema; the provider's own are web search, or left out", () => {
+  test("tools of a messages request keep their schema; of the provider's own tools, web search is kept and others are left out", () => {
     const { conversation, dropped } = decoded({
       tools: [
         {
@@ -215,7 +215,7 @@ describe('reading a messages request', () => {
     expect(dropped).toEqual(['tools.server'])
   })
 
-  test('a tool choice without tools is removed', () => {
+  test('the tool choice of a messages request is removed if no tools are left', () => {
     const { conversation, dropped } = decoded({
       tools: [{ type: 'memory_20250818', name: 'memory' }],
       tool_choice: { type: 'auto' },
@@ -240,7 +240,7 @@ describe('reading a messages request', () => {
     expect(decoded(fields).dropped).toEqual([])
   })
 
-  test('fields that are left out are reported by names of a fixed list', () => {
+  test('fields of a messages request that are left out are reported by names of a fixed list', () => {
     const { dropped } = decoded({
       metadata: { session: 's' },
       cache_control: { type: 'ephemeral' },
@@ -322,14 +322,14 @@ describe('reading a messages request', () => {
 })
 
 describe('writing a messages request', () => {
-  test('a written request has the upstream model, and 8192 tokens where no maximum is given', () => {
+  test("an encoded messages request has the upstream's model, and 8192 max_tokens if no maximum is given", () => {
     expect(encode({}).text).toBe(
       '{"model":"up","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}',
     )
     expect(encode({ maxTokens: 7, stream: true }).body).toMatchObject({ max_tokens: 7, stream: true })
   })
 
-  test('consecutive turns of one role are one turn, in which results of tools are first', () => {
+  test('consecutive turns of one role are encoded as one messages turn, in which tool results are first', () => {
     const { body } = encode({
       turns: [
         say('user', words('a')),
@@ -348,7 +348,7 @@ describe('writing a messages request', () => {
     ])
   })
 
-  test('a written request begins with a user turn, and ends with one where the conversation did', () => {
+  test('an encoded messages request begins with a user turn, and ends with one if the conversation did', () => {
     const roles = (...turns: Turn[]) =>
       encode({ turns }).body.messages.map(({ role, content }) => [role, content[0]?.['text']])
     expect(roles(say('assistant', words('a')))).toEqual([
@@ -364,7 +364,7 @@ describe('writing a messages request', () => {
     expect(roles()).toEqual([['user', '...']])
   })
 
-  test('an empty assistant turn is left out, and a blank text becomes no block', () => {
+  test('an encoded messages request has no empty assistant turns, and no blocks of blank text', () => {
     const { body } = encode({
       turns: [say('user', words('a')), say('assistant', words('')), say('user', words(''), words('b'))],
       system: [words('') as never, { kind: 'text', text: 'S' }],
@@ -381,19 +381,19 @@ describe('writing a messages request', () => {
     expect(body['system']).toEqual([{ type: 'text', text: 'S' }])
   })
 
-  test('an answer that was begun does not end in white space', () => {
+  test('the beginning of an answer in an encoded messages request does not end in white space', () => {
     const { body } = encode({ turns: [say('user', words('a')), say('assistant', words('{ \n'))] })
     expect(body.messages[1]?.content).toEqual([{ type: 'text', text: '{' }])
   })
 
-  test("a tool's input in a messages request keeps its original text, and a missing one is an empty object", () => {
+  test('the input of a tool call keeps its original text in an encoded messages request', () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
     const turns = [say('user', words('a')), say('assistant', call('x', input))]
     expect(encode({ turns }).text).toContain(`{"type":"tool_use","id":"x","name":"f","input":${input}}`)
   })
 
   test.each(['', 'null', ' null\n', '""'])(
-    "a tool's input without content is written as an empty object: %j",
+    'the empty input of a tool call is encoded as an empty object in a messages request: %j',
     (input) => {
       const turns = [say('user', words('a')), say('assistant', call('y', input))]
       expect(encode({ turns }).text).toContain('{"type":"tool_use","id":"y","name":"f","input":{}}')
@@ -401,14 +401,14 @@ describe('writing a messages request', () => {
   )
 
   test.each(['not json', '[]', '"x"', '5', '{"a":', 'nul', '{"a":1} {}'])(
-    "a tool's input that is not an object is refused with the name of the call: %s",
+    'a tool call whose input is not an object is not encoded to messages, and the error names the call: %s',
     (input) => {
       const turns = [say('user', words('a')), say('assistant', call('call_1', input))]
       expect(refusal(() => encode({ turns }))).toContain('the tool call "call_1"')
     },
   )
 
-  test('ids of tool calls have only characters that messages accepts, the same in call and result', () => {
+  test('tool call ids in an encoded messages request have only permitted characters, the same in call and result', () => {
     const id = 'functions.f:0'
     const { body } = encode({
       turns: [say('user', words('a')), say('assistant', call(id)), say('user', answer(id))],
@@ -475,7 +475,7 @@ describe('writing a messages request', () => {
     ).toBe(true)
   })
 
-  test('tools have a schema, whether they were given one or not, and keep its content', () => {
+  test('tools in an encoded messages request always have a schema, which keeps the content of a given one', () => {
     const schema = { type: 'object', properties: {}, $defs: { a: {} }, additionalProperties: false }
     const { body, dropped } = encode({
       tools: [
@@ -524,7 +524,7 @@ describe('writing a messages request', () => {
     expect(encode({ toolChoice, parallelTools }).body['tool_choice']).toBeUndefined()
   })
 
-  test('stop sequences that upstreams refuse are left out', () => {
+  test('stop sequences that messages upstreams refuse are left out and reported as dropped', () => {
     const { body, dropped } = encode({ stop: ['END', '\n', '', ' x'] })
     expect(body['stop_sequences']).toEqual(['END', ' x'])
     expect(dropped).toEqual(['stop'])
@@ -632,7 +632,7 @@ describe('messages requests that are read and written', () => {
         `{"model":"m","max_tokens":5000${system},"messages":${turns}${offered}${sampled}${stop}${stream}}`,
     )
 
-  test('a request is unchanged byte for byte: cache marks, signatures, unknown blocks, large integers, key order', () => {
+  test('a messages request is unchanged after decoding and encoding: cache marks, signatures, large integers, key order', () => {
     fc.assert(
       fc.property(request, (written) => {
         const { conversation, dropped } = decode(written)
@@ -650,7 +650,7 @@ describe('recorded traffic', () => {
   const folder = process.env['RECORDINGS']
   const names = folder ? readdirSync(join(folder, 'requests')).filter((n) => n.startsWith('messages--')) : []
 
-  test(`${names.length} recorded requests keep every message`, () => {
+  test(`${names.length} recorded messages requests keep every message when they are decoded and encoded`, () => {
     for (const recorded of names) {
       const written = readFileSync(join(folder ?? '', 'requests', recorded), 'utf8')
       const { conversation } = decode(written)

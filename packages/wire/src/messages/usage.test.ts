@@ -10,7 +10,7 @@ const reported = (later: object, first: object = {}): unknown =>
   readMessagesUsage(mergedUsage({ ...first }, later))
 
 describe('usage of messages', () => {
-  test('usage is disjoint as it is reported, and cache writes are divided by their lifetime', () => {
+  test('a messages usage is read as disjoint counts, and cache writes are divided by their lifetime', () => {
     expect(
       readMessagesUsage({
         input_tokens: 1000,
@@ -53,7 +53,7 @@ describe('usage of messages', () => {
       cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 60 },
     })
 
-    test('usage of several iterations includes a compaction, which the reported sums omit', () => {
+    test('a messages usage of several iterations includes a compaction, which the reported sums omit', () => {
       const all = { ...top, iterations: [compaction, entry('message', 181, 8)] }
       expect(readMessagesUsage(all)).toEqual({
         ...NO_USAGE,
@@ -67,7 +67,7 @@ describe('usage of messages', () => {
       })
     })
 
-    test('usage of several iterations includes each compaction between turns with tools', () => {
+    test('a messages usage of several iterations includes each compaction between turns with tools', () => {
       const turns = [
         entry('message', 100, 5),
         compaction,
@@ -82,12 +82,12 @@ describe('usage of messages', () => {
       })
     })
 
-    test('usage of several iterations includes a compaction after which the response paused', () => {
+    test('a messages usage of several iterations includes a compaction after which the response paused', () => {
       const paused = { input_tokens: 0, output_tokens: 0, iterations: [compaction] }
       expect(readMessagesUsage(paused)).toMatchObject({ input: 100, output: 83, cacheRead: 55_096 })
     })
 
-    test('usage of several iterations is not counted twice if the reported sums already include it', () => {
+    test('a messages usage of several iterations is not counted twice if the reported sums already include them', () => {
       const summed = {
         input_tokens: 281,
         output_tokens: 91,
@@ -110,13 +110,13 @@ describe('usage of messages', () => {
       expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
     })
 
-    test('usage of several iterations is unknown where the output is unknown', () => {
+    test('the output of a messages usage with several iterations is unknown if the report omits the output count', () => {
       const all = { input_tokens: 181, iterations: [compaction] }
       expect(readMessagesUsage(all)).toMatchObject({ input: 281, output: 0, outputIsUnknown: true })
     })
   })
 
-  test('cache writes that are not divided have the lifetime of five minutes', () => {
+  test('cache writes of a messages usage that are not divided by lifetime have the lifetime of five minutes', () => {
     const bare = { input_tokens: 1, output_tokens: 2, cache_creation_input_tokens: 7 }
     expect(readMessagesUsage(bare)).toEqual({ ...NO_USAGE, input: 1, output: 2, cacheWrite5m: 7 })
     expect(readMessagesUsage({ ...bare, cache_creation: null })).toMatchObject({ cacheWrite5m: 7 })
@@ -138,7 +138,7 @@ describe('usage of messages', () => {
   })
 
   test.each([[{}], [{ output_tokens: null }], [{ output_tokens: 1e12 }], [{ output_tokens: -1 }]])(
-    'a reported prompt counts where the output is %j',
+    'the prompt tokens of a messages usage count even if its output is %j',
     (output) => {
       expect(readMessagesUsage({ input_tokens: 10, cache_read_input_tokens: 90, ...output })).toEqual({
         ...NO_USAGE,
@@ -149,7 +149,7 @@ describe('usage of messages', () => {
     },
   )
 
-  test('a detail that cannot be true does not affect the other counts', () => {
+  test('a detail of a messages usage that cannot be true does not affect the other counts', () => {
     const plain = { input_tokens: 7, output_tokens: 2 }
     for (const detail of [
       { cache_read_input_tokens: -5 },
@@ -167,7 +167,7 @@ describe('usage of messages', () => {
     })
   })
 
-  test('usage with any details is read as disjoint counts', () => {
+  test('a messages usage with any details is read as disjoint counts', () => {
     const count = fc.oneof(fc.nat(6), fc.constantFrom<unknown>(null, -1, 0.5, '7', {}, 1_000_000_000, 1e12))
     const counts = (...names: string[]) =>
       fc.record(Object.fromEntries(names.map((name) => [name, count])), { requiredKeys: [] })
@@ -207,7 +207,7 @@ describe('usage of messages', () => {
     )
   })
 
-  test('the sums of a message_delta replace those of message_start', () => {
+  test('the usage counts of a message_delta replace those of message_start', () => {
     const first = { input_tokens: 2225, output_tokens: 1, cache_read_input_tokens: 0 }
     expect(reported({ output_tokens: 50 }, first)).toEqual({ ...NO_USAGE, input: 2225, output: 50 })
     expect(reported({ input_tokens: 9447, output_tokens: 50 }, first)).toMatchObject({
@@ -223,7 +223,7 @@ describe('usage of messages', () => {
     expect(reported({ input_tokens: null, output_tokens: 50 }, first)).toMatchObject({ input: 2225 })
   })
 
-  test('a prompt of zero counts as missing, but an output of zero does not', () => {
+  test('a prompt of zero tokens in a message_delta counts as missing, but an output of zero does not', () => {
     const first = { input_tokens: 10, output_tokens: 5, cache_read_input_tokens: 3 }
     const zeros = {
       input_tokens: 0,
@@ -248,7 +248,7 @@ describe('usage of messages', () => {
     })
   })
 
-  test('the parts in message_start count where message_delta repeats only the sum', () => {
+  test('the divided cache writes of message_start count where message_delta repeats only their sum', () => {
     const first = {
       input_tokens: 1,
       output_tokens: 1,
@@ -265,7 +265,7 @@ describe('usage of messages', () => {
 describe('a whole reply', () => {
   const facts = (value: unknown) => usageOfMessage(Buffer.from(JSON.stringify(value)))
 
-  test('a whole reply has its text for counting', () => {
+  test('the text of a whole messages reply for counting has what the model wrote, and no results of searches', () => {
     const content = [
       { type: 'thinking', thinking: 'hm', signature: 'x' },
       { type: 'text', text: 'hi' },
@@ -293,7 +293,7 @@ describe('a whole reply', () => {
     expect(facts(value)).toMatchObject(expected)
   })
 
-  test('a whole reply that is not JSON has no text', () => {
+  test('a whole messages reply that is not JSON is not valid, and has no usage', () => {
     expect(usageOfMessage(Buffer.from('<html>'))).toMatchObject({
       valid: false,
       error: false,
@@ -310,7 +310,7 @@ describe('recorded traffic', () => {
       )
     : []
 
-  test(`${names.length} recorded replies have the usage that they report`, () => {
+  test(`${names.length} recorded messages replies have the usage that they report`, () => {
     for (const name of names) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const { usage } = JSON.parse(bytes.toString()) as { usage: Record<string, number | undefined> }

@@ -76,24 +76,24 @@ describe('the results', () => {
 describe('a document', () => {
   const results = [result(1, 0.9), result(0, 0.5)]
   test.each([{}, { return_documents: false }, { return_documents: null }])(
-    'a document is not returned with %j',
+    'a rerank response returns no documents to a request with %j',
     (fields) => {
       const returned = [result(1, 0.9, { text: 'one' }), result(0, 0.5, 'zero')]
       expect(body({ results: returned }, fields).results).toEqual(results)
     },
   )
-  test('the upstream’s document is returned where documents were requested', () => {
+  test('a rerank response returns the upstream’s documents if the request wants documents', () => {
     const returned = [result(1, 0.9, { text: 'theirs' }), result(0, 0.5, 'their text')]
     expect(body({ results: returned }, { return_documents: true }).results).toEqual(returned)
   })
-  test('a document is an object where it was sent as one, even if the upstream returns only its text', () => {
+  test('a document in a rerank response is an object if it was sent as one, even if the upstream returns only its text', () => {
     const returned = [result(1, 0.9, 'their \u0022text'), result(0, 0.5, 'zero')]
     expect(body({ results: returned }, { return_documents: true }).results).toEqual([
       result(1, 0.9, { text: 'their \u0022text' }),
       result(0, 0.5, 'zero'),
     ])
   })
-  test('a document is always an object in the second version', () => {
+  test('a document in a rerank response of version 2 of the API is always an object', () => {
     const returned = [
       result(0, 0.9, 'zero'),
       result(1, 0.5),
@@ -108,7 +108,7 @@ describe('a document', () => {
     ])
   })
   test.each([undefined, null, '', {}, { text: '' }, { text: null }, 5, ['one']])(
-    'the request’s document is returned, as it was sent, where the upstream has %j',
+    'a rerank response returns the document of the request, as it was sent, if the upstream has %j',
     (document) => {
       const returned = [result(1, 0.9, document), result(0, 0.5, document)]
       expect(body({ results: returned }, { return_documents: true }).results).toEqual([
@@ -120,7 +120,7 @@ describe('a document', () => {
 })
 
 describe('beside the results', () => {
-  test('the returned usage is what was charged, in place of the upstream’s', () => {
+  test('a rerank response returns the charged usage in place of the upstream’s', () => {
     expect(body({ results: [], usage: { total_tokens: 5 } }).usage).toEqual({
       prompt_tokens: 7,
       completion_tokens: 1,
@@ -190,7 +190,7 @@ describe('invalid responses', () => {
   })
 })
 
-test('the client gets any ranking of the upstream sorted, limited, and with the right documents', () => {
+test('any ranking of the upstream reaches the client of a rerank request sorted, limited, and with the right documents', () => {
   const cases = fc
     .array(
       fc.oneof(fc.string({ unit: 'grapheme' }), fc.record({ text: fc.string({ unit: anyCharacter }) })),

@@ -33,7 +33,7 @@ describe('a rerank request', () => {
   })
 
   test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
-    'a rerank request may have null for %s, which is absence',
+    'null for %s in a rerank request is the same as a missing field',
     (field) => {
       expect(read({ ...GOOD, [field]: null })).toMatchObject({ topN: undefined, returnDocuments: false })
     },
@@ -97,7 +97,7 @@ describe('a rerank request', () => {
 })
 
 describe('the upper bound of a rerank prompt', () => {
-  test('the bound of a prompt counts every byte, and the query once more for each document', () => {
+  test('the upper bound of a rerank prompt counts every byte, and the query once more for each document', () => {
     const bound = (query: string, documents: string[]): number =>
       read({ model: 'm', query, documents }).promptBound
     const letters = 'x'.repeat(1000)
@@ -105,7 +105,7 @@ describe('the upper bound of a rerank prompt', () => {
     expect(bound('q', [letters, 'b']) - bound('q', ['', 'b'])).toBe(1000)
   })
 
-  test('the bound of a prompt is at least the bytes of query and documents', () => {
+  test('the upper bound of a rerank prompt is at least the bytes of query and documents', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),
@@ -132,25 +132,25 @@ const FULL =
 const PLAIN = '{"model":"m","query":"q", "documents":["a","b"],"top_n":2,"x":1}'
 
 describe('a request to a channel of the first version', () => {
-  test("the first version gets the client's own buffer, where nothing has to change", () => {
+  test("the first version of the rerank API gets the client's own buffer where nothing has to change", () => {
     const scan = scanObject(Buffer.from(PLAIN))
     const { body } = gateRerankRequest(scan, readRerankRequest(scan), settingsOf({ base_url: V1 }), false)
     expect(body).toBe(scan.bytes)
   })
-  test('the first version of the API gets every field unchanged, and the maximum of chunks also as max_chunks_per_doc', () => {
+  test('the first version of the rerank API gets every field unchanged, and max_chunk_per_doc also as max_chunks_per_doc', () => {
     const { body, dropped } = gated(FULL, { base_url: V1 })
     expect(body.toString()).toBe(FULL.replace(/\}$/, ',"max_chunks_per_doc":3}'))
     expect(dropped).toEqual([])
   })
-  test('the first version of the API gets max_chunks_per_doc as the client wrote it', () => {
+  test('the first version of the rerank API gets max_chunks_per_doc as the client wrote it', () => {
     const text = PLAIN.replace('"x":1', '"max_chunk_per_doc":3,"max_chunks_per_doc":4')
     expect(gated(text, { base_url: V1 }).body.toString()).toBe(text)
   })
-  test("the first version of the API gets no max_chunks_per_doc if the client's maximum is null", () => {
+  test("the first version of the rerank API gets no max_chunks_per_doc if the client's max_chunk_per_doc is null", () => {
     const text = PLAIN.replace('"x":1', '"max_chunk_per_doc":null')
     expect(gated(text, { base_url: V1 }).body.toString()).toBe(text)
   })
-  test('the first version of the API gets the mapped name of the model', () => {
+  test('the first version of the rerank API gets the mapped name of the model', () => {
     const { body, upstreamModel } = gated(PLAIN, { base_url: V1, model_mapping: new Map([['m', 'their-m']]) })
     expect(body.toString()).toBe(PLAIN.replace('"m"', '"their-m"'))
     expect(upstreamModel).toBe('their-m')
@@ -158,7 +158,7 @@ describe('a request to a channel of the first version', () => {
 })
 
 describe('a request to a channel of the second version', () => {
-  test('the second version gets the fields that it knows, and documents as texts; removed fields are reported', () => {
+  test('the second version of the rerank API gets documents as texts, and fields of the first version are reported as dropped', () => {
     const { body, dropped } = gated(FULL, { base_url: V2 })
     expect(JSON.parse(body.toString())).toEqual({
       model: 'm',
@@ -169,17 +169,17 @@ describe('a request to a channel of the second version', () => {
     })
     expect(dropped).toEqual(['max_chunk_per_doc', 'overlap_tokens'])
   })
-  test("the second version gets the client's own buffer, where nothing has to change", () => {
+  test("the second version of the rerank API gets the client's bytes where nothing has to change", () => {
     expect(gated(PLAIN, { base_url: V2 }).body.toString()).toBe(PLAIN)
   })
-  test('the second version gets max_tokens_per_doc, which is its own field', () => {
+  test('the second version of the rerank API gets max_tokens_per_doc, which is a field of this version', () => {
     const text = PLAIN.replace('"x":1', '"max_tokens_per_doc":512')
     expect(gated(text, { base_url: V2 }).body.toString()).toBe(text)
   })
 })
 
 describe.each([V1, V2])('in pass-through mode to %s', (base_url) => {
-  test('in pass-through mode only the name of the model is changed', () => {
+  test('in pass-through mode only the name of the model is changed in a rerank request', () => {
     const mapped = { base_url, model_mapping: new Map([['m', 'their-m']]) }
     const expected = FULL.replace('"m"', '"their-m"')
     expect(gated(FULL, mapped, true).body.toString()).toBe(expected)
@@ -187,7 +187,7 @@ describe.each([V1, V2])('in pass-through mode to %s', (base_url) => {
   })
 })
 
-test('the query and the texts of each document are counted, once', () => {
+test('the query and the texts of each document of a rerank request are counted once', () => {
   const body = {
     model: 'm',
     query: 'what "is" this?',

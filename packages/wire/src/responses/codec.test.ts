@@ -18,7 +18,7 @@ function folded(...events: readonly object[]): Reply | undefined {
 const completed = { type: 'response.completed', response: { id: 'r', model: 'm', output: [] } }
 
 describe('a written responses request', () => {
-  test('a written request has at least the minimum of tokens that upstreams accept, which is what is held for', () => {
+  test('an encoded responses request has at least the 16 tokens that upstreams accept, for which quota is then held', () => {
     const body = responsesCodec.encodeRequest(
       conversationOf({ turns: [USER], maxTokens: 5 }),
       upstreamOf('m'),
@@ -31,7 +31,7 @@ describe('a written responses request', () => {
 })
 
 describe('a parsed responses request', () => {
-  test('a parsed request has a tool once, as it was last offered', () => {
+  test('a decoded responses request has a tool once, as it was last offered', () => {
     const tool = { type: 'function', name: 'f', parameters: { type: 'object' } }
     const again = { ...tool, description: 'Later.' }
     const input = [
@@ -45,7 +45,7 @@ describe('a parsed responses request', () => {
 })
 
 describe('a parsed responses stream', () => {
-  test('a parsed stream has the text of its deltas, even if its completed items have another text', () => {
+  test('a decoded responses stream has the text of its deltas, even if its completed items have another text', () => {
     const reply = folded(
       { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'One.' },
       {
@@ -58,7 +58,7 @@ describe('a parsed responses stream', () => {
     expect(reply?.parts).toEqual([{ kind: 'text', text: 'One.' }])
   })
 
-  test('a parsed stream has characters whole that are divided between two deltas', () => {
+  test('a decoded responses stream has characters whole that were divided between two deltas', () => {
     const item = { type: 'custom_tool_call', call_id: 'c', name: 'sql', input: '' }
     const delta = (text: string): object => ({
       type: 'response.custom_tool_call_input.delta',
@@ -77,7 +77,7 @@ describe('a parsed responses stream', () => {
 })
 
 describe('the input of a custom tool', () => {
-  test('the input of a custom tool has an escape whole that was divided', () => {
+  test('the streamed input of a custom tool has escape sequences whole that were divided between pieces', () => {
     const input = new CustomInput()
     const pieces = ['{"input":"a\\', 'n\\u00', 'fc\\ud83d', '\\ude00"}'].map((piece) => input.push(piece))
     expect(pieces).toEqual(['a', '\n', 'ü', '😀'])

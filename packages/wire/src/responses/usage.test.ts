@@ -6,7 +6,7 @@ import { usageOf } from './usage.ts'
 const USAGE = { input_tokens: 100, output_tokens: 40, total_tokens: 140 }
 
 describe('usage of a response', () => {
-  test('usage of a response is made disjoint', () => {
+  test('the usage of a response is read as disjoint counts', () => {
     const usage = {
       ...USAGE,
       input_tokens_details: { cached_tokens: 30, cache_write_tokens: 20 },
@@ -23,18 +23,18 @@ describe('usage of a response', () => {
     })
   })
 
-  test('usage of a response has no details where a server sends none, and is missing where it is not stated', () => {
+  test('the usage of a response has zero for details that a server omits, and is unknown if the server states none', () => {
     expect(usageOf({ usage: USAGE })).toMatchObject({ input: 100, cacheRead: 0, output: 40, reasoning: 0 })
     expect(usageOf({ usage: null })).toBeUndefined()
     expect(usageOf({})).toBeUndefined()
   })
 
-  test('usage of a response keeps the other counts where a detail cannot be true', () => {
+  test('a detail in the usage of a response that cannot be true is limited, and the other counts stay', () => {
     const usage = { ...USAGE, input_tokens_details: { cached_tokens: 200 } }
     expect(usageOf({ usage })).toMatchObject({ input: 0, cacheRead: 100, output: 40 })
   })
 
-  test('usage of a response counts searches by tool_usage, otherwise by items', () => {
+  test('the usage of a response counts searches by tool_usage, or by its items if that is missing', () => {
     const search = { type: 'web_search_call', action: { type: 'search' } }
     const output = [
       search,

@@ -37,12 +37,12 @@ function restored(reply: readonly ReplyPart[], came: readonly Part[]): readonly 
 }
 
 describe('a turn that a client returned without its signatures', () => {
-  test('a returned turn is restored part by part, where a client joined its texts', () => {
+  test('a returned assistant turn gets its thoughts back part by part, even if the client joined its texts', () => {
     const reply = [THOUGHT, REDACTED, said('One. '), call('a'), said('Two.'), THOUGHT, call('b'), THOUGHT]
     expect(restored(reply, [said('One. Two.'), call('a'), call('b')])).toEqual(reply)
   })
 
-  test('a returned turn keeps the cache mark of a text that is divided, at its end', () => {
+  test("a returned assistant turn whose joined text is divided again keeps the text's cache mark at the end", () => {
     const reply = [THOUGHT, said('One. '), THOUGHT, said('Two.')]
     const cache = { ttl: '5m' } as const
     expect(restored(reply, [{ ...said('One. Two.'), cache }])).toEqual([
@@ -53,7 +53,7 @@ describe('a turn that a client returned without its signatures', () => {
     ])
   })
 
-  test('a returned turn with changed content has its thoughts at the beginning', () => {
+  test('a returned assistant turn whose texts were changed gets its thoughts back at its beginning and before its calls', () => {
     const reply = [THOUGHT, said('One.'), call('a'), REDACTED, said('Two.'), call('b')]
     expect(restored(reply, [said('Other words.'), call('a'), said('More.'), call('b')])).toEqual([
       THOUGHT,
@@ -66,7 +66,7 @@ describe('a turn that a client returned without its signatures', () => {
     expect(restored([THOUGHT, said('One.')], [said(' One.\n')])).toEqual([THOUGHT, said(' One.\n')])
   })
 
-  test('a returned turn loses unsigned thoughts; one with its own signature is unchanged', () => {
+  test('a returned assistant turn loses unsigned thoughts for the signed ones; one with its own signature is unchanged', () => {
     const unsigned = { kind: 'thinking', text: 'I look.' } as const
     expect(restored([THOUGHT, call('a')], [unsigned, call('a')])).toEqual([THOUGHT, call('a')])
     const own = [{ ...THOUGHT, text: 'Other.' }, call('a')]
@@ -75,14 +75,14 @@ describe('a turn that a client returned without its signatures', () => {
     expect(restored([THOUGHT, call('a')], unknown)).toBe(unknown)
   })
 
-  test('the signature of a text is restored after the text in a returned turn', () => {
+  test('a returned assistant turn gets the signature of a text back after this text', () => {
     const proof: ProviderSignature = { protocol: 'gemini', value: 'c2lnbmVk', signs: 'text' }
     const reply: ReplyPart[] = [said('Sunny.'), { kind: 'thinking', text: '', proof }]
     expect(restored(reply, [said('Sunny.')])).toEqual(reply)
     expect(restored(reply, [said('Sunny. ')])).toEqual([said('Sunny. '), reply[1]])
   })
 
-  test('any reply that is returned without signatures is restored completely', () => {
+  test('any assistant turn that is returned without signatures gets them all back', () => {
     const parts = fc.array(
       fc.oneof(
         fc.constantFrom<ReplyPart>(THOUGHT, REDACTED),
@@ -106,7 +106,7 @@ describe('a turn that a client returned without its signatures', () => {
 })
 
 describe('what a stream has signed', () => {
-  test('signatures are collected from interleaved parts, and none from a stream without signatures', () => {
+  test('signatures of a reply are collected from interleaved parts, and none from a stream without signatures', () => {
     const events: ReplyEvent[] = [
       { kind: 'part-start', index: 0, part: { kind: 'thinking' } },
       { kind: 'part-start', index: 1, part: { kind: 'tool-call', id: 'a', name: 'look' } },
@@ -122,7 +122,7 @@ describe('what a stream has signed', () => {
     expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
   })
 
-  test('the signatures of a reply are found in the same way if some of its texts are copied bytes', () => {
+  test('signatures of a reply are also found if some of its texts are copied bytes', () => {
     const bytes = Buffer.from('"\\"é\\n"')
     const copied = new CopiedText('thinking', 0, bytes, {
       from: 1,

@@ -8,7 +8,7 @@ import { lawRuns } from '../../../../test/tier.ts'
 
 const chunks = fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 40 })
 
-test('the bytes taken from a chunk list are those that were added, and nothing remains', () => {
+test('the bytes taken from a list of stream chunks are those that were added, and nothing remains', () => {
   fc.assert(
     fc.property(chunks, fc.nat(2000), fc.nat(8), (given, singles, size) => {
       const gathered = new ChunkList()
@@ -27,7 +27,7 @@ test('the bytes taken from a chunk list are those that were added, and nothing r
   )
 })
 
-test('a million single bytes in a chunk list do not take an object each', () => {
+test('a million single bytes in a list of stream chunks do not take an object each', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const gathered = new ChunkList()

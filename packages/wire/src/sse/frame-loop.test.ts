@@ -44,7 +44,7 @@ describe('templates of a stream’s frames', () => {
     },
   )
 
-  test('a frame that differs in more, is incomplete or has a wrong escape is not recognized', () => {
+  test('a stream frame is not recognized if it differs in more than its text, is incomplete or has a wrong escape', () => {
     const stream = new Stream().learn('a')
     expect(stream.knows('b')).toBe(false)
     expect(stream.textOf(frame('a', 'now').subarray(0, -1))).toBeUndefined()
@@ -106,7 +106,7 @@ describe('templates of a stream’s frames', () => {
     expect([1, 2, 3, 4, 5].map((kind) => stream.knows(kind))).toEqual([false, true, true, true, true])
   })
 
-  test('a stream learns no more frame templates after eight that were never used', () => {
+  test('a stream learns no more frame templates after eight templates that were never used', () => {
     const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7, 8)
     expect(stream.knows(8)).toBe(false)
     const { looks } = stream
@@ -115,14 +115,14 @@ describe('templates of a stream’s frames', () => {
     expect(stream.knows(9)).toBe(false)
   })
 
-  test('one use of a template resets the number of unused ones', () => {
+  test('one use of a frame template resets the count of unused templates, after which a stream stops learning', () => {
     const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7)
     expect(stream.knows(7)).toBe(true)
     stream.learn(8, 9, 10, 11, 12, 13, 14)
     expect(stream.knows(14)).toBe(true)
   })
 
-  test('no frame is recognized when frames of another kind begin, and those may be learned', () => {
+  test('after a stream changes to frames of another kind, earlier ones are not recognized, and new ones may be learned', () => {
     const stream = new Stream().learn(1).forget()
     expect(stream.knows(1)).toBe(false)
     stream.learn(1, 2, 3, 4, 5, 6, 7, 8).forget().learn(9)

@@ -10,7 +10,7 @@ const began = (index: number): string =>
 const said = (index: number): string =>
   event({ type: 'content_block_delta', index, delta: { type: 'text_delta', text: 'aaaa' } })
 
-test('a frame that begins like an earlier one is checked to its end', () => {
+test('a stream frame that begins like an earlier one is compared to its end', () => {
   const { length } = said(0)
   // The frame is cut after all the bytes that it shares with the others.
   const cut = length - 6
@@ -25,7 +25,7 @@ test('a frame that begins like an earlier one is checked to its end', () => {
   expect(texts).toEqual([0, 0, 0, 0, 1])
 })
 
-test('events before one that is too large are reported first', () => {
+test('stream events before one that is too large are reported first', () => {
   const begin = event({ type: 'message_start', message: { id: 'm', content: [] } }) + began(0)
   const large = Buffer.from(`${begin}${said(0)}data: ${'x'.repeat(MAX_EVENT_BYTES)}`)
   for (const way of ['push', 'end'] as const) {

@@ -91,7 +91,7 @@ const wire = fc
   .map((tokens) => Buffer.from(tokens.join('')))
 
 describe('frames', () => {
-  test('any stream divided anywhere gives the frames that blank lines mark', () => {
+  test('any event stream, divided anywhere, is split into frames at its blank lines', () => {
     fc.assert(
       fc.property(wire, fc.array(fc.nat(), { maxLength: 12 }), (bytes, cuts) => {
         const ends = referenceEnds(bytes)
@@ -127,7 +127,7 @@ describe('frames', () => {
     })
   })
 
-  test('an event above the maximum is an upstream error, however it arrives', () => {
+  test('a stream event above the maximum size is an upstream error, however it arrives', () => {
     const event = Buffer.from(`data: ${'x'.repeat(200)}\n\n`)
     for (const size of [1, 7, 64, 1000]) {
       const chunks = Array.from({ length: Math.ceil(event.length / size) }, (_, i) =>
@@ -138,7 +138,7 @@ describe('frames', () => {
     }
   })
 
-  test('ten megabytes in one line take at most the time to read each byte eight times, whole or in pieces', () => {
+  test('a stream line of ten megabytes takes at most the time to read each byte eight times, whole or in pieces', () => {
     const line = Buffer.from(`data: ${'x'.repeat(10_000_000)}\n\n`)
     const pieces = Array.from({ length: 160 }, (_, i) => line.subarray(i * 65_536, (i + 1) * 65_536))
     for (const chunks of [[line], pieces]) {
@@ -159,7 +159,7 @@ describe('frames', () => {
 })
 
 test.each(['\n\n', '\r\r', '\r\n\r\n'])(
-  'a chunk of many frames takes time in proportion to its bytes, whatever ends them: %j',
+  'splitting a chunk of many frames takes time in proportion to its bytes, whatever line ends separate them: %j',
   (end) => {
     const chunk = Buffer.from(`data: x${end}`.repeat(300_000))
     const from = cpuMs()
@@ -170,7 +170,7 @@ test.each(['\n\n', '\r\r', '\r\n\r\n'])(
 )
 
 describe('data', () => {
-  test('the data of a frame follows the rules of the format', () => {
+  test('the data of a stream frame follows the rules of server-sent events', () => {
     expect(dataOf('data: a\n\n')).toBe('a')
     expect(dataOf('data:a\r\n\r\n')).toBe('a')
     expect(dataOf('data:  a\n\n')).toBe(' a')
@@ -183,7 +183,7 @@ describe('data', () => {
     expect(eventOf('data: event: x\n\n')).toBeUndefined()
   })
 
-  test('the data of a frame agrees with a parser that reads the format line by line', () => {
+  test('the data of a stream frame agrees with a parser that reads server-sent events line by line', () => {
     const line = fc.constantFrom(
       'data: a',
       'data:b',

@@ -32,7 +32,7 @@ function stream(shared: SharedTemplates): {
 }
 
 describe('a template that one stream learned', () => {
-  test('a frame template is shared between streams only if it was learned and is used within a part of a message', () => {
+  test('a frame template is shared with another stream only while both streams are within a part of a message', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     first.learn(1)
@@ -46,7 +46,7 @@ describe('a template that one stream learned', () => {
     expect(second.texts(Buffer.from(frame(2, 'a')))).toEqual([])
   })
 
-  test('a template is used by several streams in turns, each with its own chunk', () => {
+  test('a frame template is used by several streams in turns, each with its own chunk', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     for (const { known } of [first, second]) known.reset()
@@ -59,7 +59,7 @@ describe('a template that one stream learned', () => {
     }
   })
 
-  test('a template is found by all of its bytes, wherever another stream has found it before', () => {
+  test('a frame template is found by all of its bytes, wherever another stream has found it before', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     for (const { known } of [first, second]) known.reset()
@@ -69,7 +69,7 @@ describe('a template that one stream learned', () => {
     expect(second.known.match(other, frame(2, 'a').length)).toBeUndefined()
   })
 
-  test('a template is forgotten when eight others were used or learned since', () => {
+  test('a frame template is forgotten when eight others were used or learned since', () => {
     const shared = new SharedTemplates()
     const teacher = stream(shared)
     teacher.known.reset()

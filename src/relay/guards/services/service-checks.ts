@@ -304,7 +304,7 @@ export class ServiceChecks {
   }
 }
 
-/** Memory of one question and its answers, taken from the caller's share. */
+/** Memory of a request to a service and of its response, counted in the caller's share. */
 class CheckMemory implements Disposable {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation

@@ -244,7 +244,7 @@ describe('parts of content', () => {
     expect(partsOf([part])).toEqual([expected])
   })
 
-  test('an image with a cache mark keeps the mark', () => {
+  test('an image of a chat message that has a cache mark keeps the mark', () => {
     const part = {
       type: 'image_url',
       image_url: `data:image/png;base64,${PIXEL}`,
@@ -474,7 +474,7 @@ describe('allowed_tools', () => {
     expect(dropped).toEqual([])
   })
 
-  test('allowed_tools ignores tools of other kinds, which are not offered any more', () => {
+  test('allowed_tools of a chat request ignores tools other than functions, which are left out in a conversion', () => {
     const { conversation } = decode(
       allowed('auto', { type: 'mcp', server_label: 'x' }, { type: 'function', function: { name: 'g' } }),
     )
@@ -506,7 +506,7 @@ describe('fields that the conversation cannot express', () => {
   }
 
   test.each(Object.entries(MEANT))(
-    'a field that the conversation cannot express is reported as dropped: %s',
+    'a field of a chat request that other dialects cannot express is reported as dropped: %s',
     (field, value) => {
       expect(decode({ [field]: value }).dropped).toEqual([field])
     },
@@ -523,18 +523,21 @@ describe('fields that the conversation cannot express', () => {
     expect(conversation.shared).toBeUndefined()
   })
 
-  test.each(Object.entries(SHARED))('fields that other dialects share are kept: %s', (field, value) => {
-    const { dropped, conversation } = decode({ [field]: value })
-    expect(dropped).toEqual([])
-    expect([...(conversation.shared ?? [])]).toEqual([[field, JSON.stringify(value)]])
-  })
+  test.each(Object.entries(SHARED))(
+    'a field of a chat request that other dialects share is kept in a conversion: %s',
+    (field, value) => {
+      const { dropped, conversation } = decode({ [field]: value })
+      expect(dropped).toEqual([])
+      expect([...(conversation.shared ?? [])]).toEqual([[field, JSON.stringify(value)]])
+    },
+  )
 
   test('the name of an unknown field of a chat request is never repeated to the client', () => {
     expect(decode({ 'X-secret': 1, other: 2, nothing: null }).dropped).toEqual(['unknown'])
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })
 
-  test('the wish to hide thoughts is reported as dropped; the detail of an image is kept', () => {
+  test("a chat request's wish to hide thoughts is reported as dropped, and the detail of an image is kept", () => {
     const image_url = { url: `data:image/png;base64,${PIXEL}`, detail: 'high' }
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url }] }]
     const { dropped, conversation } = decode({ messages })

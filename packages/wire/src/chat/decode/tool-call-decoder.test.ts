@@ -17,19 +17,22 @@ interface Message {
   readonly function_call?: { readonly arguments: unknown }
 }
 
-test.each(['message', 'delta'])('arguments that are an object become its exact text, in a %s', (key) => {
-  const calls = `"tool_calls":[${CALL('"{}"')},${CALL(OBJECT)},${CALL('null')},${CALL(OBJECT)}]`
-  const answer = `{"id":"x","choices":[{"${key}":{${calls},"function_call":{"name":"g","arguments":${OBJECT}}}}]}`
-  expect(read(answer)).toEqual(['{}', OBJECT, null, OBJECT, OBJECT])
-})
+test.each(['message', 'delta'])(
+  'tool arguments that are an object become the exact text of this object, in a chat %s',
+  (key) => {
+    const calls = `"tool_calls":[${CALL('"{}"')},${CALL(OBJECT)},${CALL('null')},${CALL(OBJECT)}]`
+    const answer = `{"id":"x","choices":[{"${key}":{${calls},"function_call":{"name":"g","arguments":${OBJECT}}}}]}`
+    expect(read(answer)).toEqual(['{}', OBJECT, null, OBJECT, OBJECT])
+  },
+)
 
-test('a response with arguments nested too deeply for the scanner is read, too', () => {
+test('tool arguments in a chat response that are nested too deeply for the scanner are read, too', () => {
   const deep = `{"a":${'['.repeat(600)}${']'.repeat(600)}}`
   expect(read(`{"choices":[{"message":{"tool_calls":[${CALL(deep)}]}}]}`)).toEqual([deep])
 })
 
 test.each(['', '[]', 'null', '{"choices":', '"x"'])(
-  'a body that is not a chat response is recognized as such: %j',
+  'a body that is not a chat response is not read as one: %j',
   (text) => {
     expect(parseChatReply(text)).toBeUndefined()
   },

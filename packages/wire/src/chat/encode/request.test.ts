@@ -78,7 +78,7 @@ describe('messages', () => {
     ])
   })
 
-  test('text next to a tool call is kept, whichever was first', () => {
+  test('text next to a tool call is kept when an assistant turn is encoded to chat, whichever was first', () => {
     const call = { kind: 'tool-call', id: 'a', name: 'f', input: '{}' } as const
     expect(messages(assistant(text('before'), call, text('after')))).toMatchObject([
       { content: [{ text: 'before' }, { text: 'after' }], tool_calls: [{ id: 'a' }] },
@@ -274,7 +274,7 @@ describe('fields', () => {
   )
 
   test.each(['gpt-4o-mini', 'gpt-3.5-turbo', 'gpt-35-turbo', 'chatgpt-4o-latest', 'gpt-5-chat-latest'])(
-    'thinking is left out and reported as dropped for %s, which does not reason',
+    'thinking settings are left out and reported as dropped for %s, which does not reason',
     (model) => {
       expect(encode({ thinking: { kind: 'adaptive', effort: 'high' } }, model)).toEqual({
         request: { model, messages: [] },
@@ -287,7 +287,7 @@ describe('fields', () => {
     },
   )
 
-  test('thinking is left out for chat models that do not support it together with tools', () => {
+  test('thinking is turned off for chat models that do not support it together with tools', () => {
     const tools = [tool]
     const high: Thinking = { kind: 'adaptive', effort: 'high' }
     expect(encode({ tools }, 'gpt-6-sol')).toMatchObject({
@@ -307,7 +307,7 @@ describe('fields', () => {
   })
 
   test.each(['o3', 'openai/o4-mini', 'gpt-5', 'gpt-6-sol'])(
-    'a reasoning model of OpenAI gets the maximum as max_completion_tokens: %s',
+    'a reasoning model of OpenAI gets the output maximum as max_completion_tokens: %s',
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({
         model,
@@ -318,7 +318,7 @@ describe('fields', () => {
   )
 
   test.each(['up', 'gpt-4o', 'gpt-35-turbo', 'gpt-5-chat-latest', 'gpt-oss-120b', 'command-o1x'])(
-    "a model other than OpenAI's reasoning models gets the maximum as max_tokens: %s",
+    "a model other than OpenAI's reasoning models gets the output maximum as max_tokens: %s",
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({ model, messages: [], max_tokens: 7 })
     },
@@ -362,7 +362,7 @@ describe('fields', () => {
 })
 
 describe('chat requests that are decoded and encoded', () => {
-  test('numbers in schemas are as they were written, also those that are not floating-point numbers', () => {
+  test('numbers in tool schemas are encoded to chat as they were written, also those that no floating-point number equals', () => {
     const schema = '{"type":"integer","maximum":9007199254740993,"multipleOf":1.50,"minimum":-0}'
     const tools = `[{"type":"function","function":{"name":"f","parameters":${schema}}}]`
     const body = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":${tools}}`

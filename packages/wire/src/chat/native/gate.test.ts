@@ -72,7 +72,7 @@ describe('filtered fields', () => {
 })
 
 describe('usage', () => {
-  test('usage is requested where a stream is requested and the client did not request usage', () => {
+  test('usage is requested from the upstream for a chat stream if the client did not request it', () => {
     expect(gate(body(',"stream":true'))).toMatchObject({ addedUsageOption: true })
     expect(gate(body(',"stream":true')).body.toString()).toBe(
       body(',"stream":true,"stream_options":{"include_usage":true}'),
@@ -100,7 +100,7 @@ test("the model name in a native chat request is replaced by the channel's mappi
   expect(gate(body(''))).toMatchObject({ upstreamModel: 'small', same: true })
 })
 
-test('store is forwarded unless the channel disables it', () => {
+test('store of a chat request is forwarded unless the channel disables it', () => {
   expect(gate(body(',"store":true')).same).toBe(true)
   expect(gate(body(',"store":true,"n":1'), { disable_store: true }).body.toString()).toBe(body(',"n":1'))
 })

@@ -95,7 +95,7 @@ describe('an event of any size', () => {
     }
   })
 
-  test('the frames after a large event are recognized: the requested usage is not forwarded', () => {
+  test('the usage chunk that only the gateway requested is not forwarded after a large stream event, either', () => {
     const usage = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`
     const { forwarded, tap } = watch(picture(300_000, {}, 'stop') + usage + DONE, 50_000, true)
     expect(forwarded.toString()).toBe(picture(300_000, {}, 'stop'))
@@ -114,7 +114,7 @@ describe('an event of any size', () => {
     expect(watch(chunk({ images }).slice(0, 200_000), 65_536).tap.contentFrames).toBe(1)
   })
 
-  test('a text of 200 KB in one event is counted in full', () => {
+  test('a text of 200 KB in one stream event is counted in full', () => {
     const text = 'word "and" word\n'.repeat(12_500)
     const { tap } = watch(chunk({ content: text }, {}, 'stop') + DONE, 65_536)
     expect(tap.text).toBe(text)

@@ -11,13 +11,13 @@ const user = (content: unknown): object => ({ model: 'm', messages: [{ role: 'us
 const base64 = (size: number): string => 'A'.repeat(size)
 
 describe('the upper bound of a chat prompt', () => {
-  test('the bound of a prompt is at least the bytes of the text, in every script', () => {
+  test("the upper bound of a chat prompt's tokens is at least the bytes of its text, in every script", () => {
     for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '🙂'.repeat(100), '\u0000\n"'.repeat(100)]) {
       expect(bound(user(text))).toBeGreaterThan(Buffer.byteLength(text))
     }
   })
 
-  test('the bound of a prompt grows with tools, formats and unknown fields', () => {
+  test("the upper bound of a chat prompt's tokens grows with tools, formats and unknown fields", () => {
     const long = 'x'.repeat(5000)
     const plain = bound(user('hi'))
     for (const field of ['tools', 'functions', 'response_format', 'prediction', 'documents']) {
@@ -27,7 +27,7 @@ describe('the upper bound of a chat prompt', () => {
     }
   })
 
-  test('the bound of a prompt is not raised for tools or formats that the request does not contain', () => {
+  test("the upper bound of a chat prompt's tokens is not raised for tools or formats that the request does not contain", () => {
     const plain = { ...user('Hi'), max_tokens: 5, n: 1, stream: true, temperature: 0, user: 'u', tools: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
@@ -41,7 +41,7 @@ describe('the upper bound of a chat prompt', () => {
   })
 
   test.each(['tools', 'functions', 'response_format'])(
-    'the bound of a prompt has room for what servers add to %s',
+    "the upper bound of a chat prompt's tokens has room for the text that servers add because of the field %s",
     (field) => {
       const value = field === 'response_format' ? { type: 'json_object' } : []
       const request = { ...user('hi'), [field]: value }
@@ -51,14 +51,14 @@ describe('the upper bound of a chat prompt', () => {
     },
   )
 
-  test('the bound of a prompt counts eight tokens for the beginning and end of each message', () => {
+  test("the upper bound of a chat prompt's tokens has eight tokens for the beginning and end of each message", () => {
     const message = { role: 'user', content: '' }
     const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })
     const one = bound({ model: 'm', messages: [message] })
     expect(many - one).toBe(99 * (JSON.stringify(message).length + 1 + 8))
   })
 
-  test('an image adds the same number of tokens to the bound of a prompt, whatever its bytes', () => {
+  test('an image adds the same number of tokens to the upper bound of a chat prompt, whatever its number of bytes', () => {
     const picture = (url: string, model = 'm'): number =>
       bound({ ...user([{ type: 'image_url', image_url: { url } }]), model })
     const small = picture(`data:image/png;base64,${base64(100)}`)
@@ -70,7 +70,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(picture('https://example.com/a.png', 'gpt-4o-mini')).toBeGreaterThan(2833 + 8 * 5667)
   })
 
-  test('the bound of a prompt counts sound by its length, and a video or document by a fixed number of tokens', () => {
+  test('the upper bound of a chat prompt counts sound by length, and a video or document by a fixed number of tokens', () => {
     const part = (type: string, size: number): number => {
       const held =
         type === 'video_url'
@@ -108,7 +108,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(grown).toBeLessThan(500_000 + 21_000)
   })
 
-  test('an image is recognized by its type, however its URL is written', () => {
+  test('the upper bound of a chat prompt counts an image by its type, however its URL is written', () => {
     for (const url of ['data:Image/PNG;charset=x;BASE64,', 'data:image/png,', 'HTTPS://example.com/'])
       for (const image_url of [url + base64(100_000), { url: url + base64(100_000) }])
         expect(bound(user([{ type: 'image_url', image_url }]))).toBeLessThan(11_000)
@@ -119,7 +119,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(promptBounds(scanObject(escaped)).promptBound).toBeLessThan(11_000)
   })
 
-  test('the bound of a prompt counts the media of every message, and each of several in one', () => {
+  test('the upper bound of a chat prompt counts the media of every message, and each of several in one message', () => {
     const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
     const plain = bound({ model: 'm', messages: [{ role: 'user', content: [] }] })
     const two = bound({
@@ -133,7 +133,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(two - plain).toBeLessThan(30_200)
   })
 
-  test('content of an unusual form adds its bytes to the bound of a prompt', () => {
+  test('message content of an unexpected form adds its bytes to the upper bound of a chat prompt', () => {
     for (const content of [
       null,
       1,
@@ -146,7 +146,7 @@ describe('the upper bound of a chat prompt', () => {
 })
 
 describe('the text for counting', () => {
-  test('the text for counting a prompt consists of the texts in messages and tools', () => {
+  test("the text from which a chat prompt's tokens are counted consists of the texts in messages and tools", () => {
     const { text } = promptText(
       bytes({
         model: 'm',
@@ -189,14 +189,14 @@ describe('the text for counting', () => {
     ])
   })
 
-  test('the text for counting begins with the text of the earlier turns', () => {
+  test("the text from which a chat prompt's tokens are counted begins with the same text of the earlier turns", () => {
     const turn = { role: 'user', content: 'again' }
     const asked = (...messages: object[]): string =>
       promptText(bytes({ model: 'm', messages, tools: [{}], response_format: { type: 'json_object' } })).text
     expect(asked(turn, turn)).toBe(`${asked(turn)}\nuser\nagain`)
   })
 
-  test('the text for counting omits media and has a fixed number of tokens for each', () => {
+  test("the text from which a chat prompt's tokens are counted omits media, which add a fixed number of tokens each", () => {
     const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${base64(1000)}` } }
     const plain = promptText(bytes(user([{ type: 'text', text: 'x' }])))
     const seen = promptText(bytes(user([{ type: 'text', text: 'x' }, image, image])))

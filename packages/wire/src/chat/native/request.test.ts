@@ -125,7 +125,7 @@ describe('the fields of a chat request', () => {
     },
   )
 
-  test('top_logprobs is 0 to 20 and requires logprobs to be true', () => {
+  test('top_logprobs of a chat request must be 0 to 20, and requires logprobs to be true', () => {
     for (const good of [0, 20]) expect(refusal({ logprobs: true, top_logprobs: good })).toBe('accepted')
     for (const bad of [-1, 21, 1.5, '1'])
       expect(refusal({ logprobs: true, top_logprobs: bad })).toContain("'top_logprobs'")

@@ -292,7 +292,7 @@ describe('what a chat stream contains', () => {
     })
   })
 
-  test('a usage report without an output count does not replace one that has it', () => {
+  test('a usage report of a chat stream without an output count does not replace one that has it', () => {
     const prompt = chunk({}, { usage: { prompt_tokens: 7, completion_tokens: null } })
     expect(watch([Buffer.from(usageChunk + prompt + DONE)]).tap.usage).toMatchObject({
       input: 100,
@@ -347,7 +347,7 @@ describe('what a chat stream contains', () => {
 describe('what is forwarded of a chat stream', () => {
   const content = chunk({ content: 'a' }) + chunk({ content: 'b' }) + chunk({ content: 'c' })
 
-  test('the received bytes are forwarded without a copy where all of them can be', () => {
+  test('the received bytes of a chat stream are forwarded without a copy where all of them can be forwarded', () => {
     const tap = new ChatTap({ swallowUsage: true })
     for (const text of [content, chunk({ role: 'assistant' }), ': ping\n\n', content]) {
       const bytes = Buffer.from(text)
@@ -443,7 +443,7 @@ describe('error frames', () => {
     expect(later.forwarded).toBe(chunk({ content: 'a' }))
   })
 
-  test('a chunk with null as its error is not an error', () => {
+  test('a chat chunk whose error is null is not an error', () => {
     const text = chunk({ content: 'a' }, { error: null }) + chunk({ content: 'b' }, { error: null })
     expect(watch([Buffer.from(text)])).toMatchObject({
       forwarded: text,

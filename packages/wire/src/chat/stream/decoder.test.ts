@@ -291,7 +291,7 @@ describe('the forms of tool calls', () => {
   })
 })
 
-test('after the arguments of a streamed call are complete only white space is added to them', () => {
+test('white space that arrives after a streamed tool call has ended is not added to its arguments', () => {
   const events = decode(
     calls(piece(0, 'a', 'f', '{}')),
     chunk({ content: 'x' }),
@@ -314,13 +314,13 @@ describe('the end of a stream', () => {
   })
 
   test.each(['stop', 'tool_calls', 'function_call'])(
-    'streamed tool calls that end with %s expect their results',
+    'streamed tool calls that end with %s are decoded as calls that expect their results',
     (reason) => {
       expect(stopOf(calls(piece(0, 'a', 'f', '{}')), finish(reason))).toBe('tool-calls')
     },
   )
 
-  test('tool calls that were cut off by the maximum of tokens do not expect results', () => {
+  test('streamed tool calls that were cut off by the maximum of tokens are not decoded as calls that expect results', () => {
     expect(stopOf(calls(piece(0, 'a', 'f', '{')), finish('length'))).toBe('length')
   })
 

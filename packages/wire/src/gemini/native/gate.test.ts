@@ -25,7 +25,7 @@ describe('a request for a channel of its own protocol', () => {
   })
 
   test.each(['serviceTier', 'service_tier'])(
-    'a native Gemini request has no %s, unless the channel allows it',
+    'a native Gemini request loses the field %s, unless the channel allows it',
     (name) => {
       const given = body(`,"${name}":"flex","x":1.0`)
       expect(gate(given).text).toBe(body(',"x":1.0'))
@@ -67,7 +67,7 @@ describe('a request for a channel of its own protocol', () => {
   const RESULT = '{"parts":[{"functionResponse":{"name":"look","response":{}}}]}'
   const signedBy = (part: string, member: string): string => `${part.slice(0, -1)},${member}}`
 
-  test('a native Gemini request has the placeholder at the first unsigned call of each step, if the model requires a signature', () => {
+  test('a native Gemini request gets a placeholder signature at the first unsigned call of each step, if the model needs one', () => {
     const [thought, sealed] = [
       `{"text":"So.","thought":true,"thoughtSignature":"${SEALED}"}`,
       signedBy(FIRST, `"thoughtSignature":"${SEALED}"`),
@@ -101,7 +101,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(contents(USER, `{"parts":[${FIRST}]}`), {}, false, true).same).toBe(true)
   })
 
-  test('a native Gemini request has the placeholder at a call whose name is written with escapes', () => {
+  test('a native Gemini request gets a placeholder signature at a call whose name is written with escapes', () => {
     const escaped = String.raw`{"functi\u006fnCall":{"name":"look"}}`
     const { text } = gate(contents(USER, model(escaped)), {}, false, true)
     expect(text).toBe(contents(USER, model(signedBy(escaped, STAND_IN))))

@@ -9,22 +9,22 @@ function written(...chunks: readonly (string | Buffer)[]): string {
 }
 
 describe('a stream as one array', () => {
-  test('a stream as one array has the data of each event as an element', () => {
+  test('a Gemini stream that is sent as one JSON array has the data of each event as an element', () => {
     expect(written('data: {"a":1}\r\n\r\ndata: {"b":"é"}\r\n\r\n')).toBe('[{"a":1},\r\n{"b":"é"}]')
     expect(written('data:{"a":1}\n\ndata:  {"b":2}\n\n')).toBe('[{"a":1},\r\n {"b":2}]')
     expect(written('data: 1\r\rdata: 2')).toBe('[1,\r\n2]')
   })
 
-  test('a stream as one array has neither comments nor other fields, and joins the lines of one event', () => {
+  test('a Gemini stream that is sent as one JSON array has no comments or other fields, and joins the lines of an event', () => {
     expect(written(': hi\n\nevent: x\nid: 7\ndata: {"a":\ndata: 1}\n\ndata\n\n')).toBe('[{"a":\n1}]')
   })
 
-  test('a stream as one array without events is empty', () => {
+  test('a Gemini stream that is sent as one JSON array is an empty array if it has no events', () => {
     expect(written()).toBe('[]')
     expect(written(': hi\r\n\r\n')).toBe('[]')
   })
 
-  test('a stream as one array is the same however the bytes are split, and is JSON of the same values', () => {
+  test('a Gemini stream sent as one JSON array has the same values and bytes however it is divided', () => {
     const ends = fc.constantFrom('\n', '\r\n', '\r')
     fc.assert(
       fc.property(fc.array(fc.json(), { maxLength: 4 }), ends, fc.nat(), (values, end, seed) => {

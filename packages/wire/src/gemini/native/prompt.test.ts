@@ -5,7 +5,7 @@ import { GEMINI_PROMPT, mediaOf } from './prompt.ts'
 
 const promptText = (body: Buffer) => promptTextOf(body, GEMINI_PROMPT, '')
 
-test('the text of a prompt has its words, calls and responses, and an allowance for media', () => {
+test("the text from which a Gemini prompt's tokens are counted has its words, calls and responses, and media add an allowance", () => {
   const body = {
     systemInstruction: { parts: [{ text: 'Be good.' }] },
     contents: [
@@ -23,7 +23,7 @@ test('the text of a prompt has its words, calls and responses, and an allowance 
 })
 
 test.each(['inlineData', 'inline_data', 'fileData', 'file_data', String.raw`inlineD\u0061ta`])(
-  'media are counted under the name %s',
+  'media of a Gemini prompt are recognized under the name %s',
   (name) => {
     const bodyOf = (part: string): string => `{"contents":[{"parts":[${part}]}]}`
     const seen = scanObject(Buffer.from(bodyOf(`{"${name}":{"mimeType":"image/png"}}`)))

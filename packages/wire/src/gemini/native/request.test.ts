@@ -62,7 +62,7 @@ describe('a Gemini request', () => {
     expect(() => decodeRequest(scan, new Set())).toThrow(message)
   })
 
-  test('unknown fields, and null in optional fields, are accepted', () => {
+  test('a Gemini request may have unknown fields, and null in optional fields', () => {
     expect(() =>
       read({ contents, secret: 1, generationConfig: { secret: 1, topK: null }, tools: null }),
     ).not.toThrow()
@@ -72,20 +72,20 @@ describe('a Gemini request', () => {
 describe('the upper bound of a Gemini prompt', () => {
   const bound = (...parts: readonly object[]): number => read({ contents: [{ parts }] }).promptBound
 
-  test('the bound of a prompt counts an image by the tokens of an image, whatever its number of bytes', () => {
+  test('the upper bound of a Gemini prompt counts an image by the tokens of an image, whatever its number of bytes', () => {
     const data = 'A'.repeat(400_000)
     expect(bound({ inlineData: { mimeType: 'image/png', data } })).toBeLessThan(11_000)
     expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
   })
 
-  test('the bound of a prompt counts content that the request only names at the maximum size', () => {
+  test('the upper bound of a Gemini prompt counts a file given by its URI as the maximum, and cached content is noted', () => {
     expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
     expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents }).namesPrompt).toBe(false)
   })
 
-  test('the bound of a prompt of one word is small', () => {
+  test('the upper bound of a Gemini prompt of one word is below 200 tokens', () => {
     expect(bound({ text: 'Hi' })).toBeLessThan(200)
   })
 })
@@ -95,7 +95,7 @@ const WHOLE = `{"generateContentRequest": {"model":"models/small","x":1.0,${CONT
 const scan = (text: string) => scanObject(Buffer.from(text))
 
 describe('a request to count tokens', () => {
-  test('a request to count tokens has contents, or a whole request', () => {
+  test('a countTokens request of Gemini needs contents, or a whole request that has them', () => {
     expect(() => checkCountRequest(scan(`{${CONTENTS}}`))).not.toThrow()
     expect(() => checkCountRequest(scan(WHOLE))).not.toThrow()
     expect(() => checkCountRequest(scan('{}'))).toThrow("'contents' is required.")
@@ -103,18 +103,18 @@ describe('a request to count tokens', () => {
     expect(() => checkCountRequest(scan('{"generate_content_request":7}'))).toThrow('expected an object')
   })
 
-  test('a request to count tokens is counted with its system instruction', () => {
+  test('a countTokens request of Gemini is counted with its system instruction', () => {
     expect(textToCount(scan(`{${CONTENTS}}`)).text).toBe('Hello there.')
     expect(textToCount(scan(WHOLE)).text).toBe('x\n1.0\nBe good.\nHello there.')
   })
 
-  test('a request to count tokens with content that only its provider has is not counted', () => {
+  test('a countTokens request of Gemini with cached content, which only the provider has, is not counted by the gateway', () => {
     expect(() => textToCount(scan(`{${CONTENTS},"cachedContent":"cachedContents/1"}`))).toThrow(
       'cachedContent',
     )
   })
 
-  test('a request to count tokens goes to the upstream unchanged, except for the model name', () => {
+  test('a countTokens request of Gemini goes to the upstream unchanged, except for the model name', () => {
     expect(countTokensBody(scan(WHOLE), 'small').toString()).toBe(WHOLE)
     expect(countTokensBody(scan(WHOLE), 'models/small').toString()).toBe(WHOLE)
     expect(countTokensBody(scan(WHOLE), 'big-1').toString()).toBe(WHOLE.replace('small', 'big-1'))

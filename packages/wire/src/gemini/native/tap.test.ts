@@ -44,7 +44,7 @@ describe('a native Gemini stream', () => {
     expect(complete).toBe(true)
   })
 
-  test('a native Gemini stream is complete once each of its candidates is', () => {
+  test('a native Gemini stream is complete once each of its candidates has a finish reason', () => {
     const candidate = (index: number, finishReason?: string): string =>
       frame({
         candidates: [{ index, content: { parts: [{ text: 'a' }] }, ...(finishReason && { finishReason }) }],
@@ -66,7 +66,7 @@ describe('a native Gemini stream', () => {
     expect(tap.usage).toMatchObject({ input: 10, output: 1 })
   })
 
-  test('a native Gemini stream counts calls and thoughts as generated', () => {
+  test('a native Gemini stream counts function calls and thoughts as generated text', () => {
     const parts = [{ text: 'I think.', thought: true }, { functionCall: { name: 'f', args: { a: 1 } } }]
     const { tap } = watched(frame({ candidates: [{ content: { parts } }] }))
     expect(tap.text).toBe('I think.f{"a":1}')
@@ -90,7 +90,7 @@ describe('a native Gemini stream', () => {
     }
   })
 
-  test('a native Gemini stream that breaks off ends in an error of its own dialect', () => {
+  test('a native Gemini stream that breaks off ends in an error in the format of Gemini', () => {
     const text = new GeminiTap().failureFrame({ type: 'api_error', code: 'upstream_error', message: 'Gone.' })
     expect(text.toString()).toMatch(
       /^data: \{"error":\{"code":500,"message":"Gone\.","status":"INTERNAL".*\r\n\r\n$/,

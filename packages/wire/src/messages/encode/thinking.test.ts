@@ -48,7 +48,7 @@ describe('the thinking suffix', () => {
     expect(withoutThinkingSuffix(model)).toBe(expected)
   })
 
-  test('the -thinking suffix becomes a budget of 80 percent of max_tokens, with temperature 1 and no top_p', () => {
+  test('the suffix -thinking of a model name becomes a budget of 80 percent of max_tokens, with temperature 1 and no top_p', () => {
     expect(sent({ maxTokens: 10_000, ...SAMPLING }, 'claude-x-thinking').fields).toEqual({
       max_tokens: 10_000,
       thinking: enabled(8000),
@@ -61,7 +61,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('the -thinking suffix raises max_tokens so that the minimum thinking budget fits', () => {
+  test('the suffix -thinking of a model name raises max_tokens so that the minimum thinking budget fits', () => {
     expect(sent({ maxTokens: 100 }, 'claude-x-thinking').fields).toMatchObject({
       max_tokens: 1280,
       thinking: enabled(1024),
@@ -81,7 +81,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('the -thinking suffix of a model overrides an effort, but not a thinking budget in tokens', () => {
+  test('the suffix -thinking of a model name overrides a reasoning effort, but not a thinking budget in tokens', () => {
     expect(sent({ thinking: effort('low') }, 'claude-x-thinking').fields).toMatchObject({
       thinking: enabled(6553),
     })
@@ -95,7 +95,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('the thinking suffix has no effect on a model that does not think, and is reported as dropped', () => {
+  test('the suffix -thinking of a model name has no effect on a model that does not think, and is reported as dropped', () => {
     expect(sent({}, 'claude-3-5-haiku-thinking')).toEqual({
       fields: { max_tokens: 8192 },
       dropped: ['thinking'],
@@ -118,7 +118,7 @@ describe('a thinking effort', () => {
     },
   )
 
-  test('an effort above high is a budget of 8192 or 16384 tokens, below the maximum that is sent', () => {
+  test('a reasoning effort above high becomes a thinking budget of 8192 or 16384 tokens, below the max_tokens that is sent', () => {
     expect(sent({ thinking: effort('xhigh'), maxTokens: 8193 }).fields).toMatchObject({
       max_tokens: 8193,
       thinking: enabled(8192),
@@ -138,7 +138,7 @@ describe('a thinking effort', () => {
   })
 
   test.each(['claude-opus-4-7', 'claude-opus-4-8', 'claude-sonnet-5', 'anthropic/claude-4.7-opus'])(
-    'an effort is sent by its name to %s, which has no budgets',
+    'a reasoning effort is sent by its name to %s, which has no thinking budgets',
     (model) => {
       for (const named of ['low', 'medium', 'high', 'xhigh', 'max'] as const)
         expect(sent({ thinking: effort(named), maxTokens: 100 }, model)).toEqual({
@@ -168,7 +168,7 @@ describe('a thinking effort', () => {
 
 describe('thinking that is off', () => {
   test.each(['m', 'claude-sonnet-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-haiku-5-5'])(
-    'thinking that is turned off is sent as disabled to %s',
+    'a request to turn thinking off is sent as disabled thinking to %s',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model).fields).toEqual({
         max_tokens: 8192,
@@ -185,7 +185,7 @@ describe('thinking that is off', () => {
   })
 
   test.each(['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5', 'claude-mythos-preview'])(
-    'thinking that is turned off becomes the lowest effort for %s, which always thinks',
+    'a request to turn thinking off becomes the lowest effort for %s, which always thinks',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model)).toEqual({
         fields: { max_tokens: 8192, thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
@@ -217,7 +217,7 @@ describe('requests with thinking', () => {
     })
   })
 
-  test('a temperature above the maximum of messages becomes the maximum', () => {
+  test('a temperature above the maximum of the messages dialect is lowered to this maximum', () => {
     expect(sent({ temperature: 1.5 })).toEqual({
       fields: { max_tokens: 8192, temperature: 1 },
       dropped: ['temperature'],
@@ -225,7 +225,7 @@ describe('requests with thinking', () => {
     expect(sent({ temperature: 1 })).toEqual({ fields: { max_tokens: 8192, temperature: 1 }, dropped: [] })
   })
 
-  test.each([1280, 2048, 4096])('a thinking budget of %i is lowered below max_tokens', (tokens) => {
+  test.each([1280, 2048, 4096])('a thinking budget of %i tokens is lowered below max_tokens', (tokens) => {
     expect(sent({ thinking: budget(tokens) }).fields).toEqual({
       max_tokens: 8192,
       thinking: enabled(tokens),
@@ -243,7 +243,7 @@ describe('requests with thinking', () => {
     })
   })
 
-  test('a thinking budget below the minimum of upstreams is raised to it', () => {
+  test('a thinking budget below the minimum of messages upstreams is raised to it', () => {
     expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
   })
 
@@ -265,7 +265,7 @@ describe('requests with thinking', () => {
     },
   )
 
-  test('thinking is disabled where the request contains the beginning of the answer', () => {
+  test('thinking is disabled if the messages request contains the beginning of the answer', () => {
     const turns: Turn[] = [user, { role: 'assistant', parts: [{ kind: 'text', text: '{' }] }]
     expect(sent({ thinking: budget(1280), turns }).dropped).toEqual(['thinking'])
   })

@@ -28,12 +28,12 @@ const GATED = ',"service_tier":"auto","inference_geo":"eu","speed":"fast"'
 const SAMPLING = ',"temperature":1,"top_p":0.9,"top_k":5'
 
 describe('channel-gated fields', () => {
-  test('gated fields are removed, and no other byte changes', () => {
+  test('fields that a channel must allow are removed from a native messages request, and no other byte changes', () => {
     const rest = ',"x": 12345678901234567890 ,"safety_identifier":"u"'
     expect(gate(body(GATED + rest)).body.toString()).toBe(body(rest))
   })
 
-  test('gated fields pass where the channel allows them, one by one', () => {
+  test('each field that a channel must allow stays in a native messages request if the channel allows it', () => {
     const all = new Set<GatedField>(['service_tier', 'inference_geo', 'speed'])
     expect(gate(body(GATED), { allow: all }).same).toBe(true)
     expect(gate(body(GATED), { allow: new Set<GatedField>(['inference_geo']) }).body.toString()).toBe(
@@ -44,21 +44,21 @@ describe('channel-gated fields', () => {
 
 describe('sampling', () => {
   test.each(['{"type":"enabled","budget_tokens":1024}', '{"type":"adaptive"}'])(
-    'sampling is removed with thinking %s',
+    'sampling fields are removed from a native messages request with thinking %s',
     (thinking) => {
       const field = `,"thinking":${thinking}`
       expect(gate(body(field + SAMPLING)).body.toString()).toBe(body(field))
     },
   )
 
-  test('sampling passes without thinking, and with thinking disabled', () => {
+  test('sampling fields stay in a native messages request without thinking, and with thinking disabled', () => {
     expect(gate(body(SAMPLING)).same).toBe(true)
     expect(gate(body(`${SAMPLING},"thinking":{"type":"disabled"}`)).same).toBe(true)
     expect(gate(body(`${SAMPLING},"thinking":null`)).same).toBe(true)
   })
 })
 
-test('the model is mapped, in pass-through mode too', () => {
+test('the model name of a native messages request is mapped, in pass-through mode too', () => {
   const { body: sent, upstreamModel } = gate(body('', 'big'))
   expect(sent.toString()).toBe(body('', 'vendor/big-2026'))
   expect(upstreamModel).toBe('vendor/big-2026')
@@ -67,7 +67,7 @@ test('the model is mapped, in pass-through mode too', () => {
   expect(gate(body(all), {}, true).same).toBe(true)
 })
 
-test('the bytes are unchanged where nothing has to change', () => {
+test('a native messages request keeps all bytes where nothing has to change', () => {
   fc.assert(
     fc.property(fc.jsonValue({ depthSize: 'small' }), fc.boolean(), (value, spaced) => {
       const other = `,"x_other":${JSON.stringify(value, null, spaced ? 2 : 0)}`
@@ -84,7 +84,7 @@ describe('a thought of another provider', () => {
   const messages = (...contents: string[]): string =>
     `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}],"x":1}`).join(',')}],"y":1.0}`
 
-  test("another provider's thought is left out, as upstreams refuse its envelope; all else is unchanged", () => {
+  test('thoughts of other providers are removed from a native messages request, as upstreams refuse their envelope', () => {
     expect(gate(messages(`${own},${foreign},${text}`, foreign, text)).body.toString()).toBe(
       messages(`${own},${text}`, text),
     )
@@ -105,13 +105,13 @@ describe('a web search of another provider', () => {
   const messages = (...contents: string[]): string =>
     `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}]}`).join(',')}]}`
 
-  test("another provider's search is left out with its results, as upstreams refuse results that they did not make", () => {
+  test('searches of other providers are removed with their results from a native messages request, as upstreams refuse them', () => {
     expect(gate(messages(`${foreign([page])},${text(own)}`, foreign([]))).body.toString()).toBe(
       messages(text(own)),
     )
   })
 
-  test("another provider's search is not cited: the text stays, and so do citations of the upstream's own searches", () => {
+  test("citations of other providers' searches are removed from a native messages request; the text and own citations stay", () => {
     expect(gate(messages(text(cited, own, cited), text(cited))).body.toString()).toBe(
       messages(text(own), text()),
     )

@@ -15,14 +15,14 @@ const picture = (size: number) => ({
 })
 
 describe('the upper bound of a messages prompt', () => {
-  test('the bound of a prompt is at least the bytes of text, whatever the text is', () => {
+  test("the upper bound of a messages prompt's tokens is at least the bytes of its text, whatever the text is", () => {
     for (const text of ['a'.repeat(500), '漢字'.repeat(100), '']) {
       const fields = says({ type: 'text', text })
       expect(bound(fields)).toBeGreaterThan(Buffer.byteLength(text))
     }
   })
 
-  test('the bound of a prompt is not raised for tools or media that the request does not contain', () => {
+  test("the upper bound of a messages prompt's tokens is not raised for tools or media that the request does not contain", () => {
     const plain = { ...says({ type: 'text', text: 'Hi' }), system: 's', stream: true, thinking: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(request(plain).length + 8 + 64)
@@ -30,7 +30,7 @@ describe('the upper bound of a messages prompt', () => {
       expect(bound({ ...plain, ...feature })).toBe(request({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test('the bound of a prompt counts images by their size, within tool results too', () => {
+  test("the upper bound of a messages prompt's tokens counts an image by its kind and not its bytes, in tool results too", () => {
     const result = (block: object) => says({ type: 'tool_result', tool_use_id: 'a', content: [block] })
     for (const wrap of [says, result]) {
       const small = bound(wrap(picture(10)))
@@ -40,7 +40,7 @@ describe('the upper bound of a messages prompt', () => {
     }
   })
 
-  test('a document of text counts as its text, any other as its pages', () => {
+  test('the upper bound of a messages prompt counts a document of text as its text, and any other as its pages', () => {
     const text = {
       type: 'document',
       source: { type: 'text', media_type: 'text/plain', data: 'x'.repeat(1000) },
@@ -64,20 +64,20 @@ describe('the upper bound of a messages prompt', () => {
     expect(bound(says(block))).toBeLessThan(521_000)
   })
 
-  test('a document has at most as many tokens as the largest common context', () => {
+  test('the upper bound of a messages prompt counts a document as at most the largest common context', () => {
     const source = { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(3_000_000) }
     const around = JSON.stringify({ type: 'document', source: { ...source, data: '' } }).length - '""'.length
     expect(bound(says({ type: 'document', source })) - bound(says())).toBe(1_048_576 + around)
   })
 
-  test('an image within the content of a document counts, too', () => {
+  test('the upper bound of a messages prompt counts an image within the content of a document, too', () => {
     const image = { type: 'image', source: { type: 'url', url: 'https://a/b.png' } }
     const within = { type: 'document', source: { type: 'content', content: [image, image] } }
     expect(bound(says(within))).toBeGreaterThan(20_000)
     expect(bound(says(within))).toBeLessThan(21_000)
   })
 
-  test("the bound grows with tools, and more with the provider's own", () => {
+  test('the upper bound of a messages prompt grows with tools, and more with tools of the provider than of the client', () => {
     const own = { type: 'web_search_20250305', name: 'web_search' }
     const callers = { name: 'f', input_schema: {} }
     expect(bound({ tools: [callers] }) - bound({})).toBeGreaterThan(500)
@@ -86,7 +86,7 @@ describe('the upper bound of a messages prompt', () => {
 })
 
 describe('the text to count', () => {
-  test('the text to count is everything that a model reads', () => {
+  test("the text from which a messages prompt's tokens are counted is everything that the model reads", () => {
     const fields = {
       system: [{ type: 'text', text: 'S' }],
       tools: [{ name: 'f', input_schema: { type: 'object' } }],
@@ -139,7 +139,7 @@ describe('the text to count', () => {
     expect(promptText(request(fields)).text).toBe(text)
   })
 
-  test('the text to count begins with the text of the earlier turns', () => {
+  test("the text from which a messages prompt's tokens are counted begins with the same text of the earlier turns", () => {
     const turn = { role: 'user', content: 'again' }
     const replyContext = (...messages: object[]): string =>
       promptText(request({ system: 'S', messages, tools: [{ name: 'f' }], output_format: { type: 'json' } }))
@@ -147,7 +147,7 @@ describe('the text to count', () => {
     expect(replyContext(turn, turn)).toBe(`${replyContext(turn)}\nagain`)
   })
 
-  test('an invalid request has an empty text to count', () => {
+  test("the text from which a messages prompt's tokens are counted is empty for an invalid request", () => {
     expect(
       promptText(request({ messages: [1, { role: 'user' }, { content: 5 }, { content: [1, {}] }] })).text,
     ).toBe('')

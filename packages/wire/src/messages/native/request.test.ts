@@ -181,7 +181,7 @@ const REQUIRED = new Set(['model', 'max_tokens', 'messages'])
 
 describe('the fields of a messages request', () => {
   test.each(Object.entries(TABLE))(
-    'the field %s accepts and refuses the documented values',
+    'the messages field %s accepts the documented values and refuses others',
     (field, { good, bad }) => {
       for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
       for (const value of bad) {
@@ -198,13 +198,13 @@ describe('the fields of a messages request', () => {
     expect(refusal({ [field]: undefined })).toBe(`'${field}' is required.`)
   })
 
-  test('unknown fields are accepted, whatever they contain', () => {
+  test('unknown fields of a messages request are accepted, whatever they contain', () => {
     expect(refusal({ container: 1, mcp_servers: 'x', output_config: { effort: 'odd' }, x: null })).toBe(
       'accepted',
     )
   })
 
-  test('a refusal names the path, and shows nothing of what may be a prompt', () => {
+  test('the refusal of a messages request names the path of the field, and shows nothing that may be a prompt', () => {
     expect(refusal({ messages: says({ type: 'text', text: 'a' }, { type: 'text', text: ['canary'] }) })).toBe(
       "Invalid 'messages[0].content[1].text': expected a string, got an array.",
     )
@@ -221,7 +221,7 @@ describe('the fields of a messages request', () => {
 })
 
 describe('the parsed messages request', () => {
-  test('the parsed request has the values of the request', () => {
+  test('a parsed messages request has the values that were sent', () => {
     expect(read({})).toMatchObject({
       model: 'claude-x',
       stream: false,
@@ -253,7 +253,7 @@ describe('recorded traffic', () => {
     ? readdirSync(join(folder, 'requests')).filter((name) => name.startsWith('messages--'))
     : []
 
-  test(`${names.length} recorded requests are accepted, and none has more tokens than its upper bound`, () => {
+  test(`${names.length} recorded messages requests are accepted, and each has an upper bound of its tokens`, () => {
     for (const name of names) {
       const bytes = readFileSync(join(folder ?? '', 'requests', name))
       const request = readMessagesRequest(scanObject(bytes))

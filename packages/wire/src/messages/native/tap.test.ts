@@ -82,7 +82,7 @@ describe('a native messages stream', () => {
     expect(end).toMatchObject({ ending: Buffer.from(`${STOP}: late\n\n`), complete: true, cutBytes: 0 })
   })
 
-  test('the received chunk itself is forwarded where all of it can be', () => {
+  test('a received chunk of a messages stream is forwarded without a copy where all of it can be forwarded', () => {
     const chunk = Buffer.from(start() + PING)
     expect(new MessagesTap().push(chunk).forward).toBe(chunk)
   })
@@ -95,7 +95,7 @@ describe('a native messages stream', () => {
     expect(tap.usage).toMatchObject({ input: 30, output: 9 })
   })
 
-  test('a stream that begins the same message twice has it once: neither its text nor its usage count again', () => {
+  test('a messages stream that begins the same message twice counts neither its text nor its usage again', () => {
     const message = { id: 'msg_1', content: [{ type: 'text', text: 'all' }], usage: { output_tokens: 1 } }
     const again = frame({ type: 'message_start', message } as never)
     const { tap, forwarded } = watch([
@@ -106,7 +106,7 @@ describe('a native messages stream', () => {
     expect(tap.usage).toMatchObject({ input: 3, output: 9 })
   })
 
-  test('a stream that begins the same message again has the usage of the second beginning, until its end reports the last', () => {
+  test('a messages stream that begins a message again has the usage of the second beginning, until its end reports the last', () => {
     const none = start({ input_tokens: 0, output_tokens: 0 })
     const told = start({ input_tokens: 1000, output_tokens: 1 })
     for (const stream of [
@@ -116,7 +116,7 @@ describe('a native messages stream', () => {
       expect(watch([Buffer.from(stream)]).tap.usage).toMatchObject({ input: 1000, output: 5 })
   })
 
-  test('a stream that ends without reporting its output keeps the reported prompt', () => {
+  test('a messages stream that ends without reporting its output keeps the reported prompt tokens', () => {
     const cached = { input_tokens: 100, cache_read_input_tokens: 900, output_tokens: 1 }
     for (const usage of [null, {}, { output_tokens: null }, { output_tokens: -3 }]) {
       const { tap } = watch([Buffer.from(start(cached) + text('a') + finish(usage as never) + STOP)])
@@ -147,7 +147,7 @@ describe('a native messages stream', () => {
     expect(tap.contentFrames).toBe(5)
   })
 
-  test('a message that is complete in its first event is complete with message_stop', () => {
+  test('a messages stream whose first event has the complete message is complete with message_stop', () => {
     const message = {
       content: [{ type: 'text', text: 'all' }],
       stop_reason: 'end_turn',
@@ -159,7 +159,7 @@ describe('a native messages stream', () => {
     expect(tap.usage).toMatchObject({ output: 2 })
   })
 
-  test('a stream without message_stop is complete only once it gave its stop reason', () => {
+  test('a messages stream without message_stop is complete only if it gave a stop reason', () => {
     const body = start() + text('a')
     expect(watch([Buffer.from(body)]).end).toMatchObject({ complete: false, ending: Buffer.alloc(0) })
     expect(watch([Buffer.from(body + finish())]).end).toMatchObject({
@@ -168,7 +168,7 @@ describe('a native messages stream', () => {
     })
   })
 
-  test('a frame that was cut off is not forwarded, and message_stop is accepted without its blank line', () => {
+  test('a messages event that was cut off is not forwarded, and message_stop is accepted without its blank line', () => {
     const { forwarded, end } = watch([Buffer.from(`${start()}event: ping\ndata: {"ty`)])
     expect(forwarded).toBe(start())
     expect(end).toMatchObject({ cutBytes: 'event: ping\ndata: {"ty'.length, complete: false })
@@ -203,7 +203,7 @@ describe('a native messages stream', () => {
     expect(end.complete).toBe(false)
   })
 
-  test('unknown events are forwarded', () => {
+  test('unknown events of a messages stream are forwarded', () => {
     const odd = 'event: odd\ndata: {"type":"odd"}\n\ndata: 5\n\n: hi\n\nevent: ping\n\n'
     expect(watch([Buffer.from(odd)]).forwarded).toBe(odd)
   })
@@ -230,7 +230,7 @@ describe('any messages stream', () => {
     .tuple(fc.array(event, { maxLength: 40 }), fc.constantFrom(STOP, ERROR, ''))
     .map(([events, end]) => events.join('') + end)
 
-  test('every byte of a stream is forwarded, held back or cut off, and its text is that of all deltas', () => {
+  test('every byte of a messages stream is forwarded, held back or cut off, and its text is that of all deltas', () => {
     fc.assert(
       fc.property(stream, fc.nat(20), (whole, cut) => {
         const bytes = Buffer.from(whole)
@@ -245,7 +245,7 @@ describe('any messages stream', () => {
     )
   })
 
-  test('a stream gives the same facts however the network divides it', () => {
+  test('a messages stream gives the same text, usage and end however the network divides it', () => {
     fc.assert(
       fc.property(stream, fc.integer({ min: 1, max: 300 }), (whole, size) => {
         const bytes = Buffer.from(whole)
@@ -260,7 +260,7 @@ describe('recorded traffic', () => {
   const folder = process.env['RECORDINGS']
   const names = folder ? readdirSync(join(folder, 'messages')).filter((name) => name.endsWith('.sse')) : []
 
-  test(`${names.length} recorded streams are forwarded byte for byte and charged as reported, however they are divided`, () => {
+  test(`${names.length} recorded messages streams are forwarded byte for byte and charged as reported, however divided`, () => {
     for (const name of names) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const whole = watch([bytes])

@@ -36,7 +36,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(',"seed": 12345678901234567890 ,"x":1.0')).same).toBe(true)
   })
 
-  test("a native responses request has the upstream's name of the model", () => {
+  test("a native responses request is sent with the upstream's name of the model", () => {
     expect(gate(body('', 'big'))).toMatchObject({
       upstreamModel: 'vendor/big-2026',
       text: body('', 'vendor/big-2026'),
@@ -54,14 +54,14 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(''), { channel, passThrough: true }).same).toBe(true)
   })
 
-  test('a native responses request has no filtered fields, unless the channel allows them or everything passes', () => {
+  test('a native responses request loses filtered fields, unless the channel allows them or is in pass-through mode', () => {
     expect(gate(body(`${FILTERED},"x":1.0`)).text).toBe(body(',"x":1.0'))
     expect(gate(body(FILTERED), { channel: { allow: ALL } }).same).toBe(true)
     expect(gate(body(FILTERED), { passThrough: true }).same).toBe(true)
     expect(gate(body(FILTERED), { channel: { pass_through: true } }).same).toBe(true)
   })
 
-  test('a native responses request has no include_obfuscation, and no options where none are left', () => {
+  test('include_obfuscation is removed from a native responses request, and stream_options if nothing is left in it', () => {
     expect(gate(body(',"stream_options":{"include_obfuscation":false}')).text).toBe(body(''))
     expect(gate(body(',"stream_options":{"include_obfuscation":false,"x":1}')).text).toBe(
       body(',"stream_options":{"x":1}'),
@@ -76,7 +76,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(',"store":false'), { channel: { disable_store: true } }).same).toBe(true)
   })
 
-  test('a native responses request has replaced members, such as the id that the upstream knows', () => {
+  test('members of a native responses request are replaced on demand, such as the id that the upstream knows', () => {
     const replace = new Map([['previous_response_id', '"resp_up"']])
     expect(gate(body(',"previous_response_id":"resp_1"'), { replace }).text).toBe(
       body(',"previous_response_id":"resp_up"'),

@@ -63,7 +63,7 @@ test.each<[string, unknown, boolean]>([
   expect(hasOnlyMessages(scanOf(input))).toBe(expected)
 })
 
-test('an input that has only messages refers to no other items', () => {
+test('a responses input that has only messages refers to no stored items', () => {
   const some = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined })
   const item = fc.record({
     type: some<unknown>('message', 'reasoning', 'item_reference', 'compaction', null, 1),

@@ -12,12 +12,12 @@ const base64 = (size: number): string => 'A'.repeat(size)
 const said = (...content: readonly object[]): object[] => [{ role: 'user', content }]
 
 describe('the upper bound of a responses prompt', () => {
-  test('the bound of a prompt is at least the bytes of the text', () => {
+  test("the upper bound of a responses prompt's tokens is at least the bytes of its text", () => {
     for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '\u0000\n"'.repeat(100)])
       expect(bound(replyContext(text))).toBeGreaterThan(Buffer.byteLength(text))
   })
 
-  test('the bound of a prompt is not raised for tools or media that the request does not contain', () => {
+  test("the upper bound of a responses prompt's tokens is not raised for tools or media that the request does not contain", () => {
     const plain = replyContext('Hi', {
       max_output_tokens: 16,
       stream: true,
@@ -31,7 +31,7 @@ describe('the upper bound of a responses prompt', () => {
       expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test('the bound of a prompt has room for what replaces a tool that is not a function, in namespaces too', () => {
+  test('the upper bound of a responses prompt has room for the function that replaces another tool, in namespaces too', () => {
     const custom = { type: 'custom', name: 'c' }
     const more = (tools: readonly object[]): number =>
       bound(replyContext('Hi', { tools })) - bytes(replyContext('Hi', { tools })).length
@@ -41,7 +41,7 @@ describe('the upper bound of a responses prompt', () => {
     )
   })
 
-  test('the bound of a prompt counts media by their kind, in messages and in the outputs of tools', () => {
+  test('the upper bound of a responses prompt counts media by their kind, in messages and in the outputs of tools', () => {
     const picture = { type: 'input_image', image_url: `data:image/png;base64,${base64(1_000_000)}` }
     const output = [{ type: 'function_call_output', call_id: 'c', output: [picture] }]
     for (const input of [said(picture), output]) {
@@ -61,7 +61,7 @@ describe('the upper bound of a responses prompt', () => {
 describe('the text that is counted', () => {
   const text = (request: object): string => promptText(bytes(request)).text
 
-  test('the text that is counted has all texts, and nothing of the media', () => {
+  test("the text from which a responses prompt's tokens are counted has all its texts, and nothing of its media", () => {
     const input = [
       { role: 'developer', content: 'rules' },
       {
@@ -100,7 +100,7 @@ describe('the text that is counted', () => {
     expect(found).not.toContain(base64(99))
   })
 
-  test('the text that is counted begins with the text of the earlier turns', () => {
+  test("the text from which a responses prompt's tokens are counted begins with the same text of the earlier turns", () => {
     const turn = { role: 'user', content: 'again' }
     const instructed = { instructions: 'short', tools: [{ type: 'function', name: 'weather' }] }
     expect(text(replyContext([turn, turn], instructed))).toBe(
@@ -108,7 +108,7 @@ describe('the text that is counted', () => {
     )
   })
 
-  test('an input that is a text is counted as it is', () => {
+  test('a responses input that is a plain text is counted as it is', () => {
     expect(promptText(bytes(replyContext('Hello'))).text).toBe('Hello')
   })
 })

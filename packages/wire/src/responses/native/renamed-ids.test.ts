@@ -54,7 +54,7 @@ describe('ids in a response', () => {
     }
   })
 
-  test('ids are replaced wherever the bytes are divided', () => {
+  test('ids of responses are replaced in a stream wherever its bytes are divided', () => {
     const parts = fc.constantFrom('"', '\\"', 'resp_', 'ab', FROM, `"${FROM}"`, '\n', '"resp_ab"', 'é', ',')
     fc.assert(
       fc.property(
@@ -74,7 +74,7 @@ describe('ids in a response', () => {
     )
   })
 
-  test('ids of equal length are replaced without a copy', () => {
+  test('ids of responses are replaced without a copy of the bytes if the new id has the same length', () => {
     const bytes = Buffer.from(`{"id":"${FROM}","text":"x"}\n`)
     const renamed = renaming(EQUAL).push(bytes)
     expect(renamed.buffer).toBe(bytes.buffer)
@@ -82,7 +82,7 @@ describe('ids in a response', () => {
     expect(renamed.toString()).toBe(`{"id":"${EQUAL}","text":"x"}\n`)
   })
 
-  test('ids are replaced in the message of an error', () => {
+  test('ids of responses are replaced in the message of an error', () => {
     const text = renaming().inProse(Buffer.from("Response 'resp_abab' not found, nor resp_ab2.")).toString()
     expect(text).toBe("Response 'resp_new' not found, nor resp_ab2.")
   })

@@ -3,11 +3,9 @@ const BACKSLASH = 0x5c
 const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
-/**
- * Maximum and minimum number of characters of an id that are searched for. These are taken from its end,
- * because all ids begin alike.
- */
+/** Number of characters at the end of an id that are searched for in an answer: all ids begin alike. */
 const TAIL_LENGTH = 24
+/** Shorter ids are not searched for. */
 const MIN_TAIL_LENGTH = 8
 /** Matches ids that need no escaping in JSON. */
 const PLAIN = /^[\w-]+$/

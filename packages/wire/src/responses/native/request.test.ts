@@ -84,7 +84,7 @@ const STATEFUL = new Set(['conversation', 'prompt'])
 
 describe('the fields of a request', () => {
   test.each(Object.entries(TABLE))(
-    'the field %s accepts and refuses the documented values',
+    'the responses field %s accepts the documented values and refuses others',
     (field, { good, bad }) => {
       for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
       for (const value of bad) expect(refusal({ [field]: value }), JSON.stringify(value)).toContain(field)
@@ -93,7 +93,7 @@ describe('the fields of a request', () => {
   )
 
   test.each(Object.entries(CONVERTED))(
-    'the field %s accepts and refuses the documented values, where the request is converted',
+    'the responses field %s accepts the documented values and refuses others, if the request is converted',
     (field, { good, bad }) => {
       const expected = STATEFUL.has(field) ? `Invalid '${field}': expected all items in 'input'` : 'accepted'
       for (const value of good)
@@ -106,7 +106,7 @@ describe('the fields of a request', () => {
     },
   )
 
-  test('all fields are in the schema', () => {
+  test('the schema of a responses request has exactly the fields whose values these tests check', () => {
     expect(Object.keys(responsesRequestSchema()['properties'] as object).sort()).toEqual(
       [...Object.keys(TABLE), ...Object.keys(CONVERTED)].sort(),
     )
@@ -116,7 +116,7 @@ describe('the fields of a request', () => {
     expect(refusal({ client_metadata: { a: 1 }, generate: false })).toBe('accepted')
   })
 
-  test('refusals of fields never show what may be a prompt', () => {
+  test('refusals of responses fields never show what may be a prompt', () => {
     for (const field of ['input', 'instructions', 'previous_response_id', 'metadata'])
       expect(refusal({ [field]: { 'canary-prompt': { 'canary-prompt': 1 } } }, convert)).toMatch(
         new RegExp(`Invalid '${field}'(?!.*canary)`),
@@ -125,7 +125,7 @@ describe('the fields of a request', () => {
 })
 
 describe('the input of a request', () => {
-  test('an input is required, unless something is continued', () => {
+  test('a responses request needs an input, unless it continues a response or uses a stored prompt', () => {
     expect(refusal({ input: undefined })).toContain(`'input' is required`)
     expect(refusal({ input: null, previous_response_id: 'resp_1' })).toBe('accepted')
     expect(refusal({ input: [], previous_response_id: 'resp_1' })).toBe('accepted')

@@ -75,7 +75,7 @@ function watch(chunks: readonly Buffer[]): Watched {
 describe('a native stream of a response', () => {
   const whole = stream(created, delta('Hel'), delta('lo'), delta('!'), end('completed'))
 
-  test('a native responses stream is forwarded except for its last event, which waits for the settlement', () => {
+  test('a native responses stream is forwarded except for its last event, which waits until the call is charged', () => {
     const { forwarded, end: ending, tap } = watch([Buffer.from(whole)])
     expect(forwarded).toBe(whole.slice(0, whole.indexOf('event: response.completed')))
     expect(forwarded + ending.ending.toString()).toBe(whole)
@@ -86,7 +86,7 @@ describe('a native stream of a response', () => {
   })
 
   test.each(['completed', 'incomplete'])(
-    'a native responses stream has its usage in response.%s',
+    'the usage of a native responses stream is read from the event response.%s',
     (status) => {
       const { tap, end: ending } = watch([Buffer.from(stream(created, delta('Hi'), end(status)))])
       expect(tap.usage).toEqual(READ)
@@ -126,7 +126,7 @@ describe('a native stream of a response', () => {
     expect(watch([Buffer.from(items)]).end.complete).toBe(false)
   })
 
-  test('a native responses stream gives the same facts however the network divides it', () => {
+  test('a native responses stream gives the same text, usage and end however the network divides it', () => {
     const facts = ({ tap, forwarded, end: ending }: Watched): object => ({
       all: forwarded + ending.ending.toString('latin1'),
       complete: ending.complete,
@@ -162,7 +162,7 @@ describe('a native stream of a response', () => {
     })
   })
 
-  test('a native responses stream counts generated text once: in deltas, or in items without any, and the names of calls', () => {
+  test('a native responses stream counts generated text once, from deltas or from items without deltas, and names of calls', () => {
     const call = { type: 'function_call', name: 'weather', arguments: '{"a":1}', call_id: 'c' }
     const { tap } = watch([
       Buffer.from(
