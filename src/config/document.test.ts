@@ -54,7 +54,7 @@ describe('a YAML document', () => {
     expect(plain(tree)).toEqual({ '1.0': 'a', true: 'b', '~': 'c', 'a b': 'd', e: 'f', '<<': { g: 'h' } })
   })
 
-  test('a YAML document keeps digits of a number that a double cannot represent', () => {
+  test('a number in a YAML document keeps all its digits, even if a double cannot represent it', () => {
     expect(parse('12345678901234567890').tree).toMatchObject({ source: '12345678901234567890' })
   })
 
@@ -99,7 +99,7 @@ describe('a YAML document', () => {
     expect(parse('['.repeat(lists) + ']'.repeat(lists)).diagnostics).toEqual(expected)
   })
 
-  test('a YAML document may be JSON of any layout', () => {
+  test('a YAML document may be written as JSON of any layout', () => {
     const value = fc
       .jsonValue({ maxDepth: 4 })
       .map((some) => JSON.parse(JSON.stringify(some).replaceAll('$', '')))

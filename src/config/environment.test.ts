@@ -82,7 +82,7 @@ describe('the environment', () => {
     ).toEqual([])
   })
 
-  test('the database is in the data folder by default', () => {
+  test('without DATABASE_URL the database is a SQLite file in DATA_DIR', () => {
     expect(readEnvironment({ DATA_DIR: '/var/lib/sluice' }, {}, folder).databaseUrl).toBe(
       'sqlite:/var/lib/sluice/sluice.db',
     )

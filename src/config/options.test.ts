@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { OPTIONS } from '../domain/options.ts'
 
-test('docs/configuration.md lists the options in their order, each with its default', () => {
+test('docs/configuration.md lists all options in the order of the code, each with its default', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8')
   const section = page.slice(page.indexOf('\n## Options'), page.indexOf('\n### Browsers'))
   const rows = [...section.matchAll(/^\| `([a-z_]+)(?:\.\w+)?` \| (?:`(.*?)`)? *\|/gm)]

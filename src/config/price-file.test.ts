@@ -112,7 +112,7 @@ describe('the prices file', () => {
     ])
   })
 
-  test('a prices file that cannot be read is refused with the line of the option', () => {
+  test('a prices file that cannot be read is an error at the line of options.prices_file in gateway.yaml', () => {
     const [only, ...others] = refusalOf(() => configOf(`# first\n${NAMED}`))
     expect(only).toMatch(/^gateway\.yaml:2: options\.prices_file: expected a file that can be read: ENOENT/)
     expect(others).toEqual([])

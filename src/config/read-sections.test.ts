@@ -95,7 +95,7 @@ describe('the documented defaults', () => {
 })
 
 describe('rate limits', () => {
-  test('rate limits that the section rate_limits does not name are off', () => {
+  test('rate limits that the section rate_limits of gateway.yaml does not name are off', () => {
     const { rateLimits } = read('rate_limits:\n  search: { requests: 5 }\n  critical:\n')
     expect(rateLimits.search).toEqual({ requests: 5, tokens: 0, windowMs: 60_000 })
     expect(
@@ -378,7 +378,7 @@ channels:
 })
 
 describe('users', () => {
-  test('users need a name, and their tokens a name and a quota', () => {
+  test("a user in gateway.yaml needs a name, and each of the user's tokens a name and a quota", () => {
     const { users } = read('users: [{ username: u, tokens: [{ name: t, remain_quota: 5 }] }]')
     expect(users).toEqual([
       {
@@ -472,7 +472,7 @@ users:
     })
   })
 
-  test('two users may have tokens of the same name', () => {
+  test('two users in gateway.yaml may have tokens of the same name', () => {
     const users = ['a', 'b'].map(
       (name) => `{ username: ${name}, tokens: [{ name: main, unlimited_quota: true }] }`,
     )
@@ -492,7 +492,7 @@ channels:
   ])
 })
 
-test('an alias refers to the last anchor of its name above it, also inside another alias', () => {
+test('a YAML alias refers to the last anchor of its name above it, also inside another alias', () => {
   const { models } = read(`
 models:
   a: { fallback: &list [&one x] }
@@ -532,7 +532,7 @@ test('a number or a boolean in gateway.yaml may come from an environment variabl
   })
 })
 
-test('answers are cached only with options.cache, whose members have defaults', () => {
+test('answers are cached only if gateway.yaml has options.cache, whose fields have defaults', () => {
   expect(read('options: {}\n').options.cache).toBeUndefined()
   const defaults = {
     ttl: 0,

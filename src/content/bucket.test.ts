@@ -56,7 +56,7 @@ const entry = (object = `s3://said/sluice/log/owner/${NAME}`): ContentEntry => (
   sealed: Buffer.from('sealed'),
 })
 
-test('entries that expire on the same day are stored in one object, and each entry names its position in it', async () => {
+test('stored contents that expire on the same day are one object in the bucket, and each entry names its position', async () => {
   const put: { path: string; body: string }[] = []
   const bucket = await bucketOf(async (request, response) => {
     const pieces = await request.toArray()
@@ -76,7 +76,7 @@ test('entries that expire on the same day are stored in one object, and each ent
   ])
 })
 
-test('an entry is read from a bucket by its range, and a temporary failure is retried', async () => {
+test('a stored content is read from a bucket by its byte range, and a temporary failure is retried', async () => {
   const ranges: unknown[] = []
   const bucket = await bucketOf((request, response) => {
     ranges.push(request.headers.range)
@@ -150,7 +150,7 @@ test.each([
 const named = (day: number, ageMs: number, letter: string): string =>
   `sluice/log/owner/${new Date(day * DAY_MS).toISOString().slice(0, 10)}/${(NOW_MS - ageMs).toString(16).padStart(12, '0')}-${letter.repeat(24)}`
 
-test('objects in a bucket are removed on their day, or if nothing refers to them for an hour; others stay', async () => {
+test('content objects in a bucket are removed on the day they expire, or if nothing refers to them for an hour', async () => {
   const past = named(TODAY, 2 * DAY_MS, 'a')
   const used = named(TODAY + 1, 2 * HOUR_MS, 'b')
   const unused = named(TODAY + 1, 2 * HOUR_MS, 'c')

@@ -53,7 +53,7 @@ function say(log: ContentLog, call: CapturedCall, request: Buffer, answer: Buffe
   capture.closed()
 }
 
-test('stored content beyond the memory share of its user is dropped and counted', async () => {
+test('content to be stored beyond the memory share of its user is dropped and counted', async () => {
   const { log, dropped } = openLog()
   const [large, small] = [Buffer.alloc(32 * MIB), Buffer.from('small')]
   const [first, second, third, other] = [callOf(1), callOf(1), callOf(1), callOf(2)]
@@ -134,7 +134,7 @@ test('the content of a call counts as memory of the storage queue once the call 
   expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
 })
 
-test('content that the group of the call does not store is discarded, and not counted as dropped', async () => {
+test("captured content that the call's settings do not store is discarded, and not counted as dropped", async () => {
   const { log, dropped } = openLog()
   const call = callOf(1)
   const capture = log.capture(call, Buffer.from('request'), () => undefined)
@@ -181,7 +181,7 @@ test('two simultaneous deletions each remove the content of their key, and the c
 })
 
 test.each(['metadata', 'redacted'] as const)(
-  'an answer with too many JSON values does not prevent other content from being stored (%s)',
+  'an answer with too many JSON values does not prevent the content of other calls from being stored (%s)',
   async (what) => {
     const { log, dropped } = openLog()
     const [large, other] = [{ ...callOf(1), what }, callOf(2)]
@@ -228,7 +228,7 @@ test('form data that is not text is not stored at level redacted, because it can
   expect((await log.read(call.id))?.lengths).toEqual([-1, -1, 6, -1])
 })
 
-test('a search and a read fail if the thread of the content log does not answer in time', async () => {
+test('a search and a read of stored content fail if the thread of the content log does not respond in time', async () => {
   const { log } = openLog({ readMs: 100 })
   const call = callOf(1)
   say(log, call, Buffer.from('request'), Buffer.from('answer'))

@@ -8,20 +8,20 @@ const list = (value: string, values: number): string =>
     .join(' ,\n')} ]`
 
 test.each(['0', '[]', '{ }', '""', '"a,[{\\"],"', 'null'])(
-  'the limit of JSON values in a text counts values like %s',
+  'the limit on the number of JSON values in a text counts each %s as a value',
   (value) => {
     expect(hasFewValues(list(value, MAX_VALUES))).toBe(true)
     expect(hasFewValues(list(value, MAX_VALUES + 1))).toBe(false)
   },
 )
 
-test('the limit of JSON values counts members and nested lists, but not the names of members', () => {
+test('the limit on the number of JSON values counts the values of object members and nested lists, but no member names', () => {
   const members = (count: number): string => `{${Array(count).fill('"name":[1]').join()}}`
   expect(hasFewValues(members((MAX_VALUES - 2) / 2))).toBe(true)
   expect(hasFewValues(members(MAX_VALUES / 2))).toBe(false)
 })
 
-test('commas inside an unterminated string do not count as JSON values', () => {
+test('commas inside an unterminated JSON string do not count towards the limit on JSON values', () => {
   expect(hasFewValues(`"${','.repeat(2 * MAX_VALUES)}`)).toBe(true)
   expect(hasFewValues(`"${'\\,'.repeat(2 * MAX_VALUES)}\\`)).toBe(true)
 })

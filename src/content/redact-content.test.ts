@@ -5,7 +5,7 @@ const MAIL = 'ann.lee@example.com'
 const CARD = '4111 1111 1111 1111'
 const redacted = (text: string): string => String(redactedContent(Buffer.from(text)))
 
-test('redaction rewrites only the JSON strings that contain a match, and keeps all other bytes', () => {
+test('redaction of stored content rewrites only JSON strings that contain a match, and keeps all other bytes', () => {
   const before = `{ "model":"m",  "n":1700000000,"messages":[{"role":"user","content":"caf\\u00e9 `
   const after = ` ok"}],"plain":"caf\\u00e9"}\n`
   expect(redacted(`${before}${MAIL} and ${CARD}${after}`)).toBe(
@@ -14,7 +14,7 @@ test('redaction rewrites only the JSON strings that contain a match, and keeps a
   expect(redacted(`${before}${after}`)).toBe(`${before}${after}`)
 })
 
-test('redaction finds matches that are written with escapes, and matches in names of members', () => {
+test('redaction of stored content finds matches written with JSON escapes, and matches in names of members', () => {
   expect(redacted('{"a":"ann.lee\\u0040example.com","ann.lee@example.com":1}')).toBe(
     '{"a":"[REDACTED]","[REDACTED]":1}',
   )
@@ -45,7 +45,7 @@ test.each([
   }
 })
 
-test('redaction treats the choices of a stream as separate texts', () => {
+test('redaction of stored content joins the text of each choice of a stream separately', () => {
   const event = (index: number, content: string): string =>
     `data: ${JSON.stringify({ choices: [{ index, delta: { content } }] })}\n\n`
   const kept = redacted(event(0, 'ann.lee@') + event(1, 'or: ') + event(0, 'example.com') + event(1, 'x'))
@@ -53,13 +53,13 @@ test('redaction treats the choices of a stream as separate texts', () => {
   expect(kept).toContain('"or: "')
 })
 
-test('redaction treats the elements of a Gemini array like the events of a stream', () => {
+test('redaction of stored content treats the elements of a Gemini array like the events of a stream', () => {
   const chunk = (text: string) => ({ candidates: [{ content: { parts: [{ text }] } }] })
   const kept = redacted(JSON.stringify([chunk('to ann.lee@exa'), chunk('mple.com now')]))
   expect(JSON.parse(kept)).toEqual([chunk('to [REDACTED]'), chunk(' now')])
 })
 
-test('redaction treats text that is neither JSON nor events, or that was cut off, as plain text', () => {
+test('redaction of stored content that is neither JSON nor events, or was cut off, treats it as plain text', () => {
   expect(redacted(`to ${MAIL}`)).toBe('to [REDACTED]')
   expect(redacted(`{"content":"to ${MAIL}`)).toBe('{"content":"to [REDACTED]')
   expect(redacted(`${'['.repeat(200_000)}${MAIL}`)).not.toContain(MAIL)
@@ -76,7 +76,7 @@ test('content that is not UTF-8 is not stored at level redacted, because it cann
     expect(redactedContent(Buffer.from([...Buffer.from(MAIL), ...bytes]))).toBeUndefined()
 })
 
-test('a stream that ends in the middle of a character is redacted up to its last complete event', () => {
+test('a stream that ends in the middle of a character is stored redacted up to its last complete event', () => {
   const event = (text: string): string =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
   for (const character of ['é', '€', '😀']) {
@@ -108,7 +108,7 @@ test('content with more matches than can be held is not stored at level redacted
     expect(redacted(text)).toBe('undefined')
 })
 
-test('redaction finds a match in a stream that has many more strings than a request may have', () => {
+test('redaction of stored content finds a match in a stream that has many more strings than a request may have', () => {
   const event = (text: string): string =>
     `data: ${JSON.stringify({ id: 'chatcmpl-1', model: 'm', choices: [{ index: 0, delta: { content: text } }] })}\n\n`
   const words = Array.from({ length: 30_000 }, (_, index) => event(` w${index % 977}`)).join('')
@@ -116,7 +116,7 @@ test('redaction finds a match in a stream that has many more strings than a requ
   expect(kept === words + event(' [REDACTED]') + event('') + words).toBe(true)
 })
 
-test('a stream that ends in the middle of an event is redacted completely', () => {
+test('a stream that ends in the middle of an event is redacted completely before it is stored', () => {
   const event = (text: string): string =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
   const kept = redacted(`${event('ann.lee@exa')}${event('mple.com and more')}data: {"choices":[{"del`)
@@ -125,7 +125,7 @@ test('a stream that ends in the middle of an event is redacted completely', () =
   expect(redacted(`${event(`a\u2028b ${MAIL}`)}data: [DONE]\n\n`)).not.toContain(MAIL)
 })
 
-test('redaction finds a key that follows an escape in JSON that was cut off', () => {
+test('redaction of stored content finds a key that follows an escape in JSON that was cut off', () => {
   const key = `sk-proj-${'aB3'.repeat(20)}`
   expect(redacted(`{"content":"first\\n${key} and`)).not.toContain(key)
 })

@@ -34,20 +34,20 @@ describe('what a prompt cache saves and costs', () => {
     expect(cacheSavings(RATE, usage)).toEqual({ cache_saved: 0, cache_surcharge: 525 })
   })
 
-  test('a call that reads and writes a cache has both a saving and a surcharge', () => {
+  test('a call that reads from and writes to a prompt cache has both a saving and a surcharge', () => {
     expect(cacheSavings(RATE, { ...NO_USAGE, cacheRead: 100, cacheWrite5m: 100 })).toEqual({
       cache_saved: 135,
       cache_surcharge: 38,
     })
   })
 
-  test('the saving of cached audio is computed from the prices of audio', () => {
+  test('the prompt cache saving of cached audio is computed from the prices of audio', () => {
     const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 400 }
     // 600 × (3 − 0.3) and 400 × (10 − 2) USD per million × 500,000 units per USD
     expect(cacheSavings(RATE, usage).cache_saved).toBe(810 + 1600)
   })
 
-  test('saving and surcharge of a cache are never below 0, whatever the prices', () => {
+  test('saving and surcharge of a prompt cache are never below 0, whatever the prices', () => {
     const odd = completePrices({
       input: ONE,
       output: ONE,
@@ -71,7 +71,7 @@ describe('what a prompt cache saves and costs', () => {
     expect(cacheSavings(rate, { ...NO_USAGE, cacheRead: 1001 }).cache_saved).toBe(2853)
   })
 
-  test('a group with the ratio 0 saves and pays nothing', () => {
+  test('a call of a group with the ratio 0 has no prompt cache saving and no surcharge', () => {
     const free = rateOf({ ...FREE_PRICE, tokens: PRICES }, decimal('0'), 500_000)
     expect(cacheSavings(free, { ...NO_USAGE, cacheRead: 1000, cacheWrite1h: 1000 })).toEqual({
       cache_saved: 0,
@@ -79,7 +79,7 @@ describe('what a prompt cache saves and costs', () => {
     })
   })
 
-  test('saving and surcharge of a cache are exact and rounded once, for any prices, ratio and counts', () => {
+  test('saving and surcharge of a prompt cache are exact and rounded once, for any prices, ratio and token counts', () => {
     const cents = fc.integer({ min: 0, max: 100_000 })
     const tokens = fc.integer({ min: 0, max: 3_000_000 })
     fc.assert(
@@ -130,7 +130,7 @@ describe('what a prompt cache saves and costs', () => {
     )
   })
 
-  test('a charge is that of plain input, less the saving and plus the surcharge of the cache, to one unit', () => {
+  test('the charge without a cache, less the saving and plus the surcharge, is the actual charge, give or take one unit', () => {
     const usage = { ...NO_USAGE, input: 7, cacheRead: 12_345, cacheWrite5m: 678 }
     const plain = charge(RATE, { ...NO_USAGE, input: 7 + 12_345 + 678 })
     const { cache_saved: saved, cache_surcharge: surcharge } = cacheSavings(RATE, usage)

@@ -12,7 +12,7 @@ function starts(zone: string, step: 'hour' | 'day' | 'month', from: string, to: 
   return found
 }
 
-test('a day of Berlin has 23 hours when clocks are put forward and 25 when they are put back', () => {
+test('a day in Berlin has 23 hours when clocks are put forward and 25 when they are put back', () => {
   const spring = starts('Europe/Berlin', 'hour', '2026-03-28T23:00:00Z', '2026-03-29T22:00:00Z')
   expect(spring).toHaveLength(23)
   expect(spring.slice(1, 3)).toEqual(['2026-03-29T01:00:00+01:00', '2026-03-29T03:00:00+02:00'])
@@ -26,7 +26,7 @@ test('a day of Berlin has 23 hours when clocks are put forward and 25 when they 
   ])
 })
 
-test('hours and days of Kolkata begin at half hours (UTC)', () => {
+test('hours and days in Kolkata begin at half hours of UTC', () => {
   expect(starts('Asia/Kolkata', 'hour', '2026-03-01T00:00:00Z', '2026-03-01T01:00:00Z')).toEqual([
     '2026-03-01T05:00:00+05:30',
     '2026-03-01T06:00:00+05:30',
@@ -36,7 +36,7 @@ test('hours and days of Kolkata begin at half hours (UTC)', () => {
   )
 })
 
-test('months have the lengths of the calendar, and zones may be offsets', () => {
+test('a calendar step of a month ends with the calendar month, and a time zone may be an offset such as +05:45', () => {
   expect(starts('America/New_York', 'month', '2024-01-31T12:00:00Z', '2024-04-02T00:00:00Z')).toEqual([
     '2024-01-01T00:00:00-05:00',
     '2024-02-01T00:00:00-05:00',
@@ -58,7 +58,7 @@ test('a day without a midnight begins with its first hour, and a day with two mi
   ])
 })
 
-test('hours of a zone whose clocks move by half an hour never overlap', () => {
+test('calendar hours never overlap in a time zone whose clocks move by half an hour', () => {
   const hours = starts('Australia/Lord_Howe', 'hour', '2026-04-04T12:00:00Z', '2026-04-04T18:00:00Z')
   expect(new Set(hours).size).toBe(hours.length)
   expect(hours.map((text) => at(text))).toEqual(hours.map((text) => at(text)).toSorted((a, b) => a - b))

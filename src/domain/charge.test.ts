@@ -36,13 +36,13 @@ describe('a charge', () => {
     expect(charge(rate, { ...NO_USAGE, input: 1000, output: 100 })).toBe(2250)
   })
 
-  test('a charge prices each kind of prompt token separately', () => {
+  test('a charge prices plain input, cache reads and cache writes separately', () => {
     const usage = { ...NO_USAGE, input: 10, cacheRead: 1000, cacheWrite5m: 100, cacheWrite1h: 10 }
     // 15 + 150 + 187.5 + 30 = 382.5, half away from zero
     expect(charge(rate, usage)).toBe(383)
   })
 
-  test('a charge prices cached audio and images separately', () => {
+  test('a charge prices cached audio and image tokens separately from cached text', () => {
     const cached = completePrices({
       ...tokens('3', '15', '0.3'),
       audio_cache_read: decimal('2'),
@@ -72,7 +72,7 @@ describe('a charge', () => {
     expect(charge(exact, { ...NO_USAGE, input: 1_000_000, output: 1_000_000 })).toBe(105_000)
   })
 
-  test('a charge uses one tier for the whole call once the prompt is larger than its limit', () => {
+  test("a charge uses one price tier for the whole call once the prompt is larger than the tier's threshold", () => {
     const tiered = rateOf(
       price({
         tokens: tokens('3', '15', '0.3'),
@@ -85,7 +85,7 @@ describe('a charge', () => {
     expect(charge(tiered, { ...NO_USAGE, input: 200_000, cacheRead: 10, output: 2 })).toBe(600_026)
   })
 
-  test('a charge includes calls and tools, whose prices may have more decimal places', () => {
+  test('a charge includes the price per call and tool uses, whose prices may have more decimal places than others', () => {
     const rerank = rateOf(price({ request: decimal('0.002') }), ONE, 500_000)
     const search = { kind: 'web_search', count: 3, price: decimal('0.01') } as const
     expect(charge(rerank, NO_USAGE, {}, [search])).toBe(1000 + 15_000)
@@ -140,12 +140,12 @@ describe('a charge', () => {
 })
 
 describe('the maximum cost of a call', () => {
-  test('the maximum cost uses the highest rate of the prompt, including cache writes', () => {
+  test('the maximum cost of a call prices the prompt at its highest rate, including cache writes', () => {
     const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
     expect(maxCharge(rate, { prompt: 100, output: 10 })).toBe(300 + 75)
   })
 
-  test('the maximum cost includes only tiers that the prompt may reach', () => {
+  test('the maximum cost of a call takes into account only price tiers that the prompt may reach', () => {
     const rate = rateOf(
       price({ tokens: tokens('3', '15'), tiers: [{ above: 1000, tokens: tokens('6', '30') }] }),
       ONE,
@@ -155,7 +155,7 @@ describe('the maximum cost of a call', () => {
     expect(maxCharge(rate, { prompt: 1001, output: 10 })).toBe(3003 + 150)
   })
 
-  test('the maximum cost includes a more expensive lower tier, as the prompt may be shorter', () => {
+  test('the maximum cost of a call takes into account a more expensive lower price tier, as the prompt may be shorter', () => {
     const rate = rateOf(
       price({
         tokens: tokens('3', '15'),
@@ -210,7 +210,7 @@ test('a hold is at least one quota unit if the model has any price, and 0 if the
   expect(maxCharge(rateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
 })
 
-test('seconds and images with their own price are charged once, whether or not tokens are reported', () => {
+test('audio seconds and images with their own price are charged once, whether or not tokens are reported', () => {
   const [second, each] = [decimal('0.002'), decimal('0.04')]
   const media = [
     { kind: 'second', count: 3, price: second },

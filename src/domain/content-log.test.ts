@@ -14,7 +14,7 @@ const general = (terms: Partial<ContentLogSettings>): ContentLogSettings => ({
   ...terms,
 })
 
-test('each content setting of a call is that of its user, else of its group, else the general one', () => {
+test('each content_log setting of a call is that of its user, else of its group, else the general one', () => {
   const policy = contentPolicy(
     general({ what: 'none', keepMs: 5_000 }),
     { what: 'metadata', keepMs: 9_000 },
@@ -25,7 +25,7 @@ test('each content setting of a call is that of its user, else of its group, els
   expect(policy).toEqual({ what: 'full', keepMs: 9_000 })
 })
 
-test('the content setting of a token can reduce what is stored, and never increase it', () => {
+test('the content_log setting of a token can reduce what is stored, and never increase it', () => {
   for (const given of CONTENT_LEVELS)
     for (const token of CONTENT_LEVELS) {
       const policy = contentPolicy(

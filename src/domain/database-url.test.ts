@@ -11,6 +11,6 @@ test.each([
   expect(sqlitePath(url)).toBe(path)
 })
 
-test('a file of any name can be converted to a URL and back', () => {
+test('the path of a database file with any name can be converted to a database URL and back', () => {
   for (const path of ['/a b/c.db', '/a\nb.db', '/sqlite:/x']) expect(sqlitePath(sqliteUrl(path))).toBe(path)
 })

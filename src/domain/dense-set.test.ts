@@ -10,7 +10,7 @@ interface Member {
 const member = (name: number): Member => ({ name, index: -1 })
 
 describe('a dense set', () => {
-  test('a dense set has the same elements as a JavaScript Set', () => {
+  test('after any operations a dense set has the same elements as a JavaScript Set', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20), { maxLength: 200 }), (names) => {
         const members = Array.from({ length: 21 }, (_, name) => member(name))

@@ -22,19 +22,22 @@ describe('a table of digests', () => {
     expect(prompts.size).toBe(1)
     expect(prompts.get(key('a'), 0)).toBe(3)
   })
-  test.each([1, 7, 100, 5000])('at most %s prompts are remembered, the latest among them', (most) => {
-    const prompts = new DigestTable()
-    for (let index = 0; index < most * 4; index++) {
-      prompts.put(key(index), index, 1_000_000 + index * 100, 0, most)
-      if (prompts.get(key(index), 0) !== index || prompts.size > most) throw new Error(`prompt ${index}`)
-    }
-    expect(prompts.size).toBe(most)
-    const known = Array.from({ length: most * 4 }, (_, index) => prompts.get(key(index), 0)).filter(
-      (tokens) => tokens !== undefined,
-    )
-    expect(known).toHaveLength(most)
-    if (most > 100) expect(known.filter((tokens) => tokens >= most * 2).length).toBeGreaterThan(most * 0.8)
-  })
+  test.each([1, 7, 100, 5000])(
+    'the table of remembered prompts holds at most %s prompts, the latest among them',
+    (most) => {
+      const prompts = new DigestTable()
+      for (let index = 0; index < most * 4; index++) {
+        prompts.put(key(index), index, 1_000_000 + index * 100, 0, most)
+        if (prompts.get(key(index), 0) !== index || prompts.size > most) throw new Error(`prompt ${index}`)
+      }
+      expect(prompts.size).toBe(most)
+      const known = Array.from({ length: most * 4 }, (_, index) => prompts.get(key(index), 0)).filter(
+        (tokens) => tokens !== undefined,
+      )
+      expect(known).toHaveLength(most)
+      if (most > 100) expect(known.filter((tokens) => tokens >= most * 2).length).toBeGreaterThan(most * 0.8)
+    },
+  )
   test('a remembered prompt takes at most 64 bytes', () => {
     const prompts = new DigestTable()
     for (let index = 0; index < 20_000; index++) prompts.put(key(index), index, 1_000_000, 0, 10_000)

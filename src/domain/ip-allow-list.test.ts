@@ -4,7 +4,7 @@ import { allowedAddresses, isAddressRange, parseAddresses } from './ip-allow-lis
 import { lawRuns } from '../../test/tier.ts'
 
 describe('an allow-list', () => {
-  test.each([null, '', '  \n \n'])('an allow-list without entries (%j) admits every address', (list) => {
+  test.each([null, '', '  \n \n'])('an IP allow-list without entries (%j) admits every address', (list) => {
     expect(allowedAddresses(list)('192.0.2.1')).toBe(true)
   })
 
@@ -35,7 +35,7 @@ describe('an allow-list', () => {
     expect(parseAddresses(list.split('\n'))).toBeUndefined()
   })
 
-  test('an allow-list never admits a text that is not an address', () => {
+  test('an IP allow-list never admits a text that is not an IP address', () => {
     expect(allowedAddresses('0.0.0.0/0')('')).toBe(false)
     expect(allowedAddresses('0.0.0.0/0')('localhost')).toBe(false)
   })
@@ -106,7 +106,7 @@ function isWithin(one: Written, { bytes, bits, isMapped }: Written & { bits: num
   return true
 }
 
-test('an allow-list equals a bitwise reference implementation', () => {
+test('an IP allow-list admits the same addresses as a bitwise reference implementation', () => {
   let allowed = 0
   fc.assert(
     fc.property(fc.array(range, { minLength: 1, maxLength: 3 }), address, (ranges, one) => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bucketBounds, bucketOf, LATENCY_BUCKETS, percentile } from './latency.ts'
 
-test('every latency is within the bounds of its bucket, and buckets have no gaps', () => {
+test('every latency is within the bounds of its histogram bucket, and the buckets have no gaps', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 5_000_000 }), (ms) => {
       const { fromMs, beforeMs } = bucketBounds(bucketOf(ms))

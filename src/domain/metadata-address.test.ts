@@ -103,7 +103,7 @@ const byteAs: Readonly<Record<string, (byte: number) => string>> = {
   encoded: (byte) => String(byte).replaceAll(/\d/g, (digit) => `%3${digit}`),
 }
 
-test('the address of a metadata service is recognized in every spelling, with every scheme', () => {
+test('the address of a cloud metadata service is recognized in every spelling, with every URL scheme', () => {
   const scheme = fc.constantFrom('http', 'https', 'HTTP', 'socks5', 'socks5h', 'Socks5')
   const byte = fc.integer({ min: 0, max: 255 })
   const spelling = fc.constantFrom(...Object.values(byteAs))

@@ -3,7 +3,7 @@ import { parseBedrockKey } from './provider-keys.ts'
 
 const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
 
-test('a Bedrock key is an account id and its secret, with a session token or without', () => {
+test('a Bedrock key is parsed as access key id and secret, with or without a session token', () => {
   const aws = { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: SECRET }
   expect(parseBedrockKey(`AKIAIOSFODNN7EXAMPLE:${SECRET}`)).toEqual({ aws })
   expect(parseBedrockKey(`AKIAIOSFODNN7EXAMPLE:${SECRET}:FwoGZ/+=`)).toEqual({

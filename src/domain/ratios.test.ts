@@ -120,7 +120,7 @@ describe('prices of other modalities', () => {
     expect(plain(again && { ...again, tiers: [] })).toBe(plain(MEDIA))
   })
 
-  test('ratios of images or audio give a price to a model without a price of tokens', () => {
+  test('image ratios give a price to a model without a price per token', () => {
     const price = pricedByRatios({ images: { default: d('0.04') } }, undefined)
     expect(price).toMatchObject({ image: { default: d('0.04') }, tokens: { input: d('0') } })
   })

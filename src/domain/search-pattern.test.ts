@@ -73,7 +73,7 @@ describe('any pattern', () => {
   const letters = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '*'), maxLength: 12 })
   const patterns = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '%'), maxLength: 8 })
 
-  test('any pattern matches as the equivalent regular expression does', () => {
+  test('a search pattern matches the same texts as the equivalent regular expression', () => {
     fc.assert(
       fc.property(patterns, letters, (pattern, text) => {
         const expression = new RegExp(`^${pattern.replace(/[\\.]/g, '\\$&').replaceAll('%', '.*')}$`, 's')
@@ -83,7 +83,7 @@ describe('any pattern', () => {
     )
   })
 
-  test('any pattern is valid only with at most two % and never two in a row', () => {
+  test('a search pattern is valid only with at most two %, never next to each other', () => {
     fc.assert(
       fc.property(patterns, (pattern) => {
         if (patternError(pattern) !== undefined) return

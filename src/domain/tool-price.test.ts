@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { LISTED_TOOLS, listedTool, toolVendor } from './tool-price.ts'
 
-test('docs/configuration.md has the current list of tools', () => {
+test('docs/configuration.md has the current list of provider tools with a price', () => {
   const page = readFileSync('docs/configuration.md', 'utf8')
   const rows = page
     .slice(page.indexOf('### Tools'))

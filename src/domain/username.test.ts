@@ -86,7 +86,7 @@ describe('comparison of names', () => {
     expect(comparableName(one)).not.toBe(comparableName(other))
   })
 
-  test('a user name has the same comparison form in every letter case and Unicode form', () => {
+  test('user names that differ only in letter case or Unicode form are compared as equal', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (name) => {
         const form = comparableName(name)

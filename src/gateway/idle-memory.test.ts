@@ -76,7 +76,7 @@ describe('when memory is released', () => {
     expect([full, young]).toEqual([1, 1])
   })
 
-  test('all memory is released ten minutes after work, where the process has grown by a quarter', async () => {
+  test('a full garbage collection runs ten minutes after the last call if the process has grown by a quarter', async () => {
     await pass(3)
     await pass(10, 1)
     residentBytes = 1.24 * START_BYTES
@@ -92,13 +92,13 @@ describe('when memory is released', () => {
     expect(full).toBe(2)
   })
 
-  test('memory is released a minute after work that was in progress from the start', async () => {
+  test('young garbage is collected a minute after calls that were in progress since the start', async () => {
     await pass(100, 1)
     await pass(60)
     expect([full, young]).toEqual([0, 1])
   })
 
-  test('all memory is released and the heap trimmed, where the process is three quarters larger than after the start', async () => {
+  test('a full garbage collection runs a minute after the last call if the process has grown by three quarters', async () => {
     await pass(3)
     await pass(100, 1)
     residentBytes = 1.76 * START_BYTES
@@ -130,7 +130,7 @@ describe('when memory is released', () => {
     },
   )
 
-  test('all memory is released relative to the smallest size in a quiet minute, because modules of the start may be gone', async () => {
+  test('the growth that triggers a full garbage collection is measured from the smallest size in a quiet minute', async () => {
     residentBytes = 1.4 * START_BYTES
     await pass(3)
     residentBytes = START_BYTES
@@ -141,7 +141,7 @@ describe('when memory is released', () => {
     expect(full).toBe(2)
   })
 
-  test('not all memory is released where trimming the heap was enough', async () => {
+  test('no full garbage collection runs if trimming the heap has released enough memory', async () => {
     await pass(3)
     await pass(100, 1)
     residentBytes = 2 * START_BYTES
@@ -150,7 +150,7 @@ describe('when memory is released', () => {
     expect([full, young]).toEqual([1, 1])
   })
 
-  test('all memory is released every ten minutes at most', async () => {
+  test('a full garbage collection of an idle process runs every ten minutes at most', async () => {
     residentBytes = 2 * START_BYTES
     await pass(100, 1)
     residentBytes = 4 * START_BYTES
@@ -163,7 +163,7 @@ describe('when memory is released', () => {
     expect([full, young]).toEqual([2, 2])
   })
 
-  test('all memory is released at any time where the process has grown by a quarter since the last release', async () => {
+  test('a full garbage collection runs earlier if the process has grown by a quarter since the last one', async () => {
     await pass(3)
     await pass(10, 1)
     residentBytes = 2 * START_BYTES

@@ -14,7 +14,7 @@ test.each([
 })
 
 test.runIf(process.platform === 'linux')(
-  'the gateway reads the limit of open files with which its process was started',
+  'the gateway reads the limit on open files with which its process was started',
   () => {
     const module = fileURLToPath(new URL('./listen.ts', import.meta.url))
     const program = `import { openFilesLimit } from '${module}'; console.log(openFilesLimit(), openFilesLimit('/nowhere'))`

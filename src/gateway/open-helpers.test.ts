@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { openHelpers } from './open-helpers.ts'
 
-test('helpers that are closed before their threads run log nothing', async () => {
+test('helper threads that are closed before they run log nothing', async () => {
   const lines: string[] = []
   const opened = new AsyncDisposableStack()
   openHelpers(opened, pino({ level: 'trace' }, { write: (line) => lines.push(line) }))

@@ -18,7 +18,7 @@ const START = `
   process.stdout.write('\\n' + JSON.stringify(seen))
 `
 
-test('a start loads neither Kysely nor a database driver, and no YAML parser where there is no configuration file', () => {
+test('a gateway start loads neither Kysely nor a database driver, and without a configuration file no YAML parser', () => {
   const sources = new URL('../', import.meta.url).href
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', START, sources], {
     encoding: 'utf8',

@@ -27,7 +27,7 @@ function watched() {
   return { storage, watch, lines, state }
 }
 
-test('a storage that cannot be written is checked each second, and the log has one line a minute', async () => {
+test('a database that cannot be written is checked each second, and logged once a minute until it can be used again', async () => {
   const { storage, lines, state } = watched()
   state.hasRoom = false
   storage.note('file', FULL)
@@ -44,7 +44,7 @@ test('a storage that cannot be written is checked each second, and the log has o
   expect(state.announcements).toBe(1)
 })
 
-test('a storage that fails repeatedly causes at most one line of level error a minute', async () => {
+test('a database that fails repeatedly causes at most one log line of level error a minute', async () => {
   const { storage, watch, lines } = watched()
   for (let second = 0; second < 59; second += 1) {
     storage.note('bank', FULL)

@@ -61,13 +61,13 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
 })
 
 describe('a hostile source on SQLite', () => {
-  test('a SQLite source is read up to the maximum time', async () => {
+  test('an import reads a SQLite source up to the maximum time', async () => {
     const family = await familyDatabase('new-api', 'SQLite')
     await family.insert('options', { key: 'a', value: 'v' })
     await expect(readFamily(await opened(family.place, { ms: -1 }))).rejects.toThrow('"options" took longer')
   })
 
-  test('a SQLite source is not read where a table is virtual, or has computed columns', async () => {
+  test('an import does not read a SQLite source with a virtual table or computed columns', async () => {
     const virtual = await familyDatabase('new-api', 'SQLite')
     await virtual.sql('drop table options')
     await virtual.sql('create virtual table options using fts5(key, value)')
@@ -81,7 +81,7 @@ describe('a hostile source on SQLite', () => {
 })
 
 describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile source on PostgreSQL', () => {
-  test('a PostgreSQL source is not read where a row security policy would be executed', async () => {
+  test('an import does not read a PostgreSQL source if a row security policy would be executed', async () => {
     const family = await familyDatabase('new-api', 'PostgreSQL')
     // Superusers bypass policies.
     const reader = `reader_${process.pid}_${Date.now()}`

@@ -35,7 +35,7 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
   })
   afterAll(() => server?.stop())
 
-  test('a MariaDB source is read in its state at the opening, and without a write', async () => {
+  test('an import reads a MariaDB source in its state at the opening, and writes nothing to it', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     await family.insert('options', { key: 'é', value: '日本\u{1F600}' })
     const source = await opened(place)
@@ -43,7 +43,7 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
     expect([...(await readFamily(source)).options]).toEqual([['é', '日本\u{1F600}']])
   })
 
-  test('a MariaDB source is not read where a table is a view', async () => {
+  test('an import does not read a MariaDB source if one of its tables is a view', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     await family.sql('rename table users to people')
     await family.sql("create view users as select id, 'x' as username, sleep(1) as quota from people")
@@ -52,7 +52,7 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
     )
   })
 
-  test('a MariaDB source is read up to the maximum number of rows and bytes', async () => {
+  test('an import reads a MariaDB source up to the maximum number of rows and bytes', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v'.repeat(2_000) })
     expect((await readFamily(await opened(place, { rows: 60 }))).options.size).toBe(60)

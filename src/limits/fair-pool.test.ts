@@ -17,18 +17,18 @@ function takeAll(from: FairPool, client: string): number {
 }
 
 describe('a pool that clients share', () => {
-  test('a shared pool belongs to one client while no other requested from it within a minute', () => {
+  test('a client can take a whole shared pool if no other client has requested from it within a minute', () => {
     const { pool: slots } = pool(10)
     expect(takeAll(slots, 'ann')).toBe(10)
   })
 
-  test('a shared pool leaves the configured part free even for one client', () => {
+  test('a single client cannot take the part of a shared pool that is configured to stay free', () => {
     const { pool: slots } = pool(16, 0.5)
     expect(takeAll(slots, 'ann')).toBe(8)
   })
 
   test.each([10, 9, 2])(
-    'a shared pool gives at most half of %i to one client while another requested within a minute',
+    'a client can take at most half of a shared pool of %i if another client requested from it within a minute',
     (max) => {
       const { pool: slots, clock } = pool(max)
       slots.take('bob', 1)
@@ -62,7 +62,7 @@ describe('a pool that clients share', () => {
     expect(slots.take('bob', 1)).toBe(false)
   })
 
-  test('a shared pool takes nothing from itself when it refuses an amount', () => {
+  test('a shared pool that refuses an amount takes none of it', () => {
     const { pool: bytes } = pool(100)
     expect(bytes.take('ann', 101)).toBe(false)
     expect(bytes.held).toBe(0)

@@ -36,7 +36,7 @@ function stage(concurrency: number, maxWaiting: number) {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('a fair queue', () => {
-  test('a fair queue starts as much work at once as may run, and the other work in order of arrival', async () => {
+  test('a fair queue starts as many tasks at once as may run, and the other tasks of a flow in order of arrival', async () => {
     const { started, submit, end } = stage(2, 10)
     submit('a', 3)
     submit('b')
@@ -69,7 +69,7 @@ describe('a fair queue', () => {
     expect(counts).toEqual([4, 4, 4])
   })
 
-  test('a fair queue gives no flow an advantage for idle time or for leaving and returning', async () => {
+  test('a fair queue gives a flow that was idle or has returned no advantage over other flows', async () => {
     const { started, submit, end } = stage(1, 200)
     submit('a', 30)
     await end(20)

@@ -59,7 +59,7 @@ describe('a burst', () => {
     for (let i = 0; i < 5; i++) expect(loop.run(overload, { ...CALL, ...burst(2_000) }).refused).toEqual([])
   })
 
-  test('a burst of 400 calls to a slow upstream begins before the first response', () => {
+  test('all calls of a burst of 400 to a slow upstream begin before the first response arrives', () => {
     const { begun } = run({ ...CALL, ...burst(400), upstreamMs: 5_000 })
     // The work takes a hundred milliseconds; the window grows by two calls per idle millisecond.
     expect(quantile(begun, 1)).toBeLessThan(1_000)

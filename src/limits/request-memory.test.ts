@@ -48,7 +48,7 @@ test('request memory that is released in an amount of at least 4 MiB is reported
   expect(reported).toEqual([8 * MIB])
 })
 
-test("a conversion and an answer may each exceed their user's memory share; a second conversion waits for the first", async () => {
+test("one conversion and one answer may exceed their user's memory share, and a second conversion waits for the first", async () => {
   const memory = room()
   const giveBack = usedUp(memory)
   const [first, second, answer] = [allocationOf(1), allocationOf(1), allocationOf(1)]
@@ -153,7 +153,7 @@ async function isSettled(waiting: Promise<unknown>): Promise<boolean> {
 }
 
 describe("the memory of an upstream's response", () => {
-  test('the memory of a response above 64 KiB is counted for its user', () => {
+  test("a response counts against its user's memory share with what it takes above 64 KiB", () => {
     const { memory, all } = answers(1)
     const [answer] = all
     answer.resize(FREE)

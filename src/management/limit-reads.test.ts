@@ -37,7 +37,7 @@ function stageOf(store: Pick<Store, 'read' | 'write'>) {
   return { memory, reads, reading, done, metered: storeWithReadLimits(rows, reading) }
 }
 
-test('a page of the usage log waits for the memory of its texts before it is read', async () => {
+test('a page of the usage log waits for enough memory for its texts before it is read from the database', async () => {
   const store = await openedStore()
   const { memory, reads, reading, done, metered } = stageOf(store)
   const { id: userId } = await store.write('createUser', newUser())

@@ -36,7 +36,7 @@ function failureOf(fields: Partial<UpstreamFailure> = {}): UpstreamFailure {
 }
 
 describe('warnings about upstreams that failed', () => {
-  test('five warnings a minute are logged for each channel and cause, then the number of suppressed ones', () => {
+  test('at most five warnings of failed attempts a minute are logged per channel and cause, and then how many were left out', () => {
     for (let i = 0; i < 8; i++) failures.report(failureOf(), 'next key', i * 1_000)
     failures.report(failureOf({ cause: 'status 503' }), 'gave up', 8_000)
     failures.report(failureOf({ channel: channelOf({ name: 'b' }) }), 'gave up', 8_000)
@@ -51,7 +51,7 @@ describe('warnings about upstreams that failed', () => {
     expect(lines).toHaveLength(9)
   })
 
-  test('warnings have the index of the key, and no index where there is no key', () => {
+  test('a warning of a failed attempt names the index of the upstream key, and none if the channel has no key', () => {
     failures.report(failureOf(), 'next key', 0)
     failures.report(failureOf({ key: { value: '' } }), 'next key', 0)
     expect(lines.map(({ key }) => key)).toEqual([2, undefined])

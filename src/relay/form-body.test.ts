@@ -77,7 +77,7 @@ test('a multipart form buffered on disk has no visible file name, and its disk s
   await expect(file.read(0, 1)).rejects.toThrow()
 })
 
-test('the buffer file of a form is removed even if it is closed while it is being opened', async () => {
+test('the buffer file of a multipart form is removed even if the form is closed while the file is being opened', async () => {
   const path = join(folder, 'upload')
   const file = newSpool().newNamedFile({ client: 1, key: 1 }, path)
   let isOpened = false
@@ -89,7 +89,7 @@ test('the buffer file of a form is removed even if it is closed while it is bein
   rmSync(path)
 })
 
-test('a client that fills the disk is refused, while another still gets its share', async () => {
+test('a client that fills the disk space for forms is refused, while another client still gets its share', async () => {
   // Sixteen bodies of 256 MiB each need 4 GiB of disk space, of which nothing is written here.
   const spool = newSpool(256 * MIB)
   const files = ['one', 'two'].map((client) => spool.newFile({ client, key: '' }))

@@ -12,7 +12,7 @@ test('the counted tokens of a prompt are used if the count is ready in time', as
   expect(prompt).toMatchObject({ tokens: 12, isPending: false })
 })
 
-test('the expected tokens are used where the count of a prompt is late, and do not change afterwards', async () => {
+test('the estimated tokens of a prompt are used if its token count is late, and do not change afterwards', async () => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const prompt = new PromptCount({ plan, services, countPrompt: () => promise }, 0)
   await prompt.ready()
@@ -22,14 +22,14 @@ test('the expected tokens are used where the count of a prompt is late, and do n
   expect(prompt.tokens).toBe(5)
 })
 
-test('the expected tokens are used where the count of a prompt fails', async () => {
+test('the estimated tokens of a prompt are used if counting its tokens fails', async () => {
   const failing = (): Promise<number> => Promise.reject(new Error('no'))
   const prompt = new PromptCount({ plan, services, countPrompt: failing }, NEVER)
   await prompt.ready()
   expect(prompt).toMatchObject({ tokens: 5, isPending: false })
 })
 
-test('a prompt is not counted in the turn of the event loop in which its call is sent', async () => {
+test('the tokens of a prompt are not counted in the turn of the event loop in which its call is sent', async () => {
   let counted = 0
   const prompt = new PromptCount({ plan, services, countPrompt: async () => ++counted }, NEVER)
   expect(counted).toBe(0)
@@ -37,7 +37,7 @@ test('a prompt is not counted in the turn of the event loop in which its call is
   expect(counted).toBe(1)
 })
 
-test('the timeout of the count begins when the tokenizer is loaded', async () => {
+test('the timeout for counting the tokens of a prompt begins when the tokenizer is loaded', async () => {
   const loading = Promise.withResolvers<void>()
   const counted = Promise.withResolvers<number>()
   const prompt = new PromptCount(

@@ -18,12 +18,12 @@ function kept(message: string | undefined, request: unknown, fields: readonly st
 const asked = (content: unknown): object => ({ model: 'm', messages: [{ role: 'user', content }] })
 
 describe('the message of a provider', () => {
-  test("a provider's message that repeats nothing of the request is kept whole, and an empty one is not kept", () => {
+  test("a provider's error message that repeats nothing of the request is stored whole, and an absent one is stored empty", () => {
     expect(kept('Too many requests', asked('hi'))).toBe('Too many requests')
     expect(kept(undefined, asked('hi'))).toBe('')
   })
 
-  test("a provider's message is kept without 24 or more consecutive characters of any string of the request", () => {
+  test("a provider's error message is stored without any 24 or more consecutive characters of a string in the request", () => {
     const run = 'abcdefghijklmnopqrstuvwx'
     for (let before = 0; before < 26; before += 1) {
       const text = `${'.'.repeat(before)}${run},`
@@ -35,7 +35,7 @@ describe('the message of a provider', () => {
     expect(kept(`about ${run}`, { model: run })).toBe('about …')
   })
 
-  test("a provider's message is kept without short texts of the conversation, but with names, types and roles", () => {
+  test("a provider's error message is stored without short texts of the conversation, but with names, types and roles", () => {
     expect(kept('what is a geheimnis?', asked('Geheimnis'))).toBe('what is a …?')
     expect(kept('what is a geheim?', asked('Geheim'))).toBe('what is a geheim?')
     expect(kept('no assistant_tool here', { tools: [{ name: 'assistant_tool' }] })).toBe(
@@ -66,7 +66,7 @@ describe('the message of a provider', () => {
     maxLength: 60,
   })
   test.each(Object.keys(quotings))(
-    "a provider's message is kept without 24 consecutive letters of a prompt that is quoted %s",
+    "a provider's error message is stored without any 24 consecutive letters of a prompt that it quotes %s",
     (name) => {
       fc.assert(
         fc.property(letters, (parts) => {
@@ -80,7 +80,7 @@ describe('the message of a provider', () => {
     },
   )
 
-  test("any provider's message is kept as one line of at most 300 characters, whatever the request is", () => {
+  test("a provider's error message is stored as one line of at most 300 characters, whatever the request is", () => {
     const any = fc.string({ unit: anyCharacter, maxLength: 600 })
     fc.assert(
       fc.property(any, any, (message, text) => {
@@ -92,14 +92,14 @@ describe('the message of a provider', () => {
     )
   })
 
-  test("a provider's message is not kept where the request is too large to be compared, cannot be read, or is not in memory", () => {
+  test("a provider's error message is not stored if the request is too large to compare, unreadable, or not in memory", () => {
     expect(kept('no', { messages: 'x'.repeat(1024 * 1024) })).toBe('')
     expect(kept('no', {}, null)).toBe('')
     const unreadable = new ComparedRequestTexts(() => ({ body: Buffer.from('{'), fields: [], url: '/' }))
     expect(storableMessage('no', unreadable)).toBe('')
   })
 
-  test("a provider's message takes time in proportion to the request, whatever both repeat", () => {
+  test("comparing a provider's error message with the request takes time in proportion to the request", () => {
     const content = 'aaaaaaaaaaaaaaaaaaaaaaab'.repeat(40_000)
     expect(kept('a'.repeat(16_384), asked(content))).toBe('a'.repeat(300))
   })

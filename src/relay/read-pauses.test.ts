@@ -14,7 +14,7 @@ class FakeUpstream {
   }
 }
 
-test('an upstream is read again when the last reason for a pause is gone', () => {
+test('a paused upstream response is read again when the last reason for the pause is gone', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.begin('hold')
@@ -45,7 +45,7 @@ test('the rest of an upstream response that is discarded is read in spite of all
   expect([upstream.isRead, pauses.has('client')]).toEqual([true, true])
 })
 
-test('an upstream whose chunks take long to process is read again in the next turn of the event loop', async () => {
+test('an upstream response whose chunks take long to process is read again in the next turn of the event loop', async () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.noteWork(3)
@@ -98,7 +98,7 @@ describe('several large responses', () => {
   })
 })
 
-test('a small response continues while large ones are paused', () => {
+test('a small upstream response is read on while large ones are paused', () => {
   const upstream = new FakeUpstream()
   const shared = new TurnBudget(() => {})
   shared.note(10 * MAX_TURN_MS)

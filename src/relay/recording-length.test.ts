@@ -25,12 +25,12 @@ function mp3(frames: number, hasHeader = false): Buffer {
   return Buffer.concat([...(hasHeader ? [claim] : []), ...Array.from({ length: frames }, () => frame)])
 }
 
-test('the length of a WAV file is that of its sound, whatever its header claims', async () => {
+test('the length of a WAV recording is that of its sound data, whatever its header claims', async () => {
   for (const claimed of [undefined, 36_000 * 32_000, 0xffff_ffff, 100, 0])
     expect(await measured(waveFile(10, claimed))).toEqual({ seconds: 10, isEstimate: false })
 })
 
-test('the length of an MP3 file is that of its frames, whatever its header claims', async () => {
+test('the length of an MP3 recording is that of its frames, whatever its header claims', async () => {
   for (const hasHeader of [false, true]) {
     const { seconds, isEstimate } = await measured(mp3(1_000, hasHeader))
     expect(isEstimate).toBe(false)

@@ -7,7 +7,7 @@ test('the retry budget lets a new gateway retry fifty times', () => {
   expect(Array.from({ length: 60 }, () => budget.take()).filter(Boolean)).toHaveLength(50)
 })
 
-test('the retry budget lets a busy gateway retry one call of ten, however many fail', () => {
+test('the retry budget lets a busy gateway retry one call in ten, however many calls fail', () => {
   const budget = new RetryBudget(0)
   let retries = 0
   for (let call = 0; call < 10_000; call++) {

@@ -50,7 +50,7 @@ describe('the tier of an answer that states none', () => {
     },
   )
 
-  test('a service tier that the answer states is not marked as guessed', () => {
+  test('a charge by the service tier that the answer states is not marked as guessed', () => {
     expect(chargedTier(openai, { serviceTier: 'auto' }, false, 'fast')).toEqual({
       tier: 'fast',
       isGuessed: false,

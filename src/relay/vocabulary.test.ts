@@ -54,7 +54,7 @@ test('a continued conversation is tokenized only from its new part on', () => {
   expect(counted.join('')).toBe(text.slice(before.slice(0, -1).join('').length))
 })
 
-test('pieces that differ in one character are counted separately, in alphabets of any width', () => {
+test('the token counts of text pieces that differ in one character are stored separately, in any script', () => {
   const counts = new PieceCounts((piece) => piece.codePointAt(0) ?? 0)
   for (const first of ['a', 'b', 'é', 'ж', '語', '😀'])
     expect(counts.tokensOf(`${first}${'x'.repeat(99)}`)).toBe(first.codePointAt(0))

@@ -36,7 +36,7 @@ test('bytes after the zstd frames that are not a zstd frame are refused, whereve
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe('refused')
 })
 
-test('bytes after the last zstd frame are refused, also where that frame is shorter than the one before', async () => {
+test('bytes after the last zstd frame are refused, even if that frame is shorter than the one before', async () => {
   const short = zstdCompressSync(Buffer.from('1234'))
   const body = Buffer.concat([zstdCompressSync(Buffer.from('12345')), short, Buffer.from('}')])
   expect(body.length).toBe(2 * short.length + 2)

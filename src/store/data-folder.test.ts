@@ -118,7 +118,7 @@ test('a data folder can be locked again once its lock is released', () => {
 })
 
 test.each(['gateway', 'command'] as const)(
-  'locking a folder that a %s holds fails with an error that names the holder',
+  'locking a data folder that a %s holds fails with an error that names that kind of holder',
   async (holder) => {
     const folder = temporaryFolder()
     const child = await holderOf(folder, holder)

@@ -41,7 +41,7 @@ function rowsIn(path: string): { readonly log: number; readonly oldestMs: number
   return { ...row }
 }
 
-test('usage rows older than the configured days are deleted, and younger rows and all sums stay', async () => {
+test('rows of the usage log older than the configured days are deleted, and later rows and all usage sums stay', async () => {
   const { store, path, tokenId } = await storeWithCalls([200, 91, 90.001, 90, 89.999, 1, 0])
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
   await store.read('usageCoverage')

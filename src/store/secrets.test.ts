@@ -35,20 +35,20 @@ describe('lookup', () => {
 })
 
 describe('encryption', () => {
-  test('an encrypted value can be decrypted, and never looks the same twice', () => {
+  test('an encrypted value can be decrypted, and has another ciphertext each time it is encrypted', () => {
     const sealed = seal(SECRETS, 'kéy', PLACE)
     expect(unseal(SECRETS, sealed, PLACE)).toBe('kéy')
     expect(sealed).not.toBe(seal(SECRETS, 'kéy', PLACE))
     expect(sealed.startsWith(`v1.${SECRETS.keyId}.`)).toBe(true)
   })
 
-  test('a value that was moved to another row or table cannot be decrypted', () => {
+  test('an encrypted value that was moved to another row or table cannot be decrypted', () => {
     const sealed = seal(SECRETS, 'key', PLACE)
     expect(() => unseal(SECRETS, sealed, { table: 'tokens', row: 8 })).toThrow()
     expect(() => unseal(SECRETS, sealed, { table: 'users', row: 7 })).toThrow()
   })
 
-  test('a changed value cannot be decrypted, wherever it was changed', () => {
+  test('an encrypted value that was changed anywhere cannot be decrypted', () => {
     const sealed = seal(SECRETS, 'key', PLACE)
     const [version, keyId, text] = sealed.split('.') as [string, string, string]
     const bytes = Buffer.from(text, 'base64url')

@@ -24,7 +24,7 @@ test('the id of a call contains when the call began, and sorts after the first p
 })
 
 test.each(['', 'a', '0195B2C3-D4E5-7000', '0195b2c3d4e5', '0195b2c3-d4e5f'])(
-  '%o is not an id of a call',
+  '%o is not accepted as the id of a call',
   (text) => {
     expect(startMsOfCall(text)).toBeUndefined()
   },

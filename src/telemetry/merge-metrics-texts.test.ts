@@ -35,7 +35,7 @@ sluice_event_loop_delay_p99_seconds 0.5
   expect(mergeMetricsTexts([one])).toBe(one)
 })
 
-test('after a process has ended only its counters stay in the merged metrics', () => {
+test('the merged metrics of ended processes contain only their counters', () => {
   expect(
     mergeMetricsTexts([one, other], { countersOnly: true }),
   ).toBe(`# HELP sluice_requests_total Requests answered.

@@ -15,7 +15,7 @@ function fail(times: number, nowMs: number): void {
 }
 
 describe('the health of a channel', () => {
-  test('a channel is healthy until the fifth consecutive failure', () => {
+  test('the circuit breaker of a channel opens at the fifth consecutive failure', () => {
     fail(4, 0)
     expect(health.isOpen(ill, 0)).toBe(false)
     health.begin(ill).succeeded()
@@ -61,7 +61,7 @@ describe('the health of a channel', () => {
     expect(health.openBreakers(5_000)).toBe(0)
   })
 
-  test('while one attempt probes a channel, other attempts that end do not end the probe', () => {
+  test('while one attempt tests a channel with a half-open circuit breaker, other attempts that end do not end the test', () => {
     fail(5, 0)
     const beside = health.begin(well)
     const decisive = health.begin(ill)
@@ -73,7 +73,7 @@ describe('the health of a channel', () => {
     expect(health.isOpen(ill, 5_000)).toBe(false)
   })
 
-  test('a channel that is probed is skipped until its probe succeeds', () => {
+  test('a channel with health probes whose circuit breaker opened is skipped until a probe succeeds', () => {
     fail(5, 0)
     expect(health.isOpen(ill, 5_000)).toBe(false)
     expect(health.isOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(true)
@@ -94,13 +94,13 @@ describe('the health of a channel', () => {
     expect(health.isOpen(ill, 0)).toBe(true)
   })
 
-  test('a channel is not affected by calls that were under way when its circuit breaker opened', () => {
+  test("calls that were in flight when a channel's circuit breaker opened do not affect the breaker", () => {
     const attempts = Array.from({ length: 30 }, () => health.begin(ill))
     for (const [i, attempt] of attempts.entries()) attempt.failed(i)
     expect(health.isOpen(ill, 5_004)).toBe(false)
   })
 
-  test('a channel is skipped at once where the upstream asks for it, at most five minutes', () => {
+  test('a channel is skipped for as long as its upstream asks for, at most five minutes', () => {
     health.begin(ill).failed(0, 20_000)
     expect(health.isOpen(ill, 19_999)).toBe(true)
     expect(health.isOpen(ill, 20_000)).toBe(false)

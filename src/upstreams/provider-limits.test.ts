@@ -34,7 +34,7 @@ test('an upstream key without remaining requests for a model can still be used f
   expect(limits.canTake(CHANNEL, { value: 'two' }, 'm', { tokens: 1 })).toBe(true)
 })
 
-test('calls in flight count against the limits that a provider stated, until they are answered', () => {
+test('calls in flight count against the limits that a provider stated, until the provider answers them', () => {
   const { limits, canTake } = stating(2, 100)
   const answered = limits.begin(CHANNEL, KEY, 'm', { tokens: 60 })
   expect(canTake(41)).toBe(false)

@@ -4,7 +4,7 @@ import { ShareHistory } from './share-history.ts'
 const NOW = Date.parse('2026-11-25T12:00:00Z')
 const MINUTE = 60_000
 
-test('the history of an upstream key has its smallest remaining share in each minute of the last hour, in percent', () => {
+test('the history of an upstream key has the smallest remaining percentage of its provider limit in each minute of an hour', () => {
   const history = new ShareHistory()
   history.note('a', NOW, 0.29)
   history.note('a', NOW + 1_000, 0.5)
@@ -19,7 +19,7 @@ test('the history of an upstream key has its smallest remaining share in each mi
   expect(history.of('b', NOW)).toEqual(Array.from({ length: 60 }, () => null))
 })
 
-test('the history of remaining shares forgets the oldest of more than 10,000 keys', () => {
+test('the history of remaining provider limits forgets the oldest of more than 10,000 upstream keys', () => {
   const history = new ShareHistory()
   for (let index = 0; index <= 10_000; index += 1) history.note(`key ${index}`, NOW, 1)
   expect(history.of('key 0', NOW).at(-1)).toBeNull()

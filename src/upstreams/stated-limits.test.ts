@@ -24,7 +24,7 @@ test.each([
   expect(requests).toEqual({ limit: 100, remaining: 7, resetsMs: NOW + ms })
 })
 
-test("of a provider's limits on input, output and all tokens, the one with the least left is read", () => {
+test("of a provider's limits on input, output and all tokens, the one with the least left is used", () => {
   const headers = {
     'anthropic-ratelimit-tokens-limit': '90000',
     'anthropic-ratelimit-tokens-remaining': '80000',

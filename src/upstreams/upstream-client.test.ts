@@ -94,7 +94,7 @@ describe('a destination', () => {
     },
   )
 
-  test('a channel without keys has connections of its own', () => {
+  test('a channel without keys does not share connections with a channel of the same address that has keys', () => {
     const open = channelOf({ ...channel, keys: [] })
     expect(isConfigured(destinationOf(open, ''), [open])).toBe(true)
     expect(isConfigured(destinationOf(open, ''), [channel])).toBe(false)

@@ -93,7 +93,7 @@ describe('the socket of a running gateway', () => {
     expect((await commandOn(killed, 'user', 'list')).code).toBe(0)
   })
 
-  test("a command reaches the gateway's socket in a folder whose path is too long for a socket", async () => {
+  test("a command reaches the gateway's socket in a data folder whose path is too long for a socket address", async () => {
     const dataDir = join(folder, 'x'.repeat(120))
     mkdirSync(dataDir)
     const far = await startGateway({ config: CONFIG, env: ENV, dataDir })
@@ -156,7 +156,7 @@ describe('a data folder', () => {
     expect(JSON.parse(listed.out)).toMatchObject([{ username: 'root', role: 100 }, { username: 'ann' }])
   })
 
-  test('a data folder accepts several commands at once', async () => {
+  test('several commands can run at once on the data folder of a stopped gateway', async () => {
     const place = stopped()
     const made = await Promise.all(['a', 'b', 'c'].map((name) => processOn(place, 'user', 'create', name)))
     expect(made.map(({ code, err }) => [code, err])).toEqual([
@@ -238,7 +238,7 @@ describe('a data folder', () => {
     }
   })
 
-  test('a data folder contains no additional files after commands', async () => {
+  test('commands on the data folder of a stopped gateway leave no additional files in it', async () => {
     const place = stopped()
     const before = readdirSync(place.dataDir)
     expect((await commandOn(place, 'user', 'top-up', 'ann', '5')).code).toBe(0)
@@ -247,7 +247,7 @@ describe('a data folder', () => {
   })
 })
 
-test('errors in a configuration are reported with file and line where no gateway is running', async () => {
+test('a command without a running gateway reports errors in gateway.yaml with file and line', async () => {
   const config = join(folder, 'bad.yaml')
   writeFileSync(config, 'options:\n  retries: many\n')
   const { code, out, err } = await commandOn(stopped(), 'user', 'list', '--config', config)

@@ -64,7 +64,7 @@ describe('requests of agents', () => {
   )
 
   test.each(PAIRS)(
-    'the simulated agent answers without tools where none fits: $name on $model',
+    'the simulated agent answers without a tool call if no tool fits: $name on $model',
     async ({ agent, model }) => {
       const { calls, answer } = await run(agent, model, 'Why is the sky blue?')
       expect(calls).toEqual([])

@@ -524,7 +524,7 @@ describe('conversions of an import', () => {
     ])
   })
 
-  test('models of unsupported endpoints are not imported and are all named, and so are all options and other tables', async () => {
+  test('an import names all models of unsupported endpoints, all options and all other tables that it does not import', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '', type: 1 }
     const foreign = ['gpt-realtime', 'sora-2', 'mj_imagine', 'suno_music']

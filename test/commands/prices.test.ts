@@ -82,7 +82,7 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
     expect(rows.find(({ model }) => model === 'gpt-4o-mini')?.data_date).toMatch(/^\d{4}-\d\d-\d\d$/)
   })
 
-  test('sluice prices --outdated lists the declared prices that differ from the built-in data, with both', async () => {
+  test('sluice prices --outdated lists the declared prices that differ from the built-in ones, with both prices', async () => {
     const outcome = await during(() => run('--outdated', '--json'))
     const declared = (outcome.json() as Row[]).filter(({ source }) => source !== 'built-in')
     // A tenth of the price for a cache read is the default; the data state a quarter.

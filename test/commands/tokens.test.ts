@@ -63,7 +63,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     fixture = open
   })
 
-  test('token create prints only the key on standard output, and the key works at once', async () => {
+  test('sluice token create prints only the key on standard output, and the key works at once', async () => {
     const made = await during(() => run('create', '--user', 'ann', '--name', 'laptop', '--unlimited'))
     expect(made.code).toBe(0)
     expect(made.err).toMatch(
@@ -75,7 +75,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(fixture.gateway.logs()).not.toContain(key)
   })
 
-  test('token create warns of a name that the user has used already, and of models without a channel', async () => {
+  test('sluice token create warns of a name that the user has used already, and of models without a channel', async () => {
     const twice = ['create', '--user', 'twin', '--name', 'twice', '--unlimited']
     const [first, second] = await during(async () => [
       await run(...twice, '--models', 'm,m-thinking'),
@@ -94,7 +94,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect((await run('disable', String(id))).code).toBe(0)
   })
 
-  test('token create accepts every writable field of a token, and list shows them, the key masked', async () => {
+  test('sluice token create accepts every writable field of a token, and list shows them, the key masked', async () => {
     const before = Math.floor(Date.now() / 1000)
     const everyField = ['create', '--user', 'ann', '--name', 'trial', '--quota', '100000', '--json']
     everyField.push('--expires', '2099-01-31', '--group', 'open', '--models', 'm, n')
@@ -154,7 +154,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
   })
 
-  test('token create limits a key to the given addresses', async () => {
+  test('sluice token create can limit a key to the given IP addresses', async () => {
     const made = await during(() =>
       run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
     )
@@ -162,7 +162,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect([refused.status, refused.json().error.code]).toEqual([403, 'ip_not_allowed'])
   })
 
-  test('token disable refuses a key at the very next call', async () => {
+  test('after sluice token disable the key is refused at the very next call', async () => {
     expect((await chat('used', ask('m'))).status).toBe(200)
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     const disabled = await during(() => run('disable', String(id)))
@@ -177,7 +177,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
   })
 
-  test('token update sets the budget of a key from the next call, and 0 removes it', async () => {
+  test('sluice token update sets the budget of a key from the next call, and 0 removes it', async () => {
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     await during(() => run('enable', String(id)))
     const set = await during(() => run('update', String(id), '--budget', '1', '--per', 'day'))
@@ -191,7 +191,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     await during(() => run('disable', String(id)))
   })
 
-  test('token enable accepts a disabled key again', async () => {
+  test('after sluice token enable a disabled key is accepted again', async () => {
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     const enabled = await during(() => run('enable', String(id)))
     expect(enabled).toMatchObject({
@@ -202,7 +202,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect((await chat('used', ask('m'))).status).toBe(200)
   })
 
-  test('token rotate prints only a new key on standard output; the old one is refused at the very next call', async () => {
+  test('sluice token rotate prints only a new key on standard output; the old one is refused at the very next call', async () => {
     const before = databaseOf(fixture.gateway.dataDir).token('token-used')
     const rotated = await during(() => run('rotate', String(before.id)))
     expect(rotated).toMatchObject({
@@ -222,7 +222,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect((await chat(key, ask('m'))).status).toBe(401)
   })
 
-  test('token delete refuses a key at the very next call, and its charges stay', async () => {
+  test('after sluice token delete the key is refused at the very next call, and its charges stay', async () => {
     const made = await during(() =>
       run('create', '--user', 'used', '--name', 'short', '--unlimited', '--json'),
     )
@@ -261,7 +261,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     ).toHaveLength(3)
   })
 
-  test('token create accepts a closed group only for users whose own group it is', async () => {
+  test('sluice token create accepts a closed group only for users whose own group it is', async () => {
     const [own, other, route] = await during(async () => [
       await run('create', '--user', 'star', '--name', 'a', '--unlimited', '--group', 'vip', '--json'),
       await run('create', '--user', 'ann', '--name', 'b', '--unlimited', '--group', 'vip'),
@@ -278,7 +278,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     ])
   })
 
-  test('token create creates a key whose expiry has passed, with a notice that it has expired', async () => {
+  test('sluice token create creates a key whose expiry has passed, with a notice that it has expired', async () => {
     const made = await during(() =>
       run('create', '--user', 'star', '--name', 'old', '--quota', '5', '--expires', '30'),
     )

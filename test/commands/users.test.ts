@@ -62,7 +62,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     fixture = open
   })
 
-  test('user create creates a user, and list shows all of them with the fields of the API', async () => {
+  test('sluice user create creates a user, and sluice user list --json shows all users with the fields of the API', async () => {
     const [made, plain, listed] = await during(async () => [
       await run('create', 'bob', '--role', '10', '--group', 'vip', '--quota', '750000', '--json'),
       await run('create', 'Zoë'),
@@ -96,7 +96,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect((listed.json() as UserLine[])[4]).toEqual(bob)
   })
 
-  test('user list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
+  test('sluice user list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
     expect((await chat('ann', ask('m'))).status).toBe(200)
     const { code, out } = await during(() => run('list'))
     const ann = databaseOf(fixture.gateway.dataDir).user('ann')
@@ -125,7 +125,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(out).not.toContain('\u001B')
   })
 
-  test('user disable refuses every key at the very next call, and enable accepts them again', async () => {
+  test('after sluice user disable all keys of the user are refused at the very next call, until sluice user enable', async () => {
     expect((await chat('ann', ask('m'))).status).toBe(200)
     const disabled = await during(() => run('disable', 'ann'))
     expect(disabled).toMatchObject({ code: 0, err: '' })
@@ -137,7 +137,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect((await chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('user delete refuses every key at the very next call; usage and charges stay, and the name is free', async () => {
+  test("after sluice user delete all the user's keys are refused at once; usage and charges stay, and the name is free", async () => {
     await during(() => run('create', 'leaver', '--quota', '1000000'))
     const made = await during(() =>
       commandOn(fixture.gateway, 'token', 'create', '--user', 'leaver', '--name', 'x', '--unlimited'),
@@ -165,7 +165,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     })
   })
 
-  test('user top-up adds to what a user may spend, at once', async () => {
+  test('sluice user top-up adds to the quota that a user may spend, at once', async () => {
     const refused = await chat('poor', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
     const [first, second] = await during(async () => [
@@ -179,7 +179,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(row.quota + row.used_quota).toBe(500_000)
   })
 
-  test('user update sets a budget from the next call, list shows it with its use, and 0 removes it', async () => {
+  test('sluice user update sets a budget from the next call, list shows it with its use, and 0 removes it', async () => {
     const set = await during(() => run('update', 'ann', '--budget', '1', '--per', 'month'))
     expect(set.out, set.err).toBe('The budget of ann (id 2): 0 of 1 ($0.000002) per month.\n')
     const refused = await chat('ann', ask('m'))
@@ -197,7 +197,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(removed.out).toBe('The budget of ann (id 2): none.\n')
   })
 
-  test('user access-token prints only a new one on standard output, and stores only its HMAC', async () => {
+  test('sluice user access-token prints only the new token on standard output, and stores only its HMAC', async () => {
     const issued = await during(
       async (): Promise<[Outcome, Outcome]> => [
         await run('access-token', 'ann'),

@@ -112,7 +112,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(kinds.at(-1)).toBe('message_stop')
   })
 
-  test('the Anthropic client gets text and tool uses through its helper, one after the other', async () => {
+  test('the Anthropic client gets text and tool uses in order through its stream helper', async () => {
     const stream = client.messages.stream({
       model: scriptModel(mode, 'calls', true),
       max_tokens: 100,

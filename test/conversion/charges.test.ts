@@ -104,7 +104,7 @@ describe('the charge by reported usage', () => {
 describe('the charge of a converted call', () => {
   const charged = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))
 
-  test('the charge of a converted call includes web searches', async () => {
+  test('the charge of a converted call includes the web searches that the upstream reports', async () => {
     const counts = { input_tokens: 10, output_tokens: 5, server_tool_use: { web_search_requests: 2 } }
     for (const stream of [false, true]) {
       fixture.upstream.script(

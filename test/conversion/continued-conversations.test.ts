@@ -168,7 +168,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
 })
 
 describe.each(['chat', 'messages'] as const)('cache directives of %s', (protocol) => {
-  test('cache directives do not change the digest of a conversation, nor does a text written as a part', () => {
+  test('the digest of a conversation is the same with cache directives, and with a text written as a content part', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.array(fc.boolean(), { minLength: 1 }), (request, picks) => {
         let at = 0
@@ -196,7 +196,7 @@ function withoutMarks(conversation: Conversation): Conversation {
   )
 }
 
-test('cache points in a Converse request do not change its digest', () => {
+test('cache points in a Converse request do not change the digest of its conversation', () => {
   const encoded = (conversation: Conversation): ScannedObject =>
     scanObject(
       converseCodec.encodeRequest(conversation, upstreamOf('anthropic.claude-sonnet-4-5'), new Set()),

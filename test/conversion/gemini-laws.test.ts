@@ -113,7 +113,7 @@ describe('a conversation that Gemini can express', () => {
   })
 
   test.each(OTHERS)(
-    'a conversation that Gemini can express is unchanged after a conversion through %s, byte for byte',
+    'a Gemini request converted to %s and back to Gemini is unchanged byte for byte',
     (other) => {
       fc.assert(
         fc.property(any, (given) => {
@@ -135,7 +135,7 @@ describe('a conversation that Gemini can express', () => {
     },
   )
 
-  test('a conversation that Gemini can express keeps its seed and its penalties on the way to chat and back', () => {
+  test('a conversation converted from Gemini to chat and back keeps its seed and its penalties', () => {
     const penalty = fc.double({ min: -2, max: 2, noNaN: true }).map((n) => n + 0)
     const drawn = fc.record({ seed: fc.integer(), presencePenalty: penalty, frequencyPenalty: penalty })
     fc.assert(

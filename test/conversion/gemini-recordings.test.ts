@@ -83,7 +83,7 @@ function replayNothing(): void {
 function replay(): void {
   describe('a recorded stream', () => {
     test.each(streams)(
-      'the recorded Gemini stream $name is forwarded natively unchanged, and its usage is read',
+      'the recorded Gemini stream $name is forwarded unchanged to a Gemini client, and its usage is read',
       ({ bytes }) => {
         for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
           const tap = new GeminiTap()

@@ -173,7 +173,7 @@ describe.each([
     expect(comparisons.length).toBeGreaterThanOrEqual(least)
   })
 
-  test('a price entry with a reason for differing from genai-prices does differ', () => {
+  test('every stated reason for differing from genai-prices belongs to a built-in price that does differ', () => {
     const reasons = new Set(comparisons.map(({ differs }) => differs).filter((one) => one !== undefined))
     for (const reason of reasons)
       expect(
@@ -183,7 +183,7 @@ describe.each([
   })
 })
 
-test('the price data state a context length only where genai-prices has none', () => {
+test('the built-in price data state a context length only if genai-prices has none, or if they say why they differ', () => {
   for (const [vendor, { models, differs }] of CONTEXT_LENGTHS)
     for (const id of models.keys()) {
       const listed = modelsOf(vendor).find((model) => model.id === id)
@@ -192,7 +192,7 @@ test('the price data state a context length only where genai-prices has none', (
     }
 })
 
-test('genai-prices has no prices of service tiers with which the price data could be compared', () => {
+test('genai-prices has no prices of service tiers, so the built-in prices of service tiers are compared with none', () => {
   for (const vendor of ['openai', 'anthropic', 'google', 'aws', 'azure'])
     for (const model of modelsOf(vendor)) {
       expect(model.id).not.toMatch(/(?:^|[-_])(?:flex|batch|priority|ultrafast)(?:$|[-_])/)

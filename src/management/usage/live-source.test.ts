@@ -45,7 +45,7 @@ describe('a source of live calls', () => {
     expect(shown(source, many(25), { nowMs: 6000 })).toMatchObject({ ids: { length: 20 }, missed: 5 })
   })
 
-  test('a live source reads only the names of calls that it shows', () => {
+  test('a live source looks up user and key names only for the calls that it shows', () => {
     const source = sourceOf()
     expect(shown(source, many(500)).asked).toHaveLength(20)
     expect(shown(source, many(500)).asked).toEqual([])

@@ -176,6 +176,6 @@ test.each([
   expect(() => periodOf(query, NOW_MS)).toThrow(message)
 })
 
-test('a usage series of 400 hours is accepted', () => {
+test('a usage series with 400 steps of an hour is accepted', () => {
   expect(periodOf({ from: LAST - 400 * 3600, to: LAST, step: 'hour' }, NOW_MS).starts).toHaveLength(400)
 })

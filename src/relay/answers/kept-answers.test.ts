@@ -54,7 +54,7 @@ async function partsIn({ sql }: TestDatabase): Promise<number> {
 }
 
 describe.each(ENGINES)('kept answers on $name', (engine) => {
-  test('a stored answer has its headers, details and bytes after the store was opened again', async () => {
+  test('a stored answer has its headers, details and bytes after the database was closed and opened again', async () => {
     const { store, database } = await openedRows(engine)
     expect(await keptAnswers(store).keep(answer())).toBe(true)
     const reopened = await database.open()
@@ -102,7 +102,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     release()
   })
 
-  test('an answer without content is stored, and a later answer with the same lookup replaces it', async () => {
+  test('an answer with an empty body can be stored, and a later answer under the same key replaces it', async () => {
     const { store } = await openedRows(engine)
     const answers = keptAnswers(store)
     await answers.keep(answer({ pieces: [] }))
@@ -128,7 +128,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.keep(answer({ kind: 'cache', pieces: [Buffer.alloc(4 * MIB)] }))).toBe(false)
   })
 
-  test('stored answers can be removed by user, key and model, or any of these', async () => {
+  test('stored answers can be removed by any combination of user, API key and model', async () => {
     const { store } = await openedRows(engine)
     const answers = keptAnswers(store)
     for (const [lookup, userId, tokenId, model] of [

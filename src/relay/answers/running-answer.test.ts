@@ -109,7 +109,7 @@ describe('an answer under way', () => {
     expect(pieces).toEqual(['a', 'b', 'c'])
   })
 
-  test('a shared call that is to be stored continues when all its clients have left', async () => {
+  test('a call shared by several clients continues after all of them have left if its answer is to be stored', async () => {
     const answer = underWay()
     const client = new Client()
     const attached = answer.attach(client.response)
@@ -125,7 +125,7 @@ describe('an answer under way', () => {
     expect(next.body).toBe('ab')
   })
 
-  test('a shared call that is not to be stored is aborted when its last client has left', async () => {
+  test('a call shared by several clients is aborted when the last one has left, unless its answer is to be stored', async () => {
     const answer = underWay({ stays: false })
     const [first, second] = [new Client(), new Client()]
     const aborted = vi.fn<() => void>()
@@ -141,7 +141,7 @@ describe('an answer under way', () => {
     expect(answer.attach(new Client().response)).toBeUndefined()
   })
 
-  test('an error before the answer reaches all clients, and one after its start ends their connections', async () => {
+  test('an error before a shared answer starts is sent to all its clients, and one after its start ends their connections', async () => {
     const refused = underWay()
     const [first, second] = [new Client(), new Client()]
     const attached = [refused.attach(first.response), refused.attach(second.response)]

@@ -154,7 +154,7 @@ function converted(decoder: StreamDecoder, encoder: StreamEncoder, chunks: reado
 describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
   const decoder = (): StreamDecoder => upstream.streamDecoder()
 
-  test('a converted stream is the same whether its texts are copied or decoded and encoded', () => {
+  test('a converted stream has the same bytes whether its texts are copied, or decoded and encoded again', () => {
     fc.assert(
       fc.property(
         fc.array(part, { minLength: 1, maxLength: 5 }),
@@ -170,7 +170,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     )
   })
 
-  test('an encoder that fails does not affect other streams', () => {
+  test('a stream whose conversion fails does not affect the conversion of other streams', () => {
     const failing = changed(encoder(), {
       push(events) {
         if (events[0]?.kind === 'end') throw new Error('failed')
@@ -183,21 +183,24 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     expect(converted(decoder(), encoder(), chunks)).toEqual(alone)
   })
 
-  test.each(['text', 'thinking'])('most of a converted stream is copied without decoding: %s', (kind) => {
-    const literals = Array.from({ length: 20 }, (_, i) => ` wörd ${i}\\n`)
-    const inner = encoder()
-    let copied = 0
-    const counting = changed(inner, {
-      copy(event, out) {
-        const { frames } = event
-        const isCopied = inner.copy(event, out)
-        if (isCopied) copied += frames
-        return isCopied
-      },
-    })
-    converted(decoder(), counting, [streamOf(upstream, [{ kind, literals: literals.map(latin) }])])
-    expect(copied).toBeGreaterThanOrEqual(17)
-  })
+  test.each(['text', 'thinking'])(
+    'most texts of a converted stream are copied without decoding them: %s',
+    (kind) => {
+      const literals = Array.from({ length: 20 }, (_, i) => ` wörd ${i}\\n`)
+      const inner = encoder()
+      let copied = 0
+      const counting = changed(inner, {
+        copy(event, out) {
+          const { frames } = event
+          const isCopied = inner.copy(event, out)
+          if (isCopied) copied += frames
+          return isCopied
+        },
+      })
+      converted(decoder(), counting, [streamOf(upstream, [{ kind, literals: literals.map(latin) }])])
+      expect(copied).toBeGreaterThanOrEqual(17)
+    },
+  )
 })
 
 test.each(Object.entries(ENCODERS))(

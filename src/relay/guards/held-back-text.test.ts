@@ -51,7 +51,7 @@ test("a stream that a guard's service does not change is sent unchanged, event b
 })
 
 test.each(['<code>', '', '*', 'code', 'x'])(
-  'the matches in a stream are replaced by "%s", however its text is divided into events and windows',
+  'a guard replaces matches in a stream by "%s", however the text is divided into events and windows',
   (instead) => {
     fc.assert(
       fc.property(pieces, window, (given, most) => {

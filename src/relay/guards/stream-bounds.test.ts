@@ -152,7 +152,7 @@ test('the memory of the part of a stream that a guard holds back is counted, and
   expect(memory.bytes).toBeLessThan(whole / 10)
 })
 
-test('the windows of a text are checked in linear time while the arguments of an earlier tool call are incomplete', async () => {
+test('a guard checks a streamed text in linear time while the arguments of an earlier tool call are incomplete', async () => {
   const tap = held(new Passing([new ActiveGuard(GUARD)], 400))
   const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"a":"' } }] }
   const piece = chunk(0, { content: 'hello '.repeat(70) })

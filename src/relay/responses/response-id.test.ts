@@ -18,18 +18,18 @@ describe.each([
   ['hex', '[0-9a-f]', 16],
   ['base64url', '[\\w-]', 64],
 ] as const)('random texts in %s', (alphabet, character, characters) => {
-  test('random texts have the requested length', () => {
+  test('the random part of a response id has the requested length', () => {
     const random = new RandomText(alphabet, 48)
     for (let length = 1; length <= 48; length++)
       expect(random.next(length)).toMatch(new RegExp(`^${character}{${length}}$`))
   })
 
-  test('random texts are all different, over many fillings of the pool', () => {
+  test('the random parts of response ids are all different, over many fillings of the pool of random bytes', () => {
     const random = new RandomText(alphabet, 20)
     expect(new Set(Array.from({ length: 5_000 }, () => random.next(20))).size).toBe(5_000)
   })
 
-  test('random texts have each character as often as any other, at every position', () => {
+  test('the random parts of response ids have each character equally often, at every position', () => {
     const random = new RandomText(alphabet, 21)
     const expected = 1_000
     const texts = Array.from({ length: expected * characters }, () => random.next(21))

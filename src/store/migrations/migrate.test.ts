@@ -45,7 +45,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     expect(await stepsOf(database)).toEqual([FIRST])
   })
 
-  test('a migration to a later version runs its steps, keeps all rows, and is refused by the earlier version', async () => {
+  test('a database migration runs its steps and keeps all rows, and the earlier version then refuses the database', async () => {
     const database = await engine.prepared()
     const store = await database.open()
     await store.write('createUser', newUser({ username: 'ann' }))
@@ -58,7 +58,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     await expect(database.open()).rejects.toThrow(/newer version of sluice.*0002-shoe-sizes/)
   })
 
-  test('a migration that fails leaves the database unchanged', async () => {
+  test('a database migration that fails leaves the database unchanged', async () => {
     const database = await engine.prepared()
     const failing: Step = {
       name: '0003-failing',
@@ -76,7 +76,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     expect(await stepsOf(database)).toEqual([FIRST, LATER.name])
   })
 
-  test('a migration of a build from before the first release is refused with a message, and changes nothing', async () => {
+  test('a database of a build from before the first release is refused with a message, and not changed', async () => {
     const database = await engine.database()
     const old = [
       'CREATE TABLE kysely_migration (name varchar(255) NOT NULL PRIMARY KEY, timestamp varchar(255) NOT NULL)',

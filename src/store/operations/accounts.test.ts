@@ -31,7 +31,7 @@ describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engi
 })
 
 describe.each(ENGINES)('a status, on $name', (engine) => {
-  test('a token with any status can be disabled', async () => {
+  test('a token with any status can be disabled by its user', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const { id } = await store.write('createToken', newToken(userId, { key: 'x', status: 3 }))
     const off = { tokenId: id, userId, status: 2, nowMs: 0 } as const
@@ -47,7 +47,7 @@ describe.each(ENGINES)('a status, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('lists, on $name', (engine) => {
-  test('lists of users are sorted by id', async () => {
+  test('the list of users is sorted by id', async () => {
     const { store } = await rowsWithAccount(engine)
     await store.write('createUser', newUser({ username: 'aaa' }))
     expect((await store.read('listUsers')).map(({ username }) => username)).toEqual(['ada', 'aaa'])

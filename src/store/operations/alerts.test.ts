@@ -20,7 +20,7 @@ const LOW = [{ type: 'quota.low', threshold: 500 }] as const
 const overload = { reason: 'too many', untilMs: NOW + 300 }
 
 describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
-  test('the outbox of alerts has each event once for each receiver that subscribes to it', async () => {
+  test('the outbox of alerts has each event once for each receiver that subscribes to its type', async () => {
     const { store } = await openedRows(engine)
     await store.write('reportConditions', { nowMs: NOW, opened: ['c'], backAtMs: NOW + 1, overload })
     await store.write('endConditions', { nowMs: NOW + 1, channels: ['c'] })
@@ -68,7 +68,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await claim(store, 'one', 'b', NOW + 101)).toHaveLength(1)
   })
 
-  test('the outbox deletes the events of removed receivers', async () => {
+  test('the outbox of alerts deletes the events of receivers that were removed', async () => {
     const { store, database } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1)
     await store.write('endConditions', { nowMs: NOW + 1, channels: ['c'] })
@@ -100,7 +100,7 @@ describe.each(ENGINES)('conditions on $name', (engine) => {
     expect(await typesOf(store, 'one')).toEqual(['channel.back {"channel":"c"}'])
   })
 
-  test('no alert is sent for the end of load shedding, or for a condition of a removed channel', async () => {
+  test('no alert is sent when an overload ends, or when the condition of a removed channel ends', async () => {
     const { store } = await openedRows(engine)
     const reported = { nowMs: NOW, opened: ['gone'], backAtMs: NOW + 1, overload }
     await store.write('reportConditions', reported)
@@ -119,7 +119,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     return (await claim(store, 'two')).map(({ data }) => JSON.parse(data) as unknown)
   }
 
-  test('a low quota is alerted once, and again after it was above the threshold', async () => {
+  test("an alert is sent once when a user's quota is low, and again only after it was at the threshold or above", async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const set = (value: number) => setQuota(store, userId, value)
     await set(1_000)
@@ -139,7 +139,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     expect(await told(store)).toMatchObject([{ quota: 0 }])
   })
 
-  test('a low quota is not alerted where no receiver wants it', async () => {
+  test('no alert is sent for a low quota if no receiver subscribes to such alerts', async () => {
     const { store, userId, database } = await rowsWithAccount(engine)
     await store.write('subscribeAlerts', { tags: ['two'], thresholds: LOW })
     await setQuota(store, userId, 1_000)

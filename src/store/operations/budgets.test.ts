@@ -4,7 +4,7 @@ import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 const NOW = Date.UTC(2026, 10, 22, 12)
 
 test.each(ENGINES)(
-  'budget accounts of periods that ended long ago are removed with their recorded thresholds on $name',
+  'budget counters of periods that ended long ago are deleted with their recorded alert thresholds on $name',
   async (engine) => {
     const { store, database } = await openedRows(engine)
     const gone = ['b:day:2026-08-13:t:1', 'b:month:2026-07-01:g:sales', 'b:week:2026-08-03:u:1']

@@ -61,7 +61,7 @@ describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
     expect(next).toBeGreaterThan(id)
   })
 
-  test("a channel's name is unique, and a batch with a name in use stores nothing", async () => {
+  test("a channel's name is unique, and creating several channels stores none if one name is in use", async () => {
     const { store } = await openedRows(engine)
     const [a = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     await expect(
@@ -78,7 +78,7 @@ describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
     ])
   })
 
-  test('channel keys that were moved to another row cannot be decrypted', async () => {
+  test('encrypted channel keys that were moved to another database row cannot be decrypted', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('createChannels', { channels: [channel('a'), channel('b')], created_time: 7 })
     await database.sql(

@@ -92,7 +92,7 @@ async function dropped(store: Pick<Rows, 'write'>, userId: number, maxBytes: num
 }
 
 describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
-  test('the sums of stored bytes are exact after any writes, replacements and removals', async () => {
+  test("the sums of a user's stored bytes are exact after any writes, replacements and removals", async () => {
     const { store, database } = await openedRows(engine)
     const random = randomFrom(7)
     const below = (count: number): number => Math.floor(random() * count)
@@ -127,7 +127,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     }
   })
 
-  test('above the maximum of stored bytes the oldest responses and signatures are removed', async () => {
+  test('the oldest stored responses and signatures are removed when all together exceed the maximum size', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('storeResponse', kept('second', 1_000, { createdMs: NOW + 1 }))
     await store.write('storeSignatures', { replies: [signature(2, 'first', 100, NOW)] })
@@ -147,7 +147,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     expect([stored, counted]).toEqual([{ 3: 1_512 }, { 3: 1_512 }])
   })
 
-  test('the sums of stored bytes are deleted with their user', async () => {
+  test("the sums of a user's stored bytes are deleted with the user", async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', kept('a', 100, { userId }))
     await store.write('storeSignatures', { replies: [signature(userId, 'a', 100)] })

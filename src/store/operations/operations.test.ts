@@ -75,7 +75,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     ])
   })
 
-  test('a deleted token is still found by its key, with the time of deletion, but no longer listed and revealed', async () => {
+  test('a deleted token is still found by its key, with the time of deletion, but no longer listed or revealed', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await database.sql('UPDATE tokens SET deleted_time = 1760000005')
     expect((await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1')))?.token.deleted_time).toBe(

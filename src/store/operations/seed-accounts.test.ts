@@ -44,7 +44,7 @@ function withKeys(seeds: readonly UserSeed[]): UserSeed[] {
 }
 
 describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
-  test('a declared user that was deleted is not created again, even if another user has its name now', async () => {
+  test('a deleted user that gateway.yaml declares is not created again, even if another user has the name now', async () => {
     const { store } = await openedRows(engine)
     const seeds = [
       userSeed(),
@@ -141,7 +141,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     )
   })
 
-  test('a declared user that was renamed is still the declared one, whatever its name is now', async () => {
+  test('a renamed user is still the one that gateway.yaml declares under the former name', async () => {
     const { store } = await openedRows(engine)
     const { users } = await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     const userId = users[0]?.id ?? 0
@@ -154,7 +154,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await store.read('userById', userId)).toMatchObject({ username: 'twice', status: 2 })
   })
 
-  test('declared users and tokens are created where they do not exist', async () => {
+  test('users and tokens in gateway.yaml are created if they do not exist', async () => {
     const { store } = await openedRows(engine)
     const seeds = [
       userSeed(),
@@ -178,14 +178,14 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     })
   })
 
-  test('a token without a key gets one of 48 letters and digits', async () => {
+  test('a token in gateway.yaml without a key gets a key of 48 letters and digits', async () => {
     const { store } = await openedRows(engine)
     const seeds = [userSeed({ tokens: [tokenSeed({ key: undefined })] })]
     await store.write('seedUsers', { seeds, nowSeconds: NOW })
     expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toMatch(/^[0-9A-Za-z]{48}$/)
   })
 
-  test('existing users are not overwritten, and a new declared token is added to them', async () => {
+  test('existing users are not overwritten by gateway.yaml, and a new token that it declares is added to them', async () => {
     const { store } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     const again = userSeed({
@@ -207,7 +207,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     })
   })
 
-  test('a status in gateway.yaml is applied at every load, and without it the status stays', async () => {
+  test('the status of a user or token in gateway.yaml is applied at every load, and without one the status stays', async () => {
     const { store } = await openedRows(engine)
     const seed = (status: 1 | 2 | undefined) =>
       store.write('seedUsers', {
@@ -231,7 +231,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await statuses()).toEqual([2, 1])
   })
 
-  test('a renamed token is recognized by its key: it is not created again, and its declared status is applied', async () => {
+  test('a renamed token in gateway.yaml is recognized by its key: it is not created again, and its status is applied', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     await database.sql("UPDATE tokens SET name = 'renamed'")
@@ -240,7 +240,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await database.sql('SELECT name, status FROM tokens')).toEqual([{ name: 'renamed', status: 2 }])
   })
 
-  test('a declared token that was deleted is not created again', async () => {
+  test('a deleted token that gateway.yaml declares is not created again', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     await database.sql(`UPDATE tokens SET deleted_time = ${NOW}`)
@@ -254,7 +254,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     ])
   })
 
-  test('gateway.yaml is refused if its users conflict with existing ones, with the conflict', async () => {
+  test('gateway.yaml is refused if its users conflict with existing ones, with a message that names the conflict', async () => {
     const { store } = await openedRows(engine)
     await store.write('createUser', newUser({ id: 1 }))
     const seeds = [userSeed({ id: 2, username: 'bob', access_token: undefined, tokens: [] }), userSeed()]

@@ -41,7 +41,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     return rows
   }
 
-  test('a session identifies its user until it expires, and only its HMAC is stored', async () => {
+  test('a console session identifies its user until it expires, and only an HMAC of its id is stored', async () => {
     const { store, database, userId } = await opened()
     expect(await begin(store, userId, 'a')).toBe(true)
     expect(await whose(store, 'a', 1099)).toMatchObject({ id: userId, username: 'ada' })
@@ -63,7 +63,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     ])
   })
 
-  test('a session begins for a user who exists, is enabled, and has the checked password', async () => {
+  test('a console session begins only for a user who exists, is enabled, and still has the checked password', async () => {
     const { store, userId } = await opened()
     expect(await begin(store, userId, 'a', { proof: password('other') })).toBe(false)
     expect(await begin(store, 99, 'a')).toBe(false)
@@ -86,7 +86,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await store.read('userByAccessToken', hash)).toMatchObject({ id: userId })
   })
 
-  test('ending a session leaves the other sessions of its user', async () => {
+  test('ending a console session leaves the other sessions of its user', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await begin(store, userId, 'b')
@@ -98,7 +98,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     ])
   })
 
-  test("a session ends when its user's password changes, and when the user is deleted", async () => {
+  test("a console session ends when its user's password changes, and when the user is deleted", async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })
@@ -108,7 +108,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('a session reports a disabled user, and ends then', async () => {
+  test('a console session of a disabled user is reported as disabled once, and has then ended', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('changeUser', { userId, fields: { status: 2 } })
@@ -117,7 +117,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('a session does not return when a declared status enables its user again', async () => {
+  test('a console session that ended with its disabled user does not return when gateway.yaml enables the user again', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('changeUser', { userId, fields: { status: 2 } })
@@ -128,7 +128,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('expired sessions of all users are removed when one begins', async () => {
+  test('expired console sessions of all users are removed when a new session begins', async () => {
     const { store, database, userId } = await opened()
     await begin(store, userId, 'a')
     await begin(store, userId, 'b', { created_time: 1050 })
@@ -198,7 +198,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await expect(store.write('changeUser', first)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('a session can be ended only by its user, and records its use', async () => {
+  test('a console session can be ended only by its user, and records when it was last used', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('recordSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1060 })

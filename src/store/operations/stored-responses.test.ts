@@ -63,7 +63,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(facts?.response).toEqual(response('a'))
   })
 
-  test('stored responses with content are encrypted, and read back along their chain', async () => {
+  test('stored responses with content are encrypted, and read along the chain of previous_response_id', async () => {
     const { store, database } = await openedRows(engine)
     for (const [id, previous] of [
       ['a', null],
@@ -91,7 +91,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await store.read('responseChain', lookUp)).toEqual(chain.slice(0, 2))
   })
 
-  test('a chain of stored responses that is too long is read up to the first one above the maximum', async () => {
+  test('a chain of stored responses that is too long is read only up to the first response above the maximum', async () => {
     const { store } = await openedRows(engine)
     for (let n = 0; n < MAX_PREVIOUS_RESPONSES + 3; n += 1)
       await store.write('storeResponse', kept(`r${n}`, n === 0 ? null : `r${n - 1}`))
@@ -103,7 +103,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await chain((link?.bytes ?? 0) * 2)).toHaveLength(3)
   })
 
-  test('stored responses are pruned when they have expired; background ones only once they are settled', async () => {
+  test('stored responses are pruned when they have expired, and those of background calls only once these are settled', async () => {
     const { store, database } = await openedRows(engine)
     const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
     await store.write('storeResponse', kept('a'))
@@ -168,7 +168,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     ])
   })
 
-  test('stored responses keep each streamed part once, even if several nodes record it', async () => {
+  test('each streamed part of a background response is recorded once, even if several nodes record it', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
     const parts = Array.from({ length: 20 }, (_, n) => ({ first: 10 * n, last: 10 * n + 9, tokens: n + 1 }))

@@ -14,7 +14,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     return { ...rows, change, stored: () => store.read('findTokenWithKey', { tokenId, userId }) }
   }
 
-  test('a change of a token writes the given fields, and returns the previous quota', async () => {
+  test('a change of a token writes only the given fields, and returns the previous quota', async () => {
     const { change, stored } = await opened()
     const before = await stored()
     const changed = await change({ name: 'other', remain_quota: 7 })
@@ -60,7 +60,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     expect(await stored()).toEqual(before)
   })
 
-  test('only an existing token of the user can be changed', async () => {
+  test('a user can change only existing tokens of their own', async () => {
     const { database, userId, change } = await opened()
     expect(await change({ name: 'x' }, { userId: userId + 1 })).toBeNull()
     expect(await change({ name: 'x' }, { tokenId: 99 })).toBeNull()
@@ -88,7 +88,7 @@ describe.each(ENGINES)('enabling, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('deleting, on $name', (engine) => {
-  test("only the user's own existing tokens are deleted, however many are named", async () => {
+  test('deleting several tokens deletes only existing tokens of the user, whatever ids are named', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
     const { id: foreign } = await store.write('createToken', newToken(other.id, { key: 'foreign' }))

@@ -37,7 +37,7 @@ describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('a change of a user, on $name', (engine) => {
-  test('a change of a user writes the given fields, and keeps the others', async () => {
+  test('a change of a user writes only the given fields', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const before = await store.read('managedUser', { userId })
     const all = {
@@ -62,7 +62,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await store.write('changeUser', { userId: 99, fields: { status: 2 } })).toBeNull()
   })
 
-  test("a change to the name of another user is refused, but not to one's own or that of a deleted user", async () => {
+  test('renaming a user is refused if another user has the name, but not if the user has it or a deleted one had it', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const bob = await store.write('createUser', newUser({ username: 'bob' }))
     const rename = (username: string) => store.write('changeUser', { userId, fields: { username } })
@@ -132,7 +132,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('a deleted user, on $name', (engine) => {
-  test('a deleted user is not found, and its tokens are deleted; the rows stay', async () => {
+  test('a deleted user is no longer found, and its tokens are deleted; the database rows stay', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await store.write('createToken', newToken(userId, { key: 'k2', name: 'second' }))
     await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })
@@ -177,7 +177,7 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('pages of users, on $name', (engine) => {
-  test('pages of users are newest first, and can be searched by part of a name or address, by id and by group', async () => {
+  test('pages of users list the newest first, and can be searched by part of a name or e-mail address, by id and by group', async () => {
     const { store } = await openedRows(engine)
     const make = (id: number, username: string, group: string, display_name: string) =>
       store.write('createUser', newUser({ id, username, group, display_name }))
@@ -252,7 +252,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     },
   )
 
-  test('of equal names that are requested at the same time at several nodes, one is accepted', async () => {
+  test('of equal user names that are requested at the same time at several nodes, only one is accepted', async () => {
     const database = await engine.prepared()
     const nodes = await Promise.all(
       Array.from({ length: engine.name === 'SQLite' ? 1 : 3 }, () => database.open()),
@@ -272,7 +272,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     for (const node of nodes) await node.close()
   })
 
-  test('the name of a deleted user can be used in every letter case', async () => {
+  test('the name of a deleted user can be used again in every letter case', async () => {
     const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', named('Gone'))
     await store.write('deleteUser', { userId: id, deleted_time: 1 })
@@ -298,7 +298,7 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
     }
   }
 
-  test('an access token is deleted with the password that is replaced', async () => {
+  test("replacing a user's password deletes the user's access token", async () => {
     const { id, hash, store } = await user('one')
     await store.write('changeUser', { userId: id, fields: { display_name: 'Eve' } })
     expect(await hash()).not.toBeNull()

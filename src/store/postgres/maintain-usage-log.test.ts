@@ -64,7 +64,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(keys).toEqual([{ key: 'PRIMARY KEY (id)' }])
   })
 
-  test('the usage log is pruned by dropping old partitions; the other partitions and all sums stay', async () => {
+  test('the usage log in PostgreSQL is pruned by dropping old partitions; later partitions and all usage sums stay', async () => {
     const { store, database } = await opened(engine)
     await database.sql(dayInsertion(1, { requests: 5, quota: 50 }))
     const ages = [20, 12, 11, 10, 9, 1]
@@ -117,7 +117,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     }
   })
 
-  test('the usage log is not maintained by a second process at the same time', async () => {
+  test("the usage log's partitions are not maintained by two processes at the same time", async () => {
     const { store, database } = await opened(engine)
     await filled(database, [callAt(TODAY - 5 * DAY)])
     const other = new Client({ connectionString: database.place })
@@ -129,7 +129,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(await store.maintainUsageLog(90)).toMatchObject({ made: [nameOf(TODAY - 5 * DAY)], astray: 0 })
   })
 
-  test('maintaining the usage log waits for a reader for at most a second, and reports that it gave up', async () => {
+  test("maintenance of the usage log's partitions waits for a reader for at most a second, and then reports that it gave up", async () => {
     const { store, database } = await opened(engine)
     await filled(database, [callAt(TODAY - 20 * DAY)])
     await store.maintainUsageLog(30)

@@ -43,7 +43,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     }
   })
 
-  test('an empty store may be opened by two processes at once', async () => {
+  test('an empty PostgreSQL database can be opened by several processes at once', async () => {
     const database = await engine.database()
     const stores = await Promise.all([database.open(), database.open(), database.open()])
     for (const store of stores) {
@@ -52,7 +52,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     }
   })
 
-  test('the store refuses a count that a number cannot represent, instead of rounding it', async () => {
+  test('a quota in PostgreSQL above 2^53 is refused when it is read, and not rounded', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql('UPDATE users SET quota = 9007199254740993')
     await expect(store.read('userByName', 'ada')).rejects.toThrow(/9007199254740993.*2\^53/)
@@ -60,7 +60,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     expect(await store.read('countUsers')).toBe(1)
   })
 
-  test('the store stops waiting for a lock of another transaction with an error, and serves again afterwards', async () => {
+  test('a database operation that waits too long for a lock in PostgreSQL fails, and later operations succeed', async () => {
     const { database, tokenId } = await rowsWithAccount(engine)
     const store = await openPostgresStore({
       url: `${database.place}?statement_timeout=300`,
@@ -104,7 +104,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     expect(results.filter(({ status: ended }) => ended === 'rejected')).toEqual([])
   })
 
-  test('the store survives the loss of a connection in the middle of a transaction, which fails', async () => {
+  test('a PostgreSQL connection lost within a transaction fails only that transaction', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const ending = new Client({ connectionString: database.place })
     await ending.connect()
@@ -126,7 +126,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     await ended
   })
 
-  test('the store survives the loss of its connections', async () => {
+  test('database operations succeed again after all connections to PostgreSQL were lost', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sluice'",
@@ -203,7 +203,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     await (await database.open()).close()
   })
 
-  test('a database that a newer version has changed is refused, with advice', async () => {
+  test('a PostgreSQL database that a newer version has changed is refused, with advice', async () => {
     const database = await engine.database()
     await (await database.open()).close()
     await database.sql(

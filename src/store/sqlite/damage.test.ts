@@ -54,7 +54,7 @@ async function refusal(path: string): Promise<string> {
 }
 
 describe('a damaged database', () => {
-  test('a database whose beginning was overwritten is refused with its name and advice, and unchanged', async () => {
+  test('a database file whose beginning was overwritten is refused with its path and advice, and left unchanged', async () => {
     const path = await largeDatabase()
     const bytes = readFileSync(path)
     bytes.fill('oops', 0, 100)
@@ -63,7 +63,7 @@ describe('a damaged database', () => {
     expect(readFileSync(path).equals(bytes)).toBe(true)
   })
 
-  test('a database with a damaged page of accounts is refused after an unclean stop', async () => {
+  test('a database with a damaged page of the tokens table is refused after an unclean stop', async () => {
     const path = await largeDatabase()
     const store = await openedStore(path, 'own')
     await store.write('hold', holdOf({ userId: 1, tokenId: 1 }, 'a'))

@@ -14,7 +14,7 @@ import {
 const NOTHING_WRONG = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
 
 describe('a settlement', () => {
-  test('a settlement changes used and remaining quota of token and user, the time of use and the number of requests', async () => {
+  test('settling a call changes used and remaining quota of token and user, the time of last use and the request count', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'a'))
     await store.write('settle', settledCall(who, 'a'))
@@ -29,7 +29,7 @@ describe('a settlement', () => {
     expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
   })
 
-  test('a settlement charges once, however often it is written, in one commit or in several', async () => {
+  test('a settlement charges a call once, however often it is written, in one commit or in several', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await Promise.all([
       store.write('hold', holdOf(who, 'a')),
@@ -212,7 +212,7 @@ describe('a settlement', () => {
 })
 
 describe('conservation', () => {
-  test('the check of the sums names a token and a user whose count is not the sum of their charges, and sums up what is held', async () => {
+  test('the audit of the books names tokens and users whose use is not the sum of their charges, and sums up the open holds', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, userId, tokenId, who } = await storeWithAccount(path)
     await store.write('settle', settledCall(who, 'a'))

@@ -97,7 +97,7 @@ test('usage sums after a crash are exactly those of the committed calls', async 
   )
 })
 
-test('a rolled-back transaction leaves each earlier call in the usage sums once', async () => {
+test('after a rolled-back transaction each committed call is in the usage sums exactly once', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   const file = new DatabaseSync(path)
@@ -154,7 +154,7 @@ async function writerOf(path: string): Promise<{ db: DatabaseSync; batches: Writ
 
 const CALLS = 300
 
-test('calls are added to the usage sums in small batches, and each is always either in the sums or pending', async () => {
+test('calls are added to the usage sums in small batches, and each call is always either in the sums or pending', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { db, batches } = await writerOf(path)
   // No two calls share a row.

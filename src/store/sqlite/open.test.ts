@@ -110,7 +110,7 @@ describe('the queue', () => {
     expect(store.queued).toBe(0)
   })
 
-  test('a failing database operation rejects only its own call, and writes nothing', async () => {
+  test('a failing database operation writes nothing, and operations in the same batch succeed', async () => {
     const { store, userId, who } = await storeWithAccount(undefined, 'own')
     const results = await Promise.allSettled([
       store.write('hold', holdOf(who, 'first')),
@@ -254,7 +254,7 @@ const IMPORTS = `
   console.log(JSON.stringify(seen))
 `
 
-test('the main thread loads neither Kysely nor the database', () => {
+test("the gateway's main thread loads neither Kysely nor node:sqlite", () => {
   const open = new URL('./open.ts', import.meta.url).href
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', IMPORTS, open], {
     encoding: 'utf8',

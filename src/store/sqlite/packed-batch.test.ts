@@ -81,7 +81,7 @@ const operation = fc.oneof(
   ),
 )
 
-test('a batch of database writes is unchanged after it was sent to the thread', () => {
+test('a batch of database writes is unchanged after it was sent to the database thread', () => {
   fc.assert(
     fc.property(fc.array(operation), (operations) => {
       expect(unpackBatch(structuredClone(packBatch(operations)) as unknown[])).toEqual(operations)

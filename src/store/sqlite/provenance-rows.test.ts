@@ -47,7 +47,7 @@ test('the settlement of a call stores the channel and the key that made the resp
   expect(origins).toEqual(['h1', 'h2'].map((hash) => ({ hash, channel: 'c', keyTag: 'tag' })))
 })
 
-test('a repeated settlement of a call does not restore its deleted response', async () => {
+test('settling a call again does not restore the record of its response that was deleted', async () => {
   const store = await withAccount()
   await store.write('settle', CALL)
   await store.write('deleteResponse', { id: 'resp_a', userId: 1, nowMs: ENDED_MS })

@@ -74,7 +74,7 @@ test('a failed commit refuses its whole batch of writes, and the next batch is w
   db.close()
 })
 
-test('a call whose hold and settlement share a batch leaves its charge and no hold', async () => {
+test('a call whose hold and settlement share a batch of database writes is charged, and leaves no hold', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const reply = await batches.write([
     ...holds(0, 3),
@@ -91,7 +91,7 @@ test('a call whose hold and settlement share a batch leaves its charge and no ho
   db.close()
 })
 
-test('a settlement that is refused leaves its hold open, even if the hold was opened in the same batch', async () => {
+test('a refused settlement leaves the hold of its call open, even if the hold was opened in the same batch of writes', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const reply = await batches.write([
     ...holds(0, 2),

@@ -100,7 +100,7 @@ describe.skipIf(folder === undefined)('recorded streams', () => {
   const names =
     folder === undefined ? [] : readdirSync(embeddings).filter((name) => name.endsWith('.eventstream'))
 
-  test.each(names)('the recorded stream %s is read completely, piece by piece', (name) => {
+  test.each(names)('the recorded Bedrock event stream %s is read completely, piece by piece', (name) => {
     const bytes = readFileSync(join(embeddings, name))
     const whole = new EventStreamReader().push(bytes)
     expect(whole.at(-1)?.headers.get(':event-type')).toBe('metadata')

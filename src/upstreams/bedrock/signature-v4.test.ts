@@ -36,12 +36,12 @@ test.each([
   ])
 })
 
-test('the token of a temporary AWS key is signed and sent', () => {
+test('the session token of a temporary AWS key is sent and included in the signature', () => {
   const headers = headersFor('/model/m/invoke', 'a-session')
   expect(headers.slice(0, 4)).toEqual(['x-amz-date', '20260101T000000Z', 'x-amz-security-token', 'a-session'])
   expect(headers.at(-1)).toContain('SignedHeaders=content-type;host;x-amz-date;x-amz-security-token,')
 })
 
-test('a segment of a signed path has all characters encoded except the unreserved ones', () => {
+test('a path segment in an AWS signature has all characters percent-encoded except the unreserved ones', () => {
   expect(encodeSegment("arn:aws:bedrock/a b!'()*~-_.")).toBe('arn%3Aaws%3Abedrock%2Fa%20b%21%27%28%29%2A~-_.')
 })

@@ -117,7 +117,7 @@ describe('an answer of a service that is a failure', () => {
   })
 })
 
-test('the request to Presidio, Bedrock and Lakera has the documented address, headers and body', async () => {
+test("a guard's request to Presidio, Bedrock or Lakera has the documented address, headers and body", async () => {
   const bodyOf = ({ body }: PostRequest): unknown => JSON.parse(body.toString())
   const presidio = await judged('presidio', [], ['a', 'b', 'a'])
   expect(presidio.sent.map((one) => [one.url, bodyOf(one)])).toEqual(
