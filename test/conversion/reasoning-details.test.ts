@@ -134,7 +134,7 @@ describe('encrypted reasoning', () => {
     expect(blocks[0]).toEqual(BLOCKS[1])
   })
 
-  test('encrypted reasoning is not sent to another provider', () => {
+  test('encrypted reasoning of a responses provider is not sent to a Converse provider', () => {
     expect(JSON.stringify(next('converse', whole('responses')))).not.toContain('ENC1')
   })
 

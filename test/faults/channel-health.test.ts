@@ -126,7 +126,7 @@ describe('a channel that fails several times in a row', () => {
 })
 
 describe('an upstream with retry-after', () => {
-  test('retry-after with 429 sets the key aside for that time, and the other key is used', async () => {
+  test("an upstream key that gets 429 with retry-after is not used for that time, and the channel's other key is used", async () => {
     fixture.upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer one'
         ? { kind: 'status', status: 429, body: errorBody('slow down'), headers: { 'retry-after': '2' } }

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 test.each(SIZES.map((size, index) => ({ ...size, repetitions: REPETITIONS[index] ?? 1 })))(
-  'of $calls calls at once on a quota for $affordable exactly that number is admitted, and each other call is refused at once',
+  'of $calls calls at once on a quota for $affordable exactly that number is admitted, and all others are refused at once',
   { timeout: 300_000 },
   async ({ repetitions, ...size }) => {
     const report = await crowds(fixture, size, repetitions, randomFrom(SEED))

@@ -38,7 +38,7 @@ async function resting(): Promise<number> {
   return Number(/^sluice_resting_channels (\d+)$/m.exec(text)?.[1])
 }
 
-test('an exception on a response ends its call only, and the channel that the call probed is restored', async () => {
+test('an exception while a response is handled ends its call only, and the channel that the call probed is restored', async () => {
   const { upstream } = fixture
   upstream.script('spare', { kind: 'whole' })
   upstream.script('first', { kind: 'status', status: 500, body: errorBody('out of order') })

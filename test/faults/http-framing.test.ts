@@ -30,7 +30,7 @@ async function sent(bytes: string | Buffer): Promise<string> {
 
 describe('ambiguous framing', () => {
   test.each(MISFRAMED)(
-    'ambiguous framing is refused, and the connection closed: %s',
+    'a request with ambiguous framing is refused, and its connection closed: %s',
     async (_, bytes, status) => {
       const answer = await sent(bytes)
       expect(answer.slice(0, 20)).toMatch(/^HTTP\/1\.1 /)
@@ -52,7 +52,7 @@ describe('ambiguous framing', () => {
     expect(answer).toContain('headers_too_large')
   })
 
-  test('a request of HTTP/1.0 needs no host', async () => {
+  test('an HTTP/1.0 request needs no host header', async () => {
     const head = `POST ${CHAT} HTTP/1.0\r\nauthorization: Bearer sk-ann\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -77,7 +77,7 @@ describe('ambiguous framing', () => {
   })
 })
 
-test('three pipelined requests are answered in order, each with its own key', async () => {
+test('three pipelined requests are answered in order, each authenticated by its own key', async () => {
   const slow = new Promise((resolve) => setTimeout(resolve, 100))
   fixture.upstream.script(
     'm',
@@ -168,7 +168,7 @@ describe('a body in chunks of one byte', () => {
     `${[...Buffer.from(text)].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join('')}0\r\n\r\n`
   const headers = 'content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n'
 
-  test('a body in chunks of one byte arrives unchanged', async () => {
+  test('a request body in chunks of one byte reaches the upstream unchanged', async () => {
     const answer = await sent(
       post(headers, Buffer.from(singly(JSON.stringify(ask('m', { user: 'naïve 😀' }))), 'latin1')),
     )

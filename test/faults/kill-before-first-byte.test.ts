@@ -90,13 +90,13 @@ describe('a kill while the upstream is silent', () => {
     return gateway
   }
 
-  test('a kill charges nothing for a call that was sent so recently that its hold is not written', async () => {
+  test('a kill of the gateway charges nothing for a call sent so recently that its hold is not written', async () => {
     const gateway = await askSilent(patient)
     expect(booksOf(gateway)).toEqual(UNTOUCHED)
     expect(await afterKill(gateway)).toEqual(UNTOUCHED)
   })
 
-  test('a kill charges the prompt of a call whose hold is written, as it is within a twentieth of a second', async () => {
+  test('a kill of the gateway charges the prompt of a call whose hold is written, which takes at most 50 ms', async () => {
     const gateway = await askSilent(undefined)
     await expect.poll(() => booksOf(gateway).holds).toBe(2)
     const { rows, holds, remain } = await afterKill(gateway)
@@ -132,7 +132,7 @@ describe('a kill after the first content', () => {
   })
 })
 
-test('a stop settles calls whose holds were never written: each leaves its usage row, and no hold remains', async () => {
+test('a stop of the gateway settles calls whose holds were never written: each has its usage row, and no hold remains', async () => {
   const gateway = await gatewayOf(patient)
   upstream.forget('m')
   const { promise: after, resolve: answer } = Promise.withResolvers<void>()

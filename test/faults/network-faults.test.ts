@@ -68,7 +68,7 @@ describe('over a faulty network', () => {
     }
   })
 
-  test('over a network that delivers single bytes a whole response is the same', async () => {
+  test('a whole response over a network that delivers single bytes is answered and charged as usual', async () => {
     const { status, charged } = await callOver({ kind: 'slow' }, false, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })
@@ -93,7 +93,7 @@ describe('over a faulty network', () => {
   )
 
   test.each(['cut', 'black hole', 'half-close'] as const)(
-    'after a %s in the middle, the stream ends with an error, and the delivered part is charged',
+    'after a network fault (%s) in the middle, the stream ends with an error, and the delivered part is charged',
     async (kind) => {
       const { status, charged, text } = await callOver({ kind, afterBytes: MIDDLE }, true)
       expect(status).toBe(200)
@@ -104,12 +104,12 @@ describe('over a faulty network', () => {
     },
   )
 
-  test('over a network that cuts off a whole response, nothing is delivered and nothing charged', async () => {
+  test('a whole response that the network cuts off is neither delivered nor charged', async () => {
     const { status, charged } = await callOver({ kind: 'cut', afterBytes: 150 }, false)
     expect([status, charged]).toEqual([500, 0])
   })
 
-  test('over a network that recovers, calls succeed again', async () => {
+  test('calls succeed again once the network to the upstream has recovered', async () => {
     const { status, charged } = await callOver({ kind: 'pass' }, true, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })

@@ -316,7 +316,7 @@ describe('pipelined requests', () => {
     )
   }
 
-  test('pipelined requests belong to their own clients, and are answered in order', async () => {
+  test('pipelined requests are each authenticated by their own key, and answered in order', async () => {
     fixture.upstream.script('m', { kind: 'whole', content: 'for ann' })
     fixture.upstream.script('other', { kind: 'whole', content: 'for bob' })
     const text = await exchangeBytes(
@@ -327,7 +327,7 @@ describe('pipelined requests', () => {
     expect([...text.matchAll(/for (\w+)/g)].map(([, name]) => name)).toEqual(['ann', 'bob', 'ann'])
   })
 
-  test("pipelined requests are not parsed from another request's body", async () => {
+  test("a pipelined request hidden in another request's body is not parsed", async () => {
     scripted()
     const body = JSON.stringify({ ...ask('m'), user: HIDDEN })
     const text = await exchangeBytes(head('/v1/chat/completions', Buffer.byteLength(body)) + body)

@@ -106,7 +106,7 @@ const OWN = ROUTES.filter(({ access, path }) => access === 'account' && path.inc
 const MISSING = 999_999
 
 describe('the data of another account', () => {
-  test("the data of another account does not appear in one's own profile", async () => {
+  test('the data of another account does not appear in the profile of a user', async () => {
     for (const index of [0, 1]) {
       const account = { id: 10 + index, accessToken: `access-token-of-user-${index}` }
       const { text } = await profile(account)

@@ -185,7 +185,7 @@ describe('unusable responses', () => {
     }),
   }
   test.each(Object.keys(faults))(
-    "an unusable response is a 500 in the client's envelope and costs nothing: %s",
+    "an unusable upstream response is a 500 in the client's error format, and costs nothing: %s",
     async (name) => {
       const before = residentBytes(fixture.gateway.pid)
       const runs = PAIRS.flatMap((pair) => [false, true].map((stream) => ({ pair, stream })))
@@ -282,7 +282,7 @@ describe('streams that break in the middle', () => {
   )
 })
 
-test('content before a fault is delivered, even while the tokens of the prompt are still counted', async () => {
+test("content that an upstream sends before an error is delivered, even while the prompt's tokens are still counted", async () => {
   const pair = { client: 'messages', upstream: 'chat' } as const
   fixture.upstream.script(MODEL.chat, invalidChunks('chat'))
   // For this much text, the thread takes longer than the upstream for its response.
@@ -396,7 +396,7 @@ describe('invalid events of a stream', () => {
     Object.keys(odd[protocol]).map((name) => [protocol, name] as const),
   )
   test.each(cases)(
-    'invalid events are dropped or end the stream, and the call is settled: %s: %s',
+    'invalid events of an upstream stream are dropped or end the stream, and the call is charged: %s: %s',
     async (protocol, name) => {
       const { frames } = GOOD[protocol]
       const between = odd[protocol][name] ?? []

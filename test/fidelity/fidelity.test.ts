@@ -29,7 +29,7 @@ const NOTHING: Facts = streamFacts('chat', '')
 
 describe.each(DIALECTS)('for a client of %s', (client) => {
   test.each(RECORDINGS)(
-    'a recorded response has the same content for the client: $dialect: $name',
+    'a recorded response has the same content for the client, whatever its dialect: $dialect: $name',
     async (recording) => {
       const { dialect, streamed, text } = recording
       const said = (streamed ? streamFacts : wholeFacts)(dialect, text)

@@ -147,15 +147,15 @@ describe('rate limits of keys and users', () => {
     return found
   }
 
-  test('the rate limit of a key counts that key only', async () => {
+  test('the rate limit of a key counts the calls of that key only', async () => {
     expect(await statuses(['tight', 'tight', 'tight'])).toEqual([200, 200, 429])
   })
 
-  test('the token rate limit of a key counts prompt and output', async () => {
+  test('the token rate limit of a key counts prompt and output tokens', async () => {
     expect(await statuses(['spender', 'spender'])).toEqual([200, 429])
   })
 
-  test("the rate limit of a user counts all of the user's keys, but not refused calls", async () => {
+  test("the rate limit of a user counts the calls of all the user's keys, but not refused calls", async () => {
     expect(await statuses(['joe1', 'joe2', 'joe1', 'joe2'])).toEqual([200, 200, 200, 429])
   })
 

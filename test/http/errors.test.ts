@@ -61,7 +61,7 @@ const REQUEST_ID = /\(request id: ([^()\s]+)\)$/
 
 describe('an upstream error', () => {
   test.each(PASSED_ON)(
-    "an upstream error with status %i keeps its status and message, in the gateway's envelope",
+    "an upstream error with status %i keeps its status and message, in the gateway's error format",
     async (status) => {
       fixture.upstream.script(`e${status}`, {
         kind: 'status',
@@ -132,7 +132,7 @@ describe('an upstream error', () => {
   })
 
   test.each(['<html>canary</html>', '', '"text"', '{"detail":"canary detail"}', '{"error":"canary text"}'])(
-    "an upstream error with the body %j is sent in the gateway's envelope",
+    "an upstream error with the body %j is sent in the gateway's error format",
     async (body) => {
       fixture.upstream.script('e400', { kind: 'status', status: 400, body })
       const answer = await fixture.chat('ann', ask('e400'))
@@ -232,7 +232,7 @@ describe('an unknown path or method', () => {
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
   })
   test.each(['GET', 'PUT', 'DELETE', 'PATCH'])(
-    'a chat request with the method %s is a 404 or 405',
+    'a request for chat completions with the method %s is a 404 or 405',
     async (method) => {
       const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
       expect(answer.status).toBeOneOf([404, 405])

@@ -173,14 +173,17 @@ describe('failures before the first byte', () => {
 })
 
 describe('no other channel is tried', () => {
-  test.each(FINAL)('no other channel is tried after %i, which is the client’s fault', async (code) => {
-    fixture.upstream.script(`f${code}`, status(code))
-    fixture.upstream.script('spare', { kind: 'whole' })
-    const answer = await fixture.chat('ann', ask(`f${code}`))
-    expect(answer.status).toBe(code)
-    expect(fixture.upstream.received(`f${code}`)).toHaveLength(1)
-    expect(fixture.upstream.received('spare')).toHaveLength(0)
-  })
+  test.each(FINAL)(
+    "no other channel is tried after an upstream error with status %i, which is the client's fault",
+    async (code) => {
+      fixture.upstream.script(`f${code}`, status(code))
+      fixture.upstream.script('spare', { kind: 'whole' })
+      const answer = await fixture.chat('ann', ask(`f${code}`))
+      expect(answer.status).toBe(code)
+      expect(fixture.upstream.received(`f${code}`)).toHaveLength(1)
+      expect(fixture.upstream.received('spare')).toHaveLength(0)
+    },
+  )
 
   test('no other channel is tried once comments before the first event exceed what is held back', async () => {
     const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]

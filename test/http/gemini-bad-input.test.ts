@@ -58,24 +58,30 @@ async function answered(model: Model, body: string | object): Promise<string> {
 }
 
 describe('invalid Gemini requests', () => {
-  test.each(ALL)('invalid contents are a 400 before anything is charged, of %s', async (model) => {
-    await refused(model, {}, "'contents' is required")
-    await refused(model, { contents: [] }, "Invalid 'contents': expected at least one content")
-    await refused(model, { contents: ['hi'] }, "Invalid 'contents[0]': expected an object")
-    await refused(model, { contents: 'hi' }, "Invalid 'contents'")
-    await refused(model, { contents: [{ parts: [7] }] }, "Invalid 'contents[0].parts[0]'")
-    await refused(model, '{"contents":', 'JSON')
-  })
+  test.each(ALL)(
+    'invalid Gemini contents are a 400 before anything is charged, with a channel of %s',
+    async (model) => {
+      await refused(model, {}, "'contents' is required")
+      await refused(model, { contents: [] }, "Invalid 'contents': expected at least one content")
+      await refused(model, { contents: ['hi'] }, "Invalid 'contents[0]': expected an object")
+      await refused(model, { contents: 'hi' }, "Invalid 'contents'")
+      await refused(model, { contents: [{ parts: [7] }] }, "Invalid 'contents[0].parts[0]'")
+      await refused(model, '{"contents":', 'JSON')
+    },
+  )
 
-  test.each(ALL)('invalid limits are a 400 before anything is charged, of %s', async (model) => {
-    const asked = (generationConfig: object): object => ({ contents: [hi], generationConfig })
-    await refused(model, asked({ maxOutputTokens: 0 }), "Invalid 'generationConfig.maxOutputTokens'")
-    await refused(model, asked({ maxOutputTokens: '9' }), "Invalid 'generationConfig.maxOutputTokens'")
-    await refused(model, asked({ candidateCount: 99 }), "Invalid 'generationConfig.candidateCount'")
-  })
+  test.each(ALL)(
+    'an invalid maxOutputTokens or candidateCount is a 400 before anything is charged, with a channel of %s',
+    async (model) => {
+      const asked = (generationConfig: object): object => ({ contents: [hi], generationConfig })
+      await refused(model, asked({ maxOutputTokens: 0 }), "Invalid 'generationConfig.maxOutputTokens'")
+      await refused(model, asked({ maxOutputTokens: '9' }), "Invalid 'generationConfig.maxOutputTokens'")
+      await refused(model, asked({ candidateCount: 99 }), "Invalid 'generationConfig.candidateCount'")
+    },
+  )
 
   test.each(CONVERTED)(
-    'a thinking budget beside a thinking level is a 400 before anything is charged, of %s',
+    'a thinking budget beside a thinking level is a 400 before anything is charged, with a channel of %s',
     async (model) => {
       const thinkingConfig = { thinkingBudget: 9, thinkingLevel: 'LOW' }
       await refused(model, { contents: [hi], generationConfig: { thinkingConfig } }, 'thinkingLevel')
@@ -83,7 +89,7 @@ describe('invalid Gemini requests', () => {
   )
 
   test.each(CONVERTED)(
-    'a function response that is not an object is a 400 before anything is charged, of %s',
+    'a function response that is not an object is a 400 before anything is charged, with a channel of %s',
     async (model) => {
       const call = { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] }
       for (const response of ['done', ['done'], 7]) {
@@ -93,10 +99,13 @@ describe('invalid Gemini requests', () => {
     },
   )
 
-  test.each(CONVERTED)('invalid base64 is a 400 before anything is charged, of %s', async (model) => {
-    const inlineData = { mimeType: 'image/png', data: 'not base64 at all!' }
-    await refused(model, { contents: [{ parts: [{ inlineData }] }] }, 'inlineData.data')
-  })
+  test.each(CONVERTED)(
+    'inline data that is not base64 is a 400 before anything is charged, with a channel of %s',
+    async (model) => {
+      const inlineData = { mimeType: 'image/png', data: 'not base64 at all!' }
+      await refused(model, { contents: [{ parts: [{ inlineData }] }] }, 'inlineData.data')
+    },
+  )
 })
 
 describe('fields that the provider itself judges', () => {
@@ -121,18 +130,18 @@ describe('fields that the provider itself judges', () => {
 })
 
 describe('requests that other gateways break on', () => {
-  test.each(ALL)('a Gemini content without a role is accepted, of %s', async (model) => {
+  test.each(ALL)('a Gemini content without a role is accepted, with a channel of %s', async (model) => {
     expect(await answered(model, { contents: [{ parts: [{ text: 'hello' }] }] })).toContain('hello')
   })
 
   test.each(ALL)(
-    'Gemini contents that are one object instead of an array are accepted, of %s',
+    'Gemini contents that are one object instead of an array are accepted, with a channel of %s',
     async (model) => {
       expect(await answered(model, { contents: { parts: { text: 'hello' } } })).toContain('hello')
     },
   )
 
-  test.each(ALL)('a thought signature of 200 KB is accepted, of %s', async (model) => {
+  test.each(ALL)('a thought signature of 200 KB is accepted, with a channel of %s', async (model) => {
     const thoughtSignature = Buffer.alloc(150_000, 'x').toString('base64')
     const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature }]
     const result = { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'x' } } }] }

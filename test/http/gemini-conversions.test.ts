@@ -66,7 +66,7 @@ const EXPECTED = {
 }
 
 describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
-  test('a Gemini client gets a converted whole response', async () => {
+  test('a Gemini client gets the whole response of a channel of another protocol, converted', async () => {
     fixture.upstream.script(model, WHOLE[model])
     const { status, text } = await ask(model, 'generateContent')
     expect(status, text).toBe(200)
@@ -74,7 +74,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(JSON.parse(fixture.upstream.only(model).text)).toMatchObject({ model })
   })
 
-  test('a Gemini client gets a converted stream of events', async () => {
+  test('a Gemini client gets the stream of a channel of another protocol, converted to server-sent events', async () => {
     fixture.upstream.script(model, STREAMED[model])
     const { text, headers } = await ask(model, 'streamGenerateContent?alt=sse')
     expect(headers['content-type']).toBe('text/event-stream')
@@ -83,7 +83,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(JSON.parse(fixture.upstream.only(model).text)).toMatchObject({ model, stream: true })
   })
 
-  test('a Gemini client gets the chunks of a converted stream as one array', async () => {
+  test("a Gemini client without alt=sse gets the converted stream of another protocol's channel as one array", async () => {
     fixture.upstream.script(model, STREAMED[model])
     const { text, headers } = await ask(model, 'streamGenerateContent')
     expect(headers['content-type']).toBe('application/json')
@@ -103,7 +103,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(array.at(-1)).toMatchObject({ error: { code: 500 } })
   })
 
-  test("a Gemini client is refused in Google's error envelope", async () => {
+  test("a Gemini client gets a refusal by the gateway in Google's error format", async () => {
     fixture.upstream.script(model, {
       kind: 'status',
       status: 429,

@@ -71,7 +71,7 @@ function rowOf(answer: FullResponse): UsageRow {
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index))
 
 describe('embeddings on a channel of Gemini', () => {
-  test('embeddings on a Gemini channel are a batch of texts, and get a list of vectors', async () => {
+  test('an embeddings request on a Gemini channel is sent as a batch of texts, and gets a list of vectors', async () => {
     fixture.upstream.decide('gemini', byText({ promptTokenCount: 7 }))
     const answer = await embed({ input: ['1', '2'], dimensions: 2, task_type: 'CLUSTERING', user: 'x' })
     expect(answer.json()).toEqual({
@@ -126,7 +126,7 @@ describe('embeddings on a channel of Gemini', () => {
     },
   )
 
-  test('embeddings on a Gemini channel are counted where no usage is reported', async () => {
+  test('embeddings on a Gemini channel are charged by counted tokens where no usage is reported', async () => {
     fixture.upstream.decide('gemini', byText())
     const answer = await embed({ input: ['1', '2', '3'] })
     const row = rowOf(answer)

@@ -173,7 +173,7 @@ describe.each(CLIENTS)('a %s client', (client) => {
   })
 
   test.each(CLIENTS.filter((one) => one !== client))(
-    'a request that is converted to %s is guarded, too',
+    'a guard also checks a request that is converted to %s',
     async (to) => {
       for (const place of PLACES) {
         const [path, body] = request(CODE, place, to)

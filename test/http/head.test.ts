@@ -79,7 +79,7 @@ describe('HEAD requests', () => {
     }
   })
 
-  test('HEAD of the list of models states its length', async () => {
+  test('HEAD of the model list states its content-length', async () => {
     const { status, headers } = await asked('HEAD', '/v1/models', ANNS)
     expect(status).toBe(200)
     expect(Number(headers.get('content-length'))).toBeGreaterThan(50)

@@ -46,7 +46,7 @@ describe('the official OpenAI client', () => {
     expect(lastQuota()).toBe(Math.round(5 * 2.5 + (272 + 200) * 20))
   })
 
-  test('the OpenAI client sends images to be edited', async () => {
+  test('the OpenAI client gets edited versions of the images that it sends, whole and streamed', async () => {
     const image = await toFile(PNG, 'a.png', { type: 'image/png' })
     const { data } = await client.images.edit({ ...low, image: [image, image], mask: image })
     expect(data).toHaveLength(1)

@@ -55,7 +55,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(count('first')).toBe(1)
   })
 
-  test('the only channel is called even if it lacks the model, and the client gets its response', async () => {
+  test('the only channel of a model is called again after its 404 for the model, and the client gets that 404', async () => {
     fixture.upstream.script('first', notFound('retired'))
     for (let i = 0; i < 2; i++) {
       const answer = await chat('only')

@@ -133,7 +133,7 @@ describe('rerank calls without reported search units', () => {
       .poll(() => database.usage().filter(({ id }) => !known.has(id)))
       .toMatchObject([{ quota: 2_000, reason: 'client_gone', search_units: 2 }])
   })
-  test('only tokens are charged where search units have no price', async () => {
+  test('a rerank call is charged by its tokens only, where search units have no price', async () => {
     const row = await charged('tokens', cohereAnswer(scored(0.5)), {
       query: 'apple',
       documents: documents(1, 9),

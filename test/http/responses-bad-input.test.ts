@@ -59,29 +59,38 @@ const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' 
 const output = { type: 'function_call_output', call_id: 'c1', output: 'done' }
 
 describe('invalid responses requests', () => {
-  test.each(ALL)('an invalid input is a 400 before anything is charged, of %s', async (model) => {
-    await refused(model, { input: [] }, "Invalid 'input': expected a string or a non-empty array")
-    await refused(model, { input: '' }, "Invalid 'input': expected a non-empty string")
-    await refused(model, { input: null }, "'input' is required")
-    await refused(model, { input: { role: 'user' } }, "Invalid 'input'")
-    await refused(model, { input: [hi, 'hi'] }, "Invalid 'input[1]': expected an object")
-    await refused(model, { input: [{ type: 5 }] }, "Invalid 'input[0].type': expected a string")
-    await refused(model, { input: [{ role: ['user'] }] }, "Invalid 'input[0].role': expected a string")
-  })
-
-  test.each(ALL)('an invalid response id is a 400 before anything is charged, of %s', async (model) => {
-    for (const id of ['resp_/../x', '', 'resp_', `resp_${'a'.repeat(48)}`, 'x'.repeat(100_000)])
-      await refused(model, { previous_response_id: id }, 'not found')
-  })
-
-  test.each(ALL)('invalid limits are a 400 before anything is charged, of %s', async (model) => {
-    await refused(model, { max_output_tokens: 0 }, "Invalid 'max_output_tokens'")
-    await refused(model, { max_output_tokens: 1.5 }, "Invalid 'max_output_tokens'")
-    await refused(model, { tools: [{ name: 'f' }] }, "Invalid 'tools[0].type'")
-  })
+  test.each(ALL)(
+    'an invalid input is a 400 before anything is charged, with a channel of %s',
+    async (model) => {
+      await refused(model, { input: [] }, "Invalid 'input': expected a string or a non-empty array")
+      await refused(model, { input: '' }, "Invalid 'input': expected a non-empty string")
+      await refused(model, { input: null }, "'input' is required")
+      await refused(model, { input: { role: 'user' } }, "Invalid 'input'")
+      await refused(model, { input: [hi, 'hi'] }, "Invalid 'input[1]': expected an object")
+      await refused(model, { input: [{ type: 5 }] }, "Invalid 'input[0].type': expected a string")
+      await refused(model, { input: [{ role: ['user'] }] }, "Invalid 'input[0].role': expected a string")
+    },
+  )
 
   test.each(ALL)(
-    'JSON that is nested too deeply is a 400 before anything is charged, of %s',
+    'an invalid previous_response_id is a 400 before anything is charged, with a channel of %s',
+    async (model) => {
+      for (const id of ['resp_/../x', '', 'resp_', `resp_${'a'.repeat(48)}`, 'x'.repeat(100_000)])
+        await refused(model, { previous_response_id: id }, 'not found')
+    },
+  )
+
+  test.each(ALL)(
+    'an invalid max_output_tokens or a tool without a type is a 400 before any charge, with a channel of %s',
+    async (model) => {
+      await refused(model, { max_output_tokens: 0 }, "Invalid 'max_output_tokens'")
+      await refused(model, { max_output_tokens: 1.5 }, "Invalid 'max_output_tokens'")
+      await refused(model, { tools: [{ name: 'f' }] }, "Invalid 'tools[0].type'")
+    },
+  )
+
+  test.each(ALL)(
+    'JSON that is nested too deeply is a 400 before anything is charged, with a channel of %s',
     async (model) => {
       const deep = '['.repeat(100_000) + ']'.repeat(100_000)
       const before = spent()
@@ -116,25 +125,28 @@ describe('the id of a response', () => {
   const at = (id: string, key: string, method = 'GET', below = ''): Promise<FullResponse> =>
     fixture.chat(key, undefined, { path: `/v1/responses/${id}${below}`, method })
 
-  test.each(ALL)("the id of a user's response is unknown to all other users, of %s", async (model) => {
-    const { id } = (await post(model, {})).json()
-    const before = [fixture.upstream.received(model).length, spentBy('bob')]
-    for (const path of ['', '/input_tokens', '/compact']) {
-      const body = { model, input: 'hi', previous_response_id: id }
-      const refused = await fixture.chat('bob', body, { path: `/v1/responses${path}` })
-      expect(refused.status).toBe(400)
-      expect(refused.json().error.code).toBe('previous_response_not_found')
-    }
-    for (const [method, below] of [
-      ['GET', ''],
-      ['GET', '/input_items'],
-      ['POST', '/cancel'],
-      ['DELETE', ''],
-    ] as const)
-      expect((await at(id, 'bob', method, below)).status).toBe(404)
-    expect([fixture.upstream.received(model).length, spentBy('bob')]).toEqual(before)
-    if (model !== NATIVE) expect((await at(id, 'ann')).status).toBe(200)
-  })
+  test.each(ALL)(
+    "the id of a user's response is unknown to all other users, with a channel of %s",
+    async (model) => {
+      const { id } = (await post(model, {})).json()
+      const before = [fixture.upstream.received(model).length, spentBy('bob')]
+      for (const path of ['', '/input_tokens', '/compact']) {
+        const body = { model, input: 'hi', previous_response_id: id }
+        const refused = await fixture.chat('bob', body, { path: `/v1/responses${path}` })
+        expect(refused.status).toBe(400)
+        expect(refused.json().error.code).toBe('previous_response_not_found')
+      }
+      for (const [method, below] of [
+        ['GET', ''],
+        ['GET', '/input_items'],
+        ['POST', '/cancel'],
+        ['DELETE', ''],
+      ] as const)
+        expect((await at(id, 'bob', method, below)).status).toBe(404)
+      expect([fixture.upstream.received(model).length, spentBy('bob')]).toEqual(before)
+      if (model !== NATIVE) expect((await at(id, 'ann')).status).toBe(200)
+    },
+  )
 
   test('a response id that does not exist is a 404, whatever it looks like', async () => {
     for (const id of ['resp_', 'x', '%00', '%2e%2e', 'resp_%2F..%2F', 'a'.repeat(10_000), '%ff'])
@@ -142,17 +154,20 @@ describe('the id of a response', () => {
   })
 })
 
-test.each(ALL)('a continued call that is retried is charged once, by %s', async (model) => {
-  const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 2 })
-  fixture.upstream.script(model, ANSWERS[model])
-  const before = spent()
-  const first = await client.responses.create({ model, input: 'hi' })
-  const cost = spent() - before
-  fixture.upstream.script(model, { kind: 'status', status: 500 }, ANSWERS[model])
-  await client.responses.create({ model, input: 'hi', previous_response_id: first.id })
-  expect(fixture.upstream.received(model)).toHaveLength(2)
-  expect(spent() - before).toBe(2 * cost)
-})
+test.each(ALL)(
+  'a call with previous_response_id that is retried after a 500 is charged once, with a channel of %s',
+  async (model) => {
+    const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 2 })
+    fixture.upstream.script(model, ANSWERS[model])
+    const before = spent()
+    const first = await client.responses.create({ model, input: 'hi' })
+    const cost = spent() - before
+    fixture.upstream.script(model, { kind: 'status', status: 500 }, ANSWERS[model])
+    await client.responses.create({ model, input: 'hi', previous_response_id: first.id })
+    expect(fixture.upstream.received(model)).toHaveLength(2)
+    expect(spent() - before).toBe(2 * cost)
+  },
+)
 
 describe("an upstream's own error", () => {
   const OWN = 'No tool output found for function call c1.'
@@ -192,25 +207,31 @@ describe('requests that can be converted', () => {
     },
   )
 
-  test.each(CONVERTED)('a max_output_tokens of 1 is accepted and converted, by %s', async (model) => {
-    expect((await post(model, { max_output_tokens: 1 })).status).toBe(200)
-    const sent = JSON.parse(fixture.upstream.only(model).text)
-    const { max_tokens, max_completion_tokens, generationConfig } = sent
-    expect(max_tokens ?? max_completion_tokens ?? generationConfig.maxOutputTokens).toBe(1)
-  })
+  test.each(CONVERTED)(
+    'a max_output_tokens of 1 is accepted and converted, with a channel of %s',
+    async (model) => {
+      expect((await post(model, { max_output_tokens: 1 })).status).toBe(200)
+      const sent = JSON.parse(fixture.upstream.only(model).text)
+      const { max_tokens, max_completion_tokens, generationConfig } = sent
+      expect(max_tokens ?? max_completion_tokens ?? generationConfig.maxOutputTokens).toBe(1)
+    },
+  )
 
-  test.each(CONVERTED)('ids of input items are accepted, whatever they look like, by %s', async (model) => {
-    const input = [
-      { ...hi, id: 5 },
-      { ...call, id: 'not an id', call_id: 'weird id/é' },
-      { ...output, call_id: 'weird id/é' },
-    ]
-    expect((await post(model, { input })).status).toBe(200)
-  })
+  test.each(CONVERTED)(
+    'ids of input items are accepted, whatever they look like, with a channel of %s',
+    async (model) => {
+      const input = [
+        { ...hi, id: 5 },
+        { ...call, id: 'not an id', call_id: 'weird id/é' },
+        { ...output, call_id: 'weird id/é' },
+      ]
+      expect((await post(model, { input })).status).toBe(200)
+    },
+  )
 })
 
 describe('a large input', () => {
-  test.each(ALL)('an input of 5,000 items is answered by %s', async (model) => {
+  test.each(ALL)('an input of 5,000 items is answered, with a channel of %s', async (model) => {
     const input = Array.from({ length: 5_000 }, (_, at) => ({
       role: at % 2 ? 'assistant' : 'user',
       content: `n${at}`,
@@ -222,19 +243,22 @@ describe('a large input', () => {
     expect(text).toContain('n4999')
   })
 
-  test.each(ALL)('an input with one item of 20 MB is answered by %s', async (model) => {
+  test.each(ALL)('an input with one item of 20 MB is answered, with a channel of %s', async (model) => {
     const content = 'word '.repeat(4_000_000)
     const answer = await post(model, { input: [{ role: 'user', content }] })
     expect(answer.status).toBe(200)
     expect(fixture.upstream.only(model).body.length).toBeGreaterThan(20_000_000)
   })
 
-  test.each(ALL)('an input above the maximum size of a body is a 413, with %s', async (model) => {
-    const before = spent()
-    fixture.upstream.script(model, ANSWERS[model])
-    const answer = await send({ model, input: 'word '.repeat(7_000_000) })
-    expect(answer.status).toBe(413)
-    expect(answer.json().error.code).toBe('request_too_large')
-    expect(spent()).toBe(before)
-  })
+  test.each(ALL)(
+    'an input above the maximum body size is a 413, and not charged, with a channel of %s',
+    async (model) => {
+      const before = spent()
+      fixture.upstream.script(model, ANSWERS[model])
+      const answer = await send({ model, input: 'word '.repeat(7_000_000) })
+      expect(answer.status).toBe(413)
+      expect(answer.json().error.code).toBe('request_too_large')
+      expect(spent()).toBe(before)
+    },
+  )
 })
