@@ -323,7 +323,7 @@ describe('stored responses after a change of the configuration', () => {
     users: [ROOT, user(2, 'ann', [token('ann')])],
   })
 
-  test('a stored response is reached with a new key of its channel, and refused with a message when the channel is gone', async () => {
+  test('a stored response can be used with a new key of its channel, and is a 404 that says so when the channel is gone', async () => {
     const provider = storingUpstream('moved')
     // All keys belong to one organisation and reach what it stores.
     fixture.upstream.decide('moved', (request) =>

@@ -271,7 +271,7 @@ describe('tokens written to a cache', () => {
     })
   })
 
-  test('cache writes without details have the longest lifetime that the request names, otherwise 5 minutes', async () => {
+  test('cache writes without a stated lifetime are charged by the longest one that the request names, or by 5 minutes', async () => {
     fixture.upstream.script('chat', chat({}, written()), chat({}, written()))
     expect(await row(await post('chat', 'chat'))).toMatchObject({ cache_write_5m_tokens: 60 })
     const named = await post('chat', 'chat', { prompt_cache_options: { ttl: '12h' } })

@@ -608,7 +608,7 @@ describe('the hold for tools', () => {
 })
 
 describe('an unlisted tool', () => {
-  test('an unlisted tool is sent upstream on a native channel, and its usage row names it', async () => {
+  test('a tool without a known price is sent upstream without conversion, and marks the price in the usage row incomplete', async () => {
     fixture.upstream.script('r', json(response([])))
     const tools = [{ type: 'new_thing', depth: 3 }]
     const called = await row(await CLIENTS.responses({ tools }))
@@ -705,7 +705,7 @@ describe('a tool that a conversion leaves out', () => {
     '/v1beta/models/:': 'gemini-3-pro',
   }
   test.each(ROADS.filter(([client, model]) => OWN[client] !== model))(
-    'a tool that a conversion leaves out is neither charged nor held: %s to %s',
+    'a tool that the conversion between two APIs leaves out is neither charged nor part of the hold: %s to %s',
     async (client, model) => {
       fixture.upstream.script(laneOf(model), PLAIN[model])
       const isGemini = client.endsWith(':')

@@ -67,7 +67,7 @@ describe('the protocol of a channel', () => {
     await remove(id)
   })
 
-  test('a channel is called and tested with its protocol', async () => {
+  test('calls and tests of a channel use the protocol that the channel names', async () => {
     const id = await made('spoken', { type: 0, protocol: ['responses', 'chat'] })
     fixture.upstream.script('spoken', wholeResponse({ text: 'said' }))
     expect((await fixture.chat('ann', { model: 'm', input: 'hi' }, { path: '/v1/responses' })).status).toBe(

@@ -240,7 +240,7 @@ describe('how much is kept', () => {
     expect(row.data).toMatchObject({ user_id: userId, content_address: '', content_sha256: '' })
   })
 
-  test('a token cannot set a higher content level than its group', async () => {
+  test('the content level of an API key cannot be set higher than that of its group', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('dan', REQUEST)
     expect((await contentOf(url(), OPERATOR, id)).what).toBe('metadata')

@@ -213,7 +213,7 @@ describe('the described responses and errors', () => {
     },
   )
 
-  test('error responses of each area match their OpenAPI description', async () => {
+  test('error responses of each part of the API match their OpenAPI description', async () => {
     matches(errorOf('management'), (await manage(fixture.gateway.url, ADA, 'GET /api/nothing')).body)
     const of = async (path: string): Promise<unknown> =>
       JSON.parse((await call(fixture.gateway.url, {}, { path, key: 'ann' })).text)

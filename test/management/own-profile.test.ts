@@ -29,7 +29,7 @@ const self = (
 ) => manage<Record<string, unknown>>(gateway.url, account, 'GET /api/user/self', undefined, headers)
 
 describe('GET /api/user/self', () => {
-  test('GET /api/user/self returns exactly the listed fields, in the management envelope', async () => {
+  test('GET /api/user/self returns exactly the documented fields of the user, in the management envelope', async () => {
     const { status, body } = await self(ANN)
     expect(status).toBe(200)
     expect(body).toEqual({

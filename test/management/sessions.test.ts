@@ -71,7 +71,7 @@ describe('a session', () => {
     expect(rows.every((row) => row.expires_time - row.created_time === 30 * 86_400)).toBe(true)
   })
 
-  test('an expired session is refused, and deleted at the next log-in', async () => {
+  test('an expired console session is refused, and is deleted at the next log-in', async () => {
     const sessions = () => databaseOf(gateway.dataDir).sessions().length
     const before = sessions()
     await gateway.stop()
@@ -86,7 +86,7 @@ describe('a session', () => {
 
 describe('a session ends at once', () => {
   test.each(['GET', 'POST'])(
-    'a session ends at once after %s /api/user/logout, and no other session of the user does',
+    '%s /api/user/logout ends its session at once, and no other session of the user',
     async (method) => {
       const { cookie: other } = await logIn(gateway.url, { username: 'ann', password: PASSWORD })
       const answer = await call(gateway.url, undefined, {

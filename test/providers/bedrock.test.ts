@@ -203,7 +203,7 @@ describe('a messages call on a Bedrock channel', () => {
     expect(gateway.logs()).not.toContain('x'.repeat(40))
   })
 
-  test('fields and beta features that Bedrock refuses are left out of a Bedrock call, and listed', async () => {
+  test('fields and beta features that Bedrock would refuse are removed from a call, and listed in x-gateway-dropped', async () => {
     const tools = [{ name: 't', input_schema: { type: 'object' }, eager_input_streaming: true }]
     const fields = { metadata: { user_id: 'u' }, container: 'c', tools }
     const { status, headers, text } = await messages('signed', fields, {
