@@ -205,17 +205,20 @@ describe('the tier that was served', () => {
     ['ON_DEMAND_FLEX', 'flex', 0.5],
     ['ON_DEMAND_PRIORITY', 'fast', 3],
     ['PROVISIONED_THROUGHPUT', 'provisioned', 0],
-  ])('the traffic type %s is the tier %s', async (trafficType, name, factor) => {
-    fixture.upstream.script(
-      'gemini',
-      wholeGemini({ text: 'said', usage: geminiUsage(100, 10, { trafficType }) }),
-    )
-    expect(await row(await post('chat', 'gemini'))).toMatchObject({
-      quota: TOKENS * factor + REQUEST,
-      service_tier: name,
-      price_incomplete: false,
-    })
-  })
+  ])(
+    "Gemini's trafficType %s is charged at the price of the service tier %s",
+    async (trafficType, name, factor) => {
+      fixture.upstream.script(
+        'gemini',
+        wholeGemini({ text: 'said', usage: geminiUsage(100, 10, { trafficType }) }),
+      )
+      expect(await row(await post('chat', 'gemini'))).toMatchObject({
+        quota: TOKENS * factor + REQUEST,
+        service_tier: name,
+        price_incomplete: false,
+      })
+    },
+  )
 
   test('a served tier without a price is charged at the highest price of the model, and marked in the usage row', async () => {
     fixture.upstream.script('chat', chat({ service_tier: 'hyper' }))

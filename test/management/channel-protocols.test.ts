@@ -100,7 +100,7 @@ describe('the protocol of a channel', () => {
     ],
     [{ type: 1, protocol: ['chat', 'chat'] }, 'protocol[1]: expected each entry once'],
     [{ type: 1, protocol: 5 }, 'protocol: expected a protocol or a list of them'],
-  ])('the protocol of a channel is refused as %j', async (own, message) => {
+  ])('an invalid protocol of a channel is a 400 that says what is expected: %j', async (own, message) => {
     const answer = await as('POST /api/channel/', fields('refused', own))
     expect(answer.status).toBe(400)
     expect(answer.message).toContain(message)

@@ -386,7 +386,7 @@ test.each([
   'GET /api/option/',
   'PUT /api/option/',
   'GET /api/group/',
-] as const)('a common user may not use a path of channels: %s', async (request) => {
+] as const)('a user who is no administrator is refused at the paths for channels: %s', async (request) => {
   expect(await as(request, request.startsWith('GET') ? undefined : {}, ANN)).toMatchObject({
     status: 403,
     success: false,

@@ -205,7 +205,7 @@ describe('models and their prices', () => {
     ['a negative price', { model: 'novel', price: { input: -1, output: 1 } }, 400],
     ['an unknown kind', { model: 'novel', price: { input: 1, output: 1, colour: 2 } }, 400],
     ['output without a price', { model: 'novel', price: { input: 1 } }, 400],
-  ])('a change of prices is refused: %s', async (_, body, status) => {
+  ])("an invalid change of a model's price is refused, and changes nothing: %s", async (_, body, status) => {
     const before = (await list(ADA)).data
     expect((await put(body)).status).toBe(status)
     expect((await list(ADA)).data).toEqual(before)

@@ -47,7 +47,7 @@ describe('a session', () => {
     ['no session at all', { cookie: 'session=' }, 'not logged in'],
     ['an invalid session', { cookie: 'session=__proto__' }, 'not logged in'],
     ['an empty Authorization beside it', { authorization: '' }, 'not logged in'],
-  ])('a session with %s is a 401', async (_, headers, message) => {
+  ])('a management request with a session cookie is a 401 if it has %s', async (_, headers, message) => {
     const answer = await self(headers)
     expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
   })
@@ -160,14 +160,17 @@ describe('a page of another site', () => {
     [{ origin: 'OURS' }, 200],
     // X-Forwarded-Host is only trusted from trusted proxies, and this peer is not one.
     [{ origin: 'https://evil.example', 'x-forwarded-host': 'evil.example' }, 403],
-  ])('a session is ignored on a page of another site (%j: %i)', async (headers, status) => {
-    const sent = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, value === 'OURS' ? gateway.url : value]),
-    )
-    const answer = await self(sent)
-    expect(answer.status).toBe(status)
-    if (status === 403) expect(answer.body['code']).toBe('other_site')
-  })
+  ])(
+    'a session cookie is ignored in requests from pages of another site (%j: %i)',
+    async (headers, status) => {
+      const sent = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, value === 'OURS' ? gateway.url : value]),
+      )
+      const answer = await self(sent)
+      expect(answer.status).toBe(status)
+      if (status === 403) expect(answer.body['code']).toBe('other_site')
+    },
+  )
 
   test('a page of another site cannot log anybody out', async () => {
     const headers = { cookie, 'sec-fetch-site': 'cross-site' }

@@ -91,7 +91,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     ['no tag', (entry) => entry.slice(0, -43)],
     ['rubbish', () => 'rubbish'],
     ['a long text', () => '1'.repeat(1_000_000)],
-  ])('an attacker who writes %s into Redis lowers no bound', async (_, forged) => {
+  ])('an attacker who writes %s into Redis does not lower the hold of a conversation', async (_, forged) => {
     const cheap = await had(fresh(), 2000)
     const other = (await shared.server.command(['GET', cheap])) as string
     const said = fresh()

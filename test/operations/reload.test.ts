@@ -302,7 +302,7 @@ describe('a bad file changes nothing', () => {
     ],
     ['is empty', '', /gateway\.yaml: .*empty/],
   ])(
-    'a file that %s changes nothing: the error is logged with file and line, and the next valid file is applied',
+    'a gateway.yaml that %s is refused at a reload with file and line, and the next valid file is applied',
     async (_, bad, said) => {
       await change({ ...base, models: times(2) })
       const logged = program.log().length
