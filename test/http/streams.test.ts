@@ -102,7 +102,7 @@ describe('the usage of a stream', () => {
   test.each([
     ['sends it beside choices', usage],
     ['sends what cannot be true', usageText(-1, 5)],
-  ])('no chunk with usage is added to a stream whose upstream %s', async (_, told) => {
+  ])('usage is not added by the gateway to a stream whose upstream %s', async (_, told) => {
     const frames = [roleFrame(), contentFrame('a'), finishFrame(told), DONE_FRAME]
     const answer = await streamed('m', { kind: 'stream', frames, ending: 'no done' }, WITH_USAGE)
     expect(answer.text).toBe(frames.join(''))

@@ -115,7 +115,7 @@ describe('the credentials of an account', () => {
     ["another's id", { 'gateway-user': '1' }, 401, 'does not match'],
     ['an invalid id', { 'gateway-user': '2e0' }, 401, 'expected the id of a user'],
   ])(
-    'a management request with an access token is refused if it has %s',
+    'a management request with wrong or missing credentials is refused: %s',
     async (_, headers, status, message) => {
       const answer = await self(ANN, headers)
       expect(answer).toMatchObject({ status, success: false })

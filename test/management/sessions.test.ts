@@ -47,10 +47,13 @@ describe('a session', () => {
     ['no session at all', { cookie: 'session=' }, 'not logged in'],
     ['an invalid session', { cookie: 'session=__proto__' }, 'not logged in'],
     ['an empty Authorization beside it', { authorization: '' }, 'not logged in'],
-  ])('a management request with a session cookie is a 401 if it has %s', async (_, headers, message) => {
-    const answer = await self(headers)
-    expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
-  })
+  ])(
+    'a management request with a wrong session cookie, or a wrong user id beside it, is a 401: %s',
+    async (_, headers, message) => {
+      const answer = await self(headers)
+      expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
+    },
+  )
 
   test('a session cookie is ignored if a management request also sends Authorization', async () => {
     expect(await self({ authorization: 'nobodys' })).toMatchObject({
