@@ -203,7 +203,7 @@ describe('a stream that the upstream breaks off', () => {
     checkResponsesStream((await live.end()).text, false)
   })
 
-  test('a stream that breaks off by an error ends in response.failed with that error, converted', async () => {
+  test('a chat stream with an upstream error ends for a responses client in response.failed with that error', async () => {
     fixture.upstream.script('chat', {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('Hi'), `data: ${errorBody('out of order', 'server_error')}\n\n`],
@@ -278,7 +278,7 @@ describe('a channel that speaks responses', () => {
     expect(charged(chat.headers['x-request-id']).quota).toBe(10 + 5 * 4)
   })
 
-  test('a responses channel refuses n above 1', async () => {
+  test('a chat call with n above 1 is a 400 if its channel speaks the responses API', async () => {
     fixture.upstream.script('responses', wholeResponse({ text: TEXT }))
     const answer = await fixture.chat('ann', {
       model: 'responses',

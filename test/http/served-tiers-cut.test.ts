@@ -199,7 +199,7 @@ describe('what a running call has cost', () => {
     ['priority', 'default', 1],
     [undefined, 'priority', 10],
   ])(
-    'a call that requested %s and is served as %s has cost as much as that tier does, also after a crash',
+    "a running call that requested service tier %s and got %s is listed and, after a crash, charged at the tier's price",
     async (requested, stated, factor) => {
       fixture.upstream.script('chat', { kind: 'stream', frames: [frame(stated)], ending: 'stall' })
       const fields = { stream: true, max_tokens: 100_000, ...(requested && { service_tier: requested }) }

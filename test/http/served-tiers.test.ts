@@ -205,17 +205,20 @@ describe('the tier that was served', () => {
     ['ON_DEMAND_FLEX', 'flex', 0.5],
     ['ON_DEMAND_PRIORITY', 'fast', 3],
     ['PROVISIONED_THROUGHPUT', 'provisioned', 0],
-  ])('the traffic type %s is the tier %s', async (trafficType, name, factor) => {
-    fixture.upstream.script(
-      'gemini',
-      wholeGemini({ text: 'said', usage: geminiUsage(100, 10, { trafficType }) }),
-    )
-    expect(await row(await post('chat', 'gemini'))).toMatchObject({
-      quota: TOKENS * factor + REQUEST,
-      service_tier: name,
-      price_incomplete: false,
-    })
-  })
+  ])(
+    "Gemini's trafficType %s is charged at the price of the service tier %s",
+    async (trafficType, name, factor) => {
+      fixture.upstream.script(
+        'gemini',
+        wholeGemini({ text: 'said', usage: geminiUsage(100, 10, { trafficType }) }),
+      )
+      expect(await row(await post('chat', 'gemini'))).toMatchObject({
+        quota: TOKENS * factor + REQUEST,
+        service_tier: name,
+        price_incomplete: false,
+      })
+    },
+  )
 
   test('a served tier without a price is charged at the highest price of the model, and marked in the usage row', async () => {
     fixture.upstream.script('chat', chat({ service_tier: 'hyper' }))
@@ -271,7 +274,7 @@ describe('tokens written to a cache', () => {
     })
   })
 
-  test('cache writes without details have the longest lifetime that the request names, otherwise 5 minutes', async () => {
+  test('cache writes without a stated lifetime are charged by the longest one that the request names, or by 5 minutes', async () => {
     fixture.upstream.script('chat', chat({}, written()), chat({}, written()))
     expect(await row(await post('chat', 'chat'))).toMatchObject({ cache_write_5m_tokens: 60 })
     const named = await post('chat', 'chat', { prompt_cache_options: { ttl: '12h' } })

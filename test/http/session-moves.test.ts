@@ -94,7 +94,7 @@ describe('what binds a session', () => {
     expect(second).toBe(first)
   })
 
-  test('a call that continues a stored response goes to the key of its conversation', async () => {
+  test('calls that continue a stored response one after the other all use the upstream key of the first', async () => {
     fixture.upstream.script('chain', CACHED)
     let previous: string | undefined
     for (let turn = 0; turn < 4; turn++) {
@@ -144,7 +144,7 @@ test('a session may put all its calls on one of two usable keys: refused keys do
   expect(new Set(keysSeen('usable')).size).toBe(1)
 })
 
-test('adding a prompt_cache_key keeps the bytes after the JSON object', async () => {
+test('adding a prompt_cache_key to a request keeps the white space inside and after the JSON object', async () => {
   const text = '{"model":"spaced","messages":[{"role":"user","content":"hi"}] }\r\n \n'
   await call(fixture.gateway.url, Buffer.from(text), { key: 'ann', headers: { 'x-session-id': 'a' } })
   const sent = fixture.upstream.only('spaced').text

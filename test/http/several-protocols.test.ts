@@ -87,12 +87,15 @@ describe('a channel that speaks several protocols', () => {
     ['all-three', 'chat', 'chat'],
     ['all-three', 'messages', 'messages'],
     ['all-three', 'responses', 'responses'],
-  ])('the channel %s gets the request of a %s client in %s', async (model, client, spoken) => {
-    const answer = await ask(client, model)
-    expect(answer.status).toBe(200)
-    expect(answer.text).toContain('said')
-    expect(asked(model)).toBe(spoken)
-  })
+  ])(
+    'the channel that speaks %s gets the request of a client of %s in the dialect %s',
+    async (model, client, spoken) => {
+      const answer = await ask(client, model)
+      expect(answer.status).toBe(200)
+      expect(answer.text).toContain('said')
+      expect(asked(model)).toBe(spoken)
+    },
+  )
 
   test('a channel that speaks chat and messages gets its key in the header that each of these protocols uses', async () => {
     await ask('chat', 'chat+messages')

@@ -79,11 +79,14 @@ describe('final errors', () => {
     ['for what is not implemented', 501, () => get('/v1/models/m', 'ann', 'DELETE')],
     ['for a model that no channel serves', 503, () => fixture.chat('ann', ask('unheard-of'))],
     ['for a request without an account', 401, () => get('/api/user/self', 'ann')],
-  ])('x-should-retry is false %s: %i', async (_, status, asking) => {
-    const answer = await asking()
-    expect(answer.status, answer.text).toBe(status)
-    expect(answer.headers['x-should-retry']).toBe('false')
-  })
+  ])(
+    'an error that a repetition cannot change has the header x-should-retry: false, as %s: %i',
+    async (_, status, asking) => {
+      const answer = await asking()
+      expect(answer.status, answer.text).toBe(status)
+      expect(answer.headers['x-should-retry']).toBe('false')
+    },
+  )
 })
 
 describe('errors without x-should-retry', () => {
@@ -113,9 +116,12 @@ describe('errors without x-should-retry', () => {
         return fixture.chat('ann', ask('m'))
       },
     ],
-  ])('clients decide for themselves whether to retry %s: %i', async (_, status, asking) => {
-    const answer = await asking()
-    expect(answer.status, answer.text).toBe(status)
-    expect(answer.headers).not.toHaveProperty('x-should-retry')
-  })
+  ])(
+    'an error that may pass has no header x-should-retry, so that clients decide whether to retry, as %s: %i',
+    async (_, status, asking) => {
+      const answer = await asking()
+      expect(answer.status, answer.text).toBe(status)
+      expect(answer.headers).not.toHaveProperty('x-should-retry')
+    },
+  )
 })

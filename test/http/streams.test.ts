@@ -62,7 +62,7 @@ describe('the usage of a stream', () => {
     { stream_options: {} },
     { stream_options: { include_usage: false } },
   ])(
-    'the usage of a stream is requested by the gateway, and its frame removed, where the client sends %j',
+    'usage is requested upstream for a stream, and removed for a client that did not request it: %j',
     async (fields) => {
       const answer = await streamed('m', { kind: 'stream', usage, events: 4 }, fields)
       expect(answer.sent.stream_options).toMatchObject({ include_usage: true })
@@ -102,7 +102,7 @@ describe('the usage of a stream', () => {
   test.each([
     ['sends it beside choices', usage],
     ['sends what cannot be true', usageText(-1, 5)],
-  ])('the usage of a stream is not added where the upstream %s', async (_, told) => {
+  ])('usage is not added by the gateway to a stream whose upstream %s', async (_, told) => {
     const frames = [roleFrame(), contentFrame('a'), finishFrame(told), DONE_FRAME]
     const answer = await streamed('m', { kind: 'stream', frames, ending: 'no done' }, WITH_USAGE)
     expect(answer.text).toBe(frames.join(''))
@@ -116,7 +116,7 @@ describe('the usage of a stream', () => {
     ['under a name of its own', besides],
     ['in a choice', inChoice],
   ])(
-    'usage that the upstream sends %s only is also sent in a chunk where clients look for it',
+    'usage that the upstream sends only %s is also sent to the client in the standard usage chunk',
     async (_, finish) => {
       const frames = [roleFrame(), contentFrame('a'), finish]
       const answer = await streamed(
@@ -186,10 +186,13 @@ describe('the bytes of a stream', () => {
   test.each([
     ['before the first event', [': hm\n\n', ':\n\n', contentFrame('a'), finishFrame(), DONE_FRAME]],
     ['before an end without one', [': hm\n\n', DONE_FRAME]],
-  ])('the bytes of a stream are complete where comments were sent %s', async (_, commented) => {
-    const answer = await streamed('m', { kind: 'stream', frames: commented, paceMs: 20, ending: 'no done' })
-    expect(answer.text).toBe(commented.join(''))
-  })
+  ])(
+    'the comments of a stream reach the client with all other bytes if the upstream sends them %s',
+    async (_, commented) => {
+      const answer = await streamed('m', { kind: 'stream', frames: commented, paceMs: 20, ending: 'no done' })
+      expect(answer.text).toBe(commented.join(''))
+    },
+  )
 
   test('comments that arrive before a late first event are passed on to the client at once', async () => {
     fixture.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })

@@ -183,7 +183,7 @@ describe('tools of responses', () => {
       0,
     ],
   ])(
-    'responses tools are charged, whole, streamed and in the background: %s',
+    'tools that the responses API ran are charged, for whole, streamed and background calls: %s',
     async (_, output, more, quota) => {
       fixture.upstream.script('r', json(response(output, more)))
       const whole = await row(await CLIENTS.responses({}))
@@ -302,12 +302,19 @@ describe('tools of messages', () => {
       LISTED.container,
     ],
     ['searches for tools', [block('tool_search_tool_regex')], {}, 0],
-  ])('messages tools are charged, whole and streamed: %s', async (_, content, usage, quota) => {
-    fixture.upstream.script('m', json(message(content, usage)))
-    expect((await row(await CLIENTS.messages({}))).quota).toBe(TOKENS + quota)
-    fixture.upstream.script('m', { kind: 'stream', frames: messageFrames(content, usage), ending: 'no done' })
-    expect((await row(await CLIENTS.messages({ stream: true }))).quota).toBe(TOKENS + quota)
-  })
+  ])(
+    'tools that the messages API ran are charged, for whole and streamed calls: %s',
+    async (_, content, usage, quota) => {
+      fixture.upstream.script('m', json(message(content, usage)))
+      expect((await row(await CLIENTS.messages({}))).quota).toBe(TOKENS + quota)
+      fixture.upstream.script('m', {
+        kind: 'stream',
+        frames: messageFrames(content, usage),
+        ending: 'no done',
+      })
+      expect((await row(await CLIENTS.messages({ stream: true }))).quota).toBe(TOKENS + quota)
+    },
+  )
 })
 
 describe("Anthropic's code execution beside its web tools", () => {
@@ -321,23 +328,30 @@ describe("Anthropic's code execution beside its web tools", () => {
     ['charged beside an older search', [running, web('web_search_20250305')], LISTED.container],
     ['charged beside an older fetch', [running, web('web_fetch_20260208')], LISTED.container],
     ['charged alone', [running], LISTED.container],
-  ])('code execution beside web tools is %s, whole, streamed and in a hold', async (_, tools, quota) => {
-    const content = [block('web_search'), block('bash_code_execution')]
-    const usage = { server_tool_use: { web_search_requests: 0, code_execution_requests: 3 } }
-    fixture.upstream.script('m', json(message(content, usage)))
-    expect((await row(await CLIENTS.messages({ tools }))).quota).toBe(TOKENS + quota)
-    fixture.upstream.script('m', { kind: 'stream', frames: messageFrames(content, usage), ending: 'no done' })
-    expect((await row(await CLIENTS.messages({ tools, stream: true }))).quota).toBe(TOKENS + quota)
-    const nothing = message([], { input_tokens: 0, output_tokens: 0 })
-    fixture.upstream.script('m', json(nothing))
-    const { status } = await fixture.chat(
-      'poor',
-      { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
-      { path: '/v1/messages' },
-    )
-    // Four containers are 100,000 units, and the key has 25,000.
-    expect(status).toBe(quota === 0 ? 200 : 403)
-  })
+  ])(
+    "Anthropic's code execution is %s, in the charge and in the hold, for whole and streamed calls",
+    async (_, tools, quota) => {
+      const content = [block('web_search'), block('bash_code_execution')]
+      const usage = { server_tool_use: { web_search_requests: 0, code_execution_requests: 3 } }
+      fixture.upstream.script('m', json(message(content, usage)))
+      expect((await row(await CLIENTS.messages({ tools }))).quota).toBe(TOKENS + quota)
+      fixture.upstream.script('m', {
+        kind: 'stream',
+        frames: messageFrames(content, usage),
+        ending: 'no done',
+      })
+      expect((await row(await CLIENTS.messages({ tools, stream: true }))).quota).toBe(TOKENS + quota)
+      const nothing = message([], { input_tokens: 0, output_tokens: 0 })
+      fixture.upstream.script('m', json(nothing))
+      const { status } = await fixture.chat(
+        'poor',
+        { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
+        { path: '/v1/messages' },
+      )
+      // Four containers are 100,000 units, and the key has 25,000.
+      expect(status).toBe(quota === 0 ? 200 : 403)
+    },
+  )
 })
 
 const answer = (candidate: object): object => ({
@@ -365,16 +379,19 @@ describe('tools of gemini', () => {
       { content: { role: 'model', parts: [{ executableCode: { code: '1' } }, { text: 'said' }] } },
       0,
     ],
-  ])('Gemini tools are charged, whole and streamed: %s', async (_, model, candidate, quota) => {
-    fixture.upstream.script('g', json(answer(candidate)))
-    expect((await row(await gemini(model, {}))).quota).toBe(TOKENS + quota)
-    fixture.upstream.script('g', {
-      kind: 'stream',
-      frames: [frame(answer(candidate)), frame(answer(candidate))],
-      ending: 'no done',
-    })
-    expect((await row(await gemini(model, {}, true))).quota).toBe(TOKENS + quota)
-  })
+  ])(
+    'tools that the Gemini API ran are charged, for whole and streamed calls: %s',
+    async (_, model, candidate, quota) => {
+      fixture.upstream.script('g', json(answer(candidate)))
+      expect((await row(await gemini(model, {}))).quota).toBe(TOKENS + quota)
+      fixture.upstream.script('g', {
+        kind: 'stream',
+        frames: [frame(answer(candidate)), frame(answer(candidate))],
+        ending: 'no done',
+      })
+      expect((await row(await gemini(model, {}, true))).quota).toBe(TOKENS + quota)
+    },
+  )
 })
 
 const CITED = [
@@ -399,12 +416,15 @@ describe('a search of chat', () => {
   test.each([
     ['one that was requested', { web_search_options: {} }, LISTED.search],
     ['none that was not requested', {}, 0],
-  ])('a search of chat is recognized by its citations: %s', async (_, fields, quota) => {
-    fixture.upstream.script('c', { kind: 'whole', body: cited })
-    expect((await row(await CLIENTS.chat(fields))).quota).toBe(TOKENS + quota)
-    fixture.upstream.script('c', { kind: 'stream', frames: chatFrames })
-    expect((await row(await CLIENTS.chat({ ...fields, stream: true }))).quota).toBe(TOKENS + quota)
-  })
+  ])(
+    'a web search of a chat completion is charged by the citations in the answer: %s',
+    async (_, fields, quota) => {
+      fixture.upstream.script('c', { kind: 'whole', body: cited })
+      expect((await row(await CLIENTS.chat(fields))).quota).toBe(TOKENS + quota)
+      fixture.upstream.script('c', { kind: 'stream', frames: chatFrames })
+      expect((await row(await CLIENTS.chat({ ...fields, stream: true }))).quota).toBe(TOKENS + quota)
+    },
+  )
 })
 
 describe('converted calls', () => {
@@ -558,22 +578,25 @@ describe('the hold for tools', () => {
   test.each([
     ['an item that adds tools', { type: 'additional_tools', role: 'developer' }],
     ['the result of a search for tools', { type: 'tool_search_output', execution: 'client', call_id: 'c' }],
-  ])('the hold of a call pays for the tools that its request allows: %s', async (_, item) => {
-    fixture.upstream.script('r', json(response([], { usage: { input_tokens: 0, output_tokens: 0 } })))
-    const input = (tools: readonly object[]): object => ({
-      ...asked([]),
-      input: [
-        { role: 'user', content: 'hi' },
-        { ...item, tools },
-      ],
-    })
-    expect(await affords('/v1/responses', input(searching))).toBe(true)
-    expect(await affords('/v1/responses', input([...searching, ...searching]))).toBe(false)
-    const nested = { type: 'namespace', name: 'n', tools: [...searching, { type: 'function', name: 'f' }] }
-    expect(await affords('/v1/responses', input([...searching, nested]))).toBe(false)
-    expect(await affords('/v1/responses', asked([nested]))).toBe(true)
-    expect(await affords('/v1/responses', asked([nested, nested]))).toBe(false)
-  })
+  ])(
+    'the hold of a call covers the tools that an input item of the request makes available: %s',
+    async (_, item) => {
+      fixture.upstream.script('r', json(response([], { usage: { input_tokens: 0, output_tokens: 0 } })))
+      const input = (tools: readonly object[]): object => ({
+        ...asked([]),
+        input: [
+          { role: 'user', content: 'hi' },
+          { ...item, tools },
+        ],
+      })
+      expect(await affords('/v1/responses', input(searching))).toBe(true)
+      expect(await affords('/v1/responses', input([...searching, ...searching]))).toBe(false)
+      const nested = { type: 'namespace', name: 'n', tools: [...searching, { type: 'function', name: 'f' }] }
+      expect(await affords('/v1/responses', input([...searching, nested]))).toBe(false)
+      expect(await affords('/v1/responses', asked([nested]))).toBe(true)
+      expect(await affords('/v1/responses', asked([nested, nested]))).toBe(false)
+    },
+  )
 
   test('the hold of a stream covers one tool use, and grows with each use; where it cannot grow, the stream ends', async () => {
     const found = Array.from({ length: 8 }, (_, at) =>
@@ -608,7 +631,7 @@ describe('the hold for tools', () => {
 })
 
 describe('an unlisted tool', () => {
-  test('an unlisted tool is sent upstream on a native channel, and its usage row names it', async () => {
+  test('a tool without a known price is sent upstream without conversion, and marks the price in the usage row incomplete', async () => {
     fixture.upstream.script('r', json(response([])))
     const tools = [{ type: 'new_thing', depth: 3 }]
     const called = await row(await CLIENTS.responses({ tools }))
@@ -657,15 +680,18 @@ describe('an unlisted tool', () => {
         { type: 'custom', custom: { name: 'g' } },
       ],
     ],
-  ] as const)('a tool that the client runs is not an unlisted tool: %s %j', async (client, tools) => {
-    fixture.upstream.script('r', json(response([])))
-    fixture.upstream.script('m', json(message([])))
-    fixture.upstream.script('c', { kind: 'whole', content: 'said', usage: usageText(100, 10) })
-    expect(await row(await CLIENTS[client]({ tools }))).toMatchObject({
-      quota: TOKENS,
-      price_incomplete: false,
-    })
-  })
+  ] as const)(
+    'a tool that the client itself runs needs no price, and does not mark the price incomplete: %s %j',
+    async (client, tools) => {
+      fixture.upstream.script('r', json(response([])))
+      fixture.upstream.script('m', json(message([])))
+      fixture.upstream.script('c', { kind: 'whole', content: 'said', usage: usageText(100, 10) })
+      expect(await row(await CLIENTS[client]({ tools }))).toMatchObject({
+        quota: TOKENS,
+        price_incomplete: false,
+      })
+    },
+  )
 })
 
 describe('a tool that a conversion leaves out', () => {
@@ -705,7 +731,7 @@ describe('a tool that a conversion leaves out', () => {
     '/v1beta/models/:': 'gemini-3-pro',
   }
   test.each(ROADS.filter(([client, model]) => OWN[client] !== model))(
-    'a tool that a conversion leaves out is neither charged nor held: %s to %s',
+    'a tool that the conversion between two APIs leaves out is neither charged nor part of the hold: %s to %s',
     async (client, model) => {
       fixture.upstream.script(laneOf(model), PLAIN[model])
       const isGemini = client.endsWith(':')

@@ -31,22 +31,25 @@ describe('the keys of a channel', () => {
     expect(new Set(seen.slice(0, 3)).size).toBe(3)
   })
 
-  test.each([401, 403, 407])('a key that the upstream refuses with %i is set aside', async (status) => {
-    const lane = `refused${status}`
-    fixture.upstream.decide(lane, ({ headers }) =>
-      headers.authorization === `Bearer ${KEYS[1]}`
-        ? { kind: 'status', status, body: errorBody('canary: bad key') }
-        : { kind: 'whole' },
-    )
-    for (let call = 0; call < 9; call++) {
-      const answer = await fixture.chat('ann', ask(lane))
-      expect(answer.status, answer.text).toBe(200)
-    }
-    expect(keysSeen(lane).filter((key) => key === KEYS[1])).toHaveLength(1)
-    expect(keysSeen(lane)).toHaveLength(10)
-  })
+  test.each([401, 403, 407])(
+    'an upstream key that is refused with %i gets no further calls, and the call is repeated with another key',
+    async (status) => {
+      const lane = `refused${status}`
+      fixture.upstream.decide(lane, ({ headers }) =>
+        headers.authorization === `Bearer ${KEYS[1]}`
+          ? { kind: 'status', status, body: errorBody('canary: bad key') }
+          : { kind: 'whole' },
+      )
+      for (let call = 0; call < 9; call++) {
+        const answer = await fixture.chat('ann', ask(lane))
+        expect(answer.status, answer.text).toBe(200)
+      }
+      expect(keysSeen(lane).filter((key) => key === KEYS[1])).toHaveLength(1)
+      expect(keysSeen(lane)).toHaveLength(10)
+    },
+  )
 
-  test('a refusal of upstream keys is not shown to the client: when all are refused, it gets a 500 api_error', async () => {
+  test('a client whose call fails because the upstream refuses all keys gets a 500 api_error without the refusal', async () => {
     fixture.upstream.script('allbad', {
       kind: 'status',
       status: 401,
@@ -60,7 +63,7 @@ describe('the keys of a channel', () => {
     expect(new Set(keysSeen('allbad')).size).toBe(KEYS.length)
   })
 
-  test('a channel whose keys are all refused leaves the call to another channel', async () => {
+  test('a call is answered by another channel if the upstream refuses all keys of the first channel', async () => {
     fixture.upstream.script('spare', { kind: 'status', status: 403, body: errorBody('no') })
     fixture.upstream.script('spare-channel', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('spare'))).status).toBe(200)

@@ -144,23 +144,29 @@ describe('who can read the usage', () => {
     ['a deleted key', 'deleted', 401, 'token_deleted', 'authentication_error'],
     ['a key of a disabled user', 'ofbanned', 403, 'user_disabled', 'permission_error'],
     ['a key that is used from a foreign address', 'elsewhere', 403, 'ip_not_allowed', 'permission_error'],
-  ])('the usage is not readable %s', async (_, key, status, code, type) => {
-    const answer = await get(key)
-    expect(answer.status, answer.text).toBe(status)
-    const body = JSON.parse(answer.text)
-    expect(body).toMatchObject({ code: false, data: {}, error: { code, type } })
-    expect(body.message).toBe(body.error.message)
-    expect(body.message).toMatch(new RegExp(`\\(request id: ${String(answer.headers['x-request-id'])}\\)$`))
-  })
+  ])(
+    'GET /api/usage/token/ is refused with the reason in both error formats: %s',
+    async (_, key, status, code, type) => {
+      const answer = await get(key)
+      expect(answer.status, answer.text).toBe(status)
+      const body = JSON.parse(answer.text)
+      expect(body).toMatchObject({ code: false, data: {}, error: { code, type } })
+      expect(body.message).toBe(body.error.message)
+      expect(body.message).toMatch(new RegExp(`\\(request id: ${String(answer.headers['x-request-id'])}\\)$`))
+    },
+  )
 
   test.each([
     ['x-api-key', { 'x-api-key': 'sk-used' }, PATH],
     ['x-goog-api-key', { 'x-goog-api-key': 'sk-used' }, PATH],
     ['the query', {}, `${PATH}?key=sk-used`],
     ['an account', { authorization: 'root-access-token', 'gateway-user': '1' }, PATH],
-  ])('the usage is not readable by %s', async (_, headers, path) => {
-    expect((await get(undefined, headers, path)).status).toBe(401)
-  })
+  ])(
+    'GET /api/usage/token/ is a 401 for credentials in another place than an API key in Authorization: %s',
+    async (_, headers, path) => {
+      expect((await get(undefined, headers, path)).status).toBe(401)
+    },
+  )
 })
 
 describe('the path of the usage', () => {

@@ -168,7 +168,7 @@ test('an alert receiver with a known address or unknown events is refused, and o
   expect([refused.status, refused.body['code']]).toEqual([403, 'role_too_low'])
 })
 
-test('116: the values that gateway.yaml declares are listed with their lines, for root only, without secrets', async () => {
+test('116: GET /api/option/declared lists the values of gateway.yaml with their lines, to root only, without secrets', async () => {
   const { data, status } = await asRoot<{ file: string; items: Receiver[] }>('GET /api/option/declared')
   expect(status).toBe(200)
   expect(data.file).toBe('gateway.yaml')

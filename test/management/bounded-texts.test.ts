@@ -141,7 +141,7 @@ describe('the texts of a key', () => {
     ['allow_ips', `10.0.0.1${' '.repeat(16_376)}`, `10.0.0.1${' '.repeat(16_377)}`, '16384 bytes'],
     ['vendor_routes', `{}${' '.repeat(PLAIN - 2)}`, `{}${' '.repeat(PLAIN - 1)}`, `${PLAIN} bytes`],
   ])(
-    'the text %s of a key has its own maximum length, at creation and change',
+    'the field %s of an API key has its own maximum length, at creation and at changes',
     async (field, longest, longer, limit) => {
       expect(await made('longest', { [field]: longest })).toMatchObject({ status: 200 })
       for (const refused of [await made('longer', { [field]: longer }), await changed({ [field]: longer })])

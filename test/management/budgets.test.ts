@@ -29,7 +29,7 @@ const codeOf = async (): Promise<string> => {
   return answer.status === 200 ? 'OK' : String(answer.json().error.code)
 }
 
-test('a budget that is set over HTTP applies from the next call, and is shown with its use', async () => {
+test('a budget of a key that is set over HTTP applies from the next call, and is shown with the amount used', async () => {
   const { data: page } = await manage<{ items: Fields[] }>(fixture.gateway.url, ANN, 'GET /api/token/')
   const id = Number(page.items[0]?.['id'])
   expect(page.items[0]).toMatchObject({ budget: 0, budget_period: '', budget_used: 0, budget_resets_at: 0 })

@@ -172,11 +172,18 @@ describe('POST /api/channel/models', () => {
   test.each([
     ['an object without a list', { object: 'model' }],
     ['a text', 'data'],
-  ])('POST /api/channel/models treats %s as a failure', async (_, body) => {
-    list(body)
-    const result = await asked('models', { channel: draft() }, ROOT_ACCOUNT)
-    expect(result).toMatchObject({ success: false, message: 'the answer is not a list of models', data: [] })
-  })
+  ])(
+    'POST /api/channel/models reports a failure if the upstream sends %s instead of a list of models',
+    async (_, body) => {
+      list(body)
+      const result = await asked('models', { channel: draft() }, ROOT_ACCOUNT)
+      expect(result).toMatchObject({
+        success: false,
+        message: 'the answer is not a list of models',
+        data: [],
+      })
+    },
+  )
 
   test('POST /api/channel/models says that model names must be entered for a provider that cannot list its models', async () => {
     const azure = draft({ type: 3, base_url: 'http://127.0.0.1:9' })

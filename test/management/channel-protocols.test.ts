@@ -67,7 +67,7 @@ describe('the protocol of a channel', () => {
     await remove(id)
   })
 
-  test('a channel is called and tested with its protocol', async () => {
+  test('calls and tests of a channel use the protocol that the channel names', async () => {
     const id = await made('spoken', { type: 0, protocol: ['responses', 'chat'] })
     fixture.upstream.script('spoken', wholeResponse({ text: 'said' }))
     expect((await fixture.chat('ann', { model: 'm', input: 'hi' }, { path: '/v1/responses' })).status).toBe(
@@ -100,7 +100,7 @@ describe('the protocol of a channel', () => {
     ],
     [{ type: 1, protocol: ['chat', 'chat'] }, 'protocol[1]: expected each entry once'],
     [{ type: 1, protocol: 5 }, 'protocol: expected a protocol or a list of them'],
-  ])('the protocol of a channel is refused as %j', async (own, message) => {
+  ])('an invalid protocol of a channel is a 400 that says what is expected: %j', async (own, message) => {
     const answer = await as('POST /api/channel/', fields('refused', own))
     expect(answer.status).toBe(400)
     expect(answer.message).toContain(message)

@@ -57,20 +57,23 @@ describe('the stored key of a channel, which administrators below root may not r
     ['another scheme', () => bare(fixture.upstream).replace('http:', 'https:')],
     ['the same host by another name', () => bare(fixture.upstream).replace('127.0.0.1', 'localhost')],
     ['the address of the vendor', () => ''],
-  ])('the stored key of a channel is not kept when the channel changes to %s', async (_, address) => {
-    const { status, message } = await change(ADMIN, { base_url: address() })
-    expect([status, message]).toEqual([
-      403,
-      'key: expected its keys anew, as the channel gets another address; only root may change it without them',
-    ])
-    await as(ADMIN, `GET /api/channel/test/${id}`)
-    await fixture.chat('sk-ada', ask('m'))
-    expect(sentElsewhere()).toEqual([])
-    expect(fixture.upstream.received('lane').map(({ headers }) => headers.authorization)).toEqual([
-      `Bearer ${KEY}`,
-      `Bearer ${KEY}`,
-    ])
-  })
+  ])(
+    "a change of a channel's address without its key is refused for admins below root: %s",
+    async (_, address) => {
+      const { status, message } = await change(ADMIN, { base_url: address() })
+      expect([status, message]).toEqual([
+        403,
+        'key: expected its keys anew, as the channel gets another address; only root may change it without them',
+      ])
+      await as(ADMIN, `GET /api/channel/test/${id}`)
+      await fixture.chat('sk-ada', ask('m'))
+      expect(sentElsewhere()).toEqual([])
+      expect(fixture.upstream.received('lane').map(({ headers }) => headers.authorization)).toEqual([
+        `Bearer ${KEY}`,
+        `Bearer ${KEY}`,
+      ])
+    },
+  )
 
   test('the stored key of a channel is not sent to the default address of another channel type', async () => {
     await change(ROOT_ACCOUNT, { base_url: '' })

@@ -132,7 +132,7 @@ describe('GET /api/channel/test/:id', () => {
     ['a page', { kind: 'whole', body: '<html>' }, 'the answer is not JSON'],
     ['an answer without an end', { kind: 'whole', body: ' '.repeat(200_000) }, 'the answer is not JSON'],
   ] as const)(
-    'a channel test treats %s as a failure, and shows root the reason',
+    'a channel test fails if the upstream sends %s, and shows root the reason',
     async (_, behaviour, message) => {
       fixture.upstream.script('chat', behaviour)
       const result = await testedByRoot('chat')

@@ -268,7 +268,7 @@ describe('POST /api/channel/', () => {
 })
 
 describe('PUT /api/channel/', () => {
-  test('PUT /api/channel/ changes the fields that are sent and keeps the others, also with an empty key', async () => {
+  test('PUT /api/channel/ changes only the fields that are sent, and an empty key keeps the stored key', async () => {
     const id = await made('changed', { tag: 'blue', weight: 3, key: 'first-key' })
     const { data } = await as('PUT /api/channel/', { id, key: '', models: 'priced,other', priority: 4 })
     expect(data).toMatchObject({
@@ -289,7 +289,7 @@ describe('PUT /api/channel/', () => {
     await remove(id)
   })
 
-  test('PUT /api/channel/ refuses what the schema refuses, and then changes nothing', async () => {
+  test('PUT /api/channel/ with an invalid field is a 400, and changes nothing', async () => {
     const id = await made('steady')
     expect(await as('PUT /api/channel/', { id, models: '', priority: 9 })).toMatchObject({ status: 400 })
     expect(await as('PUT /api/channel/', { id, key: '\n' })).toMatchObject({ status: 400 })
@@ -386,7 +386,7 @@ test.each([
   'GET /api/option/',
   'PUT /api/option/',
   'GET /api/group/',
-] as const)('a common user may not use a path of channels: %s', async (request) => {
+] as const)('a user who is no administrator is refused at the paths for channels: %s', async (request) => {
   expect(await as(request, request.startsWith('GET') ? undefined : {}, ANN)).toMatchObject({
     status: 403,
     success: false,

@@ -85,18 +85,21 @@ describe('requests by a session', () => {
     ['a session of another site', { cookie: 'ANN', origin: 'https://evil.example' }, '198.51.100.12'],
     ['a session beside an access token', { cookie: 'ANN', authorization: 'nobodys' }, '198.51.100.13'],
     ['an access token', { authorization: ANN.accessToken, 'gateway-user': '2' }, '198.51.100.14'],
-  ])('a request %s counts on the limit of the address', async (_, headers, from) => {
-    const sent = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, value === 'ANN' ? ann : value]),
-    )
-    const ask = () =>
-      call(gateway.url, undefined, {
-        method: 'GET',
-        path: '/api/user/self',
-        headers: { ...sent, 'x-forwarded-for': from },
-      })
-    const answers = [await ask(), await ask(), await ask(), await ask()]
-    expect(answers.map(({ status }) => status === 429)).toEqual([false, false, false, true])
-    expect(answers[3]?.text).toContain('this address')
-  })
+  ])(
+    'a management request with %s counts against the rate limit of its address, not that of a user',
+    async (_, headers, from) => {
+      const sent = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, value === 'ANN' ? ann : value]),
+      )
+      const ask = () =>
+        call(gateway.url, undefined, {
+          method: 'GET',
+          path: '/api/user/self',
+          headers: { ...sent, 'x-forwarded-for': from },
+        })
+      const answers = [await ask(), await ask(), await ask(), await ask()]
+      expect(answers.map(({ status }) => status === 429)).toEqual([false, false, false, true])
+      expect(answers[3]?.text).toContain('this address')
+    },
+  )
 })

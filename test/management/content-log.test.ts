@@ -231,7 +231,7 @@ describe('how much is kept', () => {
     ['a token that says none', 'none', 2],
     ['a token with a sample of 0', 'never', 2],
     ['a group that says none', 'cyd', 5],
-  ])('no content is stored for %s, and the row names none', async (_, key, userId) => {
+  ])('no content of calls is stored for %s', async (_, key, userId) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say(key, REQUEST)
     await sleep(1_500)
@@ -240,7 +240,7 @@ describe('how much is kept', () => {
     expect(row.data).toMatchObject({ user_id: userId, content_address: '', content_sha256: '' })
   })
 
-  test('a token cannot set a higher content level than its group', async () => {
+  test('the content level of an API key cannot be set higher than that of its group', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('dan', REQUEST)
     expect((await contentOf(url(), OPERATOR, id)).what).toBe('metadata')

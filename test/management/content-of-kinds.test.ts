@@ -72,7 +72,7 @@ test.each([
   ['quieter', 'less', 404],
   ['louder', 'more', 200],
 ])(
-  'the group that serves a fallback decides whether its content is stored: %s stores %s',
+  'the group that serves a call after a fallback decides whether its content is stored: group %s stores %s',
   async (key, _, status) => {
     fixture.upstream.script('first', { kind: 'status', status: 503, body: errorBody('away') })
     fixture.upstream.script('second', { kind: 'whole' })

@@ -100,17 +100,20 @@ describe('why a call failed', () => {
     [500, 'provider_failed', 500],
     [503, 'provider_failed', 503],
     [502, 'provider_failed', 500],
-  ])('61: a call that a provider answers with %i fails for the cause %s', async (given, cause, status) => {
-    failing('one', given)
-    const answer = await fixture.chat('ann', ask('one'))
-    expect(answer.status).toBe(status)
-    expect(await detailOf(answer)).toMatchObject({
-      cause,
-      error_status: status,
-      quota: 0,
-      error: { cause, status, tried: 1 },
-    })
-  })
+  ])(
+    '61: a call that its provider answers with %i is listed with the cause of failure %s',
+    async (given, cause, status) => {
+      failing('one', given)
+      const answer = await fixture.chat('ann', ask('one'))
+      expect(answer.status).toBe(status)
+      expect(await detailOf(answer)).toMatchObject({
+        cause,
+        error_status: status,
+        quota: 0,
+        error: { cause, status, tried: 1 },
+      })
+    },
+  )
 
   test('61: a failed call has the cause that the provider was too slow, could not be reached, or sent a broken answer', async () => {
     fixture.upstream.script('slow', { kind: 'silence' })

@@ -103,7 +103,10 @@ test.each([
     () => ({ ...guardWith({ url, headers: { 'x-secret': '***' } }), name: 'new' }),
     `match: expected headers in full, as "***" stands only for what this guard has at the same address`,
   ],
-] as const)("the hidden secret of a guard's service is not sent to %s", async (_, request, body, message) => {
-  const refused = await asAdmin(request, body())
-  expect([refused.status, refused.message]).toEqual([400, message])
-})
+] as const)(
+  "a masked secret of a guard's service is refused where it cannot stand for the stored secret: %s",
+  async (_, request, body, message) => {
+    const refused = await asAdmin(request, body())
+    expect([refused.status, refused.message]).toEqual([400, message])
+  },
+)

@@ -55,7 +55,7 @@ test('only administrators may see or change guards', async () => {
     expect((await asAnn(request, body)).status, request).toBe(403)
 })
 
-test('a guard that is added checks the next call, and none after its removal', async () => {
+test('a guard that is added over HTTP checks the next call, and no call after its removal', async () => {
   const made = await asAdmin<Shown>('POST /api/guards', NEW)
   expect([made.status, made.data]).toMatchObject([200, { name: 'added', managed: false, calls: 0 }])
   expect((await say('over yonder')).status).toBe(400)
@@ -185,7 +185,7 @@ test("the secrets of a guard's service are never shown, and stay unless new ones
   expect((await asAdmin('DELETE /api/guards/served')).status).toBe(200)
 })
 
-test('POST /api/guards/test refuses a guard that is decided by a service', async () => {
+test('POST /api/guards/test refuses a guard whose verdicts come from an external service', async () => {
   const served = { name: 's', do: 'block', match: { webhook: { url: 'http://127.0.0.1:9' } } }
   const refused = await asAdmin('POST /api/guards/test', { text: 'x', guard: served })
   expect([refused.status, refused.message]).toEqual([400, expect.stringContaining('decided by a service')])

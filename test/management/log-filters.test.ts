@@ -200,7 +200,7 @@ describe('filters of logs and usage', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/usage?rank=calls')).status).toBe(400)
   })
 
-  test('95: the series of a key is labelled with user and key for administrators, with the key for its holder', async () => {
+  test('95: a usage series by key has the names of user and key for administrators, and that of the key for its holder', async () => {
     const labels = async (account: Account, path: string): Promise<string[]> =>
       (await get<{ series: { label: string }[] }>(account, `/api/usage${path}`)).series.map(
         ({ label }) => label,

@@ -53,7 +53,7 @@ describe('POST /api/user/login', () => {
     ['http', false],
     ['', false],
   ])(
-    'POST /api/user/login sets a secure cookie where a trusted proxy was called over TLS (%j: %s)',
+    'POST /api/user/login sets a secure cookie if X-Forwarded-Proto of a trusted proxy says https (%j: %s)',
     async (proto, secure) => {
       const { setCookie } = await logIn(
         gateway.url,

@@ -118,7 +118,7 @@ test('a model that its provider will shut down has the date, a successor, and th
 }, 60_000)
 
 describe('models and their prices', () => {
-  test('models are listed for admins, with source, channels and groups', async () => {
+  test('the list of models shows admins the source of each price, the channels and the groups of a model', async () => {
     expect((await list(ANN)).status).toBe(403)
     expect((await list({ id: 2, accessToken: 'wrong' })).status).toBe(401)
     const { data } = await list(ADA)
@@ -161,7 +161,7 @@ describe('models and their prices', () => {
     expect((await modelOf('novel'))?.price).toEqual(whole)
   })
 
-  test('null restores the built-in price of a model', async () => {
+  test("setting a model's price to null restores its built-in price", async () => {
     const before = await modelOf('gpt-4o')
     expect((await put({ model: 'gpt-4o', price: { input: 1, output: 1 } })).status).toBe(200)
     expect((await modelOf('gpt-4o'))?.source).toBe('set')
@@ -180,7 +180,7 @@ describe('models and their prices', () => {
     await put({ model: 'gpt-4o', price: null })
   })
 
-  test('prices are not overwritten by an administrator with an outdated version', async () => {
+  test("a change of a model's price that names an outdated version is a 409, and changes nothing", async () => {
     const seen = await modelOf('novel')
     const first = { model: 'novel', price: { input: 4, output: 4 }, version: seen?.version }
     expect((await put(first)).status).toBe(200)
@@ -192,7 +192,7 @@ describe('models and their prices', () => {
     ).toBe(200)
   })
 
-  test('prices survive a restart', async () => {
+  test("a model's price that was set over HTTP survives a restart", async () => {
     await put({ model: 'novel', price: { input: '0.123456789', output: 1 } })
     await fixture.gateway.restart()
     expect(await modelOf('novel')).toMatchObject({ source: 'set', price: { input: '0.123456789' } })
@@ -205,7 +205,7 @@ describe('models and their prices', () => {
     ['a negative price', { model: 'novel', price: { input: -1, output: 1 } }, 400],
     ['an unknown kind', { model: 'novel', price: { input: 1, output: 1, colour: 2 } }, 400],
     ['output without a price', { model: 'novel', price: { input: 1 } }, 400],
-  ])('a change of prices is refused: %s', async (_, body, status) => {
+  ])("an invalid change of a model's price is refused, and changes nothing: %s", async (_, body, status) => {
     const before = (await list(ADA)).data
     expect((await put(body)).status).toBe(status)
     expect((await list(ADA)).data).toEqual(before)

@@ -174,7 +174,7 @@ describe('attacks on a sign-in', () => {
     ['an id_token without a subject', () => void (honest.forged = { sub: undefined })],
     ['an id_token with an endless subject', () => void (honest.forged = { sub: 'x'.repeat(256) })],
     ['no id_token', () => void (honest.idToken = () => '')],
-  ])('an id_token with %s is refused', async (_, attack) => {
+  ])('an OIDC sign-in with an invalid ID token is refused: %s', async (_, attack) => {
     attack()
     expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
   })
@@ -191,7 +191,7 @@ describe('attacks on a sign-in', () => {
       'with a signature by the bytes of the public key',
       () => (claims) => signedBySecret(claims, honest.publicKey().export({ type: 'spki', format: 'der' })),
     ],
-  ])('an id_token %s is refused, even if the provider lists that algorithm', async (_, forge) => {
+  ])('an OIDC ID token %s is refused, even if the provider lists that algorithm', async (_, forge) => {
     honest.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
     expect(await signIn()).toEqual([302, ''])
     honest.idToken = forge()
@@ -219,12 +219,15 @@ describe('attacks on a sign-in', () => {
   test.each([
     ['аnn', 'expected letters of one alphabet, found Latin and Cyrillic ones in "аnn"'],
     ['ａｎｎ', 'there is a user "ann" already, and "ａｎｎ" differs from it in forms of letters alone'],
-  ])("a name that resembles a local user's is refused with the way to link: %j", async (name, sentence) => {
-    honest.person = { sub: `imitates-${name}`, preferred_username: name }
-    const [status, text] = await signIn()
-    expect([status, text]).toEqual([403, expect.stringContaining(sentence)])
-    expect(text).toContain('ask an administrator for a user with another name')
-  })
+  ])(
+    "a first OIDC sign-in with a name that resembles a local user's is refused: %j",
+    async (name, sentence) => {
+      honest.person = { sub: `imitates-${name}`, preferred_username: name }
+      const [status, text] = await signIn()
+      expect([status, text]).toEqual([403, expect.stringContaining(sentence)])
+      expect(text).toContain('ask an administrator for a user with another name')
+    },
+  )
 
   test('an OIDC sign-in is accepted with a name that mixes Latin letters with Chinese, Japanese or Korean ones', async () => {
     for (const name of ['Anna 安', 'Kenけん', 'Min민']) {
@@ -247,7 +250,7 @@ describe('attacks on a sign-in', () => {
     '/\\evil.example',
     '/.//evil.example',
     'javascript:alert(1)',
-  ])('a sign-in with the foreign target %j ends at /', async (next) => {
+  ])('an OIDC sign-in that should continue at another site (%j) ends at / instead', async (next) => {
     const browser = new Browser()
     const callback = honest.authorize(await begin(browser, 'corp', `?next=${encodeURIComponent(next)}`))
     expect((await browser.get(callback)).headers.location).toBe('/')

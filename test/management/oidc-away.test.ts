@@ -75,16 +75,19 @@ describe('an identity provider that is down', () => {
       '{"issuer":"https://evil.example","authorization_endpoint":"https://x.example"}',
     ],
     ['redirects', 302, ''],
-  ])('a provider that %s is a 503 too, without its response', async (_, status, body) => {
-    const path = '/.well-known/openid-configuration'
-    provider.overrides.set(path, (response) =>
-      response
-        .writeHead(status, { 'content-type': 'application/json', location: 'http://127.0.0.1:9/' })
-        .end(body),
-    )
-    expect(await refusalOf(start())).toEqual(UNAVAILABLE)
-    provider.overrides.delete(path)
-  })
+  ])(
+    "an OIDC sign-in is a 503 that does not repeat the response if the provider's metadata endpoint %s",
+    async (_, status, body) => {
+      const path = '/.well-known/openid-configuration'
+      provider.overrides.set(path, (response) =>
+        response
+          .writeHead(status, { 'content-type': 'application/json', location: 'http://127.0.0.1:9/' })
+          .end(body),
+      )
+      expect(await refusalOf(start())).toEqual(UNAVAILABLE)
+      provider.overrides.delete(path)
+    },
+  )
 
   test('an identity provider whose valid metadata exceed the maximum size makes a sign-in a 503', async () => {
     provider.metadata = { padding: 'x'.repeat(600_000) }

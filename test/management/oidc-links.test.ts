@@ -119,7 +119,7 @@ describe('a signed-in user', () => {
 })
 
 describe('attempts to link an identity', () => {
-  test('an equal name or e-mail address does not link an identity', async () => {
+  test('an OIDC sign-in with the name or e-mail address of a local user does not link the identity to that user', async () => {
     const browser = await signIn('stranger', {
       preferred_username: 'cid',
       email: 'cid@example.com',
@@ -185,7 +185,7 @@ describe('attempts to link an identity', () => {
     expect((await self(await signedIn('cid'), PATH)).data).toEqual([])
   })
 
-  test('an identity of a provider that does not exist cannot be linked', async () => {
+  test('an identity of an identity provider that does not exist cannot be linked', async () => {
     const browser = await signedIn('cid')
     const options = { method: 'POST', path: PATH, headers: { cookie: browser.session.cookie } }
     expect((await call(gateway.url, { provider: 'none' }, options)).status).toBe(404)
@@ -217,7 +217,7 @@ describe('unlinking an identity', () => {
     })
   })
 
-  test('an identity cannot be unlinked by another user, or where the account does not have it', async () => {
+  test("unlinking an identity that does not belong to the user's account is a 404, and changes nothing", async () => {
     const browser = await signedIn('cid')
     for (const [subject, issuer] of [
       ['ann-at-corp'],

@@ -152,12 +152,18 @@ describe('a sign-in at an identity provider', () => {
     ['is too long', { preferred_username: 'x'.repeat(65) }],
     ['has a control character', { preferred_username: 'a\nb' }],
     ['is empty', { preferred_username: '' }],
-  ])('a sign-in creates no user where the claim of the name %s: 403', async (why, claims) => {
-    provider.people.set(`nameless ${why}`, claims)
-    const { answer, browser } = await signIn(`nameless ${why}`)
-    expect([answer.status, messageOf(answer)]).toEqual([403, expect.stringContaining('"preferred_username"')])
-    expect(browser.cookies.has('session')).toBe(false)
-  })
+  ])(
+    'a first OIDC sign-in is a 403, and creates no user, if the claim with the user name %s',
+    async (why, claims) => {
+      provider.people.set(`nameless ${why}`, claims)
+      const { answer, browser } = await signIn(`nameless ${why}`)
+      expect([answer.status, messageOf(answer)]).toEqual([
+        403,
+        expect.stringContaining('"preferred_username"'),
+      ])
+      expect(browser.cookies.has('session')).toBe(false)
+    },
+  )
 
   test('an OIDC sign-in of a disabled user is a 403, and one of a deleted user creates a new user', async () => {
     provider.people.set('p5', { preferred_username: 'eli' })

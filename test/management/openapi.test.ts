@@ -213,7 +213,7 @@ describe('the described responses and errors', () => {
     },
   )
 
-  test('error responses of each area match their OpenAPI description', async () => {
+  test('error responses of each part of the API match their OpenAPI description', async () => {
     matches(errorOf('management'), (await manage(fixture.gateway.url, ADA, 'GET /api/nothing')).body)
     const of = async (path: string): Promise<unknown> =>
       JSON.parse((await call(fixture.gateway.url, {}, { path, key: 'ann' })).text)
@@ -375,15 +375,18 @@ describe('the described requests', () => {
     ['/v1/messages/count_tokens', {}, true],
     ['/v1/messages/count_tokens', { model: '' }, false],
     ['/v1/messages/count_tokens', { messages: 'hi' }, false],
-  ])('description and program agree about %s %j', async (path, fields, isRight) => {
-    const base = { '/v1/messages': MESSAGES, '/v1/messages/count_tokens': COUNT }[path] ?? CHAT
-    const body = JSON.parse(JSON.stringify({ ...base, ...fields }))
-    const schema = operationAt('post', path).requestBody?.content['application/json']?.schema ?? {}
-    expect(ajv.validate(schema, body), ajv.errorsText()).toBe(isRight)
-    const { status, text } = await call(fixture.gateway.url, body, { path, key: 'ann' })
-    if (isRight) expect(status, text).not.toBe(400)
-    else expect(status, text).toBe(400)
-  })
+  ])(
+    'the OpenAPI description accepts a body exactly if the gateway does: %s %j',
+    async (path, fields, isRight) => {
+      const base = { '/v1/messages': MESSAGES, '/v1/messages/count_tokens': COUNT }[path] ?? CHAT
+      const body = JSON.parse(JSON.stringify({ ...base, ...fields }))
+      const schema = operationAt('post', path).requestBody?.content['application/json']?.schema ?? {}
+      expect(ajv.validate(schema, body), ajv.errorsText()).toBe(isRight)
+      const { status, text } = await call(fixture.gateway.url, body, { path, key: 'ann' })
+      if (isRight) expect(status, text).not.toBe(400)
+      else expect(status, text).toBe(400)
+    },
+  )
 
   test.each([
     ['/api/log/', 'start_timestamp', '1760000000', true],
@@ -391,16 +394,19 @@ describe('the described requests', () => {
     ['/api/log/', 'start_timestamp', '1.5', false],
     ['/api/log/', 'model_name', 'm'.repeat(2000), true],
     ['/api/log/', 'model_name', 'm'.repeat(2001), false],
-  ] as const)('description and program agree about GET %s, %s', async (path, name, value, isRight) => {
-    const parameter = operationAt('get', path).parameters.find((one) => one.name === name)
-    expect(parameter).toMatchObject({ in: 'query', required: false })
-    // Converts types as clients do, which convert the text of a query by its type.
-    const read = new Ajv2020({ strictTypes: false, coerceTypes: true, keywords: ['x-max-bytes'] })
-    const schema = { type: 'object', properties: { value: parameter?.schema } }
-    expect(read.validate(schema, { value })).toBe(isRight)
-    const { status } = await manage(fixture.gateway.url, ADA, `GET ${path}?${name}=${value}`)
-    expect(status).toBe(isRight ? 200 : 400)
-  })
+  ] as const)(
+    'the OpenAPI description accepts a query parameter exactly if the gateway does: GET %s, %s',
+    async (path, name, value, isRight) => {
+      const parameter = operationAt('get', path).parameters.find((one) => one.name === name)
+      expect(parameter).toMatchObject({ in: 'query', required: false })
+      // Converts types as clients do, which convert the text of a query by its type.
+      const read = new Ajv2020({ strictTypes: false, coerceTypes: true, keywords: ['x-max-bytes'] })
+      const schema = { type: 'object', properties: { value: parameter?.schema } }
+      expect(read.validate(schema, { value })).toBe(isRight)
+      const { status } = await manage(fixture.gateway.url, ADA, `GET ${path}?${name}=${value}`)
+      expect(status).toBe(isRight ? 200 : 400)
+    },
+  )
 })
 
 test('the OpenAPI description has parameters and defaults as clients send them, not as the program converts them', () => {

@@ -112,7 +112,7 @@ describe('limits of a key that the operator set', () => {
     ['another period', 'spender', { budget: 9, budget_period: 'month' }, 'budget_period', 'week'],
     ['a longer limit of an administrator', 'adas', { rate_limit_requests: 10 }, 'rate_limit_requests', '9'],
   ])(
-    "an operator's limit of a key cannot be loosened by its holder: %s",
+    "a limit that an operator set for a key cannot be loosened by the key's holder: %s",
     async (_, name, fields, field, most) => {
       const account = name === 'adas' ? ADA : ANN
       const before = await keyOf(account, `token-${name}`)
@@ -188,7 +188,7 @@ describe('limits of a key that the operator set', () => {
       ['all addresses', { allow_ips: null }, 'allow_ips'],
       ['a later end', { expired_time: 2_000_000_001 }, 'expired_time'],
       ['no end', { expired_time: -1 }, 'expired_time'],
-    ])("the holder of an operator's key cannot set %s", async (what, fields, field) => {
+    ])('the holder of a key that an operator limited cannot give it %s', async (what, fields, field) => {
       const { expired_time, remain_quota, model_limits, allow_ips } = LIMITS
       const limits = { expired_time, remain_quota, model_limits, allow_ips }
       expect(await given(what, LIMITS)).toMatchObject({ limits_by: 'operator', operator_limits: limits })

@@ -91,17 +91,20 @@ describe('PUT /api/option/', () => {
     ],
     ['cache', '{}', '{"ttl":"0","max_ttl":"1h","scope":"token","most":1000000000,"price":"0"}'],
     ['idempotency', '{"keep": 0, "most_answer": "1MiB"}', '{"keep":"0","most_answer":1048576}'],
-  ])('PUT /api/option/ sets %s, which takes effect at once and after a restart', async (key, value, text) => {
-    const before = (await options()).get(key)
-    expect(await put(key, value)).toMatchObject({ status: 200, success: true, message: '' })
-    expect((await options()).get(key)).toBe(text)
-    if (key === 'USDExchangeRate') {
-      await fixture.gateway.restart()
+  ])(
+    'PUT /api/option/ sets the option %s, which takes effect at once and after a restart',
+    async (key, value, text) => {
+      const before = (await options()).get(key)
+      expect(await put(key, value)).toMatchObject({ status: 200, success: true, message: '' })
       expect((await options()).get(key)).toBe(text)
-    }
-    await put(key, before)
-    expect((await options()).get(key)).toBe(before)
-  })
+      if (key === 'USDExchangeRate') {
+        await fixture.gateway.restart()
+        expect((await options()).get(key)).toBe(text)
+      }
+      await put(key, before)
+      expect((await options()).get(key)).toBe(before)
+    },
+  )
 
   test.each([
     ['QuotaPerUnit', '0', 'options.quota_per_unit: expected a whole number from 1'],
@@ -131,7 +134,7 @@ describe('PUT /api/option/', () => {
     ['__proto__', '1', 'key: expected one of QuotaPerUnit'],
     ['QuotaPerUnit', null, 'value: expected a text'],
     ['QuotaPerUnit', {}, 'value: expected a text'],
-  ])('PUT /api/option/ refuses %s as %j', async (key, value, sentence) => {
+  ])('PUT /api/option/ refuses an invalid value of an option: %s = %j', async (key, value, sentence) => {
     const before = await options()
     const { status, message } = await put(key, value)
     expect(status).toBe(400)
@@ -146,10 +149,13 @@ describe('PUT /api/option/', () => {
     ['ModelRatio', '{"m": 7}'],
     ['ModelPrice', '{"m": 7}'],
     ['ModelFallback', '{"m": ["n"]}'],
-  ])('PUT /api/option/ refuses %s with 409 where the file sets another value', async (key, value) => {
-    const answer = await put(key, value)
-    expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
-  })
+  ])(
+    'PUT /api/option/ refuses with 409 to change an option that gateway.yaml sets: %s',
+    async (key, value) => {
+      const answer = await put(key, value)
+      expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
+    },
+  )
 
   test('PUT /api/option/ accepts every value that GET /api/option/ returned, also those that gateway.yaml declares', async () => {
     for (const [key, value] of await options())

@@ -29,7 +29,7 @@ const self = (
 ) => manage<Record<string, unknown>>(gateway.url, account, 'GET /api/user/self', undefined, headers)
 
 describe('GET /api/user/self', () => {
-  test('GET /api/user/self returns exactly the listed fields, in the management envelope', async () => {
+  test('GET /api/user/self returns exactly the documented fields of the user, in the management envelope', async () => {
     const { status, body } = await self(ANN)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -114,12 +114,15 @@ describe('the credentials of an account', () => {
     ],
     ["another's id", { 'gateway-user': '1' }, 401, 'does not match'],
     ['an invalid id', { 'gateway-user': '2e0' }, 401, 'expected the id of a user'],
-  ])('an access token with %s is refused', async (_, headers, status, message) => {
-    const answer = await self(ANN, headers)
-    expect(answer).toMatchObject({ status, success: false })
-    expect(answer.message).toContain(message)
-    expect(answer.body).not.toHaveProperty('data')
-  })
+  ])(
+    'a management request with wrong or missing credentials is refused: %s',
+    async (_, headers, status, message) => {
+      const answer = await self(ANN, headers)
+      expect(answer).toMatchObject({ status, success: false })
+      expect(answer.message).toContain(message)
+      expect(answer.body).not.toHaveProperty('data')
+    },
+  )
 
   test('a management request with the access token of a banned user is a 403', async () => {
     expect(await self(BAN)).toMatchObject({

@@ -197,11 +197,14 @@ describe('the playground', () => {
     ['no session', { headers: { cookie: '' } }, 401],
     ['a session by a page of another site', { headers: { 'sec-fetch-site': 'cross-site' } }, 403],
     ['an API key in place of a session', { headers: { authorization: 'Bearer sk-ann' } }, 401],
-  ] as const)('the playground refuses %s', async (_, played, status) => {
-    const refused = await chat(played)
-    expect(refused.status).toBe(status)
-    expect(JSON.parse(refused.text)).toHaveProperty('error.message')
-  })
+  ] as const)(
+    'the playground refuses a call without a usable key or session: %s',
+    async (_, played, status) => {
+      const refused = await chat(played)
+      expect(refused.status).toBe(status)
+      expect(JSON.parse(refused.text)).toHaveProperty('error.message')
+    },
+  )
 
   test('the playground applies the rate limit of the chosen API key', async () => {
     const statuses = [(await chat({ key: 'slow' })).status, (await chat({ key: 'slow' })).status]

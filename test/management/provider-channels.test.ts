@@ -147,12 +147,15 @@ describe('a channel of a provider, created over HTTP', () => {
     [{ type: 41, key: 'no JSON' }, "key: expected the JSON of a service account's key"],
     [{ type: 41, key: '{}', other: '{"a":"us"}' }, 'other: expected one location'],
     [{ type: 3, key: 'k', other: 'newest' }, 'base_url: expected'],
-  ])('a channel of a provider is refused with what is expected: %j', async (fields, message) => {
-    const refused = await as('POST /api/channel/', { name: 'bad', models: 'm', ...fields })
-    expect(refused.status).toBe(400)
-    expect(refused.message).toContain(message)
-    expect(refused.message).not.toContain(ACCOUNT.secret)
-  })
+  ])(
+    'a channel of a cloud provider with invalid fields is refused with what is expected: %j',
+    async (fields, message) => {
+      const refused = await as('POST /api/channel/', { name: 'bad', models: 'm', ...fields })
+      expect(refused.status).toBe(400)
+      expect(refused.message).toContain(message)
+      expect(refused.message).not.toContain(ACCOUNT.secret)
+    },
+  )
 })
 
 describe('a channel created over HTTP', () => {

@@ -47,10 +47,13 @@ describe('a session', () => {
     ['no session at all', { cookie: 'session=' }, 'not logged in'],
     ['an invalid session', { cookie: 'session=__proto__' }, 'not logged in'],
     ['an empty Authorization beside it', { authorization: '' }, 'not logged in'],
-  ])('a session with %s is a 401', async (_, headers, message) => {
-    const answer = await self(headers)
-    expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
-  })
+  ])(
+    'a management request with a wrong session cookie, or a wrong user id beside it, is a 401: %s',
+    async (_, headers, message) => {
+      const answer = await self(headers)
+      expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
+    },
+  )
 
   test('a session cookie is ignored if a management request also sends Authorization', async () => {
     expect(await self({ authorization: 'nobodys' })).toMatchObject({
@@ -71,7 +74,7 @@ describe('a session', () => {
     expect(rows.every((row) => row.expires_time - row.created_time === 30 * 86_400)).toBe(true)
   })
 
-  test('an expired session is refused, and deleted at the next log-in', async () => {
+  test('an expired console session is refused, and is deleted at the next log-in', async () => {
     const sessions = () => databaseOf(gateway.dataDir).sessions().length
     const before = sessions()
     await gateway.stop()
@@ -86,7 +89,7 @@ describe('a session', () => {
 
 describe('a session ends at once', () => {
   test.each(['GET', 'POST'])(
-    'a session ends at once after %s /api/user/logout, and no other session of the user does',
+    '%s /api/user/logout ends its session at once, and no other session of the user',
     async (method) => {
       const { cookie: other } = await logIn(gateway.url, { username: 'ann', password: PASSWORD })
       const answer = await call(gateway.url, undefined, {
@@ -160,14 +163,17 @@ describe('a page of another site', () => {
     [{ origin: 'OURS' }, 200],
     // X-Forwarded-Host is only trusted from trusted proxies, and this peer is not one.
     [{ origin: 'https://evil.example', 'x-forwarded-host': 'evil.example' }, 403],
-  ])('a session is ignored on a page of another site (%j: %i)', async (headers, status) => {
-    const sent = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, value === 'OURS' ? gateway.url : value]),
-    )
-    const answer = await self(sent)
-    expect(answer.status).toBe(status)
-    if (status === 403) expect(answer.body['code']).toBe('other_site')
-  })
+  ])(
+    'a session cookie is ignored in requests from pages of another site (%j: %i)',
+    async (headers, status) => {
+      const sent = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, value === 'OURS' ? gateway.url : value]),
+      )
+      const answer = await self(sent)
+      expect(answer.status).toBe(status)
+      if (status === 403) expect(answer.body['code']).toBe('other_site')
+    },
+  )
 
   test('a page of another site cannot log anybody out', async () => {
     const headers = { cookie, 'sec-fetch-site': 'cross-site' }

@@ -208,7 +208,7 @@ describe('POST /api/token/', () => {
     ['a list', '[]'],
     ['null', 'null'],
     ['bytes that are not text', Buffer.from([0x22, 0xff, 0x22])],
-  ])('POST /api/token/ with %s is a 400', async (_, body) => {
+  ])('POST /api/token/ with an unreadable or invalid body is a 400: %s', async (_, body) => {
     expect(await create(ANN, body)).toMatchObject({ status: 400, success: false })
   })
 

@@ -146,7 +146,7 @@ describe('GET /api/token/', () => {
     ['?p=99', 99, 10, undefined, 0],
     ['?p=999999999999&page_size=100', 999_999_999_999, 100, undefined, 0],
   ])(
-    'GET /api/token/ with %s is page %i of %i, newest first',
+    'GET /api/token/%s returns page %i with at most %i tokens, the newest first',
     async (query, page, pageSize, first, count) => {
       const { status, data } = await list(MANY, query)
       expect(status).toBe(200)

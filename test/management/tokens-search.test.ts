@@ -73,9 +73,12 @@ describe('GET /api/token/search', () => {
     ['by SQL that matches nothing', { keyword: "' OR 1=1 --" }, []],
     ['by SQL beside %', { keyword: "%' OR '1'='1%" }, []],
     ['that is a name of the language', { keyword: '__proto__' }, ['__proto__']],
-  ])('GET /api/token/search finds a name %s', async (_, query, names) => {
-    expect(await found(query)).toEqual(names)
-  })
+  ])(
+    'GET /api/token/search finds exactly the tokens whose name matches a keyword: %s',
+    async (_, query, names) => {
+      expect(await found(query)).toEqual(names)
+    },
+  )
 
   test.each([
     ['exactly', { token: 'AlphaKey0123456789' }, ['Alpha']],
@@ -85,9 +88,12 @@ describe('GET /api/token/search', () => {
     ['by how it begins, after sk-', { token: 'sk-Beta%' }, ['alphabet']],
     ['by what is in it', { token: '%Key%' }, Object.values(NAMES).toReversed()],
     ['by SQL', { token: "' OR '1'='1" }, []],
-  ])('GET /api/token/search finds a key %s', async (_, query, names) => {
-    expect(await found(query)).toEqual(names)
-  })
+  ])(
+    'GET /api/token/search finds exactly the tokens whose key matches a pattern: %s',
+    async (_, query, names) => {
+      expect(await found(query)).toEqual(names)
+    },
+  )
 
   test('GET /api/token/search finds tokens that match both the name and the key', async () => {
     expect(await found({ keyword: 'alpha%', token: '%Key%' })).toEqual(['alphabet', 'Alpha'])

@@ -206,7 +206,7 @@ describe('PUT /api/token/', () => {
     ['a list', []],
     ['malformed JSON', '{"id":1,'],
     ['no body', undefined],
-  ])('PUT /api/token/ with %s is a 400, with status_only too', async (_, body) => {
+  ])('PUT /api/token/ with %s is a 400, with and without status_only=1', async (_, body) => {
     expect(await put(body)).toMatchObject({ status: 400, success: false })
     const status = typeof body === 'object' && !Array.isArray(body) ? { ...body, status: 2 } : body
     expect(await put(status, '?status_only=1')).toMatchObject({ status: 400, success: false })
@@ -264,7 +264,7 @@ describe('a token that expired', () => {
     ['and was used', true],
     ['and was not used', false],
   ])(
-    'an expired token %s cannot be enabled; with a later expiry it works without enabling',
+    'a token that expired %s cannot be enabled, and works again at once with a later expiry',
     async (name, isUsed) => {
       const { id, key } = await keyed(name, { expired_time: 1_700_000_000 })
       if (isUsed) {
@@ -287,7 +287,7 @@ describe('a token whose quota is used up', () => {
     ['is given some', { remain_quota: 1_000_000 }],
     ['has no limit any more', { unlimited_quota: true }],
   ])(
-    'a token whose quota is used up cannot be enabled; once it %s it works without enabling',
+    'a token whose quota is used up cannot be enabled, and works again at once when it %s',
     async (name, cure) => {
       const { id, key } = await keyed(name, { remain_quota: 0 })
       expect(await called(key)).toEqual([401, 'token_exhausted'])
@@ -324,7 +324,7 @@ describe('changes at the very next call', () => {
     ['the addresses', { allow_ips: '10.0.0.0/8' }, [403, 'ip_not_allowed']],
     ['the group', { group: 'open' }, [503, 'model_not_found']],
     ['the routes', { vendor_routes: '{"acme":"open"}' }, [503, 'model_not_found']],
-  ])('a change of %s applies to the very next call', async (name, fields, outcome) => {
+  ])('a change of a token applies to the very next call: %s', async (name, fields, outcome) => {
     const { id, key } = await keyed(name)
     expect(await called(key)).toEqual([200, undefined])
     expect((await put({ id, ...fields })).status).toBe(200)

@@ -126,7 +126,7 @@ describe('a series of usage', () => {
     'from=1000&to=1000',
     'step=hour&from=1000&to=99999999',
     'format=xml',
-  ])('a usage series is refused with %s', async (query) => {
+  ])('a usage series with an invalid parameter is a 400: %s', async (query) => {
     expect((await file(ADA, `/api/usage?${query}`)).status).toBe(400)
   })
 })

@@ -42,7 +42,7 @@ describe('a quota changed during a call', () => {
     ['override', 50_000, 50_000],
     ['override', 0, 0],
   ])(
-    'a quota changed by %s %i during a call is charged with the rest of the call, to the unit',
+    "a user's quota that an administrator changes during a call is charged exactly for the call: %s %i",
     async (mode, value, after) => {
       const finished = Promise.withResolvers<void>()
       fixture.upstream.script('m', { kind: 'stream', endsAfter: finished.promise, usage: usageText(10, 5) })

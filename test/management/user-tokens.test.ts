@@ -84,7 +84,7 @@ describe('an administrator', () => {
     ['too many keys', 'POST /api/user/5/tokens', NEW, 400, 'max_user_tokens'],
     ['no name', 'POST /api/user/2/tokens', { ...NEW, name: '' }, 400, 'name: expected'],
   ] as const)(
-    'an administrator gets an error that explains what is wrong with %s',
+    "an administrator who manages a user's API keys gets an error that explains what is wrong: %s",
     async (_, request, body, status, message) => {
       expect(await admin(request, body)).toMatchObject({ status, message: expect.stringContaining(message) })
     },

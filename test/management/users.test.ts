@@ -179,16 +179,19 @@ describe("roles below the administrator's own", () => {
     ['an admin, an admin', ADMIN, 10],
     ['an admin, root', ADMIN, 100],
     ['root, root', ROOT_ACCOUNT, 100],
-  ])("a role that is not below the administrator's own cannot be given: %s", async (_, account, role) => {
-    const body = { username: 'climber', password: PASSWORD, role }
-    expect(await as(account)('POST /api/user/', body)).toMatchObject({
-      status: 403,
-      body: { code: 'role_too_low' },
-    })
-    const { id } = await createUserWithKey()
-    expect((await as(account)('PUT /api/user/', { id, role })).status).toBe(403)
-    expect((await root(`GET /api/user/${id}`)).data).toMatchObject({ role: 1 })
-  })
+  ])(
+    "an administrator cannot give a user a role that is not below the administrator's own: %s",
+    async (_, account, role) => {
+      const body = { username: 'climber', password: PASSWORD, role }
+      expect(await as(account)('POST /api/user/', body)).toMatchObject({
+        status: 403,
+        body: { code: 'role_too_low' },
+      })
+      const { id } = await createUserWithKey()
+      expect((await as(account)('PUT /api/user/', { id, role })).status).toBe(403)
+      expect((await root(`GET /api/user/${id}`)).data).toMatchObject({ role: 1 })
+    },
+  )
 
   test('an admin cannot promote a user; root can promote and demote users', async () => {
     const { id } = await createUserWithKey()
@@ -227,15 +230,18 @@ describe('only root acts on users of the same role, or above', () => {
     ['PUT /api/user/', { id: 3, role: 1 }],
     ['PUT /api/user/', { id: 3, password: PASSWORD }],
     ['PUT /api/user/', { id: 3, display_name: 'x', username: 'admin2' }],
-  ])('an admin cannot %s %j', async (request, body) => {
-    const before = (await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)
-    expect(await admin(request, body)).toMatchObject({
-      status: 403,
-      success: false,
-      body: { code: 'role_too_low' },
-    })
-    expect((await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)).toEqual(before)
-  })
+  ])(
+    'an admin cannot manage other admins, root or protected fields of their own account: %s %j',
+    async (request, body) => {
+      const before = (await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)
+      expect(await admin(request, body)).toMatchObject({
+        status: 403,
+        success: false,
+        body: { code: 'role_too_low' },
+      })
+      expect((await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)).toEqual(before)
+    },
+  )
 
   test('an admin may change display name, email and remark of their own account, and send role and group unchanged', async () => {
     const { data: before } = await admin('GET /api/user/3')

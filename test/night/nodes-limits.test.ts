@@ -17,7 +17,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     [180, 10, 10],
     [67, 67, 66],
   ])(
-    'a limit over three nodes with %i, %i and %i clients is kept to within 97 and 101 percent',
+    'a rate limit over three nodes with %i, %i and %i clients admits between 97 % and 101 % of the limit',
     { timeout: 180_000 },
     async (...clients) => {
       const report = await exceedLimit({

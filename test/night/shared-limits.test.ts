@@ -32,7 +32,7 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
     [600, 20_000],
     [20_000, 10_000],
   ])(
-    'limits over three nodes admit %i in %i ms, and no more, with 200 clients spread 90/5/5',
+    'a rate limit over three nodes admits %i calls in %i ms, and no more, with 200 clients spread 90/5/5',
     async (most, windowMs) => {
       const { admitted, longestWaitMs } = await limitStorm(
         nodes,

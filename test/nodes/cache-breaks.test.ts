@@ -156,13 +156,16 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
     test.each<[string, Place]>([
       ['channel_moved', { name: 'two', key: 'k2' }],
       ['key_moved', { key: 'k2' }],
-    ])('a session that the other node serves elsewhere: %s', async (reason, place) => {
-      await ask(nodes, 0, reason)
-      expect((await ask(nodes, 1, reason)).cached_tokens).toBeGreaterThan(1_000)
-      await nodes.gateways[0]?.apply(configured(place))
-      expect((await ask(nodes, 0, reason)).cache_break).toBe(reason)
-      await nodes.gateways[0]?.apply(configured())
-    })
+    ])(
+      'a call that moves a session to another channel or key has that reason for its cache miss, on any node: %s',
+      async (reason, place) => {
+        await ask(nodes, 0, reason)
+        expect((await ask(nodes, 1, reason)).cached_tokens).toBeGreaterThan(1_000)
+        await nodes.gateways[0]?.apply(configured(place))
+        expect((await ask(nodes, 0, reason)).cache_break).toBe(reason)
+        await nodes.gateways[0]?.apply(configured())
+      },
+    )
 
     test("a Redis entry about a session's previous call is ignored if no node has sealed it for that session", async () => {
       await ask(nodes, 0, 'sealed')

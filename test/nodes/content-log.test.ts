@@ -40,7 +40,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
   const say = async (node: number, key: string): Promise<string> =>
     idOf(await nodes.chat(node, key, ask('m')))
 
-  test('content stored by one node can be read on every node, and is in a partition for the day of its removal', async () => {
+  test('stored content of a call on one node can be read on every node, and is in a partition for its day of removal', async () => {
     const id = await say(0, 'ann')
     const { parts } = await contentOf(url(1), ANN, id)
     expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
@@ -49,7 +49,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     expect((await lookAt(url(1), BEN, id)).status).toBe(404)
   })
 
-  test('content deleted on one node is deleted on every node, and its key is destroyed', async () => {
+  test('stored content of calls that is deleted on one node is gone on every node, and its key is destroyed', async () => {
     const gone = await say(0, 'ann')
     const kept = await say(1, 'ben')
     await Promise.all([contentOf(url(1), ANN, gone), contentOf(url(0), BEN, kept)])
@@ -202,7 +202,7 @@ describe.skipIf(withoutS3()).each(SHARED)('a bucket of several nodes on $name', 
     return id
   }
 
-  test("content in a bucket can be read and deleted on every node; other keys' content is re-encrypted", async () => {
+  test("content of calls in an S3 bucket can be read and deleted on every node; other keys' content is re-encrypted", async () => {
     const [gone, kept] = [await written('ann'), await written('other')]
     const { parts } = await contentOf(url(1), ANN, gone)
     expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
@@ -231,7 +231,7 @@ describe('the content log of several workers', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('content stored by one worker can be read and deleted by every worker', async () => {
+  test('stored content of a call of one worker can be read and deleted by every worker', async () => {
     const ids: string[] = []
     while (workersIn(fixture.gateway.logs()).size < 2 || ids.length < 10)
       ids.push(idOf(await fixture.chat('ann', ask('m'))))

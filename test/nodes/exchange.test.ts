@@ -121,7 +121,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     ['text', ['HSET', 'KEY', 'FIELD', 'rubbish']],
     ['numbers that cannot be', ['HSET', 'KEY', 'FIELD', '\x92\xff\xff']],
     ['another type', ['SET', 'KEY', 'rubbish']],
-  ])('the exchange that finds %s reports that Redis lost its data, and starts again', async (_, words) => {
+  ])('an invalid rate limit window in Redis counts as lost data, and starts again: %s', async (_, words) => {
     const counted = fresh()
     await exchange(counted, { added: [[0, 100]] })
     const keys = (await server.command(['KEYS', `${namespace}:key:requests:*`])) as string[]

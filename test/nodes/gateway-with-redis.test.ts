@@ -100,7 +100,7 @@ describe('a gateway whose Redis server is unreachable', () => {
     ['talks nonsense', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
     ['talks rubbish in its own language', Buffer.from('*3\r\n:-5\r\n$-1\r\n+\xff\r\n'.repeat(50))],
     ['does not respond', undefined],
-  ])('a gateway whose Redis server %s starts, and applies limits', async (_, answer) => {
+  ])('a gateway whose Redis server %s starts, and applies rate limits alone', async (_, answer) => {
     const nonsense = createServer((socket) => {
       socket.on('error', () => {})
       socket.on('data', () => answer && socket.write(answer))

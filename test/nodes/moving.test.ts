@@ -54,7 +54,7 @@ describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
     ['PostgreSQL', undefined],
     ...(withoutRedis(NAME) ? [] : [['Redis', startRedisServer] as const]),
   ] as const)(
-    'rows imported while nodes run are used by all within a second, announced over %s',
+    'users and keys that are imported while nodes run are accepted by all nodes within a second, announced over %s',
     async (_, start) => {
       const key = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijkl'
       const redis = await start?.()

@@ -38,7 +38,7 @@ describe.each(SHARED)('while $name is unreachable', (engine) => {
     ['cut', (proxy) => proxy.setFault({ kind: 'cut' })],
     ['a black hole', (proxy) => proxy.silence({ kind: 'black hole' })],
   ])(
-    'during an outage of the database a key in use is served, another is told to retry within two seconds, and all calls are charged later (%s)',
+    'during a database outage, a key in use is served, others get retry-after in 2 s, and calls are charged later (%s)',
     async (_, spoil) => {
       const { proxy, chat, used, gateway } = await onTheLine()
       expect((await chat('warm')).status).toBe(200)

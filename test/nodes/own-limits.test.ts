@@ -189,7 +189,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       await (await fill(crowd(50, 'b2'))).release()
     })
 
-    test('calls in flight without a limit are not counted', async () => {
+    test('all simultaneous calls of a key without a limit of calls in flight are admitted', async () => {
       const held = await hold(cluster, crowd(12, 'free'))
       expect(held).toMatchObject({ underWay: 12, over: [] })
       expect(await held.release()).toEqual(times(12, 200))
@@ -229,7 +229,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       for (const node of [0, 1, 2]) await expect.poll(() => statusAt(node)).toBe(429)
     })
 
-    test('calls in flight are limited to the share of each node during an outage, and exactly afterwards', async () => {
+    test('while the shared database is unreachable, each node applies its share of a limit of calls in flight', async () => {
       const cable = store === 'Redis' ? cluster.redisProxy : cluster.postgresProxy
       // The database lends quota ahead, so that calls continue without it.
       await (await fill(crowd(50, 'own'))).release()

@@ -42,7 +42,7 @@ describe('a gateway of two workers', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('a continued conversation holds the reported tokens on either of two workers once its answer has ended', async () => {
+  test('the hold of a continued conversation uses the reported tokens of its previous call on either of two workers', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(REPORTED, 5) })
     for (let turn = 0; turn < 12; turn++) {
       const said = fresh()
@@ -76,7 +76,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     heldIn(await call(shared.nodes.gateways[node]?.url ?? '', ask(goneOn(said)), { key: 'poor' }))
   const WHOLE = Buffer.byteLength(LONG)
 
-  test('a continued conversation holds the reported tokens of its previous request, whichever node served that', async () => {
+  test('the hold of a continued conversation uses the reported tokens of its previous call, whichever node served that', async () => {
     const said = fresh()
     await had(said)
     expect(await heldOn(1, said)).toBeLessThan(REPORTED + APPENDED)
@@ -91,7 +91,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     ['no tag', (entry) => entry.slice(0, -43)],
     ['rubbish', () => 'rubbish'],
     ['a long text', () => '1'.repeat(1_000_000)],
-  ])('an attacker who writes %s into Redis lowers no bound', async (_, forged) => {
+  ])('an attacker who writes %s into Redis does not lower the hold of a conversation', async (_, forged) => {
     const cheap = await had(fresh(), 2000)
     const other = (await shared.server.command(['GET', cheap])) as string
     const said = fresh()

@@ -110,21 +110,24 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     ['a list', ['LPUSH', 'abc']],
     ['nothing but digits', ['SET', '12345']],
     ['100 MB', ['SETRANGE', '104857600', 'x']],
-  ])('a generation of %s is replaced, and the nodes stay together', async (_, words) => {
-    const counted = limit()
-    expect(await through(0, counted, MAX)).toBe(MAX)
-    await settled()
-    const [memory = ''] = await keys('*:memory')
-    const before = residentBytes(process.pid)
-    // In one step: a node may write a new generation at any moment.
-    const replace = `redis.call('DEL', KEYS[1]); return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`
-    await server.command(['EVAL', replace, '1', memory, ...words])
-    const text = async (): Promise<unknown> => server.command(['GETRANGE', memory, '0', '64'])
-    await expect.poll(text, { timeout: 5_000 }).toMatch(/^\d+\.\d+$/)
-    await repaired()
-    expect(await through(1, counted, MAX)).toBe(0)
-    expect(residentBytes(process.pid) - before).toBeLessThan(60 * 1024 * 1024)
-  })
+  ])(
+    'a damaged generation number in Redis is replaced, and the nodes go on sharing limits: %s',
+    async (_, words) => {
+      const counted = limit()
+      expect(await through(0, counted, MAX)).toBe(MAX)
+      await settled()
+      const [memory = ''] = await keys('*:memory')
+      const before = residentBytes(process.pid)
+      // In one step: a node may write a new generation at any moment.
+      const replace = `redis.call('DEL', KEYS[1]); return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`
+      await server.command(['EVAL', replace, '1', memory, ...words])
+      const text = async (): Promise<unknown> => server.command(['GETRANGE', memory, '0', '64'])
+      await expect.poll(text, { timeout: 5_000 }).toMatch(/^\d+\.\d+$/)
+      await repaired()
+      expect(await through(1, counted, MAX)).toBe(0)
+      expect(residentBytes(process.pid) - before).toBeLessThan(60 * 1024 * 1024)
+    },
+  )
 
   test('a rate limit window in Redis that was blown up to 50 MB is replaced, and the limit still applies', async () => {
     const counted = limit()

@@ -180,7 +180,7 @@ describe('what workers share', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
   })
 
-  test('112: a call is stopped on whichever worker it runs', async () => {
+  test('112: a running call can be stopped through any worker, whichever worker runs it', async () => {
     const live = await streams(8, new Promise(() => {}))
     const ids = live.map(({ headers }) => String(headers['x-request-id']))
     interface Listed {
@@ -393,7 +393,7 @@ describe('the end of all processes', () => {
       .toContain('Settled 16 calls that an earlier run left open')
   })
 
-  test('on SIGTERM streams of all workers finish, and nothing is left open', async () => {
+  test('on SIGTERM the streams of all workers finish, and no process or hold remains', async () => {
     const { opens, open: release } = gate()
     const live = await streams(16, opens)
     const pids = workerPids(fixture.gateway.pid)

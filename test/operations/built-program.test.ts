@@ -67,7 +67,7 @@ describe('the program that a clone runs', () => {
       ({ write }) => write('dist/sources.json', '{"src/gateway/main.ts":'),
     ],
     ['gone', ({ folder }) => rmSync(join(folder, 'src/gateway/main.ts'))],
-  ])('a clone runs its sources once one of them is %s', (_, change) => {
+  ])('a Git clone runs its sources instead of its build once a source file is %s', (_, change) => {
     const made = clone()
     made.states()
     change(made)
@@ -120,15 +120,18 @@ describe('stack traces of the built program', () => {
   test.each([
     ['on the main thread', 'src/cli/run-command.ts', `  const program = new Command('sluice')`],
     ['in the thread of the database', 'src/store/sqlite/worker.ts', 'if (parentPort)'],
-  ])('a stack trace of the built program names the source and the line: %s', async (_, file, text) => {
-    const copy = await patchedProgram([{ file, text, by: `${PRINTED} ${text}` }])
-    onTestFinished(() => copy.discard())
-    const env = { ...process.env, DATA_DIR: join(copy.root, 'data'), PORT: '0' }
-    const run = { cwd: copy.root, env, encoding: 'utf8', timeout: 60_000 } as const
-    const { stderr } = spawnSync(process.execPath, ['bin/sluice.mjs', 'start'], run)
-    const line = readFileSync(join(REPOSITORY, file), 'utf8').split(text)[0]?.split('\n').length
-    expect(/Error: planted\s+at .*?((?:src|dist)\/[\w./-]+:\d+)/.exec(stderr)?.[1] ?? stderr).toBe(
-      `${file}:${line}`,
-    )
-  })
+  ])(
+    'a stack trace of the built program names the TypeScript file and its line: %s',
+    async (_, file, text) => {
+      const copy = await patchedProgram([{ file, text, by: `${PRINTED} ${text}` }])
+      onTestFinished(() => copy.discard())
+      const env = { ...process.env, DATA_DIR: join(copy.root, 'data'), PORT: '0' }
+      const run = { cwd: copy.root, env, encoding: 'utf8', timeout: 60_000 } as const
+      const { stderr } = spawnSync(process.execPath, ['bin/sluice.mjs', 'start'], run)
+      const line = readFileSync(join(REPOSITORY, file), 'utf8').split(text)[0]?.split('\n').length
+      expect(/Error: planted\s+at .*?((?:src|dist)\/[\w./-]+:\d+)/.exec(stderr)?.[1] ?? stderr).toBe(
+        `${file}:${line}`,
+      )
+    },
+  )
 })

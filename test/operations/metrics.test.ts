@@ -248,6 +248,6 @@ test.each([
     '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
   ],
   ['a histogram without an end', '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_sum 1\na_count 2\n'],
-])('the metrics parser of these tests rejects %s', (_, text) => {
+])('the parser with which the tests read /metrics rejects invalid text: %s', (_, text) => {
   expect(() => readMetrics(text)).toThrow()
 })

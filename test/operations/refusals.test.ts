@@ -109,7 +109,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
       /gateway\.yaml:2: options\.retrys: .*retries[^]*gateway\.yaml:3: .*NOT_THERE/,
     ],
     ['that is no YAML', 'options:\n  retries: [1\nchannels:\n', /gateway\.yaml:\d+: /],
-  ])('a configuration %s stops the start', async (_, config, said) => {
+  ])('a start with a gateway.yaml %s fails, and names file and line', async (_, config, said) => {
     const program = await run({ config })
     expect(await refusal(program)).toMatch(said)
     expect(program.err()).toContain('Nothing was started')

@@ -191,7 +191,7 @@ describe('the prices file', () => {
 })
 
 describe('settings that a reload changes', () => {
-  test('a reload changes channels: a new one is called, and a removed one gets no new request', async () => {
+  test('after a reload of gateway.yaml, a new channel is called, and a removed channel gets no new request', async () => {
     const m2 = channel('m2', upstream.baseUrl('m2'), { models: ['m'] })
     await change({ ...base, channels: [m2] })
     expect((await chat()).status).toBe(200)
@@ -202,14 +202,14 @@ describe('settings that a reload changes', () => {
     expect(upstream.received('m2')).toHaveLength(1)
   })
 
-  test('a reload changes the keys of a channel', async () => {
+  test('after a reload of gateway.yaml, a channel is called with its changed keys', async () => {
     await change({ ...base, channels: [channel('m', upstream.baseUrl('m'), { keys: ['another-key'] })] })
     await chat()
     expect(upstream.only('m').headers.authorization).toBe('Bearer another-key')
     await change(base)
   })
 
-  test('a reload changes models and groups', async () => {
+  test('after a reload of gateway.yaml, calls use its changed models, prices and group ratios', async () => {
     expect((await chat('ann', 'n')).status).toBe(503)
     await change({
       ...base,
@@ -222,7 +222,7 @@ describe('settings that a reload changes', () => {
     expect((await chat('ann', 'n')).status).toBe(503)
   })
 
-  test('a reload changes trusted_proxies', async () => {
+  test('a reload of gateway.yaml applies changed trusted_proxies to the next call', async () => {
     const users = [...base.users, user(3, 'office', [token('office', { allow_ips: '10.0.0.0/8' })])]
     await change({ ...base, users })
     const forwarded = { 'x-forwarded-for': '10.1.2.3' }
@@ -234,7 +234,7 @@ describe('settings that a reload changes', () => {
     await change(base)
   })
 
-  test('a reload changes metrics_token', async () => {
+  test('a reload of gateway.yaml applies a changed or removed metrics_token', async () => {
     writeFileSync(
       program.folder.configFile,
       stringify(withoutModelLists({ ...base, options: { metrics_token: 'watcher' } })),
@@ -302,7 +302,7 @@ describe('a bad file changes nothing', () => {
     ],
     ['is empty', '', /gateway\.yaml: .*empty/],
   ])(
-    'a file that %s changes nothing: the error is logged with file and line, and the next valid file is applied',
+    'a gateway.yaml that %s is refused at a reload with file and line, and the next valid file is applied',
     async (_, bad, said) => {
       await change({ ...base, models: times(2) })
       const logged = program.log().length

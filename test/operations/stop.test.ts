@@ -249,7 +249,7 @@ test.each([
   ['SIGINT', 'SIGINT'],
   ['SIGTERM', 'SIGINT'],
 ] as const)(
-  'a second signal (%s, %s) ends the process at once, and the next start settles the open calls',
+  'a second signal during a stop (%s, %s) ends the gateway at once, and the next start settles the open calls',
   async (first, second) => {
     const program = await readyProgram({ config: config() })
     upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })

@@ -75,7 +75,7 @@ describe('texts are exported only if they are kept, and if the variable says so'
     ['only metadata are kept', 'metadata', CAPTURE, 'ann'],
     ['the key lessens it', 'full', CAPTURE, 'less'],
     ['the variable is not set', 'full', {}, 'ann'],
-  ])('the texts of a call are not exported if %s', async (_, what, env, key) => {
+  ])('prompt and answer of a call are not exported to telemetry if %s', async (_, what, env, key) => {
     let id = ''
     const { collector, spanOf } = await traced(what, env, async (say) => {
       id = await say('/v1/chat/completions', HELLO, key)

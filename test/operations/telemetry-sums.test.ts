@@ -306,7 +306,7 @@ describe('names by endpoint and dialect', () => {
     ['gemini', 'generate_content'],
     ['completions', 'text_completion'],
     ['embeddings', 'embeddings'],
-  ])('a call of %s is the operation %s', (endpoint, operation) => {
+  ])('the span of a call of the endpoint %s has the operation name %s', (endpoint, operation) => {
     const own = callSpans().filter(({ attributes }) => attributes['sluice.endpoint'] === endpoint)
     expect(own.length).toBeGreaterThan(0)
     for (const { name, attributes } of own) {
@@ -320,11 +320,14 @@ describe('names by endpoint and dialect', () => {
     ['of-messages', 'anthropic'],
     ['of-responses', 'openai'],
     ['of-gemini', 'gcp.gemini'],
-  ])('a call that the channel %s answers has the provider of its dialect', (name, provider) => {
-    const own = callSpans().filter(({ attributes }) => attributes['sluice.channel'] === name)
-    expect(own.length).toBeGreaterThan(0)
-    for (const { attributes } of own) expect(attributes['gen_ai.provider.name']).toBe(provider)
-  })
+  ])(
+    'the span of a call has the provider name of the dialect that its channel speaks: %s',
+    (name, provider) => {
+      const own = callSpans().filter(({ attributes }) => attributes['sluice.channel'] === name)
+      expect(own.length).toBeGreaterThan(0)
+      for (const { attributes } of own) expect(attributes['gen_ai.provider.name']).toBe(provider)
+    },
+  )
 
   test('the span of every answer, also a converted one, has the id, the model and the finish reason', () => {
     const answered = callSpans().filter(

@@ -111,16 +111,19 @@ describe('the warning about an upstream failure', () => {
   test.each([
     ['dead', 'connection refused (ECONNREFUSED)', 'ECONNREFUSED'],
     ['slow', 'first byte time-out', 'first byte time-out'],
-  ])('the warning about an upstream without a response names the cause: %s', async (model, words, cause) => {
-    upstream.script('slow', { kind: 'silence' })
-    const answer = await post(ask(model))
-    expect(answer.status).toBe(500)
-    const [line] = await warningsOf(answer)
-    expect(line).toMatchObject({ channel: model, cause: words, reaction: 'gave up' })
-    expect(line).not.toHaveProperty('status')
-    expect(line).not.toHaveProperty('said')
-    expect(await errors(model, cause)).toBe(1)
-  })
+  ])(
+    "the log's warning about an upstream without a response names the cause: %s",
+    async (model, words, cause) => {
+      upstream.script('slow', { kind: 'silence' })
+      const answer = await post(ask(model))
+      expect(answer.status).toBe(500)
+      const [line] = await warningsOf(answer)
+      expect(line).toMatchObject({ channel: model, cause: words, reaction: 'gave up' })
+      expect(line).not.toHaveProperty('status')
+      expect(line).not.toHaveProperty('said')
+      expect(await errors(model, cause)).toBe(1)
+    },
+  )
 
   test('the log warns of a stream that broke before its first event, and says how the gateway reacted', async () => {
     upstream.script('unbegun', {

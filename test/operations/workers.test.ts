@@ -50,7 +50,7 @@ test('a gateway with workers on a port in use reports the port once, and leaves 
   expect(two.err().match(/taken/g)).toHaveLength(1)
 })
 
-test('with port 0 all workers listen on the printed port, and the first user is printed once', async () => {
+test("with PORT=0 all workers listen on the one port that is printed, and the first user's credentials are printed once", async () => {
   const program = await run({ config: {}, env: { WORKERS: '3', PORT: '0', HOST: '127.0.0.1' } })
   await vi.waitFor(() => expect(program.out()).toMatch(/API key/), SOON)
   const [, url = ''] = /listens on (http:\S+)/.exec(program.out()) ?? []

@@ -29,7 +29,7 @@ test.each([
   ['groq', 'openai/gpt-oss-120b', '2026-11-21', false],
   ['openrouter', 'ada', '2026-11-21', false],
 ])(
-  'the price data know on which day a model is shut down: %s and %s on %s: %s',
+  'the built-in prices treat a model as retired from its shutdown day on: %s %s on %s: %s',
   (vendor, model, day, retired) => {
     expect(isRetired(vendor, model, new Date(`${day}T00:00:00Z`))).toBe(retired)
   },

@@ -120,7 +120,7 @@ describe("the test double of Azure, called by the maker's own client", () => {
       messages: [{ role: 'user', content: 'hi' }],
     })
 
-  test('the test double of Azure answers a correct request', async () => {
+  test('the test double of Azure answers a valid request of the official client', async () => {
     expect((await asked(KEY, '2024-10-21', 'my-deployment')).choices[0]?.message.content).toBe('Hello')
   })
 

@@ -125,12 +125,15 @@ describe('a messages call on a Bedrock channel', () => {
     ['mid-conversation-output-config-2026-07-01', { messages: [...hi, ...effort] }],
     ['mid-conversation-tool-changes-2026-07-01', { messages: [...hi, ...toolChange] }],
     ['thinking-display-updates-2026-08-18', { thinking: { type: 'adaptive', display: 'updates' } }],
-  ])('a Bedrock call has the fields of a beta feature, beside its name: %s', async (beta, fields) => {
-    const { status, headers, text } = await messages('signed', fields, { 'anthropic-beta': beta })
-    expect(status, text).toBe(200)
-    expect(headers).not.toHaveProperty('x-gateway-dropped')
-    expect(JSON.parse(onlyRequest().body.toString())).toMatchObject({ ...fields, anthropic_beta: [beta] })
-  })
+  ])(
+    'a Bedrock call keeps the request fields of a beta feature that the client names: %s',
+    async (beta, fields) => {
+      const { status, headers, text } = await messages('signed', fields, { 'anthropic-beta': beta })
+      expect(status, text).toBe(200)
+      expect(headers).not.toHaveProperty('x-gateway-dropped')
+      expect(JSON.parse(onlyRequest().body.toString())).toMatchObject({ ...fields, anthropic_beta: [beta] })
+    },
+  )
 
   test.each([
     ['dangerous-tool-use-2026-09-03', {}],
@@ -138,7 +141,7 @@ describe('a messages call on a Bedrock channel', () => {
     ['mid-conversation-tool-changes-2026-07-01', { messages: [...hi, { role: 'system', content: 'look' }] }],
     ['thinking-display-updates-2026-08-18', { thinking: { type: 'adaptive', display: 'omitted' } }],
   ])(
-    'a Bedrock call is sent without a beta feature that it does not use and AWS does not confirm: %s',
+    'a Bedrock call is sent without an unconfirmed beta feature whose fields it does not have: %s',
     async (beta, fields) => {
       const asked = { 'anthropic-beta': `${beta},context-1m-2025-08-07` }
       const { status, headers, text } = await messages('signed', fields, asked)
@@ -203,7 +206,7 @@ describe('a messages call on a Bedrock channel', () => {
     expect(gateway.logs()).not.toContain('x'.repeat(40))
   })
 
-  test('fields and beta features that Bedrock refuses are left out of a Bedrock call, and listed', async () => {
+  test('fields and beta features that Bedrock would refuse are removed from a call, and listed in x-gateway-dropped', async () => {
     const tools = [{ name: 't', input_schema: { type: 'object' }, eager_input_streaming: true }]
     const fields = { metadata: { user_id: 'u' }, container: 'c', tools }
     const { status, headers, text } = await messages('signed', fields, {
@@ -250,19 +253,22 @@ describe('a messages call on a Bedrock channel', () => {
     ['waits with its beta feature', [DEFERRED], 'advanced-tool-use-2025-11-20', [DEFERRED]],
     ['waits beside a tool that finds it', [SEARCH, DEFERRED], '', [SEARCH, DEFERRED]],
     ['does not wait without', [DEFERRED], '', [{ name: 't', input_schema: { type: 'object' } }]],
-  ])('a Bedrock call has a tool that %s', async (_, tools, beta, sent) => {
-    const { status, headers, text } = await messages(
-      'signed',
-      { tools },
-      beta ? { 'anthropic-beta': beta } : {},
-    )
-    expect(status, text).toBe(200)
-    const body = JSON.parse(onlyRequest().body.toString())
-    expect(body.tools).toEqual(sent)
-    const waits = sent.some((tool) => 'defer_loading' in tool)
-    expect(body.anthropic_beta).toEqual(waits ? ['tool-search-tool-2025-10-19'] : undefined)
-    expect(headers['x-gateway-dropped']).toBe(waits ? undefined : 'defer_loading')
-  })
+  ])(
+    'defer_loading of a tool is only sent to Bedrock where Bedrock accepts it: a tool %s',
+    async (_, tools, beta, sent) => {
+      const { status, headers, text } = await messages(
+        'signed',
+        { tools },
+        beta ? { 'anthropic-beta': beta } : {},
+      )
+      expect(status, text).toBe(200)
+      const body = JSON.parse(onlyRequest().body.toString())
+      expect(body.tools).toEqual(sent)
+      const waits = sent.some((tool) => 'defer_loading' in tool)
+      expect(body.anthropic_beta).toEqual(waits ? ['tool-search-tool-2025-10-19'] : undefined)
+      expect(headers['x-gateway-dropped']).toBe(waits ? undefined : 'defer_loading')
+    },
+  )
 
   test('tools that only Anthropic runs, and a tool choice without tools, are removed from a Bedrock call', async () => {
     const tools = [{ type: 'web_search_20250305', name: 'web_search' }]

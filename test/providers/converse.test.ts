@@ -215,19 +215,22 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
 test.each([
   ['after its reason', { events: EVENTS.slice(0, -1) }],
   ['inside a frame after it', { events: EVENTS, cutBytes: 9 }],
-])('a Converse stream that ends %s is complete, and its tokens are counted', async (_, cut) => {
-  answer = cut
-  const { headers, text } = await ask('chat', 'nova', true)
-  expect(text).toContain('[DONE]')
-  const charged = databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))
-  expect(charged?.input_tokens).toBeGreaterThan(0)
-  expect(charged?.output_tokens).toBeGreaterThan(0)
-})
+])(
+  'a Converse stream that ends %s is complete for the client, and its tokens are counted by the gateway',
+  async (_, cut) => {
+    answer = cut
+    const { headers, text } = await ask('chat', 'nova', true)
+    expect(text).toContain('[DONE]')
+    const charged = databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))
+    expect(charged?.input_tokens).toBeGreaterThan(0)
+    expect(charged?.output_tokens).toBeGreaterThan(0)
+  },
+)
 
 test.each([
   ['without a reason', { events: EVENTS.slice(0, -2) }],
   ['inside the frame of its reason', { events: EVENTS.slice(0, -1), cutBytes: 9 }],
-])('a Converse stream that is cut off %s does not look finished', async (_, cut) => {
+])('a Converse stream that is cut off %s does not look finished to the client', async (_, cut) => {
   answer = cut
   expect((await ask('chat', 'nova', true)).text).not.toContain('[DONE]')
 })
@@ -308,7 +311,7 @@ describe('a conversation with tools', () => {
     ['llama', { tool_choice: 'required' }, undefined, 2, ['tool_choice']],
     ['nova', { tool_choice: 'none' }, undefined, undefined, []],
   ] as const)(
-    'a conversation with tools can force a call as far as %s supports it: %j',
+    'tool_choice is converted for Converse as far as the model %s supports it: %j',
     async (model, choice, toolChoice, count, left) => {
       const response = await chat(model, { tools, ...choice })
       expect(response.status, response.text).toBe(200)
@@ -365,12 +368,15 @@ describe('thinking', () => {
     ['oss', { reasoning_effort: 'high' }, { reasoning_effort: 'high' }],
     ['claude', { reasoning_effort: 'low' }, { thinking: { type: 'enabled', budget_tokens: 1280 } }],
     ['llama', { reasoning_effort: 'low' }, undefined],
-  ] as const)('thinking is requested from %s in its own form: %j', async (model, fields, additional) => {
-    const response = await chat(model, fields)
-    expect(response.status, response.text).toBe(200)
-    expect(sent().additionalModelRequestFields).toEqual(additional)
-    expect(dropped(response)).toEqual(additional ? [] : ['thinking'])
-  })
+  ] as const)(
+    "thinking is requested from the Converse model %s in that model's own field: %j",
+    async (model, fields, additional) => {
+      const response = await chat(model, fields)
+      expect(response.status, response.text).toBe(200)
+      expect(sent().additionalModelRequestFields).toEqual(additional)
+      expect(dropped(response)).toEqual(additional ? [] : ['thinking'])
+    },
+  )
 
   test('thinking in a conversation is sent back with its signature to the Converse model that signed it', async () => {
     const first = await ask('messages', 'claude')
@@ -427,7 +433,7 @@ describe('cache marks', () => {
     ['nova', { type: 'default' }, 1, ['cache_control', 'cache_control.ttl']],
     ['llama', undefined, 1, ['cache_control']],
   ] as const)(
-    'cache marks are cache points as far as %s supports them',
+    'cache_control becomes cache points of Converse as far as the model %s supports them',
     async (model, point, tools, left) => {
       const response = await call(gateway.url, body(model, '1h'), { key: 'ann', path: '/v1/messages' })
       expect(response.status, response.text).toBe(200)

@@ -61,7 +61,7 @@ describe.each(CHANNELS)('a channel of %s', (model) => {
       ['whole', false],
       ['streamed', true],
     ])(
-      'an image, a call and its result reach the provider, and a text and a call are returned: %s',
+      'an image, a tool call and its result reach the provider, and a text and a tool call are returned: %s',
       async (_, stream) => {
         providers.become('answer')
         const answer = await ask(client, model, stream)

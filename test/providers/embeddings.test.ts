@@ -202,7 +202,7 @@ test('more than 96 texts to embed are sent to Cohere in several requests', async
   expect(bodies(bedrock).map(({ texts }) => texts?.length)).toEqual([96, 96, 8])
 })
 
-test('a later batch of embeddings that fails leaves the client without vectors and without a charge', async () => {
+test('if a later batch of embeddings fails before any vectors were delivered, the client gets an error and no charge', async () => {
   failsAfter = 2
   const response = await embed('titan', TEXTS)
   expect(response.status).toBeGreaterThanOrEqual(500)

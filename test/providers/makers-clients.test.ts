@@ -100,7 +100,7 @@ describe("Vercel's client of Bedrock", () => {
     ['a signature', signed],
     ['a signature and a session', { ...signed, sessionToken: ACCOUNT.session }],
     ['an API key', { apiKey: API_KEY }],
-  ])("Vercel's client is answered by the test double of Bedrock with %s", async (_, credentials) => {
+  ])("Vercel's Bedrock client is answered by the test double of Bedrock with %s", async (_, credentials) => {
     const { text, toolCalls, usage } = await generateText({
       model: modelWith(credentials),
       prompt: 'hi',
@@ -126,7 +126,7 @@ describe("Vercel's client of Bedrock", () => {
     ['a wrong session', { ...signed, sessionToken: 'another' }],
     ['another region', { ...signed, region: 'us-east-1' }],
     ['an unknown API key', { apiKey: 'ABSKunknown' }],
-  ])("Vercel's client is refused by the test double with %s", async (_, credentials) => {
+  ])("Vercel's Bedrock client is refused by the test double of Bedrock with %s", async (_, credentials) => {
     const refused = generateText({ model: modelWith(credentials), prompt: 'hi', maxRetries: 0 })
     await expect(refused).rejects.toMatchObject({ statusCode: 403 })
   })

@@ -253,7 +253,7 @@ const accountsSeen = (name: string): string[] =>
   })
 
 describe.each(NAMES)('the prompt cache of %s', (name) => {
-  test('calls of a session stay with one account of a provider, because the prompt cache belongs to the account', async () => {
+  test('all calls of a session use one account of a provider, because the prompt cache belongs to the account', async () => {
     const own = ['first', 'second', 'third'].map((one) => `${one} of ${name}`)
     for (let turn = 0; turn < 3; turn++) for (const session of own) await ask(name, session)
     const seen = accountsSeen(name)

@@ -106,7 +106,7 @@ describe.each(Object.keys(CLIENTS))(
 test.each([
   ['/v1/embeddings', { model: 'my-embedder', input: 'hi' }],
   ['/v1beta/models/my-embedder:embedContent', { content: { parts: [{ text: 'hi' }] } }],
-])('embeddings are requested in the form of the publisher Google: %s', async (path, body) => {
+])('embeddings are requested from Vertex at the path of publisher google: %s', async (path, body) => {
   const answer = await call(gateway.url, body, { key: 'ann', path })
   expect(answer.status, answer.text).toBe(200)
   expect(vertex.received.at(-1)?.path).toContain('/publishers/google/models/text-embedding-005:predict')

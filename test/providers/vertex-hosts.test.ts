@@ -71,20 +71,27 @@ afterAll(async () => {
   await vertex?.close()
 })
 
-test.each(CASES)('a channel of Vertex calls the host of its location: %s', async (model, location) => {
-  vertex.received.length = 0
-  proxy.tunnels.length = 0
-  const { status, text } = await call(gateway.url, '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}', {
-    key: 'ann',
-    path: `/v1beta/models/${model}:generateContent`,
-  })
-  expect([status, text]).toEqual([200, GENERATED])
-  expect(proxy.tunnels.filter((target) => !target.startsWith('127.0.0.1:'))).toEqual([
-    `${HOSTS[location]}:443`,
-  ])
-  const { path, headers } = vertex.received.find((request) => request.path !== '/token') ?? {}
-  expect(headers?.host).toBe(HOSTS[location])
-  expect(path).toBe(
-    `/v1/projects/my-project/locations/${location}/publishers/google/models/${model}:generateContent`,
-  )
-})
+test.each(CASES)(
+  'a channel of Vertex calls the host name that belongs to its location: %s',
+  async (model, location) => {
+    vertex.received.length = 0
+    proxy.tunnels.length = 0
+    const { status, text } = await call(
+      gateway.url,
+      '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}',
+      {
+        key: 'ann',
+        path: `/v1beta/models/${model}:generateContent`,
+      },
+    )
+    expect([status, text]).toEqual([200, GENERATED])
+    expect(proxy.tunnels.filter((target) => !target.startsWith('127.0.0.1:'))).toEqual([
+      `${HOSTS[location]}:443`,
+    ])
+    const { path, headers } = vertex.received.find((request) => request.path !== '/token') ?? {}
+    expect(headers?.host).toBe(HOSTS[location])
+    expect(path).toBe(
+      `/v1/projects/my-project/locations/${location}/publishers/google/models/${model}:generateContent`,
+    )
+  },
+)

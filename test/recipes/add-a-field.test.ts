@@ -206,9 +206,12 @@ test.each([
     before: '  settings: {',
     label: "  settings: { note: 'Note',",
   },
-])('the form of $form has a field after one line, and then only its two texts are missing', async (one) => {
-  const english = { file: `console/locales/en/${one.texts}.ts`, text: one.before, by: one.label }
-  expect(await filesWithErrors([...one.field, english], 'note')).toEqual([
-    `console/locales/zh/${one.texts}.ts`,
-  ])
-})
+])(
+  'one line adds a field to the console form of $form, and then only its two translated texts are missing',
+  async (one) => {
+    const english = { file: `console/locales/en/${one.texts}.ts`, text: one.before, by: one.label }
+    expect(await filesWithErrors([...one.field, english], 'note')).toEqual([
+      `console/locales/zh/${one.texts}.ts`,
+    ])
+  },
+)
