@@ -80,7 +80,9 @@ export class NativeResponse {
       facts,
       body: () => this.ids.whole(bytes),
       provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
-      continueInBackground: goesOn ? (target, call) => this.continueInBackground(target, call, facts.id) : undefined,
+      continueInBackground: goesOn
+        ? (target, call) => this.continueInBackground(target, call, facts.id)
+        : undefined,
     }
   }
 
