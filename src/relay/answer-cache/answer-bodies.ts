@@ -11,7 +11,7 @@ import {
 } from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
 import { newResponseId } from '../responses/response-id.ts'
-import type { AnswerStorageRules, FormsName } from './answer-storage-rules.ts'
+import type { AnswerStorageRules } from './answer-storage-rules.ts'
 
 /**
  * Form in which a client gets an answer: a whole body, server-sent events, or one JSON array of the events.
@@ -41,13 +41,16 @@ export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   array: 'application/json',
 }
 
-const FORMS: Readonly<Record<FormsName, AnswerForm>> = {
+const FORMS = {
   chat: chatAnswers,
   completions: completionsAnswers,
   messages: messagesAnswers,
   gemini: geminiAnswers,
   responses: responsesAnswers,
-}
+} as const satisfies Readonly<Record<string, AnswerForm>>
+
+/** Names of the dialects and endpoints whose answers convert between whole bodies and streams. */
+export type FormsName = keyof typeof FORMS
 
 /** Whether an answer that was given in one form can be sent, unchanged, to a client that wants another. */
 export function isSameBody(given: Omit<ProducedBody, 'bytes' | 'usage'>, wanted: RequestedBodyForm): boolean {

@@ -1,10 +1,8 @@
 import { canonicalDigest } from '@sluice/wire/canonical-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Headers } from '../../http/request.ts'
+import type { FormsName } from './answer-bodies.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
-
-/** Dialects whose answers convert between whole bodies and streams. */
-export type FormsName = 'chat' | 'completions' | 'messages' | 'gemini' | 'responses'
 
 /** How answers of an endpoint are kept for equal requests. It can be posted to a thread. */
 export interface AnswerStorageRules {
