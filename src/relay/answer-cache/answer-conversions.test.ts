@@ -83,11 +83,16 @@ describe('an answer that is read', () => {
     const large = answer('x'.repeat(30_000_000))
     const given = { ...large, bytes: Buffer.concat(large.pieces) }
     await made.mayBeKept(answer('x'.repeat(MIB)), OWNER)
+    // The least of five: garbage of other tests may be collected meanwhile.
     const spent = async (work: () => unknown): Promise<number> => {
-      const before = process.threadCpuUsage()
-      await work()
-      const { user, system } = process.threadCpuUsage(before)
-      return user + system
+      let least = Number.POSITIVE_INFINITY
+      for (let round = 0; round < 5; round += 1) {
+        const before = process.threadCpuUsage()
+        await work()
+        const { user, system } = process.threadCpuUsage(before)
+        least = Math.min(least, user + system)
+      }
+      return least
     }
     const here = await spent(() => convertBody(given, EVENTS))
     const there = await spent(() => made.bodyFor(large, EVENTS, OWNER))
