@@ -234,7 +234,9 @@ test('a search and a read of stored content fail if the thread of the content lo
   say(log, call, Buffer.from('request'), Buffer.from('answer'))
   await log.flush()
   // On a busy machine, the thread may take longer when it is idle as well.
-  const found = () => expect.poll(async () => (await log.find([call.id])).size).toBe(1)
+  const found = async (): Promise<void> => {
+    await expect.poll(async () => (await log.find([call.id])).size).toBe(1)
+  }
   await found()
   // Many matches, which take the thread a second or more.
   say(
