@@ -1,9 +1,7 @@
 import { createTheme, type CSSVariablesResolver } from '@mantine/core'
 
-const NO_VARIABLES: CSSVariablesResolver = () => ({ variables: {}, light: {}, dark: {} })
-
-/** Mantine sets no CSS variables of its own; `theme.css` defines the colours. */
-export const cssVariables = NO_VARIABLES
+/** Keeps Mantine from setting CSS variables; `theme.css` defines the colours. */
+export const cssVariables: CSSVariablesResolver = () => ({ variables: {}, light: {}, dark: {} })
 
 const FLOATING = { transitionProps: { duration: 120, timingFunction: 'ease-out' } }
 

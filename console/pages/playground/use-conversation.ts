@@ -36,7 +36,7 @@ export function useConversation(before: readonly Exchange[], onEnd: () => void):
   const lastId = useRef(before.at(-1)?.id ?? 0)
   const ended = useRef(onEnd)
   ended.current = onEnd
-  // Calls end when the user leaves the page, because nobody would read the rest of their answers.
+  // Aborts running calls when the user leaves the page: the rest of their answers would not be shown.
   useEffect(() => () => running?.abort(), [running])
   const send = ({ targets, keyId, settings }: QuestionRecipient, question: Question): void => {
     const [first] = targets

@@ -97,7 +97,7 @@ export function contentBlocks(content: unknown): CacheBlock[] {
     return {
       content: text ?? withoutBreakpoints(part),
       characters: (text ?? IMAGE_PLACEHOLDER).length,
-      // A breakpoint has no lifetime of its own; the lifetime is set for the whole request.
+      // The lifetime is set for the whole request, not for each breakpoint.
       ...(part.prompt_cache_breakpoint != null && { mark: '30m' }),
     }
   })

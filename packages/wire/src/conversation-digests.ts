@@ -54,8 +54,8 @@ export interface DigestScope {
  * computed when needed. Its first 32 bits are the mark, which depends only on the seed, the turn, the length
  * and a few bytes, so computing it costs almost nothing.
  *
- * A digest is the SHA-256 of the seed and the bytes, or of the GMAC of the bytes if there are many. Without
- * the key, nobody can find two texts with the same GMAC, and only the SHA-256 is stored.
+ * A digest is the SHA-256 of the seed and the bytes, or of the GMAC of the bytes if there are many. Finding two
+ * texts with the same GMAC requires the secret key; only the SHA-256 is stored.
  * `docs/decisions/prompt-digests.md`
  */
 export class ConversationDigests {

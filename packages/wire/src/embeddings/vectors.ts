@@ -48,7 +48,7 @@ const BYTES = 4
 
 /**
  * Buffers large enough for all common vectors. The operating system provides memory only for the parts that
- * are used. A longer vector gets a buffer of its own.
+ * are used. A longer vector gets a separate buffer.
  */
 const SINGLES = Buffer.allocUnsafeSlow(1_048_576)
 const TEXT = Buffer.allocUnsafeSlow(1_179_648)

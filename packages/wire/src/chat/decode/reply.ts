@@ -91,7 +91,7 @@ const STARTS = {
   refusal: { kind: 'text', refusal: true },
 } as const satisfies Record<Growing, StartedPart>
 
-/** Index for a `function_call`, because it has no index of its own. */
+/** Index of a `function_call`, which does not state one. */
 const LEGACY_INDEX = -1
 
 /**

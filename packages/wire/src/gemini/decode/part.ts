@@ -10,7 +10,7 @@ import { memberInEitherSpelling } from '../spelling.ts'
 /** A part of a turn that is neither a call nor a response. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
-/** Members of parts that only Gemini has: code that it ran, and uses of its own tools. */
+/** Members of parts that exist only in Gemini: code that the model ran, and uses of built-in tools. */
 export const GEMINI_ONLY_PARTS = [
   'executableCode',
   'codeExecutionResult',
