@@ -188,11 +188,12 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     expect(await headers.inputValue()).toBe('x-secret: ***')
     await page.getByRole('textbox', { name: 'Timeout' }).fill('4s')
     await page.getByRole('button', { name: 'Save changes' }).click()
-    await page.getByText('Guard “served” saved').waitFor()
-    expect(await guardNamed('served')).toMatchObject({
-      timeout: 4000,
-      match: { webhook: { url: 'http://127.0.0.1:9/checks', headers: { 'x-secret': '***' } } },
-    })
+    await expect
+      .poll(() => guardNamed('served'))
+      .toMatchObject({
+        timeout: 4000,
+        match: { webhook: { url: 'http://127.0.0.1:9/checks', headers: { 'x-secret': '***' } } },
+      })
     await page.getByRole('textbox', { name: 'Address' }).fill('http://127.0.0.1:9/elsewhere')
     await page.getByRole('button', { name: 'Save changes' }).click()
     await page.getByText(/expected headers in full/).waitFor()
