@@ -9,10 +9,10 @@ import type { Dropped } from '../codec.ts'
 import { refuse } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Maximum number of bytes of vectors that are held until their order is known. */
+/** Maximum number of bytes of vectors that are held back until the whole response states their order. */
 const MAX_HELD_BYTES = 1_048_576
 
-/** Requests to `/embeddings` for calls of other protocols: all texts in one request. */
+/** How a server with `/embeddings` is used for calls of other protocols: one request with all texts. */
 export const openAiEmbedForm: EmbedForm = {
   requests: (texts, upstreamModel, dropped) => [
     { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
@@ -21,9 +21,9 @@ export const openAiEmbedForm: EmbedForm = {
 }
 
 /**
- * Reads a response in which an index states the text of each vector, before or after the vector. The vectors
- * are sorted by it. If they are too large to be held back, they are forwarded as they arrive, and a response
- * in another order is invalid.
+ * Reads a response in which each vector has an index, the number of its text, before or after it. The vectors
+ * are sorted by index. If they are too large to be held back, they are forwarded as they arrive, and a
+ * response in another order is invalid.
  */
 class OrderedReading implements VectorResponseReader {
   readonly #onVector: (vector: RawVector) => void
@@ -75,7 +75,7 @@ class OrderedReading implements VectorResponseReader {
   }
 }
 
-/** Returns the index that each vector states; undefined for a vector without one. */
+/** Returns the index that the response states for each vector; undefined for a vector without one. */
 function placesIn(outline: string): readonly (number | undefined)[] {
   const data = parseRecord(outline)?.['data']
   if (!Array.isArray(data)) return []
