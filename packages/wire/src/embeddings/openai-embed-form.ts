@@ -85,7 +85,7 @@ function placesIn(outline: string): readonly (number | undefined)[] {
   })
 }
 
-/** Fields that are converted, or on which the format of the response depends. */
+/** Fields of a request that are converted, or that say how the response must be written. */
 const READ: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format', 'task_type'])
 
 /**
@@ -97,8 +97,8 @@ export function checkTexts(scan: ScannedObject): void {
 }
 
 /**
- * Reads a checked request, to convert it to another protocol. Fields that cannot be converted are reported.
- * Throws `invalid_request` if an input is not a text.
+ * Reads a checked request, to convert it to another protocol. Adds the names of fields that cannot be
+ * converted to `dropped`. Throws `invalid_request` if an input is not a text.
  */
 export function decodeTexts(scan: ScannedObject, dropped: Dropped): TextsToEmbed {
   for (const key of scan.members.keys())
@@ -121,8 +121,8 @@ function textsIn(scan: ScannedObject): readonly Node[] {
 }
 
 /**
- * Encodes a request. The purpose of the vectors is dropped and reported, because this protocol cannot express
- * it.
+ * Encodes a request. `task`, the purpose of the vectors, is dropped and reported, because this protocol
+ * cannot express it.
  */
 function encodeTexts({ texts, dimensions, task }: TextsToEmbed, model: string, dropped: Dropped): Buffer {
   if (task !== undefined) dropped.add('taskType')
