@@ -1,7 +1,7 @@
 import type { Grammar } from './conversation.ts'
 import { asRecord } from './json/record.ts'
 
-/** Name of the argument that contains the text for a custom tool. */
+/** Name of the argument that contains the text for a custom tool, when the tool is sent as a function. */
 export const CUSTOM_INPUT_MEMBER = 'input'
 
 const CUSTOM_SCHEMA = JSON.stringify({
@@ -30,15 +30,16 @@ export function customTool(
   }
 }
 
-/** Writes the text for a custom tool as the JSON arguments of the function. */
+/** Writes the text for a custom tool as the JSON arguments of the function that replaces the tool. */
 export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_INPUT_MEMBER]: input })
 }
 
-/** Matches the beginning of arguments up to the text for a custom tool. */
+/** Matches the beginning of a function's arguments, up to the text for a custom tool. */
 const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_INPUT_MEMBER}"\s*:\s*"`)
 /**
- * Maximum length of that beginning in characters. Longer arguments without it are not in the expected form.
+ * Maximum length of the text that `HEAD` matches, in characters. Longer arguments without a match are not in
+ * the expected form.
  */
 const MAX_HEAD = 64
 const QUOTE = 0x22
@@ -46,16 +47,18 @@ const BACKSLASH = 0x5c
 
 /**
  * Extracts the text for a custom tool from the streamed arguments of the function that replaced the tool.
- * Arguments in the expected form are passed on at once. Others are held until they are complete.
+ * Text in arguments of the expected form is returned as it arrives. Other arguments are held back until they
+ * are complete.
  */
 export class CustomInput {
   /**
-   * Arguments that are still held: a beginning that is not recognized yet, or an incomplete escape sequence.
+   * Arguments that are still held back: a beginning that is not recognized yet, or an incomplete escape
+   * sequence.
    */
   #rest = ''
   #state: 'before' | 'within' | 'after' | 'other' = 'before'
 
-  /** Adds a piece of the arguments. Returns the text that can be passed on. */
+  /** Adds a piece of the arguments. Returns the text that can be sent to the client. */
   push(piece: string): string {
     if (this.#state === 'after') return ''
     this.#rest += piece
