@@ -106,7 +106,7 @@ export function customInput(args: string): string {
 
 /**
  * Length of an escape sequence: two or six characters. Two escaped halves of a surrogate pair count as one
- * sequence, so that the first half is held until the second arrives.
+ * sequence, so that the first half is held back until the second arrives.
  */
 function escapeSize(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2
@@ -128,8 +128,8 @@ function unescaped(text: string): string {
 }
 
 /**
- * Returns the text from arguments in another form: the member `input` or the only member, if it is a string;
- * otherwise the arguments unchanged.
+ * Returns the text for a custom tool from arguments that are not in the expected form: the member `input` or
+ * the only member, if it is a string; otherwise the arguments unchanged.
  */
 function textOf(args: string): string {
   try {
@@ -144,8 +144,8 @@ function textOf(args: string): string {
 }
 
 /**
- * Sizes of `search_context_size` and the number of searches that each stands for, ascending. `docs/api.md:
- * Limits`, web search max_uses.
+ * Values of `search_context_size`, each with the maximum number of searches that it stands for, ascending.
+ * `docs/api.md: Limits`, web search max_uses.
  */
 const SIZES = [
   ['low', 1],
@@ -153,10 +153,10 @@ const SIZES = [
   ['high', 10],
 ] as const
 
-/** Maximum number of searches, by the name of a size. */
+/** Maximum number of searches, by the value of `search_context_size`. */
 export const MAX_SEARCHES_BY_SIZE: ReadonlyMap<string, number> = new Map(SIZES)
 
-/** The name of the smallest context size that allows this many searches. */
+/** The smallest `search_context_size` that allows this many searches. */
 export function searchSizeFor(maxUses: number): string {
   return SIZES.find(([, uses]) => maxUses <= uses)?.[0] ?? 'high'
 }
@@ -167,12 +167,12 @@ const CHOICES = [
   ['none', 'none'],
 ] as const
 
-/** Kinds of tool choices that name no tool, by the value of `tool_choice`. */
+/** Kinds of tool choices that name no tool, by the value of `tool_choice` in requests. */
 export const TOOL_CHOICE_KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(
   CHOICES.map(([kind, word]) => [word, kind]),
 )
 
-/** Values of `tool_choice` by kind. */
+/** Values of `tool_choice` in requests, by the kind of tool choice. */
 export const TOOL_CHOICE_WORDS = Object.fromEntries(CHOICES) as Readonly<
   Record<'auto' | 'any' | 'none', string>
 >
