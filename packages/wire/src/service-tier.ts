@@ -19,8 +19,8 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/
 
 /**
- * Normalizes the name of a service tier for the usage log, prices and alerts; undefined if it cannot be such
- * a name. `auto` is kept: with it, a request leaves the choice to the provider.
+ * Normalizes the name of a service tier for the usage log, prices and alerts; undefined if the text cannot be
+ * the name of a tier. `auto` is kept: with it, a request leaves the choice to the provider.
  */
 export function tierName(given: string): string | undefined {
   const lower = given.toLowerCase()
@@ -28,7 +28,7 @@ export function tierName(given: string): string | undefined {
   return OTHER_NAMES.get(lower) ?? lower
 }
 
-/** What a response says about how it was served. */
+/** What a response states about the service tier and the region that the provider used. */
 export interface StatedService {
   /** The service tier; absent if not stated. */
   readonly tier?: string
@@ -37,7 +37,7 @@ export interface StatedService {
 }
 
 const NOTHING: StatedService = {}
-/** Results for the most frequent tiers, shared to save memory allocations. */
+/** Results of `statedTier` for the most frequent tiers. They are shared to avoid creating objects. */
 const KNOWN = new Map<string, StatedService>([[STANDARD_TIER_NAME, { tier: STANDARD_TIER_NAME }]])
 
 /** Reads the tier from a chat, responses or Converse response. `auto` counts as not stated. */
@@ -52,7 +52,10 @@ export function statedServiceMember(value: unknown): { readonly served?: StatedS
   return withStatedService({}, statedTier(value))
 }
 
-/** Updates what a stream has stated with a later event. An event that states nothing changes nothing. */
+/**
+ * Returns what a stream has stated about tier and region, after a later event. An event that states neither
+ * changes nothing.
+ */
 export function laterStatedService(
   before: StatedService | undefined,
   later: StatedService,
@@ -60,7 +63,7 @@ export function laterStatedService(
   return later === NOTHING ? before : { ...before, ...later }
 }
 
-/** Tiers by Google's traffic types, where the names differ. */
+/** Service tiers by Google's `trafficType`, for those whose names differ. */
 const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['on_demand_priority', 'fast'],
   ['on_demand_flex', 'flex'],
@@ -69,8 +72,8 @@ const TRAFFIC: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Reads the tier from the first value that states one. Values can be Google's `serviceTier` or `trafficType`,
- * or a header.
+ * Reads the service tier from the first value that states one. Values can be Google's `serviceTier` or
+ * `trafficType`, or a header.
  */
 export function firstStatedTier(...values: readonly unknown[]): StatedService {
   for (const value of values) {
@@ -91,8 +94,8 @@ export function regionName(value: unknown): string | undefined {
 const REGION = /^[a-z][a-z0-9_-]{0,39}$/
 
 /**
- * Reads tier and region from the usage of a messages response. Its `priority` means reserved capacity, and
- * `speed` is a separate field.
+ * Reads service tier and region from the usage of a messages response. `priority` means capacity that was
+ * reserved in advance; `speed` is a separate field.
  */
 export function statedServiceOfMessages(usage: Readonly<Record<string, unknown>>): StatedService {
   const { service_tier: stated, speed, inference_geo: geo } = usage
@@ -110,7 +113,7 @@ export function withStatedService<T extends object>(
   return served === NOTHING ? usage : { ...usage, served }
 }
 
-/** Members in which requests of the protocols name a tier, in order of preference. */
+/** Names of the members in which requests state a service tier, in order of preference. */
 const REQUESTED = ['speed', 'service_tier', 'serviceTier'] as const
 
 /**

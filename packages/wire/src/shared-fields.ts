@@ -7,7 +7,10 @@ import type { ScannedObject } from './json/scanned-object.ts'
 
 const notEmpty = isNotDefault('')
 
-/** For each field, whether a value matters because it differs from the default in chat. */
+/**
+ * Tests for each shared field whether a value differs from the default of the chat protocol, so that it
+ * matters.
+ */
 const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
   metadata: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
   prompt_cache_key: notEmpty,
@@ -59,7 +62,7 @@ function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): S
   return shared
 }
 
-/** Converts one parsed value to a shared field; an empty list if it is the default value. */
+/** Converts the parsed value of a field to a shared field; an empty list if it is the default value. */
 export function sharedField(name: SharedField, value: unknown): readonly (readonly [SharedField, string])[] {
   return value === undefined || value === null || !IS_MEANINGFUL[name](value)
     ? []
@@ -67,8 +70,8 @@ export function sharedField(name: SharedField, value: unknown): readonly (readon
 }
 
 /**
- * Renders the shared fields as members of a chat or responses request. Fields of a messages request get the
- * names used there.
+ * Renders the shared fields as members of a chat or responses request. The user's id and the tier of a
+ * messages request get the names of these protocols.
  */
 export function sharedMembers({
   shared,
@@ -85,8 +88,8 @@ export function sharedMembers({
 
 /**
  * Reports the shared fields as dropped, because the target protocol does not have them. `keepsEndUser` says
- * that it has other fields for the client's user and the standard tier, `keepsTier` that it has one for any
- * tier.
+ * that this protocol has other fields for the client's user and the standard tier, `keepsTier` that it has a
+ * field for any tier.
  */
 export function dropSharedFields(
   { shared, endUser, isStandardTier }: Conversation,

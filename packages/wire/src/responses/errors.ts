@@ -1,6 +1,9 @@
 import type { ErrorContent } from '../upstream-error.ts'
 
-/** Error codes that clients of this protocol know, by an error code or type of other protocols. */
+/**
+ * Error codes that clients of this protocol know, by the error codes or types of other protocols that mean
+ * the same.
+ */
 const CODES: ReadonlyMap<string, string> = new Map([
   ['rate_limited', 'rate_limit_exceeded'],
   ['rate_limit_error', 'rate_limit_exceeded'],
@@ -22,8 +25,8 @@ const CODES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The error object of a failed response. A code that clients know is preferred to the upstream's own code,
- * because clients retry if they do not know a code.
+ * The error object of a failed response. If clients know a code with the same meaning, it replaces the
+ * upstream's own code, because clients retry after codes that they do not know.
  */
 export function responseError({ type, code, hasOwnCode, message }: ErrorContent): {
   readonly code: string

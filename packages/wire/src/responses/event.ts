@@ -1,13 +1,13 @@
 import { asRecord } from '../json/record.ts'
 import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 
-/** Parsed data of an event. */
+/** The parsed JSON in the data of an event. */
 export type Event = Readonly<Record<string, unknown>>
 
-/** Maximum number of items that are watched in one response; no response has more. */
+/** Maximum index of an item that is watched in one response. No response has more items. */
 export const MAX_ITEMS = 4_096
 
-/** The events that end a response; they contain its status. */
+/** Types of the events that end a response. Each contains the final status. */
 export const TERMINAL_EVENTS: ReadonlySet<string> = new Set([
   'response.completed',
   'response.incomplete',
@@ -16,8 +16,8 @@ export const TERMINAL_EVENTS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Type of an event: `error` if the event is named so; otherwise the type in its data, because some servers
- * write no event names; otherwise the event's name. Empty if there is none.
+ * Type of an event: `error` if the event has this name; otherwise the type in its data, because some servers
+ * write no event names; otherwise the event's name. Empty if it has neither.
  */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
@@ -26,19 +26,19 @@ export function eventType(event: Event, frame: string): string {
 }
 
 /**
- * Index of the event's item. Items are recognized by index, because some servers change their ids between
- * events.
+ * Index of the item to which an event belongs. Items are recognized by index, because some servers change the
+ * ids of items between events.
  */
 export function outputIndex(event: Event): number {
   return numberOf(event['output_index'])
 }
 
-/** Index, within the item, of the text that the event belongs to. */
+/** Index of the text within the item to which an event belongs. */
 export function textIndex(event: Event): number {
   return numberOf(event['content_index'] ?? event['summary_index'])
 }
 
-/** The events that append text, each with the kind of text. */
+/** Types of the events that add a piece of text, each with the kind of text. */
 export const DELTA_EVENTS = [
   { type: 'response.output_text.delta', kind: 'text' },
   { type: 'response.reasoning_summary_text.delta', kind: 'thinking' },

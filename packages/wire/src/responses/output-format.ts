@@ -5,8 +5,8 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
 
 /**
- * Decodes `text.format`, whose members are not nested. Throws `invalid_request` with the path of an
- * unreadable value.
+ * Decodes `text.format`, in which name and schema are direct members. Throws `invalid_request` with the path
+ * of an invalid value.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const holder = scan.span('text')

@@ -28,24 +28,24 @@ const SETTINGS = {
 } as const
 
 /**
- * Settings that are repeated as the client wrote them. `store` and `service_tier` are not repeated, because
- * the client does not decide them.
+ * Settings that a response repeats as the client wrote them. `store` and `service_tier` are not among them,
+ * because the client does not decide them.
  */
 export const REPEATED_FIELDS: readonly string[] = Object.keys(SETTINGS).filter(
   (name) => name !== 'store' && name !== 'service_tier',
 )
 
-/** State of a response object at one point of its stream. */
+/** What a response object states at one point of its stream. */
 interface State {
   readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
   readonly incompleteReason?: string | undefined
   readonly error?: { readonly code: string; readonly message: string }
-  /** JSON texts of the items. */
+  /** The items that are complete, as JSON texts. */
   readonly output: readonly string[]
   readonly usage?: Usage | undefined
 }
 
-/** Writes the object of one response in each of its states. */
+/** Writes the response object, which a stream contains several times with a different status. */
 export class ResponseObject {
   readonly id: string
   readonly #created: number
@@ -66,7 +66,7 @@ export class ResponseObject {
     this.#model = name
   }
 
-  /** The part of the response's id that the ids of its items contain. */
+  /** The part of the response's id that the ids of its items contain as well. */
   get itemKey(): string {
     return this.id.slice('resp_'.length)
   }
@@ -87,7 +87,7 @@ export class ResponseObject {
   }
 }
 
-/** Renders usage; tokens read from and written to a cache are included in the input. */
+/** Renders usage. In this protocol, the input includes tokens read from and written to a cache. */
 function usageOut(usage: Usage): object {
   const input = promptTokens(usage)
   return {

@@ -24,7 +24,7 @@ export function readSearch(item: Item): SearchPart {
   }
 }
 
-/** Members of a finished search, without its id. */
+/** Members of the item for a finished search, without its id. */
 export function searchItem({ query, pages, isFailed }: SearchPart): Item {
   return {
     type: 'web_search_call',

@@ -2,8 +2,8 @@ import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
 /**
- * Reasons why a response is incomplete, as this protocol names them. With any other reason, a response is
- * complete.
+ * Reasons why a response is incomplete, each with the gateway's own name for it. With any other reason, a
+ * response is complete.
  */
 const INCOMPLETE = [
   ['max_output_tokens', 'length'],
@@ -13,7 +13,7 @@ const INCOMPLETE = [
 const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map(INCOMPLETE)
 const TO_WIRE: ReadonlyMap<StopReason, string> = new Map(INCOMPLETE.map(([wire, reason]) => [reason, wire]))
 
-/** What is known about a response besides its status. */
+/** What is known about a response besides its status: whether it contains tool calls. */
 interface Answered {
   readonly calledTools: boolean
 }

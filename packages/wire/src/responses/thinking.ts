@@ -29,7 +29,7 @@ export function decodeThinking(value: unknown, dropped: Dropped): Thinking | und
   return nullToUndefined(effort) === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
 }
 
-/** `reasoning` in the format of this dialect. */
+/** The value of `reasoning` in a responses request. */
 interface Reasoning {
   readonly effort?: EffortName
   readonly summary?: 'auto'

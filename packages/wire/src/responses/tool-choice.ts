@@ -10,8 +10,8 @@ type Offer = Pick<Conversation, 'tools' | 'toolChoice' | 'webSearch'>
 const UNAVAILABLE = 'a tool that this model can be given'
 
 /**
- * Decodes `tool_choice` for the tools that were not dropped. With `allowed_tools`, keeps only the tools that
- * it names. Throws `invalid_request` if only a dropped tool could satisfy the choice.
+ * Decodes `tool_choice`, which can name only tools that were not dropped. With `allowed_tools`, keeps only
+ * the tools that it names. Throws `invalid_request` if only a dropped tool would be allowed.
  */
 export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   const { tools, webSearch } = offered
@@ -30,7 +30,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
 }
 
-/** Decodes `allowed_tools`. It may also name tools that were dropped, if at least one other is left. */
+/** Decodes `allowed_tools`. It may also name dropped tools, if at least one of its other tools is left. */
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
   const kind = enumAt(TOOL_CHOICE_MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
@@ -55,12 +55,12 @@ function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offe
   }
 }
 
-/** The form in which the client declared the tool. */
+/** How the client declared the tool. */
 function formOf({ form, name }: Tool): ToolForm {
   return form ?? { type: 'function', name }
 }
 
-/** Finds the tools that a choice can name, by type and name. */
+/** Finds a tool of the request by the type and name that a tool choice states. */
 class Choosable {
   readonly #tools = new Map<string, Tool[]>()
 
@@ -74,7 +74,10 @@ class Choosable {
     }
   }
 
-  /** Finds the tool that a choice names; within a namespace if the choice names one. */
+  /**
+   * Finds the tool that a tool choice names. If the choice states a namespace, only tools in this namespace
+   * are considered.
+   */
   find(choice: Fields, path: string): Tool | undefined {
     const type = textAt(choice['type'], `${path}.type`)
     const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type

@@ -7,10 +7,10 @@ import { isSearch } from './search-item.ts'
 type Response = Readonly<Record<string, unknown>>
 
 /**
- * Reads the usage of a response; undefined if it has none. Its input includes tokens read from and written to
- * a cache, its output includes reasoning. Uses of tools are taken from the counts that the response reports,
- * otherwise from its items. `tally` contains the items of the stream, because the last event may leave them
- * out.
+ * Reads the usage of a response; undefined if it has none. The input includes tokens read from and written to
+ * a cache, the output includes reasoning. Uses of tools are taken from the counts that the response reports,
+ * otherwise from its items. `tally` contains the uses in the items of the stream, because the last event may
+ * leave items out.
  */
 export function usageOf(response: Response, tally?: ToolUseCounter): ReportedUsage | undefined {
   const counts = readInclusiveUsage(response['usage'])
@@ -31,7 +31,7 @@ export function toolsOf(response: Response, tally = new ToolUseCounter()): reado
   return reportedUses(response, tally.uses)
 }
 
-/** Names of the tool counts that some upstreams report in the usage. */
+/** Members in which some upstreams report the number of uses, by the kind of tool. */
 const REPORTED = [
   ['web_search', ['web_search_calls', 'x_search_calls']],
   ['file_search', ['file_search_calls', 'document_search_calls']],
@@ -39,8 +39,8 @@ const REPORTED = [
 ] as const
 
 /**
- * The uses of tools, from the counts that the response reports, otherwise from its items. For web searches,
- * `tool_usage` is used; for images, it has the tokens.
+ * The uses of the provider's tools, from the counts that the response reports, otherwise from its items
+ * (`seen`). `tool_usage` has the number of web searches, and the tokens of images.
  */
 function reportedUses(response: Response, seen: readonly ToolUse[]): readonly ToolUse[] {
   const tool = asRecord(response['tool_usage'])
@@ -63,7 +63,8 @@ function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: numbe
 }
 
 /**
- * Adds details from the repeated tools of the request: the image model, and the memory size of containers.
+ * Adds what the price of a tool depends on: the image model and the memory size of containers, from the tools
+ * of the request that the response repeats.
  */
 function withForms(
   uses: readonly ToolUse[],
@@ -112,7 +113,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
   ['mcp_call', 'mcp'],
 ])
 
-/** Records the use of a tool that an output item reports. A container counts only once. */
+/** Records the use of a provider's tool that an output item reports. A container is recorded only once. */
 export function recordItemToolUse(tally: ToolUseCounter, index: number, value: unknown): void {
   const item = asRecord(value)
   const kind = item && KINDS.get(item['type'])

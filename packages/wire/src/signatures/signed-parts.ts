@@ -14,7 +14,10 @@ import { createHash } from 'node:crypto'
 /** A thought with its signature. */
 type SignedThought = ThinkingPart & { readonly proof: ProviderSignature }
 
-/** An element of a reply: a thought that the model signed, or the length of a text. */
+/**
+ * An element of a reply that is stored: a thought that the model signed, or the length of a text between
+ * thoughts.
+ */
 export type SignedElement =
   | SignedThought
   | OpaquePart
@@ -22,19 +25,21 @@ export type SignedElement =
   | { readonly kind: 'said'; readonly length: number }
 
 /**
- * The signed parts at one anchor of a reply. An anchor is a tool call, or the text of a reply without calls.
+ * What a model signed in one section of its reply. Sections end with a tool call; a reply without calls is
+ * one section. The call, or the text of a reply without calls, is the anchor by which the section is found
+ * again.
  */
 export interface SignedParts {
-  /** Elements between the previous call and this one; for a reply without calls, all elements. */
+  /** Elements between the previous tool call and this one; for a reply without calls, all elements. */
   readonly before: readonly SignedElement[]
-  /** Elements after the last call. */
+  /** Elements after the last tool call of the reply. */
   readonly after: readonly SignedElement[]
 }
 
-/** Dialects whose providers sign parts of their replies. */
+/** Protocols whose providers sign parts of their replies. */
 export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsWith(({ isSigned }) => isSigned))
 
-/** Version of the text format. Texts of other versions are not read. */
+/** Version of the format in which signed parts are stored. Texts in other versions are not read. */
 const VERSION = 1
 
 /** Writes signed parts as a text, to be stored. */
@@ -92,8 +97,8 @@ export function textAnchor(context: string, text: string): string | undefined {
 }
 
 /**
- * Digests of the conversation before each turn, and of the whole conversation. Thoughts and cache marks do
- * not change them.
+ * Digests of the conversation before each turn, and of the whole conversation. Thoughts and cache marks are
+ * not included.
  */
 export function digestsByTurn({ system, turns }: Pick<Conversation, 'system' | 'turns'>): readonly string[] {
   const hash = createHash('sha256').update(JSON.stringify(system.map(({ text }) => text)))
@@ -115,8 +120,8 @@ function essenceOf(turn: Turn): unknown {
 }
 
 /**
- * Describes a part for the digest. Texts are left out here, because clients split and join them; `essenceOf`
- * includes them as one text per turn.
+ * Describes a part for the digest of its turn. A text is left out, because clients split and join texts;
+ * `essenceOf` includes all texts of a turn as one.
  */
 function essenceOfPart(part: Part): unknown[] {
   switch (part.kind) {

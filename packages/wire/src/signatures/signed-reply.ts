@@ -5,8 +5,8 @@ import { callAnchor, type SignedParts, type SignedElement, textAnchor } from './
 import { isSignedOpaquePart } from '../envelope.ts'
 
 /**
- * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` computes the
- * digest of the conversation before the reply, and is called only if needed.
+ * Finds what a model signed in its reply, by anchor (see `SignedParts`); empty if it signed nothing.
+ * `history` computes the digest of the conversation before the reply, and is called only if needed.
  */
 export function signedPartsOfReply(
   parts: readonly ReplyPart[],
@@ -54,7 +54,7 @@ function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedElement 
   }
 }
 
-/** Maximum number of bytes of copied texts that are decoded together. */
+/** Maximum number of copied bytes that are collected before they are decoded. */
 const MAX_COPIED_BYTES = 1_048_576
 
 /** Text of a part. Most texts are never read, so copied bytes are decoded only when the text is needed. */
@@ -86,7 +86,7 @@ class GrowingText {
   }
 }
 
-/** A part of a stream that can still grow. Inputs of calls are not collected. */
+/** A part of a streamed reply, to which later events may add. Inputs of tool calls are not collected. */
 interface GrowingPart {
   readonly started: StartedPart
   readonly text: GrowingText
@@ -98,7 +98,10 @@ export class SignedReply {
   readonly #parts = new Map<number, GrowingPart>()
   #hasSigned = false
 
-  /** Adds an event. Only the first choice is collected, because clients send back only that one. */
+  /**
+   * Adds an event of the stream. Only the first choice is collected, because clients send back only the first
+   * choice.
+   */
   add(event: ReplyEvent): void {
     if ('index' in event && choiceOf(event.index) > 0) return
     switch (event.kind) {

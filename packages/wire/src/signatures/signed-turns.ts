@@ -11,7 +11,7 @@ import {
 /** An assistant turn that the client sent back without signatures. */
 interface UnsignedTurn {
   readonly calls: readonly string[]
-  /** Anchor of the turn if it has no tool calls. */
+  /** Anchor of the turn (see `SignedParts`) if it has no tool calls. */
   readonly text: string | undefined
 }
 
@@ -31,7 +31,7 @@ export class SignedTurns {
     )
   }
 
-  /** Digest of the conversation, which becomes a part of the anchor of the reply to it. */
+  /** Digest of the conversation. The anchor of the reply to it depends on this digest. */
   get context(): string {
     return this.#contextAt(this.#conversation.turns.length)
   }
@@ -47,8 +47,8 @@ export class SignedTurns {
   }
 
   /**
-   * Returns the conversation with the signed parts that `find` returns put back; the same object if there are
-   * none.
+   * Returns the conversation with the signed parts that `find` returns put back; the same object if `find`
+   * returns none.
    */
   restored(find: FindRun): Conversation {
     let isChanged = false
@@ -62,7 +62,7 @@ export class SignedTurns {
     return isChanged ? { ...this.#conversation, turns } : this.#conversation
   }
 
-  // Computed only when needed, because most conversations and replies do not need a digest.
+  // The digests are computed only when needed, because most conversations and replies do not need one.
   #contextAt(index: number): string {
     this.#contexts ??= digestsByTurn(this.#conversation)
     return this.#contexts[index] ?? ''
@@ -79,7 +79,7 @@ function isSigned(part: Turn['parts'][number]): boolean {
   return part.kind === 'opaque' || (part.kind === 'thinking' && part.proof !== undefined)
 }
 
-/** Finds the signed parts that were stored under an anchor. */
+/** Returns the signed parts that are stored under an anchor. */
 type FindRun = (anchor: string) => SignedParts | undefined
 
 /** A part of an assistant turn that is not a thought. */
@@ -88,7 +88,7 @@ type PlainPart = Exclude<Part, ThinkingPart>
 /**
  * Puts signed parts back into a turn. If the texts have their original total length, every signed part gets
  * its original position, and texts that the client joined are separated again. Otherwise signed parts are put
- * before the text that precedes their call. `text` is the anchor of a turn without calls.
+ * before the text that precedes their tool call. `text` is the anchor of a turn without tool calls.
  */
 function restoredParts(parts: readonly Part[], find: FindRun, text: string | undefined): readonly Part[] {
   const plain = parts.filter((part): part is PlainPart => part.kind !== 'thinking')

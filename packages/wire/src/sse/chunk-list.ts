@@ -1,18 +1,18 @@
 /**
- * Chunks of fewer bytes than this are small. The next constant says how many small chunks in a row are
+ * Chunks of fewer bytes than `SMALL_CHUNK_BYTES` are small. `MAX_SMALL_CHUNKS` small chunks in a row are
  * merged.
  */
 const SMALL_CHUNK_BYTES = 512
 const MAX_SMALL_CHUNKS = 512
 
 /**
- * List of chunks that takes little more memory than their bytes. Single-byte chunks stored as objects would
- * take a hundred times as much. The chunks of a short list are not merged.
+ * List of chunks that takes little more memory than the bytes in it. Single-byte chunks stored as objects
+ * would take a hundred times as much. The chunks of a short list are not merged.
  */
 export class ChunkList {
   #pieces: Buffer[] = []
   #length = 0
-  /** Number of small chunks at the end. */
+  /** Number of small chunks in a row at the end of the list. */
   #smallChunks = 0
 
   get length(): number {

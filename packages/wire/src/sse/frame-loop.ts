@@ -3,20 +3,23 @@ import { type FrameText, type FrameTemplate, learnTemplate, type FrameTextReader
 import type { SharedTemplates } from './shared-templates.ts'
 import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
-/** What to do with a frame: forward it, drop it, or end the stream. */
+/**
+ * What to do with a frame (an event of a stream with the blank line after it): forward it, drop it, or end
+ * the stream.
+ */
 export type FrameAction = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
-/** Maximum size in bytes of frames that become templates. Larger frames do not occur repeatedly. */
+/** Maximum size in bytes of frames from which a template is learned. Larger frames are not repeated. */
 const MAX_TEMPLATE_BYTES = 16_384
 
 /**
  * Reads the frames of a stream one after another. Only frames that match no template are parsed. Subclasses
- * for each protocol interpret a frame; their base classes decide what happens with it.
+ * interpret the frames of one protocol; their base classes decide what happens with a frame.
  */
 export abstract class FrameLoop {
   protected readonly frames: FrameSplitter
-  /** What to do with the last frame that `readFrames` has read. */
+  /** What to do with the frame that `readFrames` has read last. */
   protected verdict: FrameAction = 'forward'
   protected lastFrameAt = 0
   /** Whether no frame was read yet. The first frame may begin with a byte order mark. */
@@ -33,7 +36,10 @@ export abstract class FrameLoop {
     this.#templates = new KnownFrameTemplates((data) => this.pieceOf(data), shared)
   }
 
-  /** Returns the text of a frame that contains nothing else that matters. Such a frame becomes a template. */
+  /**
+   * Returns the text of a frame that contains nothing else that matters. A template is learned from such a
+   * frame.
+   */
   protected abstract pieceOf(data: string): FrameText | undefined
 
   /** Reads the text of a frame that matches a template. Returns false if the text is invalid. */
@@ -45,7 +51,7 @@ export abstract class FrameLoop {
   /** A value that changes with each frame that contains text. */
   protected abstract get progress(): number
 
-  /** Whether these data mark the end of the stream in this protocol. */
+  /** Whether the data of a frame mark the end of the stream in this protocol. */
   protected abstract isTerminator(data: string): boolean
 
   /** Releases the memory of an incomplete frame. */
@@ -90,10 +96,10 @@ export abstract class FrameLoop {
     return at
   }
 
-  /** Reads the bytes that remain at the end of the stream, if they are a frame. */
+  /** Reads the bytes that remain at the end of the stream, if they are a complete frame. */
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
-    // A last frame without a blank line after it is only read if it may be the terminator, which is short.
+    // A last frame that has no blank line after it is only read if it may be the terminator, which is short.
     const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : dataOf(bytes.toString())
     const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'
@@ -118,7 +124,10 @@ export abstract class FrameLoop {
 }
 
 const MAX_TEMPLATES = 4
-/** If this many templates in a row match nothing, no more are learned, because the frames differ too much. */
+/**
+ * If this many templates in a row are never matched, no more are learned, because the frames of the stream
+ * differ too much.
+ */
 const MAX_FAILED_TEMPLATES = 8
 
 /** The templates of one stream. A frame that matches one of them need not be parsed. */
@@ -127,7 +136,10 @@ export class KnownFrameTemplates {
   readonly #templates: FrameTemplate[] = []
   #failedTemplates = 0
   readonly #shared: SharedTemplates | undefined
-  /** Whether a part of the response has begun. Only templates learned after that are shared. */
+  /**
+   * Whether a part of the response has begun. Only templates learned after that are shared with other
+   * streams.
+   */
   #isInPart = false
 
   /** `shared` contains templates of other streams whose frames are read by the same function. */
@@ -136,7 +148,7 @@ export class KnownFrameTemplates {
     this.#shared = shared
   }
 
-  /** Forgets the offsets in the previous chunk, because another chunk follows. */
+  /** Forgets offsets in the previous chunk, because another chunk follows. */
   newBytes(): void {
     for (const template of this.#templates) template.newBytes()
   }

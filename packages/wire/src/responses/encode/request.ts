@@ -193,7 +193,7 @@ interface ItemRules {
   readonly form: ContentForm
 }
 
-/** Tool outputs become items of their own, before the other parts of the turn. */
+/** Encodes a user's turn. Tool outputs become items of their own, before the other parts of the turn. */
 function encodeUser({ parts }: Turn, rules: ItemRules, dropped: Dropped): Written[] {
   const results: Written[] = []
   const messages: Written[] = []
@@ -212,7 +212,8 @@ function encodeUser({ parts }: Turn, rules: ItemRules, dropped: Dropped): Writte
   }
   endMessage()
   const items = [...results, ...messages]
-  // An empty turn is written too; otherwise the conversation would end with a different turn, or be empty.
+  // An empty turn is written too, because otherwise the conversation would end with a different turn, or be
+  // empty.
   return items.length > 0 ? items : [{ type: 'message', role: 'user', content: '' }]
 }
 
@@ -269,7 +270,8 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
 }
 
 /**
- * Encodes a thought. Upstreams accept only thoughts that they encrypted themselves, so others are dropped.
+ * Encodes a thought. Upstreams accept only thoughts that they encrypted themselves, so thoughts of other
+ * providers are dropped.
  */
 function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
   if (proof?.protocol !== 'responses') {
@@ -288,7 +290,7 @@ function encodeResult(
 ): Written {
   if (isError) reportDropped(dropped, 'is_error')
   const last = parts.at(-1)
-  // A cache mark on the result moves to its last part.
+  // If the result itself has a cache mark, its last part gets the mark.
   const canHold = last && last.kind !== 'opaque'
   if (cache && !canHold) reportDropped(dropped, 'cache_control')
   const marked = cache && canHold && !last.cache ? [...parts.slice(0, -1), { ...last, cache }] : parts
@@ -297,7 +299,7 @@ function encodeResult(
   return { type, call_id: callId, output }
 }
 
-/** A part of content or an item, in the form of this protocol. */
+/** An item, or a part of its content, as an object that is written as JSON. */
 type Written = Readonly<Record<string, unknown>>
 
 /**
@@ -315,7 +317,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Renders content, which is an empty string if there is none. */
+/** Renders content as a string or as a list of parts. Without parts it is an empty string. */
 type ContentForm = (parts: readonly Written[]) => string | readonly Written[]
 
 const listContent: ContentForm = (parts) => (parts.length === 0 ? '' : parts)
@@ -351,7 +353,7 @@ function encodeMedia(part: MediaPart): Written {
   return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
 }
 
-/** Returns a file name, which this protocol requires. */
+/** Returns a name for a file without one, because this protocol requires it. */
 function nameFor(mediaType: string): string {
   return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

@@ -4,7 +4,7 @@ import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import type { ResponsesRequest } from './request.ts'
 
-/** A request changed for a channel. */
+/** A responses request as it is sent to a channel of this protocol. */
 export interface GatedResponses extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
@@ -15,11 +15,12 @@ const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
 const NOTHING: ReadonlyMap<string, string> = new Map()
 
 /**
- * Changes a request for a channel of this protocol: maps the model's name, removes fields that must be
- * allowed, and sets `store` to false if the channel demands it (the provider would otherwise store the
+ * Changes a request for a channel of this protocol: maps the model's name, removes fields that the channel
+ * does not allow, and sets `store` to false if the channel demands it (the provider would otherwise store the
  * response). All other bytes stay as the client wrote them. In pass-through mode only the model's name and
- * `store` are changed; `passThrough` is the gateway's option, and the channel has its own. `replace` contains
- * other members to set, as JSON texts, such as the upstream's id of the previous response.
+ * `store` are changed. `passThrough` switches this mode on for all channels; a channel can also have it on
+ * its own. `replace` contains other members to set, as JSON texts, such as the upstream's id of the previous
+ * response.
  */
 export function gateResponsesRequest(
   scan: ScannedObject,
@@ -28,7 +29,7 @@ export function gateResponsesRequest(
   options: {
     readonly passThrough: boolean
     readonly replace?: ReadonlyMap<string, string>
-    /** Whether the endpoint generates a response, so that the provider charges by service tier. */
+    /** Whether the endpoint generates a response, for which the provider charges by service tier. */
     readonly statesTier?: boolean
   },
 ): GatedResponses {

@@ -10,10 +10,13 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-/** Maximum length of a key or id that is read, in UTF-16 code units as written. Longer ones are ignored. */
+/**
+ * Maximum length of a key or id that is read, in UTF-16 code units including escape sequences. Longer ones
+ * are ignored.
+ */
 const MAX_TEXT = 1_024
 
-/** An item of a list: its position in the text in UTF-16 code units, and its id. */
+/** An item of a list: its position in the JSON text, in UTF-16 code units, and its id. */
 export interface ItemSpan {
   readonly start: number
   readonly end: number
@@ -22,8 +25,9 @@ export interface ItemSpan {
 }
 
 /**
- * Finds items in a JSON text of any size that arrives in pieces: the elements of an array, or those of the
- * member `output` of an object. The text must be valid JSON, which it is, because the gateway has stored it.
+ * Finds the items in a JSON text of any size that arrives in pieces. Items are the elements of an array, or
+ * those of the member `output` of an object. The text is known to be valid JSON, because the gateway has
+ * stored it.
  */
 export class ItemSpans {
   /** Depth of the list whose elements are items, counted from 1. */
@@ -42,7 +46,7 @@ export class ItemSpans {
   #isKey = false
   #isInString = false
   #isEscaped = false
-  /** The part read so far of a key or an id; undefined within other strings. */
+  /** The part of a key or an id that was read so far; undefined while another string is read. */
   #text: string | undefined
 
   constructor(of: 'array' | 'output') {
@@ -98,7 +102,10 @@ export class ItemSpans {
     if (this.#readsMembers) this.#isKey = true
   }
 
-  /** Whether members are read here: inside an item, or inside the object that contains the list. */
+  /**
+   * Whether the members at the current position are read: inside an item, or inside the object that contains
+   * the list.
+   */
   get #readsMembers(): boolean {
     if (this.#isInList) return this.#isObject && this.#depth === this.#listDepth + 1
     return this.#depth === 1 && this.#listDepth === 2

@@ -39,7 +39,7 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
     const type = isTyped ? String(scan.parse(typeNode)) : 'message'
     const idNode = scan.memberOf(node, 'id')
     const hasId = idNode !== undefined && scan.kindOf(idNode) === 'string'
-    // Added members come last, because the last of several members with the same name is the valid one.
+    // Added members come last, because if a name occurs twice, its last value counts.
     const added = [
       ...(hasId ? [] : [`"id":${JSON.stringify(newId(PREFIXES.get(type) ?? 'item'))}`]),
       ...(isTyped ? [] : ['"type":"message"']),
@@ -59,7 +59,7 @@ export interface ItemReference {
   readonly responseId: string
 }
 
-/** Matches the ids that `itemId` gives to items. */
+/** Matches ids of items that this gateway wrote; see `itemId`. */
 const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
 
 /** Finds the references in a request's input to items of responses that this gateway converted. */
@@ -84,7 +84,8 @@ export function hasItemReferences(scan: ScannedObject): boolean {
 }
 
 /**
- * Returns the request with references replaced by the items. A reference whose id is not in `items` remains.
+ * Returns the request with references replaced by the items to which they refer. A reference whose id is not
+ * in `items` remains.
  */
 export function replaceItemReferences(
   scan: ScannedObject,
@@ -98,7 +99,10 @@ export function replaceItemReferences(
   return scanObject(applyEdits(scan.bytes, scan, { remove: [], replace }))
 }
 
-/** Whether a request's input contains thoughts that only a provider of another protocol can read. */
+/**
+ * Whether a request's input contains thoughts that a provider of this protocol cannot read, because a
+ * provider of another protocol made them.
+ */
 export function hasThoughtsOfOtherDialects(scan: ScannedObject): boolean {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return false
@@ -107,8 +111,8 @@ export function hasThoughtsOfOtherDialects(scan: ScannedObject): boolean {
 
 /**
  * Returns the JSON text of a request's input for a provider of this protocol. Items that the gateway created
- * are sent without their ids, because the provider would look these up. Thoughts that only another protocol
- * can read are left out.
+ * are sent without their ids, because the provider would search for these ids. Thoughts of providers with
+ * other protocols are left out.
  */
 export function inputForProvider(scan: ScannedObject): string {
   const input = scan.span('input')
@@ -151,8 +155,8 @@ function textIn(scan: ScannedObject, node: Node, member: string): string | undef
 }
 
 /**
- * Whether a request's input contains only messages, without references, reasoning or encrypted content. In
- * most requests, the first members of each item decide this.
+ * Whether a request's input contains only messages, without references, reasoning or encrypted content. For
+ * most requests, it is enough to read the first members of each item.
  */
 export function hasOnlyMessages(scan: ScannedObject): boolean {
   const input = scan.span('input')

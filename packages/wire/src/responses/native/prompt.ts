@@ -23,21 +23,21 @@ import {
 import { itemNodes } from './items.ts'
 
 /**
- * Maximum number of tokens of a tool that the provider replaces by a function, whose schema is not in the
- * request; up to 150 were seen.
+ * Maximum number of tokens of a tool that has a type of its own. The provider replaces it by a function,
+ * whose schema is not in the request; up to 150 tokens were seen.
  */
 const TYPED_TOOL_TOKENS = 160
 
 /** Members of an item that contain a list of parts. */
 const CONTENTS = ['content', 'output'] as const
 
-/** Fields for which servers, or a conversion, may add instructions to the prompt. */
+/** Fields because of which servers, or a conversion, may add instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'text'] as const
 
 /** Fields that refer to content stored at the provider. */
 const NAMED_FIELDS = ['conversation', 'prompt'] as const
 
-/** Fields that never add more tokens to the model's input than they have bytes. */
+/** Fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'input',
@@ -60,14 +60,14 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'prompt_cache_retention',
   'prompt_cache_options',
   'client_metadata',
-  // The previous response is counted separately, with the number of tokens that it had.
+  // The tokens of the previous response are counted separately; their number is known.
   'previous_response_id',
 ])
 
 /**
- * Returns upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one
- * byte, so text has at most as many tokens as bytes; media are counted by their type. The previous response
- * that a request continues is not included, nor are items that it only refers to.
+ * Maximum number of tokens of a checked request's prompt. No tokenizer is needed: a token of text has at
+ * least one byte, so there are at most as many tokens as bytes; media are counted by their type. Not included
+ * are the previous response that a request continues, and items to which it only refers.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -90,7 +90,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
 }
 
-/** Number of tools in a list that are not functions. Tools in namespaces are included. */
+/** Number of tools in a list that are not functions, including those in namespaces. */
 function typedTools(scan: ScannedObject, list: Node | undefined): number {
   if (list === undefined || scan.kindOf(list) !== 'array') return 0
   let count = 0
@@ -221,7 +221,8 @@ const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
 const MAX_PREFIX_BYTES = 256
 
 /**
- * How the media in a part are counted, by the type of the part, and the members that may contain their data.
+ * By the type of a part with media: how their tokens are estimated, and the members that may contain their
+ * data.
  */
 const MEDIA: ReadonlyMap<string, { readonly tokens: MediaTokens; readonly members: readonly string[] }> =
   new Map([
@@ -252,7 +253,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
 }
 
 /**
- * Whether an `input_image` is counted as an image. With a file id it always is, although the file may be
+ * Whether an `input_image` is counted as an image. One with a file id always is, although the file may be
  * anything.
  */
 function isPicture(scan: ScannedObject, url: Node): boolean {

@@ -3,29 +3,35 @@ const BACKSLASH = 0x5c
 const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
-/** Number of characters at the end of an id that are searched for in an answer: all ids begin alike. */
+/**
+ * Number of characters at the end of an id for which an answer is searched. The beginnings of ids are too
+ * similar.
+ */
 const TAIL_LENGTH = 24
-/** Shorter ids are not searched for. */
+/** Minimum length in characters of the end of an id for which an answer is searched. */
 const MIN_TAIL_LENGTH = 8
 /** Matches ids that need no escaping in JSON. */
 const PLAIN = /^[\w-]+$/
 
 /**
- * An id as the upstream writes it in JSON, without quotes, and the client's id that replaces it. The strings
- * are Latin-1, with one character per byte, because writing, searching and comparing short strings is faster
- * than creating buffers.
+ * An id as the upstream writes it in JSON, without quotes (`from`), and the client's id that replaces it
+ * (`to`). The strings are Latin-1, with one character per byte, because writing, searching and comparing
+ * short strings is faster than creating buffers.
  */
 interface Renaming {
   readonly from: string
-  /** The end of `from`, which is searched for. */
+  /** The end of `from`, for which an answer is searched. */
   readonly tail: string
   readonly to: string
 }
 
-/** Number of quotes around an id. */
+/** Number of quotes around an id: one before it and one after it. */
 const QUOTES = 2
 
-/** Bytes with replaced ids: `pieces`, followed by the original bytes from the offset `end` on. */
+/**
+ * The result of replacing ids in some bytes: `pieces`, followed by the original bytes from the offset `end`
+ * on.
+ */
 interface RenamedBytes {
   readonly pieces: Buffer[]
   readonly end: number
@@ -35,7 +41,7 @@ interface RenamedBytes {
 
 /**
  * Replaces ids in the bytes of responses, if an id is a whole JSON string. All other bytes stay unchanged.
- * Chunks may be cut anywhere: if a chunk ends with the possible beginning of an id, that is held until the
+ * Chunks may be cut anywhere: if the end of a chunk may be the beginning of an id, it is held back until the
  * next chunk. If both ids have the same length, the new one is written into the given bytes, because copying
  * them would take most of the time.
  */
@@ -53,7 +59,10 @@ export class RenamedIds {
     this.#renamings.push({ from: text, tail: tailOf(text), to })
   }
 
-  /** Replaces ids in the next bytes. Fewer bytes may be returned than were given, because some are held. */
+  /**
+   * Replaces ids in the next bytes. Fewer bytes may be returned than were given, because the end may be held
+   * back.
+   */
   push(chunk: Buffer): Buffer {
     if (this.#renamings.length === 0 || chunk.length === 0) return chunk
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
@@ -84,7 +93,7 @@ export class RenamedIds {
     return pieces.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(end)])
   }
 
-  /** Replaces ids in a text such as an error message, where they are not in quotes. */
+  /** Replaces ids in a text such as an error message, in which ids are not in quotes. */
   inProse(bytes: Buffer): Buffer {
     let text = bytes.toString('latin1')
     for (const { from: id, to } of this.#renamings) {
@@ -97,14 +106,17 @@ export class RenamedIds {
     return Buffer.from(text, 'latin1')
   }
 
-  /** The only id, if there is exactly one and its replacement has the same length. This is the usual case. */
+  /**
+   * The id that is replaced, if there is only one and its replacement has the same length. This is the usual
+   * case.
+   */
   get #inPlace(): Renaming | undefined {
     const [only, another] = this.#renamings
     return only && !another && only.from.length === only.to.length ? only : undefined
   }
 
   /**
-   * Replaces ids. Those with a replacement of another length are copied into `pieces`; the others are written
+   * Replaces ids. A replacement of another length is put into `pieces`; one of the same length is written
    * into `bytes`.
    */
   #renamed(bytes: Buffer): RenamedBytes {
@@ -137,7 +149,7 @@ export class RenamedIds {
     }
   }
 
-  /** Replaces the only id within `bytes`. Returns the offset after the last replaced id. */
+  /** Replaces `only`, the only known id, within `bytes`. Returns the offset after its last occurrence. */
   #renameInPlace(bytes: Buffer, only: Renaming): number {
     let read = 0
     let at = positionOf(bytes, only, 0)
@@ -149,15 +161,15 @@ export class RenamedIds {
     return read
   }
 
-  /** Whether the quote at `at` begins a string. After a backslash it is a part of a string. */
+  /** Whether the quote at `at` begins a string. A quote after a backslash is a character of a string. */
   #isWhole(bytes: Buffer, at: number, from: number): boolean {
     return at >= from && (at === 0 ? this.#before : bytes[at - 1]) !== BACKSLASH
   }
 }
 
 /**
- * Returns the end of an id. It begins with a digit if possible, because a search looks for the first
- * character first, and texts contain few digits.
+ * Returns the end of an id, for which answers are searched. It begins with a digit if possible, because a
+ * search first looks for the first character, and texts contain few digits.
  */
 function tailOf(id: string): string {
   const tail = id.slice(-TAIL_LENGTH)
@@ -169,7 +181,10 @@ function inJson(id: string): string {
   return PLAIN.test(id) ? id : Buffer.from(JSON.stringify(id)).toString('latin1').slice(1, -1)
 }
 
-/** Returns the offset of the quote before the next id at or after `start`; -1 if there is none. */
+/**
+ * Returns the offset of the quote before the next occurrence of an id at or after `start`; -1 if there is
+ * none.
+ */
 function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): number {
   const before = 1 + from.length - tail.length
   let found = bytes.indexOf(tail, start + before, 'latin1')
@@ -183,8 +198,8 @@ function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): num
 }
 
 /**
- * Offset of the possible beginning of an id at the end of the bytes, not before `from`; the length of the
- * bytes if there is none.
+ * Offset at which an id may begin that is cut off at the end of the bytes; the length of the bytes if there
+ * is none. Offsets before `from` are not considered.
  */
 function beginningAt(bytes: Buffer, from: number, renamings: readonly Renaming[]): number {
   const { length } = bytes

@@ -44,7 +44,7 @@ export interface ResponsesRequest extends PromptBounds {
   readonly background: boolean
   /** Whether the response is to be stored; undefined for the protocol's default, which is true. */
   readonly store: boolean | undefined
-  /** Id of the previous response that this one continues. */
+  /** Id of the previous response that this request continues. */
   readonly previousResponseId: string | undefined
 }
 
@@ -78,7 +78,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['service_tier', text],
 ])
 
-/** Required fields. */
+/** Fields without which a request is refused. */
 const REQUIRED = ['model'] as const
 /** The request must have at least one of these fields, because they contain or refer to the input. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
@@ -140,7 +140,7 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
   })
 }
 
-/** Types of tools that the client runs itself. */
+/** Types of tools that the client runs itself, not the provider. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 const NONE: readonly OfferedTool[] = []
 
@@ -173,7 +173,7 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   if (type === 'namespace') return [...offeredIn(tool['tools'])]
   if (type === 'shell') {
     const environment = asRecord(tool['environment'])
-    // Without a container, the commands are run by the client.
+    // Without a container, the client runs the commands.
     return String(environment?.['type']).startsWith('container')
       ? [{ type, form: memoryOf(environment) }]
       : []
@@ -194,7 +194,7 @@ const effort = { type: 'object', properties: { effort: { type: ['string', 'null'
 
 /**
  * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
- * provider checks them. Values of enumerations are not restricted, because a provider may have more of them.
+ * provider checks them. Values of enumerations are not restricted, because a provider may accept more values.
  */
 export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
@@ -291,8 +291,8 @@ export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHEC
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
- * Returns the model for which tokens are counted. Throws `invalid_request` in the same cases as for a
- * responses request.
+ * Returns the model for which a request wants tokens to be counted. Throws `invalid_request` if a field of
+ * the request is invalid, as for a responses request.
  */
 export function countedModel(scan: ScannedObject): string {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -301,7 +301,7 @@ export function countedModel(scan: ScannedObject): string {
 
 /**
  * Returns the text of a checked request whose tokens are to be counted. Throws `invalid_request` if its input
- * refers to something outside the request. With `isComposed`, references were already replaced by their
+ * refers to something outside the request. `isComposed` says that references were already replaced by their
  * contents.
  */
 export function textToCount(scan: ScannedObject, isComposed: boolean): PromptText {
@@ -315,7 +315,7 @@ function refuseReference(field: string): never {
   refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
 }
 
-/** Checks a compaction request in the same way as a responses request that is neither streamed nor stored. */
+/** Checks a compaction request like a responses request. Throws `invalid_request` if it asks for a stream. */
 export function readCompactionRequest(scan: ScannedObject): ResponsesRequest {
   const { providerTools: _, ...request } = readResponsesRequest(scan)
   if (request.stream) refuse('stream', 'false: a compaction is not streamed', 'true')

@@ -16,9 +16,9 @@ import { recordItemToolUse, toolsOf, usageOf } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { isEnvelope } from '../../envelope.ts'
 
-/** Events that add generated text. Other events repeat the text. */
+/** Matches the types of events that add generated text. Other events repeat the text. */
 const DELTA = /\.delta$/
-/** Delta event that contains audio. */
+/** Type of the event that contains a piece of audio. */
 const SOUND = 'response.audio.delta'
 
 /** Finds the response's id if it is the first member of the response. */
@@ -31,7 +31,7 @@ const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
 export class ResponsesTap extends StreamTap {
   /** The upstream's id of the response; '' until it is known. */
   responseId = ''
-  /** The upstream's id of the response that it continues; '' if there is none. */
+  /** The upstream's id of the previous response, which this response continues; '' if there is none. */
   previousId = ''
   /** The final status of the response; undefined until it has ended. */
   status: string | undefined
@@ -41,19 +41,21 @@ export class ResponsesTap extends StreamTap {
   readonly itemIds: string[] = []
   #model = ''
   #created = 0
-  /** Number of the first numbered event; 0 until there is one. */
+  /** Sequence number of the first event that has one; 0 until such an event arrives. */
   firstSequence = 0
   /** Sequence number of the next event. */
   #sequence = 0
   #isNumbered = false
   /** Indexes of the items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
-  /** Uses of tools in the items so far, because the last event may leave items out. */
+  /**
+   * Uses of the provider's tools in the items so far. They are counted here because the last event may leave
+   * items out.
+   */
   override readonly tools = new ToolUseCounter()
 
   /**
-   * `memory` records the size of the event with which the response begins. That event is held until the id is
-   * known.
+   * `memory` records the size of the first event of the response, which is held back until the id is known.
    */
   constructor(memory?: EventMemory) {
     super(new FrameSplitter(MAX_EVENT_BYTES, memory))
@@ -85,12 +87,15 @@ export class ResponsesTap extends StreamTap {
     return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
   }
 
-  /** Clients wait for a final event even after an error event, so this is false. */
+  /** Whether the stream has had a final event. Clients wait for one even after an `error` event. */
   override get endsWithError(): boolean {
     return this.status !== undefined
   }
 
-  /** The event with the response's id is held until the id is known. Most servers write the id first. */
+  /**
+   * Whether the event must be held back until it is complete, because the response's id is not known. Most
+   * servers write the id first.
+   */
   protected override needsWholeEvent(head: string): boolean {
     this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
     return this.responseId === ''
@@ -101,8 +106,8 @@ export class ResponsesTap extends StreamTap {
     this.sentEvents++
     if (!event) {
       if (isErrorEvent(frame)) return this.#fail(data, undefined)
-      // Some servers end this way. If `[DONE]` were forwarded, a client would not read what the gateway
-      // appends to a stream that was cut off.
+      // Some servers end a stream with `[DONE]`. If it were forwarded, a client would not read what the
+      // gateway appends to a stream that was cut off.
       return data === '[DONE]' ? 'swallow' : 'forward'
     }
     this.#count(event)
@@ -139,7 +144,7 @@ export class ResponsesTap extends StreamTap {
     return { index: outputIndex(event), text }
   }
 
-  /** Counts the event number of a frame that matches a template. */
+  /** Counts the event in a frame that matches a template, so that event numbers stay right. */
   protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const isRead = super.readTemplated(known, bytes)
     if (isRead) {
@@ -190,8 +195,8 @@ export class ResponsesTap extends StreamTap {
   }
 
   /**
-   * Counts the text of a finished item without deltas. The name of a call is always counted, because it is
-   * never in a delta.
+   * Counts the text of a finished item if none arrived in deltas. The name of a tool call is always counted,
+   * because no delta contains it.
    */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
@@ -233,7 +238,7 @@ export class ResponsesTap extends StreamTap {
 export interface ResponseFacts extends ReplyFacts {
   /** The upstream's id of the response; '' if it has none. */
   readonly id: string
-  /** The upstream's id of the response that it continues; '' if there is none. */
+  /** The upstream's id of the previous response, which this response continues; '' if there is none. */
   readonly previousId: string
   /** Status such as `completed` or `queued`; undefined if it is missing. */
   readonly status: string | undefined
@@ -244,16 +249,16 @@ export interface ResponseFacts extends ReplyFacts {
 }
 
 /**
- * Reads the facts of a compaction response. Its text is not counted: it repeats messages of the request, and
- * the rest is encrypted.
+ * Reads validity, error, usage and ids of a compaction response. Its text is not counted: it repeats messages
+ * of the request, and the rest is encrypted.
  */
 export function usageOfCompaction(bytes: Buffer): ResponseFacts {
   return { ...usageOfResponse(bytes), text: () => '' }
 }
 
 /**
- * Reads the facts of a complete response; never throws. A response with the status `failed` is an error,
- * whatever its HTTP status.
+ * Reads validity, error, usage and ids of a complete response; never throws. A response with the status
+ * `failed` is an error, whatever its HTTP status.
  */
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}
@@ -294,13 +299,13 @@ const MAX_ID_LENGTH = 256
 
 const NONE: readonly string[] = []
 
-/** The id of an item; an empty list if it has none or it is too long. */
+/** The id of an item as a list; an empty list if the item has no id or a too long one. */
 function itemIdIn(item: Item | undefined): readonly string[] {
   const id = item?.['id']
   return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? [id] : NONE
 }
 
-/** Collects texts from the items of an output, in order; none if the output is not a list. */
+/** Collects texts from the items of an output, in order; an empty list if the output is not a list. */
 function inItems(output: unknown, textsIn: (item: Item | undefined) => readonly string[]): readonly string[] {
   if (!Array.isArray(output)) return NONE
   const found: string[] = []
@@ -308,7 +313,7 @@ function inItems(output: unknown, textsIn: (item: Item | undefined) => readonly 
   return found
 }
 
-/** Members of an item, and of objects in it, whose text the model wrote. */
+/** Members of an item, and of objects in the item, whose text the model wrote. */
 const TEXTS = [
   'name',
   'arguments',
@@ -341,10 +346,16 @@ function generatedText(item: unknown): string[] {
   ]
 }
 
-/** Maximum number of items at the end of a request whose encrypted contents are compared. */
+/**
+ * Maximum number of encrypted contents of a request that are compared with those of earlier responses,
+ * counted from its end.
+ */
 const MAX_COMPARED = 16
 
-/** The encrypted content of an item if it comes from a provider of this protocol; otherwise an empty list. */
+/**
+ * The encrypted content of an item as a list, if it comes from a provider of this protocol; otherwise an
+ * empty list.
+ */
 function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const content = item?.['encrypted_content']
   return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : NONE

@@ -36,7 +36,7 @@ import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
 const KINDS: ReadonlyMap<string, (typeof DELTA_EVENTS)[number]['kind']> = new Map(
   DELTA_EVENTS.map(({ type, kind }) => [type, kind]),
 )
-/** Maximum number of texts of one item that are watched. */
+/** Maximum number of texts of one item that are told apart. */
 const MAX_TEXTS = 1_024
 
 /**
@@ -49,7 +49,10 @@ export class ResponsesStreamDecoder extends FrameReader {
   #usage: ReportedUsage | undefined
   served: StatedService | undefined
   diagnosis: CacheDiagnosis | undefined
-  /** Uses of tools in the items so far, because the last event may leave items out. */
+  /**
+   * Uses of the provider's tools in the items so far. They are counted here because the last event may leave
+   * items out.
+   */
   readonly tools = new ToolUseCounter()
 
   get usage(): ReportedUsage | undefined {
@@ -103,8 +106,8 @@ export class ResponsesStreamDecoder extends FrameReader {
   }
 
   /**
-   * The index in the result also identifies the kind of text, so that frames of different texts never match
-   * the same template.
+   * Combines the indexes of item and text with the kind of text, so that `FrameReader` never uses the
+   * template of one text for another.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
@@ -169,7 +172,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.emit({ kind: 'end', stop: stopOf({ status, ...response }, this.#items), usage: this.#usage })
   }
 
-  /** Reports an error. It is in the event beside its type, or in the failed response. */
+  /** Emits an error of the upstream, which is in an `error` event or in the response of `response.failed`. */
   #fail(data: string, event: Event | undefined): void {
     this.isOver = true
     const response = event && responseIn(event)
@@ -188,24 +191,24 @@ export class ResponsesStreamDecoder extends FrameReader {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Kind of text to which deltas append. */
+/** Kinds of text to which deltas add. */
 type Kind = 'text' | 'refusal' | 'thinking' | 'tool-call' | 'custom'
 
-/** An item that is not finished. */
+/** An item of which more events may arrive. */
 interface OpenItem {
-  /** The item as it was when added. Calls already have their names then. */
+  /** The item in its `added` event. A tool call has its name from then on. */
   readonly added: Item
-  /** Index of the part that is growing; undefined while there is no text. */
+  /** Index of the part to which the current text of the item belongs; undefined if there is no text yet. */
   part: number | undefined
-  /** Index of the growing text within the item, and the characters emitted for it. */
+  /** Index of the current text within the item, and the characters of this text that were emitted. */
   textIndex: number
   emitted: string
-  /** Number of citations, and of log probabilities, of this text that were emitted. */
+  /** Number of citations, and of log probabilities, of the current text that were emitted. */
   emittedCitations: number
   emittedLogprobs: number
   /** Number of texts of the item that are complete. */
   finished: number
-  /** The first half of a surrogate pair, until its second half arrives. */
+  /** The first half of a surrogate pair, kept until the second half arrives. */
   half: string
 }
 
@@ -227,7 +230,7 @@ class ItemParts {
     this.#emit = emit
   }
 
-  /** Begins an item. A call becomes a part at once. */
+  /** Begins an item. A tool call becomes a part at once, other items with their first text. */
   begin(index: number, added: Item): void {
     if (this.#done.has(index)) return
     const item = openItem(added)
@@ -237,13 +240,13 @@ class ItemParts {
     else if (type === 'custom_tool_call') this.#startCall(item, CUSTOM_HEAD)
   }
 
-  /** Begins another summary of the thoughts of the same item. */
+  /** Begins another summary in the thoughts of an item, separated from the one before by a blank line. */
   beginSummary(index: number, summary: number): void {
     const item = this.#open.get(index)
     if (summary > 0 && item?.part !== undefined) this.#emitText(item, 'thinking', BETWEEN_SUMMARIES)
   }
 
-  /** Appends to a text. If the item was never added, it begins now. */
+  /** Adds a piece to a text of an item. If the item had no `added` event, it begins now. */
   grow(index: number, textIndex: number, kind: Kind, text: string, logprobs?: Logprobs): void {
     if (text === '' || this.#done.has(index)) return
     if (!this.#open.has(index)) this.begin(index, { type: ITEM_TYPES[kind] })
@@ -256,8 +259,8 @@ class ItemParts {
   }
 
   /**
-   * Returns the part that is growing, so that text can be copied as bytes; undefined if the text belongs
-   * elsewhere.
+   * Returns the current part of the item, so that the text can be copied as bytes; undefined if the text does
+   * not belong to this part.
    */
   copy(
     { index, textIndex }: { readonly index: number; readonly textIndex: number },
@@ -282,7 +285,7 @@ class ItemParts {
     this.#emit({ kind: 'citation', index: item.part, citation })
   }
 
-  /** Ends an item. `item` is its final state. */
+  /** Ends an item. `item` is the item in its `done` event. */
   finish(index: number, item: Item, textOf: MemberText): void {
     if (this.#done.has(index)) return
     this.#done.add(index)
@@ -290,7 +293,7 @@ class ItemParts {
     this.#open.delete(index)
     const parts = readItem(item, textOf)
     for (const part of parts.slice(open.finished)) this.#complete(open, part)
-    // The final state shows that the item is of another kind, so its text ends.
+    // If the item is now of another kind than its deltas, its current text ends.
     if (open.part !== undefined) this.#endText(open)
   }
 
@@ -322,7 +325,7 @@ class ItemParts {
     if (open.part !== undefined) this.#endText(open)
   }
 
-  /** Emits what was in no delta: the rest of the text, its log probabilities and its citations. */
+  /** Emits the rest of a text that was in no delta, with its log probabilities and its citations. */
   #completeText(open: OpenItem, { text, refusal, citations = [], logprobs = [] }: ReplyText): void {
     this.#emitRest(open, refusal ? 'refusal' : 'text', text)
     if (open.part === undefined) return
@@ -334,7 +337,7 @@ class ItemParts {
   }
 
   #emitRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
-    // If the deltas differ from the final text, nothing is added.
+    // If the deltas differ from the final text, the rest is not emitted.
     if (whole.length > open.emitted.length && whole.startsWith(open.emitted))
       this.#emitText(open, kind, whole.slice(open.emitted.length))
   }
@@ -403,7 +406,7 @@ function escaped(item: OpenItem, text: string): string {
   return JSON.stringify(whole.slice(0, whole.length - item.half.length)).slice(1, -1)
 }
 
-/** Type of an item that begins with a text of each kind, without an `added` event. */
+/** Type of an item that begins without an `added` event, by the kind of its first text. */
 const ITEM_TYPES: Readonly<Record<Kind, string>> = {
   text: 'message',
   refusal: 'message',

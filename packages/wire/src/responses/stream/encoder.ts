@@ -22,7 +22,10 @@ import { incompleteReason } from '../stop-reasons.ts'
 import { isCutOff } from '../../tool-input.ts'
 import { CustomInput } from '../../openai-tools.ts'
 
-/** A part that began before the previous one ended. Its events are held until then. */
+/**
+ * A part that began before the previous part ended. Its events are kept until then, because items are written
+ * one after another.
+ */
 interface Waiting {
   readonly events: ReplyEvent[]
   isEnded: boolean
@@ -41,7 +44,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   /** The part that is being written, its item, and whether the part has ended. */
   #current: { readonly index: number; readonly item: ItemStream; isEnded: boolean } | undefined
   readonly #waiting = new Map<number, Waiting>()
-  /** JSON texts of the closed items. */
+  /** JSON texts of the items that are completely written. */
   readonly #output: string[] = []
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #out = ''
@@ -63,7 +66,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Begins the response, or repeats that it is in progress. This must be an event, because clients ignore
+   * Begins the response, or repeats `response.in_progress`. It must be an event, because clients ignore
    * comments.
    */
   keepAliveFrame(model: string): string {
@@ -167,7 +170,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Writes the waiting parts in order, up to the first one that has not ended. */
+  /** Writes the parts that were kept, in order, up to the first one that has not ended. */
   #takeUp(): void {
     for (const [index, { events, isEnded }] of this.#waiting) {
       this.#waiting.delete(index)
@@ -204,10 +207,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Where an item belongs in its stream. */
+/** The position of an item in the stream. */
 interface Place {
   readonly form: ToolForm | undefined
-  /** The end that the ids of all items of the response have in common. */
+  /** The part that the ids of all items of the response have in common. */
   readonly response: string
   readonly index: number
   /** Returns the number of the next event. */
@@ -215,15 +218,15 @@ interface Place {
 }
 
 /**
- * The events in which the text of an item grows, and the member of the item's last event that contains the
- * whole text.
+ * Names of the events for the text of an item, and of the member that contains the whole text in the last of
+ * these events.
  */
 interface Growth {
   readonly event: string
   readonly whole: 'text' | 'refusal' | 'arguments' | 'input'
-  /** Position of the text within the item, written as JSON members. */
+  /** Members of an event that state the position of the text within the item, as JSON. */
   readonly place: string
-  /** Whether the events contain the log probabilities of the tokens. */
+  /** Whether the events contain the log probabilities of the text's tokens. */
   readonly hasLogprobs: boolean
   /** The events that begin and end a text within its item. */
   readonly frame?: { readonly event: string; part(text: Omit<ReplyText, 'kind'>): object }
@@ -269,8 +272,8 @@ const REFUSAL_GROWTH: Growth = {
 const NO_LOGPROBS = ',"logprobs":[]'
 
 /**
- * Writes one item of a stream: `added`, the deltas of its text, `done`. Messages and thoughts begin with
- * their first text. A call whose input must be complete is written at its end.
+ * Writes one item of a stream: its `added` event, the deltas of its text, and its `done` event. Messages and
+ * thoughts begin with their first text. A tool call whose input is needed as a whole is written at its end.
  */
 class ItemStream {
   proof: ProviderSignature | undefined
@@ -281,7 +284,7 @@ class ItemStream {
   readonly #growth: Growth | undefined
   /** Extracts the input of a custom tool from the JSON arguments that the model writes. */
   readonly #custom: CustomInput | undefined
-  /** The text as received, and as written to the client. */
+  /** The text as the upstream sent it, and as it was written to the client. */
   #text = ''
   #written = ''
   #isOpen = false
@@ -290,10 +293,12 @@ class ItemStream {
   /** Log probabilities of the tokens, and how many of them were written in deltas. */
   readonly #logprobs: unknown[] = []
   #sentLogprobs = 0
-  /** Text of a delta event before its number, and between the number and the text. */
+  /**
+   * The beginning of a delta event up to its sequence number, and what is between this number and the text.
+   */
   #deltaHead = ''
   #deltaPlace = ''
-  /** The beginning of a delta event as bytes, and the bytes around its text. */
+  /** The beginning of a delta event up to its sequence number, and the bytes before and after its text. */
   #delta: { readonly head: Buffer; readonly afterNumber: TextFrame } | undefined
 
   constructor(part: StartedPart, place: Place) {
@@ -305,7 +310,7 @@ class ItemStream {
     this.#custom = this.#type === 'custom_tool_call' ? new CustomInput() : undefined
   }
 
-  /** Adds text. Returns the frames to write. */
+  /** Adds a piece of text. Returns the frames to write. */
   add(text: string, logprobs?: Logprobs): string {
     if (logprobs) this.#logprobs.push(...logprobs)
     if (text === '') return ''
@@ -331,7 +336,7 @@ class ItemStream {
   }
 
   /**
-   * Records a source that the text cites. Sources are written at the end of the item, when the text is
+   * Records a page that the text cites. Citations are written at the end of the item, when the text is
    * complete.
    */
   cite(citation: Citation): void {
@@ -339,8 +344,8 @@ class ItemStream {
   }
 
   /**
-   * Returns the frames that end the item, and the item itself; none if the item is empty. A call whose
-   * arguments were cut off is always marked as incomplete.
+   * Returns the frames that end the item, and the JSON of the item; no frames if the item is empty. A tool
+   * call whose arguments were cut off is always marked as incomplete.
    */
   close(given: Exclude<ItemStatus, 'in_progress'>): {
     readonly frames: string
@@ -361,14 +366,16 @@ class ItemStream {
     return { frames, item }
   }
 
-  /** Decides the type of a call from its complete input, if nothing of it was written yet. */
+  /**
+   * Decides the item type of a tool call from its complete input, if no event of the item was written yet.
+   */
   #settleType(): void {
     if (this.#isOpen || this.#growth) return
     this.#type = itemType(this.#part, this.#place.form, this.#text)
     this.#id = itemId(this.#type, this.#place.response, this.#place.index)
   }
 
-  /** The complete part for this item. */
+  /** The part for this item with its complete content. */
   #whole(): ReplyPart | undefined {
     const part = this.#part
     switch (part.kind) {
@@ -400,7 +407,7 @@ class ItemStream {
     return `,"logprobs":${next}`
   }
 
-  /** Writes the `added` event with the item, which has no text yet. */
+  /** Writes the `added` event. The item in it has no text yet. */
   #open(): string {
     if (this.#isOpen) return ''
     this.#isOpen = true
@@ -417,7 +424,7 @@ class ItemStream {
   #started(): ReplyPart {
     const part = this.#part
     if (part.kind === 'opaque' || part.kind === 'search') return part
-    // A call without deltas is complete when it is first written.
+    // A tool call that has no deltas is complete in its `added` event.
     if (part.kind === 'tool-call') return { ...part, input: this.#growth ? '' : this.#text }
     return { kind: part.kind, text: '' }
   }
@@ -452,7 +459,7 @@ class ItemStream {
     return annotations + done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(part)}`)
   }
 
-  /** Events for a search. It is already finished when they are written. */
+  /** Events for a search. The search is already finished when they are written. */
   #searchFrames({ isFailed }: SearchPart): string {
     const states = ['in_progress', 'searching', ...(isFailed ? [] : ['completed'])]
     return states.map((state) => this.#frame(`response.web_search_call.${state}`, this.#where(''))).join('')
