@@ -1,12 +1,15 @@
 import type { ProtocolName } from './protocols.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** The member of a request that contains the instructions, and its new value as JSON text. */
+/**
+ * The member of a request that contains the instructions for the model, and the new value of the member as
+ * JSON text.
+ */
 export type PromptMember = readonly [member: string, text: string]
 
 /**
- * Adds instructions before those of a request. Everything that the client sent stays unchanged. Returns
- * undefined if the protocol, or this request, cannot contain instructions.
+ * Adds instructions of the gateway before the instructions of a request. Everything that the client sent
+ * stays unchanged. Returns undefined if the protocol, or this request, cannot contain instructions.
  */
 export function withSystemPrompt(
   scan: ScannedObject,
@@ -52,7 +55,7 @@ function inSystemBlocks(scan: ScannedObject, prompt: string): string {
   return `[${block}${separator}${scan.textOf(system.node).slice(1)}`
 }
 
-// Google's servers accept both spellings of the name.
+// Google's servers accept the name in camel case and in snake case.
 function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
   const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
   const given = scan.span(name)

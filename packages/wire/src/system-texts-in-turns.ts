@@ -3,7 +3,8 @@ import type { Conversation, Part, PartPosition, SystemText, Turn } from './conve
 /**
  * Moves system texts that come after the first turn into the user's turns at their positions. If they were
  * put before the first turn, the beginning of the prompt would change and would no longer match the
- * provider's cache. They keep their `at`, so that protocols with system messages can still find them.
+ * provider's cache. The moved texts keep their `at`, by which encoders of protocols with system messages
+ * recognize them.
  */
 export function withSystemTextsInTurns(conversation: Conversation): Conversation {
   const later = conversation.system.filter(({ at }) => at !== undefined)

@@ -9,12 +9,12 @@ const MAX_BYTES = 8 * 1024 * 1024
 /** Size in bytes up to which a loop copies text faster than a function call does. */
 const MAX_LOOP_BYTES = 48
 const BACKSLASH = 0x5c
-/** The byte for which each one-letter escape sequence stands, by its letter. */
+/** The byte for which a one-letter escape sequence such as `\n` stands, by the code of the letter. */
 const UNESCAPED = Buffer.alloc(128)
 for (const letter of '"\\bfnrt')
   UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
-/** Texts in JSON bytes whose escape sequences all have one letter. */
+/** Texts in JSON bytes. All their escape sequences must have one letter. */
 type JsonTexts = Pick<CopiedText, 'bytes' | 'spans' | 'size' | 'escapes'>
 
 /** A text that grows in small pieces, kept as UTF-8 in one buffer. */
@@ -65,7 +65,10 @@ export class TextBuffer {
     return true
   }
 
-  /** Adds texts given as JSON bytes. Returns their number of UTF-8 bytes without escape sequences. */
+  /**
+   * Adds texts that are given as JSON bytes. Returns their number of UTF-8 bytes after decoding the escape
+   * sequences.
+   */
   addCopied({ bytes: source, spans, size, escapes }: JsonTexts): number {
     let at = this.#length
     const max = at + size

@@ -13,7 +13,7 @@ export interface TextsToEmbed {
   readonly task: string | undefined
 }
 
-/** Reads a response with vectors while it streams. Never throws. */
+/** Reads an upstream's response with vectors while it streams. Never throws. */
 export interface VectorResponseReader {
   /** Number of vectors read so far. */
   readonly count: number
@@ -27,15 +27,15 @@ export interface VectorResponseReader {
   end(): ReplyFacts
 }
 
-/** Writes the response for the client, one vector at a time. */
+/** Writes a response for the client, one vector at a time. */
 export interface VectorResponseWriter {
-  /** Returns the next piece of the response, with this vector. */
+  /** Returns the next bytes of the response, which contain this vector. */
   write(vector: RawVector): Buffer
-  /** Returns the last piece of the response. */
+  /** Returns the last bytes of the response. */
   end(charged: Usage): Buffer
 }
 
-/** A request to the upstream for some of the texts. */
+/** A request to the upstream: its body, and the texts whose vectors it requests. */
 export interface EmbedRequest {
   readonly body: Buffer
   readonly texts: readonly string[]
@@ -56,11 +56,11 @@ export function embedRequests(
   return [requestOf(first), ...more.map(requestOf)]
 }
 
-/** How a provider's protocol embeds texts. */
+/** How texts are sent to an upstream to get vectors, and how its responses are read. */
 export interface EmbedForm {
   /**
-   * Creates as many requests as the texts need. Names of settings that the upstream does not support are
-   * added to `dropped`.
+   * Creates as many requests as the upstream needs for the texts. Names of settings that it does not support
+   * are added to `dropped`.
    */
   requests(texts: TextsToEmbed, upstreamModel: string, dropped: Dropped): EmbedRequests
   /** Creates the reader of one response; `onVector` receives its vectors in order. */
@@ -68,8 +68,8 @@ export interface EmbedForm {
 }
 
 /**
- * Divides texts into groups, in order. A group has a maximum number of texts and of bytes, unless a single
- * text is larger. Returns at least one group, with at least one text.
+ * Divides texts into groups, in order. A group has at most the given number of texts and of bytes; a single
+ * larger text is a group of its own. Returns at least one group, with at least one text.
  */
 export function splitTexts(
   texts: readonly string[],

@@ -18,13 +18,13 @@ const BUDGET_BY_EFFORT: ReadonlyMap<Effort, number> = new Map(BUDGETS)
 
 const EFFORT_NAMES: readonly EffortName[] = ['none', 'minimal', ...BUDGETS.map(([effort]) => effort)]
 
-/** Effort of a request that asks for thinking without saying how much. */
+/** Effort that is used if a request asks for thinking without saying how much. */
 export const DEFAULT_EFFORT: Effort = 'medium'
 
-/** Setting of a request without thinking. */
+/** Thinking setting of a request that switches thinking off. */
 export const THINKING_OFF: Thinking = { kind: 'off' }
 
-/** Settings of thinking by the name of an effort. */
+/** Thinking settings of a request, by the name of the effort that it states. */
 export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([
   ['none', { kind: 'off', effort: 'none' }],
   ['minimal', { kind: 'off', effort: 'minimal' }],
@@ -37,8 +37,8 @@ export function budgetOf(effort: Effort): number {
 }
 
 /**
- * Effort that corresponds to a budget of tokens; at most `high`, because a budget is an upper limit and
- * higher efforts have no limit.
+ * Effort that corresponds to a budget of thinking tokens; at most `high`, because a budget is an upper limit
+ * and higher efforts have no limit.
  */
 function effortOf(tokens: number): Effort {
   if (tokens < budgetOf('medium')) return 'low'
@@ -70,7 +70,7 @@ export function nearestEffort(effort: Effort, accepted: readonly EffortName[]): 
   return accepted.findLast((word) => EFFORT_NAMES.indexOf(word) <= max) ?? accepted[0]
 }
 
-/** Value of a budget that lets the model decide how much it thinks. */
+/** Value of Gemini's thinking budget with which the model decides how much it thinks. */
 export const DYNAMIC_BUDGET = -1
 
 /**

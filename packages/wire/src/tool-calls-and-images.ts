@@ -13,22 +13,25 @@ export interface FoundToolCall {
 /** Tool calls and images in a request or a response. */
 export interface ToolCallsAndImages {
   readonly calls: FoundToolCall[]
-  /** Addresses of images; images contained as data are left out. */
+  /** URLs of images. Images that the request or response itself contains are left out. */
   readonly images: string[]
 }
 
-/** Members that may contain the input of a call, in the order in which they are searched. */
+/** Members that may contain the input of a tool call, in the order in which they are searched. */
 const INPUTS = ['arguments', 'input', 'args'] as const
 const IDS = ['call_id', 'id'] as const
-/** Members that contain name and input of a call, while the object around them contains its id and type. */
+/**
+ * Members with an object that contains the name and input of a tool call, while id and type of the call are
+ * beside the member.
+ */
 const NESTED = ['function', 'custom', 'functionCall'] as const
-/** Members that contain the address of an image, or an object with the address in `url`. */
+/** Members that contain the URL of an image, or an object with the URL in its member `url`. */
 const IMAGES: ReadonlySet<string> = new Set(['image_url', 'fileUri', 'file_uri'])
 const MAX_PARTS = 10_000
-/** Maximum length of an address, in bytes. */
+/** Maximum length of a URL, in bytes. */
 const MAX_ADDRESS = 8192
 
-/** Finds the tool calls and the addresses of images in a request, a response or an event of any protocol. */
+/** Finds the tool calls and the URLs of images in a request, a response or an event of any protocol. */
 export function findToolCallsAndImages(scan: ScannedObject): ToolCallsAndImages {
   const found: ToolCallsAndImages = { calls: [], images: [] }
   walk(scan, ROOT, '', found)
@@ -59,7 +62,10 @@ function walk(scan: ScannedObject, node: Node, name: string, found: ToolCallsAnd
   }
 }
 
-/** Name under which a member is treated: `url` inside an image counts as `image_url`. */
+/**
+ * Returns the name by which a member is recognized: `url` in the object of an image is recognized as
+ * `image_url`, all others by their own name.
+ */
 function nameOf(scan: ScannedObject, object: Node, around: string, key: string): string {
   if (key !== 'url') return key
   const isSource = around === 'source' && stringIn(scan, object, 'type') === 'url'
@@ -68,7 +74,7 @@ function nameOf(scan: ScannedObject, object: Node, around: string, key: string):
 
 function addImage(scan: ScannedObject, node: Node, found: ToolCallsAndImages): void {
   const [from, to] = [scan.startOf(node), scan.endOf(node)]
-  // A longer address contains the image itself.
+  // A longer URL is a `data:` URL, which contains the image itself.
   const address = to - from > MAX_ADDRESS ? '' : textAt(scan.bytes, from, to)
   if (/^https?:\/\//i.test(address)) found.images.push(address)
 }
@@ -79,7 +85,7 @@ function callIn(scan: ScannedObject, node: Node, around: string): FoundToolCall 
     const inner = scan.memberOf(node, member)
     if (inner === undefined || scan.kindOf(inner) !== 'object') continue
     const call = readCall(scan, inner, node)
-    // The declaration of a tool is not a call: it has parameters instead of arguments.
+    // Without arguments, the object is not a call but the declaration of a tool, which has parameters.
     if (call) return call
   }
   const isCall = type === 'function_call' || type === 'custom_tool_call' || type.endsWith('tool_use')
@@ -113,7 +119,7 @@ export interface JsonText {
   readonly text: string
 }
 
-/** Minimum number of characters for a number to count as personal data. */
+/** Minimum number of characters of a number that guards check, because it may be personal data. */
 export const MIN_NUMBER = 6
 const PREFIX = '{"a":'
 
@@ -142,7 +148,9 @@ export function jsonTexts(text: string): { readonly bytes: Buffer; readonly text
   return { bytes: scan.bytes, texts }
 }
 
-/** The JSON text in the bytes that `jsonTexts` returned, after they may have been changed. */
+/**
+ * Returns the JSON text in the bytes that `jsonTexts` has returned. The bytes may have been changed since.
+ */
 export function jsonTextOf(bytes: Buffer): string {
   return bytes.toString('utf8', PREFIX.length, bytes.length - 1)
 }

@@ -1,10 +1,10 @@
 import { type Choice, choiceOf, type Reply, type Stop } from './reply.ts'
 
-/** Texts that servers send as an empty tool input, including an empty JSON string. */
+/** Texts that servers send for a tool call without input. `""` is an empty JSON string. */
 const EMPTY_INPUTS: ReadonlySet<string> = new Set(['', 'null', '""'])
 /**
- * Matches the beginning of a tool input that can still turn out to be empty. It is short, so that testing it
- * with each piece is cheap.
+ * Matches the beginning of a tool input that can still turn out to be empty, such as `nu` of `null`. The
+ * match is short, so that testing it with each piece is cheap.
  */
 const MAY_BE_EMPTY = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
@@ -28,11 +28,12 @@ export function inputObject(input: string): string | undefined {
 
 /**
  * Passes on the inputs of the tool calls in one stream as they arrive. The beginning of an input is held back
- * while it may still be `null` or another form of empty input.
+ * as long as it may become `null` or another text in `EMPTY_INPUTS`.
  */
 export class StreamedInputs {
   /**
-   * Text that is held back, by the index of the part. Parts whose input is certainly not empty are not in it.
+   * Text that is held back, by the index of the part. An entry is removed as soon as the input cannot be
+   * empty.
    */
   readonly #pending = new Map<number, string>()
 
@@ -40,12 +41,12 @@ export class StreamedInputs {
     this.#pending.set(part, '')
   }
 
-  /** Whether everything that arrives for this part is passed on at once. */
+  /** Whether the input of this part is passed on at once, because it cannot be empty. */
   passes(part: number): boolean {
     return !this.#pending.has(part)
   }
 
-  /** Adds a piece of an input. Returns the text that can be passed on. */
+  /** Adds a piece of the input of a part. Returns the text that can be passed on. */
   add(part: number, piece: string): string {
     const pending = this.#pending.get(part)
     if (pending === undefined) return piece
@@ -58,7 +59,7 @@ export class StreamedInputs {
     return text
   }
 
-  /** Ends an input. Returns the text that was held back, unless the input is empty. */
+  /** Ends the input of a part. Returns the text that was held back, unless the input is empty. */
   end(part: number): string {
     const pending = this.#pending.get(part) ?? ''
     this.#pending.delete(part)
@@ -67,20 +68,20 @@ export class StreamedInputs {
 }
 
 /**
- * Stop reason of a response with a tool call whose arguments were cut off, whatever reason the provider
- * stated. Otherwise an agent would run the incomplete call.
+ * Stop reason of a response with a tool call whose arguments were cut off. It replaces the reason that the
+ * provider stated, because otherwise an agent would run the incomplete call.
  */
 export const CUT_OFF_STOP: Stop = { reason: 'length' }
 
 /**
- * Whether a call's arguments are not a JSON object: either the output ended within them, or they are
- * malformed.
+ * Whether the arguments of a tool call are not a JSON object, because the output ended within them or they
+ * are malformed.
  */
 export function isCutOff(input: string): boolean {
   return inputObject(input) === undefined
 }
 
-/** Returns the reply. If the arguments of a call were cut off, its stop is `CUT_OFF_STOP`. */
+/** Returns the reply, with the stop reason `CUT_OFF_STOP` if the arguments of a tool call were cut off. */
 export function withCutOffStop(reply: Reply): Reply {
   const others = reply.others?.map(choiceWithCutStop)
   const isSame = !others?.some((choice, index) => choice !== reply.others?.[index])
@@ -92,7 +93,7 @@ function choiceWithCutStop<Given extends Choice>(choice: Given): Given {
   return hasCutCall && choice.stop.reason !== CUT_OFF_STOP.reason ? { ...choice, stop: CUT_OFF_STOP } : choice
 }
 
-/** Collects the arguments of the tool calls in a stream, to detect at its end whether any were cut off. */
+/** Collects the arguments of the tool calls in a stream, to find out at its end whether any were cut off. */
 export class StreamedCallInputs {
   readonly #inputs = new Map<number, string>()
 
@@ -100,7 +101,7 @@ export class StreamedCallInputs {
     this.#inputs.set(part, (this.#inputs.get(part) ?? '') + text)
   }
 
-  /** Whether the arguments of a call in this choice were cut off. */
+  /** Whether the arguments of a tool call in this choice were cut off. */
   areCutIn(choice: number): boolean {
     return [...this.#inputs].some(([part, input]) => choiceOf(part) === choice && isCutOff(input))
   }

@@ -19,41 +19,48 @@ export const TOOL_KINDS = [
 /** Kind of a tool that a provider runs. */
 export type ToolKind = (typeof TOOL_KINDS)[number]
 
-/** A tool that a request offers and its provider runs. */
+/** A tool that a request offers to the model, and that the provider runs. */
 export interface OfferedTool {
   /** Type of the tool as the request states it, such as `web_search_20250305`. */
   readonly type: string
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
-  /** Variant of each use, as in `ToolUse`; undefined if the provider chooses it. */
+  /**
+   * Variant of each use on which the price depends, as in `ToolUse`; undefined if the provider chooses it.
+   */
   readonly form?: string | undefined
 }
 
-/** The tools of a request that its provider runs. */
+/** The tools of a request that the provider runs. */
 export interface ProviderTools {
   readonly tools: readonly OfferedTool[]
   /** Maximum number of uses of all these tools together; undefined if the request does not limit them. */
   readonly maxCalls?: number | undefined
 }
 
-/** Tokens used by the model that draws pictures for another model. */
+/** Tokens of the image model that draws images when another model uses it as a tool. */
 export interface ImageModelTokens {
   readonly text: number
   readonly image: number
   readonly output: number
 }
 
-/** Uses of a tool that a response reports. */
+/** Uses of one tool that a response reports. */
 export interface ToolUse {
   readonly kind: ToolKind
   readonly count: number
-  /** Variant on which the list price depends: `1024x1024/low` for a picture, `4g` for a container. */
+  /**
+   * Variant on which the list price depends: `1024x1024/low` for an image, `4g` of memory for a container.
+   */
   readonly form?: string | undefined
-  /** Model that drew the pictures; undefined if the response does not name it. */
+  /** Model that drew the images; undefined if the response does not name it. */
   readonly model?: string | undefined
-  /** Tokens of all pictures together, if the response reports them. */
+  /** Tokens of all images together, if the response reports them. */
   readonly tokens?: ImageModelTokens | undefined
-  /** Whether the response only cites sources. This counts as a use if the request offered the tool. */
+  /**
+   * Whether the response only cites sources that the tool found. This counts as a use if the request offered
+   * the tool.
+   */
   readonly isCited?: true
 }
 
@@ -78,14 +85,14 @@ export interface ReportedToolUses {
 }
 
 const NONE: readonly never[] = []
-/** Maximum number of uses that are recorded one by one. */
+/** Maximum number of uses in one response that are recorded one by one; further uses are not recorded. */
 const MAX_USES = 10_000
 
-/** No uses. */
+/** The uses in a response that reports none. */
 export const NO_TOOLS: ReportedToolUses = { uses: NONE, begun: NONE }
 
 /**
- * Counts the uses of tools in a response. Each use has a key, so that a use that is reported twice counts
+ * Counts the uses of tools in a response. Each use has a key, so that a use that is reported twice is counted
  * once.
  */
 export class ToolUseCounter implements ReportedToolUses {
@@ -116,7 +123,7 @@ export class ToolUseCounter implements ReportedToolUses {
       (this.#begun ??= []).push(use.kind)
   }
 
-  /** Removes a record, because it turned out not to be a use. */
+  /** Removes a recorded use, because it turned out not to be a use of its own. */
   remove(key: string): void {
     this.#uses?.delete(key)
   }
@@ -127,7 +134,7 @@ export function countUsesOfKind(uses: readonly ToolUse[], kind: ToolKind): numbe
   return uses.reduce((sum, use) => (use.kind === kind ? sum + use.count : sum), 0)
 }
 
-/** Returns the uses of all other kinds. */
+/** Returns the uses of all kinds except these. */
 export function usesOfOtherKinds(
   uses: readonly ToolUse[],
   ...kinds: readonly ToolKind[]
@@ -136,8 +143,8 @@ export function usesOfOtherKinds(
 }
 
 /**
- * Parses the tools of a request, except tools whose `type` is one of `types`. Functions of a coding agent are
- * excluded in this way, because their schemas are a large part of its requests.
+ * Parses the tools of a request, except tools whose `type` is one of `types`. Functions are excluded in this
+ * way, because their schemas are a large part of the requests of coding agents.
  */
 export function toolsOfOtherTypes(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
   const list = scan.span('tools')

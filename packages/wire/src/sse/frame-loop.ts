@@ -180,8 +180,8 @@ export class KnownFrameTemplates {
   }
 
   /**
-   * Drops the templates of this stream, because frames of another kind follow. Templates learned from now on
-   * can be shared.
+   * Drops the templates of this stream, because frames of another kind follow. Templates that are learned
+   * from now on can be shared with other streams.
    */
   reset(): void {
     this.#isInPart = true

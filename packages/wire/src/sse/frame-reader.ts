@@ -8,20 +8,23 @@ import type { SharedTemplates } from './shared-templates.ts'
 import { StreamedInputs } from '../tool-input.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 
-/** Base of stream decoders that handles the frames. A subclass for each protocol interprets their data. */
+/**
+ * Base of stream decoders, which splits a stream into frames. A subclass for each protocol interprets the
+ * data of the frames.
+ */
 export abstract class FrameReader extends FrameLoop implements StreamDecoder {
-  /** Whether texts may be returned as `CopiedText`. */
+  /** Whether texts may be returned as `CopiedText`, which refers to the pushed bytes. */
   copiesTexts = false
   #events: ReplyEvent[] = []
-  /** Whether the rest of the stream is ignored. */
+  /** Whether the stream has ended, so that later bytes are ignored. */
   protected isOver = false
   readonly #inputs = new StreamedInputs()
   /** The error at which reading stopped. It is thrown after all earlier events were returned. */
   #failure: unknown
 
   /**
-   * `memory` records the size of incomplete events. `shared` contains templates learned from other streams of
-   * the same class.
+   * `memory` records the size of incomplete events. `shared` contains templates that other streams of the
+   * same class have learned.
    */
   constructor(memory?: EventMemory, shared?: SharedTemplates) {
     super(new FrameSplitter(MAX_EVENT_BYTES, memory), shared)
@@ -32,7 +35,10 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Reads a frame that matches no template. */
   protected abstract read(data: string, frame: string): void
 
-  /** Reads the text of a frame that matches a template. The text is not empty. */
+  /**
+   * Reads the text of a frame that matches a template. `index` is the index that `pieceOf` returned. The text
+   * is not empty.
+   */
   protected abstract readPiece(index: number, text: string): void
 
   /**
@@ -120,8 +126,8 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     return true
   }
 
-  // Consecutive texts of one part become one event. The caller takes the events after each push, so all of
-  // them refer to the bytes of that push.
+  // Consecutive texts of one part become one event. The caller takes the events after each push, so all texts
+  // of an event refer to the bytes of the same push.
   #emitCopied({ kind, index }: CopiedPart, bytes: Buffer, known: FrameTemplate): void {
     const last = this.#events.at(-1)
     if (last instanceof CopiedText && last.index === index) last.add(known)

@@ -1,7 +1,7 @@
 import { WireError } from '../wire-error.ts'
 import { ChunkList } from './chunk-list.ts'
 
-/** Size in bytes of the shortest frame with data: the name of the field, and two line ends. */
+/** Size in bytes of the shortest frame with data: the field name `data`, and two line ends. */
 export const MIN_DATA_FRAME_BYTES = 6
 
 const LF = 0x0a
@@ -9,18 +9,22 @@ const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
 /**
- * Number of bytes that can contain the longest sequence of line ends across two chunks: CR LF CR, then LF.
+ * Number of bytes at the end of a chunk that are enough to find a blank line that continues in the next
+ * chunk. The longest is CR LF CR, then LF.
  */
 const SEAM_BYTES = 3
-/** Chunks up to this size in bytes are appended to the held bytes, instead of being read in two parts. */
+/**
+ * Chunks up to this size in bytes are searched together with the end of the bytes that are held back; larger
+ * chunks are searched on their own.
+ */
 const MAX_COPY_BYTES = 4_096
 
 /**
  * Splits server-sent events at blank lines (LF, CR LF or CR, also mixed), wherever chunks are cut. The time
- * is linear in the number of bytes, even with very small chunks. Held bytes are copied, so that the memory of
- * a chunk can be reused. A frame that ends in CR is complete once the next byte shows whether an LF belongs
- * to it. Throws `upstream_error` if a frame exceeds the maximum size. `memory` is told the number of held
- * bytes.
+ * is linear in the number of bytes, even with very small chunks. Bytes of incomplete frames are copied and
+ * held, so that the memory of a chunk can be reused. A frame that ends in CR is complete once the next byte
+ * shows whether an LF belongs to it. Throws `upstream_error` if a frame exceeds the maximum size. `memory`
+ * records the number of held bytes.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
@@ -29,8 +33,8 @@ export class FrameSplitter {
   readonly #held = new ChunkList()
   #bytes: Buffer = EMPTY
   /**
-   * Offsets of the next CR and of the next two LFs in a row, from the last searched position on; −1 if there
-   * are none.
+   * Offsets of the next CR and of the next two LFs in a row, from the position that was searched last; −1 if
+   * there are none.
    */
   #cr = 0
   #blank = 0
@@ -40,7 +44,7 @@ export class FrameSplitter {
     this.#memory = memory
   }
 
-  /** Number of held bytes of an incomplete frame. */
+  /** Number of bytes of an incomplete frame that are held. */
   get heldBytes(): number {
     return this.#held.length
   }
@@ -50,7 +54,7 @@ export class FrameSplitter {
     return this.#held.head(size)
   }
 
-  /** Whether the held bytes end in a blank line, and only an LF may still follow their last CR. */
+  /** Whether the held bytes end in a blank line with a CR, so that only an LF could still belong to them. */
   get isBufferComplete(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
@@ -70,7 +74,7 @@ export class FrameSplitter {
 
   /**
    * Adds a chunk. Returns the bytes to read, which begin with a frame; undefined if no frame can be complete
-   * yet. Then call `markRead` with the position that was read up to.
+   * yet. The caller then calls `markRead` with the offset up to which it has read.
    */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
@@ -88,7 +92,7 @@ export class FrameSplitter {
     return end
   }
 
-  /** Marks the bytes before `from` as read, and keeps the others. */
+  /** Marks the bytes before `from` as read, and holds the bytes after it until the next chunk arrives. */
   markRead(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = EMPTY
@@ -168,9 +172,9 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 /**
- * Returns the data of a frame by the rules of event streams: the values of its `data` fields, one per line.
- * Undefined if it has none, as comments and keep-alives. The caller must remove a byte order mark at the
- * start of the stream.
+ * Returns the data of a frame by the rules of server-sent events: the values of its `data` fields, one per
+ * line. Undefined if it has none, like a comment. The caller must remove a byte order mark at the start of
+ * the stream.
  */
 export function dataOf(frame: string): string | undefined {
   const end = frame.length - BLANK.length
@@ -195,10 +199,7 @@ export function eventOf(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
 }
 
-/**
- * Reports whether the event is named `error`. Such a frame is an error even if its data does not look like
- * one.
- */
+/** Whether the event is named `error`. Such an event is an error even if its data does not look like one. */
 export function isErrorEvent(frame: string): boolean {
   return frame.includes('error') && eventOf(frame) === 'error'
 }
@@ -206,11 +207,11 @@ export function isErrorEvent(frame: string): boolean {
 const BLANK = '\n\n'
 const LINE_END = /\r\n|\n|\r/
 
-/** Maximum number of bytes held of an event that must be complete before it can be read. */
+/** Maximum number of bytes that are held of an event that must be complete before it can be read. */
 export const MAX_EVENT_BYTES = 33_554_432
 
 /** Records the memory used for the incomplete event of one stream. `docs/api.md: Limits`. */
 export interface EventMemory {
-  /** Sets the number of bytes that are held of the event now. */
+  /** Sets the number of bytes of the event that are held now. */
   resize(bytes: number): void
 }

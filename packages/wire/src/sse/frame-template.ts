@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
 
-/** A text that a frame adds to the reply. */
+/** A text in a frame, which continues a text of the reply. */
 export interface FrameText {
-  /** Index of the text to which it is appended; several texts can grow alternately. */
+  /** Index of the text that is continued. A reply can have several texts, whose frames alternate. */
   readonly index: number
   readonly text: string
 }
@@ -14,7 +14,7 @@ export interface FrameText {
  */
 export type FrameTextReader = (data: string) => FrameText | undefined
 
-/** Position of the text, without its quotes, in the bytes of a matching frame. */
+/** Position of the text in the bytes of a frame that matches a template, without its quotes. */
 export interface TextMatch {
   readonly from: number
   readonly to: number
@@ -32,31 +32,33 @@ const BACKSLASH = 0x5c
 const CLOSE_OBJECT = 0x7d
 const FIRST_NON_ASCII = 0x80
 const FIRST_LEAD_BYTE = 0xc0
-/** Characters after the backslash of escape sequences that `JSON.stringify` writes in the same way. */
+/** Letters of the escape sequences that `JSON.stringify` always writes in the same way, such as `\n`. */
 const COMMON_ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\bfnrt'))
 /**
  * Members with random strings of varying length, which hide the length of the text from an observer. Some
  * providers instead write a varying number of spaces before the last brace.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
-/** A text that does not occur in a response. */
+/** A text that is put into a frame to find the position of its text. It does not occur in responses. */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
 
 /**
- * A frame with a placeholder for the text that the model wrote. A frame that equals a parsed one in all other
- * bytes need not be parsed, because it can differ only in this text and in numbers such as the event's
- * number.
+ * A frame with a placeholder for the text that the model wrote. A frame that equals it in all other bytes
+ * need not be parsed, because it can differ only in this text and in numbers such as the event's number.
  */
 export class FrameTemplate implements TextMatch {
-  /** Index of the text to which the frame adds. */
+  /** Index of the text in the reply that the frame continues. */
   readonly index: number
   readonly #head: BytesWithNumbers
   readonly #tail: BytesWithNumbers
-  /** The bytes after the padding, whose length varies; undefined if these frames have no padding. */
+  /**
+   * The bytes after the padding, which has a varying length; undefined if frames of this kind have no
+   * padding.
+   */
   readonly #afterPadding: BytesWithNumbers | undefined
-  /** Whether the padding consists of spaces outside of strings. */
+  /** Whether the padding consists of spaces before the last brace, and not of a string. */
   readonly #isSpaced: boolean
   /**
    * The bytes between the texts of two consecutive frames of this kind. They are compared first, because
@@ -64,20 +66,23 @@ export class FrameTemplate implements TextMatch {
    */
   readonly #separator: BytesWithNumbers | undefined
   readonly #headSize: number
-  /** Offset at which the beginning of a frame was found already, and the offset after that beginning. */
+  /**
+   * Offset in the chunk at which the next frame is known to begin with this template's bytes, and the offset
+   * after these bytes.
+   */
   #headAt = NOT_FOUND
   #headEnd = 0
   from = 0
   to = 0
   escapes = 0
   /**
-   * About the current text: its number of UTF-8 continuation bytes, whether it is pure ASCII, and whether
-   * `JSON.stringify` writes all its escape sequences in the same way.
+   * About the text that was matched last: its number of UTF-8 continuation bytes, whether it is pure ASCII,
+   * and whether `JSON.stringify` writes all its escape sequences in the same way.
    */
   #continuations = 0
   #isAscii = true
   #isCommon = true
-  /** Offset after the frame that matched. */
+  /** Offset after the frame that was matched last. */
   end = 0
 
   constructor(index: number, head: Buffer, tail: Buffer) {
@@ -93,12 +98,12 @@ export class FrameTemplate implements TextMatch {
       hasPadding || !this.#head.plain ? undefined : new BytesWithNumbers(Buffer.concat([tail, head]))
   }
 
-  /** Forgets the offsets of the previous chunk, because another chunk follows. */
+  /** Forgets offsets in the previous chunk, because another chunk follows. */
   newBytes(): void {
     this.#headAt = NOT_FOUND
   }
 
-  /** Whether the frame that begins at `start` is complete and matches. */
+  /** Whether the frame that begins at `start` is complete and matches this template. */
   match(bytes: Buffer, start: number): boolean {
     const from = start === this.#headAt ? this.#headEnd : this.#head.endIn(bytes, start)
     if (from < 0 || from >= bytes.length) return false
@@ -121,7 +126,10 @@ export class FrameTemplate implements TextMatch {
     return end > 0
   }
 
-  /** Whether the bytes between two frames are at `at`. If so, remembers the beginning of the second frame. */
+  /**
+   * Whether the bytes between the texts of two frames are at `at`. If so, remembers that the second frame
+   * begins like this template.
+   */
   #separates(bytes: Buffer, at: number): boolean {
     const end = this.#separator ? this.#separator.endIn(bytes, at) : NOT_FOUND
     if (end < 0) return false
@@ -135,14 +143,14 @@ export class FrameTemplate implements TextMatch {
   }
 
   /**
-   * Whether the text that matched is valid and written as `JSON.stringify` would write it, so that its bytes
-   * can be copied.
+   * Whether the text that was matched is valid and written as `JSON.stringify` would write it, so that its
+   * bytes can be copied.
    */
   isCopyable(bytes: Buffer): boolean {
     return this.#isCommon && (this.#isAscii || isUtf8(bytes.subarray(this.from, this.to)))
   }
 
-  /** The text that matched; undefined if it contains an invalid escape sequence. */
+  /** The text that was matched; undefined if it contains an invalid escape sequence. */
   textIn(bytes: Buffer): string | undefined {
     return this.escapes > 0
       ? valueOf(bytes.toString('utf8', this.from - 1, this.to + 1))
@@ -173,8 +181,8 @@ export class FrameTemplate implements TextMatch {
 }
 
 /**
- * Creates a template from a parsed frame that contains this text. Finds the position of the text by trial: if
- * a change at a position changes the parsed text, the position is right.
+ * Creates a template from a parsed frame that contains this text. To find the position of the text, another
+ * text is put in its place: if the parsed text changes too, the position is right.
  */
 export function learnTemplate(
   frame: Buffer,
@@ -195,7 +203,7 @@ export function learnTemplate(
   return undefined
 }
 
-/** Value of a string literal; undefined if it has an invalid escape sequence. */
+/** Parses a JSON string; undefined if it has an invalid escape sequence. */
 function valueOf(literal: string): string | undefined {
   try {
     return JSON.parse(literal) as string
@@ -235,18 +243,18 @@ function endOfPadding(bytes: Buffer, from: number): number {
 }
 
 /**
- * Numbers that differ between frames of one kind: event numbers and token counts. Their names cannot be
+ * Matches numbers that differ between frames of one kind: event numbers and token counts. It cannot match
  * inside a JSON string, because the quotes would be escaped there.
  */
 const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 
-/** Bytes that all frames of one kind have in common, except for the numbers in them. */
+/** A sequence of bytes that all frames of one kind contain. Numbers in it may differ between the frames. */
 export class BytesWithNumbers {
   /** The bytes before, between and after the numbers. */
   readonly #pieces: readonly BytePattern[]
-  /** Length in bytes if every number has one digit. */
+  /** Length in bytes of the sequence if every number in it has one digit. */
   readonly #minLength: number
-  /** The bytes, if they contain no number; otherwise undefined. */
+  /** The whole sequence if it contains no number; otherwise undefined. */
   readonly plain: Buffer | undefined
 
   constructor(bytes: Buffer) {
@@ -263,7 +271,7 @@ export class BytesWithNumbers {
     this.plain = pieces.length === 1 ? bytes : undefined
   }
 
-  /** Returns the offset after these bytes if they are at `from`; otherwise −1. */
+  /** Returns the offset after the sequence if it is at `from`; otherwise −1. */
   endIn(bytes: Buffer, from: number): number {
     if (from + this.#minLength > bytes.length) return -1
     let end = (this.#pieces[0] as BytePattern).endIn(bytes, from)
@@ -295,8 +303,8 @@ let viewed: ArrayBufferLike = new ArrayBuffer(0)
 let view: DataView = new DataView(viewed)
 
 /**
- * A sequence of bytes to compare with other bytes. It compares 8 bytes at a time, which takes a third of the
- * time of `Buffer.compare`.
+ * A sequence of bytes that is compared with other bytes. It compares 8 bytes at a time, which takes a third
+ * of the time of `Buffer.compare`.
  */
 export class BytePattern {
   readonly bytes: Buffer
@@ -307,7 +315,7 @@ export class BytePattern {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
-  /** Returns the offset after these bytes if they are at `from`; otherwise −1. */
+  /** Returns the offset after the sequence if it is at `from`; otherwise −1. */
   endIn(bytes: Buffer, from: number): number {
     const size = this.bytes.length
     const end = from + size

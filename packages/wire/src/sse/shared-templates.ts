@@ -3,10 +3,10 @@ import type { FrameTemplate } from './frame-template.ts'
 const MAX_TEMPLATES = 8
 
 /**
- * Templates that later streams of the same protocol can use, most recently used first. Only frames that
- * contain neither the response's id nor the model become such templates, because they are the same in all
- * streams. Several streams can use a template at the same time: each forgets its positions before it reads a
- * chunk.
+ * Templates that later streams of the same protocol can use, most recently used first. They are learned only
+ * from frames that contain neither the response's id nor the model, because such frames are the same in all
+ * streams. Several streams can use a template at the same time, because each stream forgets the template's
+ * offsets before it reads a chunk.
  */
 export class SharedTemplates {
   readonly #templates: FrameTemplate[] = []

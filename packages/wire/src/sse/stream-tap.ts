@@ -12,30 +12,30 @@ import { NO_TOOLS, type ReportedToolUses } from '../tool-use.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 import { closeJson, JsonOutline } from '../json/json-outline.ts'
 
-/** Result of a push. */
+/** What follows from a chunk that was pushed. */
 export interface TapStep {
   /** Bytes to send now, if any; the pushed chunk itself if it is forwarded unchanged. */
   readonly forward: Buffer | undefined
   /**
-   * Whether the stream ended with an end marker or an error. `ending` then contains it and everything after
-   * it.
+   * Whether the stream has ended with an end marker or an error. `ending` of `TapEnd` then contains the
+   * marker or error and everything after it.
    */
   readonly terminal: boolean
 }
 
-/** Error that the upstream sent as a frame. */
+/** Error that the upstream sent as an event of the stream. */
 export interface StreamError {
-  /** Data of the frame, unchanged. */
+  /** Data of the error event, unchanged. */
   readonly data: string
   /** Whether generated text was forwarded before the error. */
   readonly afterContent: boolean
 }
 
-/** Result of a stream after the upstream has closed it. */
+/** What is known about a stream after the upstream has closed it. */
 export interface TapEnd {
   /**
-   * The terminator or error frame, and everything after it; empty if there was neither. It is sent, or
-   * replaced, after the call was charged.
+   * The end marker or error event, and everything after it; empty if there was neither. After the call was
+   * charged, these bytes are sent or replaced.
    */
   readonly ending: Buffer
   /** Number of bytes of an incomplete last frame, which are not forwarded. */
@@ -45,59 +45,59 @@ export interface TapEnd {
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-/** Maximum number of bytes kept from the terminator on. */
+/** Maximum number of bytes that are kept from the end marker on. */
 const MAX_ENDING_BYTES = 65_536
 /**
- * Maximum size in bytes of an event that is held until it is complete. A larger event is forwarded as it
+ * Maximum size in bytes of an event that is held back until it is complete. A larger event is forwarded as it
  * arrives.
  */
 const MAX_HELD_BYTES = 65_536
-/** Maximum number of bytes held of an event that begins like an error. */
+/** Maximum number of bytes that are held back of an event that begins like an error. */
 const MAX_WHOLE_BYTES = 1_048_576
 const HEAD_BYTES = 1_024
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
  * Watches a stream that is forwarded without conversion. It decides which bytes are forwarded now, holds back
- * the end of the stream, and collects what is needed to charge the call. Every byte is either forwarded,
- * swallowed, held or cut. Chunk boundaries do not change this, nor the collected facts. The memory for an
- * event is limited, because most of the long parts of a large event are not read. A subclass for each
- * protocol interprets the frames.
+ * the end of the stream, and collects what is needed to charge the call. The result does not depend on how
+ * the stream is cut into chunks. Memory is limited: of an event that is too large to be held back, only an
+ * outline is kept. A subclass for each protocol interprets the frames.
  */
 export abstract class StreamTap extends FrameLoop {
   /** The last valid usage that the stream contained. */
   usage: ReportedUsage | undefined
-  /**
-   * Tier and region in which the stream says it is served; undefined if it says nothing, or only in `usage`.
-   */
+  /** Service tier and region that the stream states; undefined if it states neither, or only in `usage`. */
   served: StatedService | undefined
-  /** What the stream says about the prompt cache; undefined if nothing. */
+  /** What the stream states about the prompt cache; undefined if it states nothing. */
   diagnosis: CacheDiagnosis | undefined
   /** Uses of the provider's tools, for protocols that report them. */
   readonly tools: ReportedToolUses = NO_TOOLS
   /** Id, model and finish reasons that the stream states. */
   readonly names = new AnswerMetadata()
-  /** Whether the terminator of the stream was read. */
+  /** Whether the end marker of the stream was read. */
   done = false
   error: StreamError | undefined
-  /** The upstream's error frame, or the part of it that was not forwarded. */
+  /** The frame of the upstream's error, or the part of it that was not forwarded. */
   errorFrame: Buffer | undefined
   /** Number of events read so far, if the subclass counts them. */
   sentEvents = 0
-  /** UTF-8 bytes of generated text that were forwarded. */
+  /** Number of UTF-8 bytes of generated text that were forwarded. */
   emittedBytes = 0
   /** Number of forwarded frames with generated text, including frames that are too large to be read. */
   contentFrames = 0
-  /** Generated texts by index. Each is kept apart, so that its tokens are counted separately. */
+  /**
+   * Generated texts by their index in the reply. They are kept apart, so that the tokens of each are counted
+   * separately.
+   */
   readonly #texts = new Map<number, TextBuffer>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
-  /** The event whose beginning was forwarded before it was complete. */
+  /** The event that is being forwarded before it is complete, because it is large. */
   #large: LargeEvent | undefined
 
   /**
    * `frames` limits the size of events for which `needsWholeEvent` returns true. `shared` contains templates
-   * learned from other streams of this class.
+   * that other streams of this class have learned.
    */
   constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
     super(frames, shared)
@@ -122,7 +122,7 @@ export abstract class StreamTap extends FrameLoop {
     return [...this.#texts.values()].join('\n')
   }
 
-  /** Whether only the beginning of an event was forwarded so far. */
+  /** Whether an event was forwarded only in part so far. */
   get isMidEvent(): boolean {
     return this.#large !== undefined
   }
@@ -148,7 +148,7 @@ export abstract class StreamTap extends FrameLoop {
     }
   }
 
-  /** Ends the reading. An event that was being forwarded is read as far as it arrived. */
+  /** Ends the reading. If an event was forwarded only in part, the part that arrived is read. */
   override release(): void {
     const begun = this.#large?.begunData
     if (this.#large && begun !== undefined) this.read(begun, this.#large.frame)
@@ -157,19 +157,19 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   /**
-   * Returns an event that keeps the connection alive and tells clients only that the response is in progress;
-   * undefined if the protocol has none.
+   * Returns an event that keeps the connection alive and from which clients learn only that the response is
+   * in progress; undefined if the protocol has no such event.
    */
   keepAliveFrame(): Buffer | undefined {
     return undefined
   }
 
-  /** Returns the bytes that end a complete stream; they are sent after it was charged. */
+  /** Returns the bytes that end a complete stream. They are sent after the call was charged. */
   finalBytes(_charged: Usage): Buffer {
     return Buffer.concat(this.#ending)
   }
 
-  /** Number of bytes of the current event that were read but not kept. */
+  /** Number of bytes of the current event that its outline leaves out. */
   protected get elidedBytes(): number {
     return this.#large?.elidedBytes ?? 0
   }
@@ -179,7 +179,7 @@ export abstract class StreamTap extends FrameLoop {
     return this.#texts.get(index)?.length ?? 0
   }
 
-  /** Adds generated text to the text with this index. */
+  /** Adds a piece to the generated text with this index. */
   protected emit(index: number, text: string): void {
     this.emittedBytes += this.#textOf(index).add(text)
   }
@@ -257,7 +257,10 @@ export abstract class StreamTap extends FrameLoop {
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
 
-  /** Whether an event must be held until it is complete, whatever its size. Decided by its first bytes. */
+  /**
+   * Whether an event must be held back until it is complete, whatever its size. Decided by the first bytes of
+   * the event.
+   */
   protected needsWholeEvent(_head: string): boolean {
     return false
   }
@@ -269,7 +272,7 @@ export abstract class StreamTap extends FrameLoop {
     return frames.heldBytes <= MAX_WHOLE_BYTES && LOOKS_LIKE_ERROR.test(head)
   }
 
-  /** Begins to forward an event as it arrives. Returns the bytes held so far. */
+  /** Begins to forward an event before it is complete. Returns the bytes of it that were held back. */
   #beginLarge(): Buffer {
     const held = this.frames.takeBuffered()
     const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -283,10 +286,10 @@ export abstract class StreamTap extends FrameLoop {
   #forwardLarge(large: LargeEvent, chunk: Buffer): TapStep {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
-    // The event was counted when its first bytes were forwarded.
+    // The event is not counted again: it was counted when its first bytes were forwarded.
     const verdict = large.data === undefined ? 'forward' : this.read(large.data, large.frame)
     this.#large = undefined
-    // Only the last bytes of such a large error can still be held back. Other large events are not held back.
+    // If the event is an error, its last bytes are held back. The bytes before them were forwarded already.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))
       this.#hold(chunk)
@@ -320,49 +323,54 @@ const LF = 0x0a
 const CR = 0x0d
 const COLON = 0x3a
 const LINE_END = Buffer.of(LF)
-/** Maximum number of characters kept of a field name and of an event name. */
+/** Maximum number of characters that are kept of a field name, and of an event name. */
 const MAX_FIELD = 16
 const MAX_NAME = 256
 /** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3
 
 /**
- * Reads an event while it is being forwarded. Keeps only its name and an outline of its data. Lines and
+ * Reads an event while it is being forwarded. Only its name and an outline of its data are kept. Lines and
  * fields are separated by the rules of `FrameSplitter` and `dataOf`.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()
   #dataBytes = 0
   #name = ''
-  /** Length of the current line, and its field, which is known once a colon was read. */
+  /**
+   * Length of the current line in bytes, and the name of its field, which is complete once a colon was read.
+   */
   #lineBytes = 0
   #field = ''
   #isInValue = false
-  /** Whether the last byte was a CR, so that an LF now would belong to it. */
+  /** Whether the last byte was a CR. If so, an LF at the beginning of the next bytes belongs to it. */
   #endedInCr = false
 
-  /** The shortened data; undefined if even that is too long. */
+  /** The outline of the event's data; undefined if even the outline is too long. */
   get data(): string | undefined {
     return this.#outline.text
   }
 
-  /** The data so far, with all open brackets and strings closed; undefined if they cannot be read. */
+  /**
+   * The outline of the data that arrived so far, with all open brackets and strings closed; undefined if that
+   * is not JSON.
+   */
   get begunData(): string | undefined {
     const { text } = this.#outline
     return text === undefined ? undefined : closeJson(text)
   }
 
-  /** Number of bytes that the shortened data leaves out. */
+  /** Number of bytes of the event's data that the outline leaves out. */
   get elidedBytes(): number {
     return this.#dataBytes - this.#outline.length
   }
 
-  /** A frame that contains only the event's name, for functions that read the name. */
+  /** A frame with the event's name but without data, for functions that need the name. */
   get frame(): string {
     return this.#name === '' ? '' : `event:${this.#name}\n\n`
   }
 
-  /** Reads more bytes; returns the offset after the event's end, or −1 if it continues. */
+  /** Reads more bytes of the event. Returns the offset after its end, or −1 if the event continues. */
   push(bytes: Buffer): number {
     const { length } = bytes
     let at = this.#endedInCr && bytes[0] === LF ? 1 : 0
@@ -406,7 +414,7 @@ export class LargeEvent {
   }
 
   #endLine(): void {
-    // The values of several data fields are lines of one text.
+    // If an event has several `data` fields, their values are the lines of one text.
     if (this.#field === 'data') this.#outline.push(LINE_END)
     this.#lineBytes = 0
     this.#field = ''
