@@ -34,7 +34,7 @@ const MAX_HASHED_BYTES = 8_192
 
 /**
  * What all digests of one scope depend on: a text that begins with a secret of fixed length, and a 32-bit
- * number that is derived from this text.
+ * number that depends on the same data.
  */
 export interface DigestSeed {
   readonly text: string

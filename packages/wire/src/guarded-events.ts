@@ -14,8 +14,8 @@ import type { ClientProtocol } from './protocols.ts'
 /** A text of an answer that arrives in pieces, in several events of a stream. */
 export interface TextChannel {
   /**
-   * Identifies the text in the stream. It begins with the block, item or candidate to which the text belongs,
-   * and a slash.
+   * Identifies the text in the stream. It begins with the index of the block, item or candidate to which the
+   * text belongs, and a slash.
    */
   readonly key: string
   readonly place: TextPlace

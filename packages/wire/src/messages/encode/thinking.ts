@@ -39,8 +39,9 @@ type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK
 /**
  * Encodes thinking, the maximum of output tokens, and sampling, so that an upstream accepts them together.
  * The thinking budget must be below the maximum of output tokens, which is increased if needed. With
- * thinking, no sampling settings are sent. Thinking is left out if a tool call is forced, if the conversation
- * has a prefill, or if the thoughts before the last tool calls are missing.
+ * thinking, no sampling settings are sent. Thinking is left out if a tool call is forced or if the
+ * conversation has a prefill. With a budget, it is also left out if the thoughts before the last tool calls
+ * are missing.
  */
 export function encodeSampling(
   requested: Requested,

@@ -119,7 +119,7 @@ export class MessagesTap extends StreamTap {
     this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
   }
 
-  /** Counts the bytes of thoughts that are encrypted, or that the stream shows only as a shorter summary. */
+  /** Counts the tokens of thoughts that are encrypted, or that the stream shows only as a shorter summary. */
   #noteHidden(event: Event, encrypted: unknown): void {
     if (typeof encrypted === 'string')
       this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))

@@ -312,7 +312,7 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Returns a block, which only this protocol has, with the text of a delta added. */
+/** Returns a block, of a type that only this protocol has, with the content of a delta added. */
 type Growth = (block: Block, delta: Block) => Block
 
 const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([

@@ -233,7 +233,7 @@ function typeOfUntyped(item: Fields): string {
   return item['id'] === undefined ? '' : 'item_reference'
 }
 
-/** Whether the provider itself has run a tool call. The client has no output for it. */
+/** Whether the provider itself has run a tool call. */
 function isServerRun(type: string, item: Fields): boolean {
   const environment = item['environment'] as { readonly type?: unknown } | null | undefined
   if (type === 'tool_search_call' || type === 'tool_search_output') return item['execution'] !== 'client'

@@ -155,8 +155,8 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
 }
 
 /**
- * Returns the encrypted content of a thought. Clients that do not store responses discard thoughts without
- * it.
+ * Returns the encrypted content of a thought. If no responses are stored, clients discard thoughts without
+ * encrypted content.
  */
 function encryptedContent(
   { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,

@@ -93,8 +93,8 @@ export class ResponsesTap extends StreamTap {
   }
 
   /**
-   * Whether the event must be held back until it is complete, because the response's id is not known. Most
-   * servers write the id first.
+   * Whether the event must be held back until it is complete, because its first bytes do not contain the
+   * response's id. Most servers write the id first.
    */
   protected override needsWholeEvent(head: string): boolean {
     this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
