@@ -21,7 +21,7 @@ export type Dropped = Set<string>
 
 /** Values of a new reply that a codec cannot create itself, because it is pure. */
 export interface ReplyIdentity {
-  /** The time of creation in Unix seconds. */
+  /** The time at which the reply was created, in Unix seconds. */
   readonly created: number
   /**
    * A new id for the reply, used if the upstream states none or if its id has another format than the
@@ -72,7 +72,10 @@ export interface UpstreamCodec {
   streamDecoder(memory?: EventMemory, choices?: number): StreamDecoder
 }
 
-/** Converts in both directions, for a protocol that clients use too. Pure and synchronous. */
+/**
+ * Converts requests and replies in both directions, for protocols that clients and upstreams use. Pure and
+ * synchronous.
+ */
 export interface Codec extends UpstreamCodec {
   /**
    * Decodes a checked request. Throws `invalid_request` with the path of a value that cannot be converted.
@@ -88,7 +91,9 @@ export interface StreamOptions {
   readonly includeUsage: boolean
   /** The request, for protocols whose responses repeat parts of it. */
   readonly replyContext?: ReplyContext
-  /** Whether the chunks are elements of one JSON array instead of events. Gemini has both forms. */
+  /**
+   * Whether the chunks are elements of one JSON array instead of server-sent events. Only Gemini has both.
+   */
   readonly jsonArray?: boolean
 }
 
@@ -132,8 +137,8 @@ export interface StreamDecoder {
 /** Encodes a stream. How events are grouped into calls of `push` does not matter. */
 export interface StreamEncoder {
   /**
-   * Returns the frames for these events, without those that end the stream. A `failure` event has no frame
-   * here; see `failureFrame`.
+   * Returns the frames for these events, without those that end the stream. Nothing is written for a
+   * `failure` event; see `failureFrame`.
    */
   push(events: readonly ReplyEvent[]): string
   /**

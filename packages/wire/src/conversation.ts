@@ -142,7 +142,7 @@ export interface WebSearch {
   readonly location?: SearchLocation
 }
 
-/** Approximate location. */
+/** Approximate location of the client's user, which a web search may consider. */
 export interface SearchLocation {
   readonly city?: string
   readonly country?: string
@@ -307,7 +307,10 @@ export interface Tool {
  * for the client.
  */
 export interface ToolForm {
-  /** A `custom` tool takes plain text. A `function` here is one in a namespace. */
+  /**
+   * A `custom` tool takes plain text. A `function` is listed only if it is in a namespace, or has another
+   * name at the upstream than at the client.
+   */
   readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
   /** The client's name of the tool. */
   readonly name: string
@@ -334,7 +337,7 @@ export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }
 
-/** A web search that a provider ran during its reply, with the facts that several protocols can express. */
+/** A web search that a provider ran during its reply, with the members that several protocols can express. */
 export interface SearchPart {
   readonly kind: 'search'
   /**

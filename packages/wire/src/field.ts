@@ -6,7 +6,7 @@ import type { Node, ScannedObject } from './json/scanned-object.ts'
 /** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the value; undefined instead of null. */
+/** Returns the value unchanged, or undefined if it is null. */
 export function nullToUndefined(value: unknown): unknown {
   return value === null ? undefined : value
 }

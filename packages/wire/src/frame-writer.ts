@@ -27,7 +27,7 @@ export class FrameWriter {
     this.#at = 0
   }
 
-  /** Writes a text. */
+  /** Adds a text to the frames that are being joined. */
   text(text: string): void {
     const max = text.length * MAX_BYTES_PER_UNIT
     if (!this.#fits(max)) this.#full.push(Buffer.from(text))
@@ -134,7 +134,7 @@ export class CopiedText implements CopiedPart {
     this.codePoints += codePoints
   }
 
-  /** Number of frames. */
+  /** Number of frames from which texts were added. */
   get frames(): number {
     return this.spans.length / 2
   }

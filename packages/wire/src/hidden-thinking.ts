@@ -6,7 +6,7 @@ import { DYNAMIC_BUDGET } from './thinking.ts'
 
 /** A request as it is sent to the upstream, for finding out whether the model thinks. */
 export interface SentRequest {
-  /** The upstream's dialect. */
+  /** The protocol of the upstream, in which the request is written. */
   readonly dialect: ProtocolName
   /** The upstream's name for the model. */
   readonly model: string

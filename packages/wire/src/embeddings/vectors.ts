@@ -228,7 +228,7 @@ const MAX_DIGITS = 9
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7
 
-/** Powers of ten up to the highest one that a double holds exactly. */
+/** Powers of ten, by exponent, up to the highest one that a double holds exactly. */
 const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
 /** Powers 10^0 to 10^-7, by which the first digit of a number below one is found. */
 const FRACTIONS = Float64Array.from({ length: 8 }, (_, place) => Number(`1e-${place}`))

@@ -34,7 +34,7 @@ export class KnownMemberNames {
 
   /**
    * `fields` are ASCII names. `below` has names that are known inside the values of fields. `spellingsOf`
-   * returns all spellings of a field that are accepted here.
+   * returns all spellings of a field that requests may use.
    */
   constructor(
     fields: Iterable<string>,

@@ -107,7 +107,7 @@ function textOf(value: unknown): string {
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 const IMAGE = /(?<!\\)"(?:b64_json|url)"\s*:\s*"/g
 
-/** Facts of a complete response with images. */
+/** What a complete response with images states: its images, its usage, and whether it is an error. */
 export interface ImageFacts {
   /** Number of images; 0 if the response contains no list of images. */
   readonly images: number

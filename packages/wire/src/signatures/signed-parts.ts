@@ -81,14 +81,18 @@ function isSlot(value: unknown): boolean {
 /** Number of characters at each end of a file's data that are used to recognize it. */
 const MEDIA_SAMPLE = 64
 
-/** The anchor of a tool call: its id, because providers never use an id twice. */
+/**
+ * The anchor of a tool call, under which signed parts are stored: the id of the call, because providers never
+ * use an id twice.
+ */
 export function callAnchor(id: string): string {
   return `call ${id}`
 }
 
 /**
- * Anchor of a reply without calls. It depends on the text and on everything before it, because the same text
- * in another conversation is a different reply. Undefined if the reply has no text.
+ * Anchor of a reply without tool calls, under which signed parts are stored. It depends on the text and on
+ * everything before it, because the same text in another conversation is a different reply. Undefined if the
+ * reply has no text.
  */
 export function textAnchor(context: string, text: string): string | undefined {
   const said = text.trim()

@@ -49,7 +49,7 @@ export class FrameSplitter {
     return this.#held.length
   }
 
-  /** Returns the first `size` held bytes. */
+  /** Returns the first `size` of the bytes that are held. */
   bufferedHead(size: number): Buffer {
     return this.#held.head(size)
   }
@@ -98,7 +98,10 @@ export class FrameSplitter {
     this.#bytes = EMPTY
   }
 
-  /** Whether the held frame ends in this chunk, or at the boundary between the held bytes and the chunk. */
+  /**
+   * Whether the frame whose beginning is held ends in this chunk, or at the boundary between the held bytes
+   * and the chunk.
+   */
   #endsIn(chunk: Buffer): boolean {
     const isSmall = chunk.length <= MAX_COPY_BYTES
     this.#read(

@@ -16,7 +16,7 @@ import { encodableTurns } from './turns.ts'
 const DEFAULT_MAX_TOKENS = 8192
 /** Lowest thinking budget in tokens that upstreams accept. */
 const MIN_BUDGET = 1024
-/** Highest temperature in this protocol. Others allow up to 2. */
+/** Highest temperature in this protocol. Other protocols allow up to 2. */
 const MAX_TEMPERATURE = 1
 
 /** Fields of a messages request that depend on each other. Undefined fields are left out. */
