@@ -26,7 +26,7 @@ export function conversationFingerprint(
   key: KeyObject,
 ): ConversationFingerprint {
   const { tools, system, turns, ends } = new DigestWalk(scan, form, '').parts()
-  // Hashed again, because a GMAC must not be stored.
+  // The input of the hash may be a GMAC, which must not be stored itself.
   const digest = (offsets: readonly number[], count?: number): string =>
     hash('sha256', gmacOf(bytePartsAt(scan.bytes, offsets, count), key), 'base64url').slice(0, CHARACTERS)
   return {

@@ -283,7 +283,10 @@ export class DigestWalk {
     this.#sums.bytes += end - from
   }
 
-  /** Collects what is left out of a value: cache marks, and the brackets around a single text. */
+  /**
+   * Collects the ranges of a value that a digest does not cover: cache marks, and the brackets around a
+   * single text.
+   */
   #visit(key: string, node: Node, left: Span[]): void {
     if (!this.#hasDirectives && !this.#form.textIsPart) return
     const scan = this.#scan
@@ -371,7 +374,7 @@ export class DigestWalk {
     return hasType ? text : undefined
   }
 
-  /** Leaves out the first line of each text that begins with the billing header. */
+  /** Excludes the first line of each text from the digest if the text begins with the billing header. */
   #leaveOutBilling(system: Node, left: Span[]): void {
     const scan = this.#scan
     const kind = scan.kindOf(system)

@@ -55,8 +55,9 @@ export interface Conversation {
    */
   readonly takesAnyTier?: true
   /**
-   * Whether contents are written as lists even where a text would do, because the upstream accepts cache marks: a mark
-   * needs a list, and the bytes of a message must stay when its mark moves to a later one.
+   * Whether the content of each message is written as a list, even if it is a single text. This is done for
+   * upstreams that accept cache marks: a mark needs a list, and the bytes of a message must stay the same
+   * when the mark moves to a later message.
    */
   readonly listsContent?: true
   /** Fields that chat and responses requests have in common; undefined if the request has none. */
@@ -67,7 +68,7 @@ export interface Conversation {
 
 /** Number of alternative replies (choices) that a client requests. */
 export interface RequestedChoices {
-  /** At least 2. */
+  /** Number of replies, at least 2. */
   readonly count: number
   /** Name of the client's field for the number. */
   readonly field: 'n' | 'candidateCount'
@@ -154,7 +155,7 @@ export interface SearchLocation {
 export type Thinking =
   /** Thinking is switched off. `effort` is the effort with which the client did so. */
   | { readonly kind: 'off'; readonly effort?: 'none' | 'minimal' }
-  /** At most this many tokens. */
+  /** The model may think with at most this many tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
   /** The model decides how much to think, guided by `effort`; undefined for the model's default effort. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }

@@ -215,7 +215,7 @@ export function withProviderMember(body: Buffer, provider: string | undefined): 
   return Buffer.concat([body.subarray(0, -1), Buffer.from(`,"provider":${provider}}`)])
 }
 
-/** A client's request with a channel's name for the model. */
+/** A client's request in which the model has the name that the channel uses for it. */
 export interface MappedRequest extends EditedRequest {
   readonly upstreamModel: string
 }

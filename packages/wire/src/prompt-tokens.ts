@@ -45,8 +45,8 @@ export interface MediaTokens {
   readonly typical: (bytes: number) => number
 }
 
-// The tokens of media depend on their content, not on their bytes. The content behind a URL or a file id is
-// unknown, so the constant part of an estimate never depends on the bytes.
+// Every estimate has a part that does not depend on the number of bytes, because media that are given by URL
+// or file id have no bytes in the request, and their content is unknown.
 
 /**
  * Tokens of an image. Providers scale it down and split it into tiles or patches: at most 1,445 tokens for

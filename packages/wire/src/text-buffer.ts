@@ -27,7 +27,7 @@ export class TextBuffer {
     return this.#length
   }
 
-  /** Adds UTF-8 bytes. */
+  /** Adds the UTF-8 bytes of `source` between two offsets. */
   append(source: Uint8Array, from: number, to: number): void {
     const length = this.#length
     const end = length + to - from

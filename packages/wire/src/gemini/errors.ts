@@ -77,8 +77,8 @@ export function statusOf({ type, code, status }: Omit<ErrorContent, 'message'>):
 }
 
 /**
- * Google's name for a status. A status without a name gets that of a general error of the request or of the
- * server.
+ * Google's name for a status. A status that has no name gets the name of a general error of the request or of
+ * the server.
  */
 function nameOf(status: number): string {
   const ofServer = status === 502 || status === 529 ? 'UNAVAILABLE' : 'INTERNAL'

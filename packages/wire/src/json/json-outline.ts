@@ -15,9 +15,15 @@ const MAX_STRING_BYTES = 262_144
  * cut.
  */
 const FULL_BYTES = 524_288
-/** Maximum number of bytes kept of a string from `FULL_BYTES` on. Keys and short values can still be read. */
+/**
+ * Maximum number of bytes that are kept of a string once the outline has `FULL_BYTES`. Keys and short values
+ * can still be read.
+ */
 const SHORT_STRING_BYTES = 64
-/** Depth of nesting below which, from `FULL_BYTES` on, containers end after their current member. */
+/**
+ * Depth of nesting down to which containers are kept whole once the outline has `FULL_BYTES`. Deeper
+ * containers end after their current member.
+ */
 const MAX_FULL_DEPTH = 3
 /**
  * Containers up to this size in bytes are kept completely even beyond `FULL_BYTES`. The details of a usage

@@ -13,8 +13,8 @@ export interface ScanLimits {
 }
 
 /**
- * Limits for a client's body. There are few top-level keys, because each costs ten times as much as a nested
- * one.
+ * Limits for a client's body. Only few top-level keys are allowed, because each costs ten times as much as a
+ * nested one.
  */
 export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_000 }
 

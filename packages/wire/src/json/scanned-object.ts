@@ -20,7 +20,7 @@ export interface Member {
 /** Index in the tape of a value or a key, which identifies it. */
 export type Node = number
 
-/** The object itself, as a node. */
+/** The node of the whole object. */
 export const ROOT: Node = 0
 
 /**
@@ -66,7 +66,7 @@ export class ScannedObject {
     return this.#values.get(key)
   }
 
-  /** The object itself. */
+  /** The node of the whole object. */
   get root(): Node {
     return 0
   }

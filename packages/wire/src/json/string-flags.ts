@@ -21,7 +21,7 @@ export interface StringFlags {
 
 const EVERYTHING: StringFlags = { directive: true, cacheMember: true, halfHour: true, longLifetime: true }
 
-/** Beginnings of names, including the opening quote. */
+/** Beginnings of the names of cache marks, including the opening quote. */
 const DIRECTIVES = ['"cache_control', '"prompt_cache_breakpoint', '"cachePoint'].map((name) =>
   Buffer.from(name),
 )

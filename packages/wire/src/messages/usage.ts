@@ -16,12 +16,12 @@ const NONE: Counts = {}
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Reads the usage of a messages upstream, whose numbers are disjoint. Returns undefined without a valid
- * `input_tokens`, and only the prompt without a valid `output_tokens`. Other implausible numbers are ignored.
- * Tokens written to a cache without a lifetime count as written for five minutes. If the tokens split by
- * lifetime exceed their sum, the split is used. Compactions in `iterations` are added, because the sums
- * include all iterations except these and those of other models. `seen` contains uses of tools reported by
- * blocks, which are used if the usage does not report them.
+ * Reads the usage of a messages upstream, in which no number includes another. Returns undefined without a
+ * valid `input_tokens`, and only the prompt without a valid `output_tokens`. Other implausible numbers are
+ * ignored. Tokens written to a cache without a lifetime count as written for five minutes. If the tokens
+ * split by lifetime exceed their sum, the split is used. Compactions in `iterations` are added, because the
+ * sums include all iterations except these and those of other models. `seen` contains uses of tools reported
+ * by blocks, which are used if the usage does not report them.
  */
 export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = []): ReportedUsage | undefined {
   const usage = asRecord(value)

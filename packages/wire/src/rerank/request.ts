@@ -230,7 +230,7 @@ function partsOf(scan: ScannedObject): { readonly query: number; readonly docume
   }
 }
 
-// The length without the quotes of the text.
+// Returns the number of bytes of a JSON string without its quotes.
 function lengthOf(scan: ScannedObject, node: Node): number {
   return scan.endOf(node) - scan.startOf(node) - 2
 }

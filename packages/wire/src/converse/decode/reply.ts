@@ -52,8 +52,8 @@ function scanned(bytes: Buffer): ScannedObject | undefined {
 const SERVER_CALL = 'server_tool_use'
 
 /**
- * Decodes a complete block of a reply. `input` is the text of a call's input. Blocks that other protocols
- * cannot express become opaque parts. No block is refused.
+ * Decodes a complete block of a reply. `input` is the JSON text of a tool call's input. Blocks that other
+ * protocols cannot express become opaque parts. No type of block is refused.
  */
 function readBlock(block: Fields, input: string): ReplyPart[] {
   if (typeof block['text'] === 'string') return textPart(block['text'])
@@ -69,7 +69,7 @@ function readBlock(block: Fields, input: string): ReplyPart[] {
   return Object.keys(block).length > 0 ? [{ kind: 'opaque', protocol: 'converse', value: block }] : []
 }
 
-/** Whether a call is to a tool that the provider runs itself. */
+/** Whether the provider itself runs the called tool. */
 export function isServerCall(call: Fields): boolean {
   return call['type'] === SERVER_CALL
 }

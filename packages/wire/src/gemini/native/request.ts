@@ -58,7 +58,7 @@ const CONFIG_RULES: readonly ConfigRule[] = [
   ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
 ]
 
-/** Check for a field that must be an array, or a single object instead of one. */
+/** Check for a field whose value must be an array or a single object. */
 const list = checkSecret(
   'an array or an object',
   withSchema(
