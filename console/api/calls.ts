@@ -18,7 +18,7 @@ type AnyCall = z.output<typeof callSchema>
 export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'channel' | 'upstream_model'>>
 
 /**
- * A call with the lines of its cost. Only administrators get the attempts; these are empty if the only
+ * A call with the items of its cost. Only administrators get the attempts; these are empty if the only
  * attempt succeeded.
  */
 export type CallDetail = z.output<typeof ownCallSchema> &
@@ -53,7 +53,7 @@ export interface CallFilter extends OriginFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
   readonly request_id?: string | undefined
-  /** Several reasons are separated by commas. */
+  /** Reasons for which calls ended, separated by commas. */
   readonly reason?: string | undefined
   readonly cause?: FilterValues
   readonly session?: FilterValues

@@ -23,7 +23,7 @@ export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' |
   readonly success: boolean | null
 }
 
-/** The maximum size of a page. */
+/** The maximum number of channels on a page. */
 const PAGE_SIZE = 100
 
 /** The filters and the order of a list of channels. */

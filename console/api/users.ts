@@ -90,7 +90,7 @@ export async function manageUser(id: number, action: Action): Promise<void> {
   await request('POST', '/api/user/manage', { id, action })
 }
 
-/** Adds to the quota of a user. */
+/** Adds `value` quota units to the quota of a user. */
 export function addQuota(id: number, value: number): Promise<ManagedUser> {
   return request<ManagedUser>('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value })
 }

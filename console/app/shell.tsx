@@ -76,7 +76,7 @@ export function Shell() {
   )
 }
 
-/** The name in the storage of the tab, so that the password is offered again after the next sign-in. */
+/** The entry in the tab's storage that hides the offer until the user signs out. */
 const OFFER_CLOSED = 'password-offer-closed'
 
 /** Offers to set a password if root has none, because its access token is shown only once. */

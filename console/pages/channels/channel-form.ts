@@ -82,7 +82,8 @@ export function channelFieldsOf(typed: ChannelFormValues): ChannelFields {
     type,
     ...(protocols.length > 0 && { protocol: protocols.length > 1 ? protocols : protocols[0] }),
     base_url: typed.baseUrl.trim(),
-    // Absent for other providers: their channels keep the value that another tool stored.
+    // `other` is left out for other providers, so that their channels keep the value that another tool
+    // stored.
     ...(isNamed(type) && other + typed.settings.other !== '' && { other }),
     project: type === VERTEX ? typed.project.trim() || null : null,
     key: keysOf(typed.keys, type === BEDROCK ? other : ''),

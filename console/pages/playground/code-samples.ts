@@ -1,4 +1,4 @@
-/** A program that sends the same request. */
+/** A program that sends the same request as the playground. */
 export interface CodeSample {
   readonly name: 'curl' | 'OpenAI Python' | 'OpenAI Node' | 'Anthropic Python' | 'Anthropic Node'
   readonly code: string
