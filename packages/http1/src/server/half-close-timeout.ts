@@ -23,7 +23,7 @@ export class HalfCloseTimeout {
     this.#onTimeout = onTimeout
   }
 
-  /** Starts anew for the next request. */
+  /** Stops the timeout, and forgets the state of the last request. */
   reset(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -175,7 +175,7 @@ const CLOSE_OBJECT = 0x7d
 
 /** Detects the end of a JSON object or array that is received in pieces. */
 export class JsonEndDetector {
-  /** Whether the last bracket was received. */
+  /** Whether the bracket that ends the object or array was received. */
   isComplete = false
   #depth = 0
   #inString = false

@@ -76,7 +76,10 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
   return parts.map(textOf).join('')
 }
 
-/** The encrypted reasoning with its positions. */
+/**
+ * The encrypted reasoning of a reply, as elements of `reasoning_details` with their positions among thoughts
+ * and calls.
+ */
 function detailsIn(parts: readonly ReplyPart[]): object[] {
   const details: object[] = []
   let [from, calls] = [0, 0]
