@@ -102,7 +102,7 @@ export async function beginLink(provider: string, next: string): Promise<string>
   return url
 }
 
-/** Removes an identity from the account. */
+/** Removes an identity at an identity provider from the account. */
 export async function unlinkIdentity({ issuer, subject }: LinkedIdentity): Promise<void> {
   await request('DELETE', `/api/user/self/identities${queryString({ issuer, subject })}`)
 }
@@ -118,7 +118,10 @@ export async function signOut(): Promise<string | undefined> {
   return ended?.logout_url
 }
 
-/** The address at which a sign-in at an identity provider begins; it leads back to a page of the console. */
+/**
+ * The path at which a sign-in at an identity provider begins; it leads back to the page `next` of the
+ * console.
+ */
 export function providerPath(provider: string, next: string): string {
   return `/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
 }

@@ -124,8 +124,8 @@ export function callSumsQuery(userId: number, scope: CallScope, filter: CallFilt
 }
 
 /**
- * The sums of calls since the start of a half hour, from the sums that the gateway stores for each half hour:
- * otherwise a million calls of today would be added up for each request. Undefined if the stored sums cannot
+ * The sums of calls since the start of a half hour. They come from the sums that the gateway stores for each
+ * half hour, because a busy day may have a million calls to add up. Undefined if the stored sums cannot
  * answer the filter.
  */
 async function sumsOfHalfHours(
@@ -152,7 +152,7 @@ async function sumsOfHalfHours(
   return { quota, requests, prompt_tokens: input + cached + cache_write, completion_tokens: output }
 }
 
-/** The address of the CSV file with the calls that a filter selects. */
+/** The URL of the CSV file with the calls that a filter selects. */
 export function callsCsvUrl(scope: CallScope, filter: CallFilter): string {
   return `${callsPath(scope, 'export')}${queryString({ ...filter })}`
 }

@@ -28,7 +28,7 @@ const PAGE_SIZE = 100
 
 /** The filters and the order of a list of channels. */
 export interface ChannelFilter extends ListOrder {
-  /** A part of the name or the address of a channel. */
+  /** A text that a channel's name or base URL contains, or a channel's id. */
   readonly keyword?: string | undefined
   readonly condition?: string | undefined
 }

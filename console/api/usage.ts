@@ -35,7 +35,7 @@ export function usageQuery(userId: number, scope: CallScope, params: UsageQuery)
   })
 }
 
-/** The address of the CSV file with the sums of a period. */
+/** The URL of the CSV file with the sums of usage in a period. */
 export function usageCsvUrl(scope: CallScope, params: UsageQuery): string {
   return `${usagePath(scope)}${queryString({ ...params, format: 'csv' })}`
 }

@@ -29,8 +29,8 @@ export function Shell() {
   useShortcuts({ openPalette: palette.open, openHelp: help.open })
   useEffect(() => {
     menu.close()
-    // On a new page, the focus moves to the beginning. A sheet over the same page does not count as a new
-    // page.
+    // On a new page, the focus moves to the beginning. A panel opened over the same page does not count as a
+    // new page.
     if (pathname.split('/')[1] !== shown.current.split('/')[1]) main.current?.focus({ preventScroll: true })
     shown.current = pathname
   }, [pathname])

@@ -65,7 +65,7 @@ export function shareReadFromCache(tokens: CacheTokens): number | undefined {
   return input === 0 ? undefined : tokens.cached / input
 }
 
-/** The input tokens of a row of the log, divided by how the cache treated them. */
+/** The input tokens of a logged call, divided by how the prompt cache treated them. */
 export function cacheTokensOf(call: {
   readonly prompt_tokens: number
   readonly cached_tokens: number

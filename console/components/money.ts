@@ -21,7 +21,10 @@ interface Decimal {
 /** Quota units: integers, or a decimal text where they are not rounded yet. */
 export type Quota = number | string
 
-/** A displayed amount: two decimals, four significant digits below one, never rounded to zero. */
+/**
+ * An amount as it is displayed: two decimals, or four significant digits for amounts below one; never rounded
+ * to zero.
+ */
 export function formatMoney(quota: Quota, display: MoneyDisplay, locale: string): string {
   if (display.kind === 'TOKENS')
     return new Intl.NumberFormat(locale, { maximumFractionDigits: EXACT_DIGITS }).format(Number(quota))

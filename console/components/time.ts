@@ -18,7 +18,7 @@ export function formatTime(unixSeconds: number, locale: string, timeZone: string
 
 /** The day of a time in a time zone, without its year: `1 Dec`. */
 export function formatDay(unixSeconds: number, locale: string, timeZone: string): string {
-  // English dates have the day first here, to match the sentences around them.
+  // English dates have the day before the month, to match the sentences around them.
   const order = locale === 'en' ? 'en-GB' : locale
   return new Intl.DateTimeFormat(order, { timeZone, day: 'numeric', month: 'short' }).format(
     unixSeconds * 1000,

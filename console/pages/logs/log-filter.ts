@@ -73,7 +73,7 @@ const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
   'break',
 ])
 
-/** Whether this filter applies to calls of this status. */
+/** Whether the filter with this name applies to calls of this status. */
 export function hasFilter(status: CallEndStatus | undefined, name: string): boolean {
   return status === REFUSED_STATUS ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
 }

@@ -86,7 +86,7 @@ export function shownSeries(
   const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
   const points = slots.map((_, slot) => sumOfPoints(rest.map((one) => one.points[slot] ?? ZERO_POINT)))
-  // The sum of the others is not shown if this figure is always 0.
+  // The sum of all other series is not shown if it is 0 in each interval.
   if (points.every((point) => point[rank] === 0)) return shown
   return [...shown, { key: undefined, label: otherLabel, points }]
 }

@@ -70,7 +70,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
       if (!this.#isSending) socket.setTimeout(0)
       this.#response?.onDrain()
     })
-    // The event 'close', which follows, handles errors too.
+    // Without a listener, an error would be thrown. The event 'close' follows each error, so nothing is done
+    // here.
     socket.on('error', () => {})
     socket.on('close', () => this.#handleClose())
   }

@@ -28,7 +28,7 @@ export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
  * Encodes a complete reply; `docs/api.md: Chat completion response`. Texts are joined to one content, and
- * thoughts to one `reasoning_content`. The result is the same as the sum of a stream of this reply.
+ * thoughts to one `reasoning_content`. The chunks of a streamed reply add up to the same result.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const { usage } = reply
