@@ -70,7 +70,7 @@ export function channelNamesQuery(userId: number, text: string) {
   })
 }
 
-/** One channel. */
+/** One channel by its id. */
 export function channelQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'channel', id],

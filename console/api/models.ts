@@ -47,7 +47,7 @@ export async function setPrice(
   await request('PUT', '/api/models/price', { model, price, version })
 }
 
-/** Sets the prices of several models that still have these versions, all or none. */
+/** Sets the prices of several models if all of them still have these versions, otherwise of none. */
 export async function setPrices(
   items: readonly (Pick<ManagedModel, 'model' | 'version'> & { readonly price: object })[],
 ): Promise<void> {

@@ -41,7 +41,7 @@ export function usersQuery(userId: number, page: number, search: string, order: 
   })
 }
 
-/** One user. */
+/** One user by its id. */
 export function userQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'user', id],

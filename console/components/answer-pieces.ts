@@ -128,7 +128,7 @@ function responsesPart(type: string, event: JsonObject): readonly Part[] {
   return kind ? [{ at, kind, name: '', text: textOrJson(event['delta']) }] : []
 }
 
-/** Joins pieces of text that directly follow each other, and pieces of thinking that do. */
+/** Joins consecutive pieces of text to one piece, and consecutive pieces of thinking. */
 function merged(pieces: readonly ConversationPiece[]): readonly ConversationPiece[] {
   const joined: ConversationPiece[] = []
   for (const piece of pieces) {

@@ -10,7 +10,10 @@ export function EditConflict({
   onOverwrite,
   onClose,
 }: {
-  /** Undefined if no other user changed the object. */
+  /**
+   * The fields of the form that differ from those that another user saved; undefined if no other user saved a
+   * change.
+   */
   readonly differences: readonly Difference[] | undefined
   readonly onTake: () => void
   readonly onOverwrite: () => void

@@ -24,7 +24,7 @@ type TypedSetting = (typeof RECORD_SETTINGS)[number]
 export interface ChannelFormValues extends Readonly<Record<TypedSetting, FormValue>>, AdvancedFormValues {
   readonly name: string
   readonly type: string
-  /** Empty if the channel uses the usual protocol of its provider. */
+  /** The chosen protocol; empty if the channel uses the usual protocol of its provider. */
   readonly protocol: string
   readonly baseUrl: string
   /** The API version for Azure, the region for Bedrock, the location for Vertex AI. */

@@ -95,7 +95,7 @@ function stackedData(
   }
 }
 
-/** One series for each field, summed over all calls. */
+/** One series for each of the given `fields` of usage, summed over all calls. */
 export function fieldSeriesData(
   usage: Usage,
   fields: readonly { readonly label: string; readonly of: (point: UsagePoint) => number }[],

@@ -202,7 +202,7 @@ export class Response {
     listener?.()
   }
 
-  /** Only the connection calls this: the whole response was sent, or will never be. */
+  /** Notes that the whole response was sent, or will never be; only the connection calls this. */
   onConnectionEnd(how: 'finished' | 'aborted'): void {
     if (this.#isFinished || this.#isAborted) return
     if (how === 'finished') this.#isFinished = true

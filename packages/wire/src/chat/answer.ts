@@ -96,7 +96,7 @@ function add(pieces: string[], value: unknown): void {
   if (typeof value === 'string' && value !== '') pieces.push(value)
 }
 
-/** Reported if only the cited pages of a reply show that there was a web search. */
+/** The web search that is reported if only the cited pages of a reply show that there was one. */
 export const SEARCH_INFERRED_FROM_CITATION: ToolUse = { kind: 'web_search', count: 1, isCited: true }
 
 /** Reports whether a message, or a part of one, cites a web page. */
