@@ -18,7 +18,7 @@ export function receiversQuery(userId: number) {
   })
 }
 
-/** A receiver that was added, with its secret. */
+/** A receiver of alerts that was added, with its secret. */
 export interface AddedReceiver {
   readonly id: string
   readonly secret: string

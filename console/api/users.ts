@@ -122,7 +122,7 @@ export function userIdentitiesQuery(userId: number, id: number) {
   })
 }
 
-/** Removes an identity from another user. This ends the user's sessions. */
+/** Removes an identity at an identity provider from another user. This ends the user's sessions. */
 export async function unlinkUserIdentity(id: number, { issuer, subject }: LinkedIdentity): Promise<void> {
   await request('DELETE', `/api/user/${id}/identities${queryString({ issuer, subject })}`)
 }

@@ -76,7 +76,7 @@ export function Shell() {
   )
 }
 
-/** The entry in the tab's storage that hides the offer until the user signs out. */
+/** The entry in the tab's storage that hides the offer to set a password until the user signs out. */
 const OFFER_CLOSED = 'password-offer-closed'
 
 /** Offers to set a password if root has none, because its access token is shown only once. */

@@ -86,7 +86,7 @@ export function cacheTokensOf(call: {
   }
 }
 
-/** Maximum number of characters that are shown of the reason that a provider states. */
+/** Maximum number of characters that are shown of a provider's reason why its cache was not used. */
 const MAX_VERDICT = 500
 
 /** The reason, in the provider's words, why its cache was not used; shortened if it is too long. */

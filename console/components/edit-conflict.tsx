@@ -10,10 +10,7 @@ export function EditConflict({
   onOverwrite,
   onClose,
 }: {
-  /**
-   * The fields of the form that differ from those that another user saved; undefined if no other user saved a
-   * change.
-   */
+  /** The fields that both users changed, with both values; undefined if there is no conflict. */
   readonly differences: readonly Difference[] | undefined
   readonly onTake: () => void
   readonly onOverwrite: () => void

@@ -23,7 +23,7 @@ export type Period = (typeof LOG_PERIODS)[number]
 /** A period in Unix seconds; an undefined end is unlimited. */
 export interface TimeRange {
   readonly from: number | undefined
-  /** The period ends just before this time. */
+  /** The period ends just before this time, in Unix seconds. */
   readonly to: number | undefined
 }
 

@@ -18,7 +18,7 @@ export class HalfCloseTimeout {
   #needsUpstream = false
   #completeMs = 0
 
-  /** `onTimeout` is called when the time is over, but only if the response needs an upstream. */
+  /** `onTimeout` is called when the timeout has passed, but only if the response needs an upstream. */
   constructor(onTimeout: () => void) {
     this.#onTimeout = onTimeout
   }

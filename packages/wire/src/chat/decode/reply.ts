@@ -188,7 +188,7 @@ export class ReplyPartsDecoder {
     this.#calls.readArguments(index, text)
   }
 
-  /** Ends all open parts. */
+  /** Ends all parts of the reply that are still open. */
   end(): void {
     this.#endGrowing()
     this.#calls.endAll()

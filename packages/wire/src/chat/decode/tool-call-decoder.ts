@@ -202,7 +202,7 @@ const MESSAGES = ['message', 'delta'] as const
 /** The function of a call, and the path of its arguments. */
 interface CalledFunction {
   readonly definition: Record<string, unknown>
-  /** Member names and element indexes, from the root. */
+  /** Member names and element indexes that lead from the root to the arguments. */
   readonly path: readonly (string | number)[]
 }
 
