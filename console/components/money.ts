@@ -9,7 +9,10 @@ export interface MoneyDisplay {
 
 /** Decimal places of exact amounts. */
 const EXACT_DIGITS = 12
-/** The smallest amount that is displayed with digits. */
+/**
+ * The smallest amount, in the displayed currency, that is shown with digits; smaller ones are shown as `<`
+ * this amount.
+ */
 const SMALLEST = 0.000001
 
 /** A decimal as an integer and its number of decimal places. */
