@@ -67,7 +67,7 @@ export class AlertSender {
   readonly #dependencies: SenderDependencies
   readonly #agent: Agent = createAlertAgent(MAX_CONCURRENT_ATTEMPTS)
   readonly #stopping = new AbortController()
-  /** Deliveries under way, by the tag of the receiver. */
+  /** The delivery in progress for each receiver, by the receiver's tag. */
   readonly #lanes = new Map<string, Promise<void>>()
   /** Runs the writes of this node one after the other; PostgreSQL does not allow them at the same time. */
   #turn: Promise<unknown> = Promise.resolve()

@@ -64,8 +64,8 @@ const RERANK_PATHS = [
 const PLAYED_MEDIA = new Set(['/v1/images/generations', '/v1/audio/speech'])
 
 /**
- * The endpoints that the console's playground can call, each with the path prefix that its own prefix
- * replaces.
+ * The endpoints that the console's playground can call, each with the path prefix to be replaced by
+ * `/api/playground/`.
  */
 const PLAYED: readonly (readonly [CallEndpoint, string])[] = [
   [chatCompletions, '/v1/'],

@@ -22,7 +22,9 @@ const MAX_KEYS = 50_000
 /** Time for which an unknown key stays cached. */
 const UNKNOWN_MS = 5_000
 
-/** In a cluster: the maximum age at which a cached key is accepted, and the age at which a refresh starts. */
+/**
+ * Used in a cluster: a cached key is accepted up to `MAX_AGE_MS`, and read again from `REFRESH_AGE_MS` on.
+ */
 const MAX_AGE_MS = 60_000
 const REFRESH_AGE_MS = 30_000
 /** Delay before a failed refresh is repeated. */
@@ -75,7 +77,7 @@ export class ApiKeys {
     return (this.#cache ??= new LRUCache({ max: MAX_KEYS }))
   }
 
-  /** Evicts keys of tokens on all nodes, after a change. */
+  /** Evicts the keys of these tokens on all nodes, after the tokens were changed. */
   forget(tokens: number | ReadonlySet<number>): void {
     this.#evictAndAnnounce({ of: 'tokens', ids: typeof tokens === 'number' ? [tokens] : [...tokens] })
   }
@@ -85,7 +87,7 @@ export class ApiKeys {
     this.#evictAndAnnounce({ of: 'user', id: userId })
   }
 
-  /** Evicts a key (without `sk-`) that may be cached as unknown. */
+  /** Evicts a new key (without `sk-`), which may be cached as unknown; announces that to the other nodes. */
   forgetKey(key: string): void {
     this.#evictions += 1
     this.#cache?.delete(key)

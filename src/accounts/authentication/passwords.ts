@@ -23,9 +23,9 @@ const CONCURRENCY = 2
 const MAX_WAITING = 100
 
 /**
- * Hashes and verifies passwords in a fair queue. `flow` is the address block of a visitor, or the account
- * that is signed in. The libraries are loaded at first use. New hashes are Argon2id; bcrypt hashes come from
- * imports.
+ * Hashes and verifies passwords. The queue serves each `flow` in turn: the address block of a visitor, or the
+ * account that is signed in. The libraries are loaded at first use. New hashes are Argon2id; bcrypt hashes
+ * come from imports.
  */
 export class Passwords {
   readonly #queue = new FairQueue(CONCURRENCY, MAX_WAITING)

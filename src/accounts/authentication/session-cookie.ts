@@ -17,7 +17,7 @@ export function sessionOf({ headers: { cookie } }: Request): string | undefined 
   return session !== undefined && SESSION.test(session) ? session : undefined
 }
 
-/** Whether the client uses TLS. TLS ends at a proxy, because the gateway itself serves plain HTTP. */
+/** Whether the client uses TLS, as stated by a trusted proxy: the gateway itself serves plain HTTP. */
 export function isSecureRequest(request: Request, trustedProxies: readonly string[]): boolean {
   return proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https'
 }

@@ -34,7 +34,10 @@ export class Balance {
     return this.free
   }
 
-  /** Whether calls wait for quota of the account at its bank, so that what is free here is not for other calls. */
+  /**
+   * Whether calls wait for quota of this account at the bank, the database that nodes share. The free quota
+   * of this process is then reserved for them.
+   */
   get isAwaited(): boolean {
     return false
   }
@@ -59,7 +62,7 @@ export class Balance {
     return this.held === 0 && this.pendingWrites === 0
   }
 
-  /** Adds to the held amount; a negative amount releases. */
+  /** Adds quota units to the held amount, or releases them if the amount is negative. */
   hold(amount: number): void {
     this.held += amount
   }

@@ -45,7 +45,7 @@ export class BankClient {
   /** Set while another node is waiting for a report. */
   #isReportRequested = false
   #requested: NodeJS.Timeout | undefined
-  /** Tickets of calls that do not wait any more, of which the bank has not been told. */
+  /** Tickets of calls that have stopped waiting; the bank does not know that yet. */
   #left: number[] = []
   #isDown = false
   #isStopping = false
@@ -106,13 +106,15 @@ export class BankClient {
     return loan
   }
 
-  /** Gives up a place in the bank's queue. */
+  /** Removes the call with this ticket from the bank's queue of waiting calls. */
   leaveQueue(ticket: number): void {
     this.#left.push(ticket)
     this.#alarm.ring()
   }
 
-  /** Call it after a settled call has been added to the outbox. */
+  /**
+   * Call it after a settled call has been added to the outbox; starts a report once there are enough of them.
+   */
   onSettled(): void {
     if (this.#outbox.onSettled()) this.#alarm.ring()
   }
@@ -213,7 +215,7 @@ export class BankClient {
         if (!this.#outbox.hasMore) await this.#sleep(this.#isReportRequested ? REQUESTED_MS : REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
-        // The failed request may have taken effect.
+        // The bank may have executed the failed request, so this node's record of its leases may be outdated.
         this.#mustResync = true
         if (error instanceof NodeNameTaken) this.#clock.end()
         if (!this.#isDown) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
@@ -274,7 +276,8 @@ export class BankClient {
     }
   }
 
-  // The bank decides whose turn it is, so that it gets what is free here before a call with a place asks.
+  // Before calls in the bank's queue ask for loans, the spare quota that they wait for is returned to the
+  // bank. The bank then lends it to the call whose turn it is.
   async #releaseAwaited(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
     const spare = this.leases.releaseAwaited(batch.flatMap(({ waitsFor }) => waitsFor))
     if (spare.length > 0) this.leases.applyStates(await this.#dependencies.bank.release(spare))

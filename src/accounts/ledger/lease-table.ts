@@ -10,7 +10,7 @@ const INITIAL_TYPICAL_HOLD = 50_000
 /** Time without use after which the spare part of a lease is released. */
 const IDLE_MS = 5_000
 
-/** What this node keeps of its lease on an account. */
+/** An account whose spare quota this node returns to the bank, and the quota units that it keeps. */
 interface Released {
   readonly account: AccountName
   readonly keep: number
@@ -94,7 +94,10 @@ export class LeaseTable {
       for (const name of accountsOf(entry)) this.#balances.get(name)?.applyReported(entry.quota)
   }
 
-  /** Marks an account whose spare quota another node needs, for a call that may wait for it. */
+  /**
+   * Marks an account whose spare quota another node has asked for, because a call of that node may wait for
+   * it.
+   */
   requestRecall(account: AccountName): void {
     const balance = this.#balances.get(account)
     if (!balance) return
@@ -103,8 +106,9 @@ export class LeaseTable {
   }
 
   /**
-   * Takes spare quota out of the leases, to be released to the bank: quota that was recalled, that calls wait for, or
-   * that has been idle. The bank learns of each recalled account what this node needs of it.
+   * Takes spare quota out of the leases, to be returned to the bank: quota that was recalled, that calls wait
+   * for, or that has been idle. A recalled account is included even without spare quota, so that the bank
+   * learns what this node keeps.
    */
   releaseSpare(nowMs: number): Released[] {
     const spare: Released[] = []
@@ -118,7 +122,10 @@ export class LeaseTable {
     return spare
   }
 
-  /** Takes the spare quota of those of these accounts that calls wait for, so that the bank gives it to the first. */
+  /**
+   * Takes the spare quota out of the leases on these accounts if calls wait for it, so that the bank can lend
+   * it to the first of these calls.
+   */
   releaseAwaited(accounts: Iterable<AccountName>): Released[] {
     const spare: Released[] = []
     for (const account of new Set(accounts)) {

@@ -23,8 +23,8 @@ import {
 import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
 
 /**
- * Waits until other nodes have released spare quota, in order; the longer ones are for nodes on busy
- * machines.
+ * Milliseconds to wait, after each loan that did not suffice, for other nodes to return spare quota; the longer
+ * waits are for nodes on busy machines.
  */
 const RECALL_WAITS_MS = [100, 200, 400]
 /** Maximum number of loans for one call. Other calls may spend the quota of a loan before this call does. */
@@ -36,7 +36,7 @@ const TAKEN = 'other calls took the quota that was leased for this one'
 interface LeasedAccount extends Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
-  /** Budgets of the latest call. The next loan is taken for them, too. */
+  /** Budgets of the latest call, for which the next loan is taken as well. */
   budgets: readonly ChargedBudget[]
   isRenewing: boolean
 }
@@ -125,7 +125,7 @@ export class LeasedAccounts implements AccountSource {
   ): Promise<LoanOutcome> {
     const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
     let payer = initial
-    // A call that waits is admitted by the bank alone.
+    // Once a call has a place in the bank's queue, only the bank admits it.
     let free = of ? (of.order === undefined ? affordableAmount : NOTHING) : freeAmount
     for (let loans = 0; loans < MAX_LOANS; loans += 1) {
       const asking = payer
@@ -157,8 +157,8 @@ export class LeasedAccounts implements AccountSource {
     if (balancesOf(payer).some(({ isAwaited }) => isAwaited)) this.#bankClient.reportSoon()
   }
 
-  // Other nodes are asked to return quota that they do not need. While a call of this node waits, quota that becomes
-  // free here is for the first that waits, too.
+  // Other nodes are asked to return quota that they do not need. If a call of this node waits, this node's
+  // own free quota is also reserved for the call whose turn it is.
   async #recallShort(payer: ChargedBalances, amount: number, isWaiting: boolean): Promise<void> {
     const short = balancesOf(payer).filter(({ accountFree }) => accountFree < amount)
     if (isWaiting) for (const balance of short) balance.markAwaited()
@@ -325,7 +325,7 @@ function loanFor(
   amount: number,
   place?: LoanPlace,
 ): LoanRequest {
-  // What is free here of an account for which calls wait is for the first of them.
+  // While calls wait at the bank for an account, its free quota is reserved for the first of them.
   const need = ({ free, isAwaited }: Balance): number =>
     Math.max(0, Math.ceil(amount - (place && isAwaited ? Math.min(0, free) : free)))
   const max = ({ typicalHold, free }: LeasedBalance): number =>

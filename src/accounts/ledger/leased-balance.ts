@@ -5,7 +5,10 @@ import { Balance } from './balance.ts'
 const RENEW_AT_CALLS = 16
 /** An account is scarce if the bank's remaining quota covers fewer than this number of calls. */
 const SCARCE_CALLS = 8
-/** Time in which calls that wait at the bank ask again, also on a busy machine. */
+/**
+ * Time for which free quota stays reserved for calls that wait at the bank. They ask again within it, even on
+ * a busy machine.
+ */
 const AWAITED_MS = 1_000
 /** Weight of one hold in the moving average `typicalHold`. */
 const HOLD_WEIGHT = 1 / 8
@@ -32,7 +35,7 @@ export class LeasedBalance extends Balance {
   #bankFree = 0
   #bankUsed = 0
   #lentUnder = 0
-  /** By `performance.now()`. */
+  /** Time until which free quota is reserved for calls that wait at the bank, by `performance.now()`. */
   #awaitedUntilMs = 0
   #reported = { held: 0, estimate: 0 }
   /** Set while the bank may have been restored from an older copy. */
@@ -46,8 +49,7 @@ export class LeasedBalance extends Balance {
     this.#mayBeFenced = mayBeFenced
   }
 
-  // After a quota was lowered, more may be lent than the account has. Quota that a call gives back is then
-  // not free.
+  // After an operator lowered a quota, leases may exceed it. Quota that calls release is then not free.
   override get free(): number {
     const free = this.remain - this.held + Math.min(0, this.#bankFree)
     return this.#mayBeFenced() ? Math.min(0, free) : free
@@ -63,7 +65,7 @@ export class LeasedBalance extends Balance {
     return this.#awaitedUntilMs > 0 && performance.now() < this.#awaitedUntilMs
   }
 
-  /** Keeps what becomes free from other calls for a while, because calls wait for it at the bank. */
+  /** Reserves free quota for `AWAITED_MS` for the calls that wait for this account at the bank. */
   markAwaited(): void {
     this.#awaitedUntilMs = performance.now() + AWAITED_MS
   }
@@ -109,7 +111,7 @@ export class LeasedBalance extends Balance {
     return Math.max(0, this.held + this.#unreported)
   }
 
-  /** Whether a part of the lease could be released. */
+  /** Whether the lease exceeds what must stay here, so that a part could be returned to the bank. */
   get hasSpare(): boolean {
     return this.#leased > this.required
   }
@@ -156,7 +158,9 @@ export class LeasedBalance extends Balance {
     this.#mayBeRestored = true
   }
 
-  /** Takes the spare part out of the lease before the bank is informed; returns what remains. */
+  /**
+   * Reduces the lease to what must stay here, before the bank is informed; returns that part in quota units.
+   */
   releaseSpare(): number {
     const { required: kept } = this
     this.#setLease(Math.min(this.#leased, kept))

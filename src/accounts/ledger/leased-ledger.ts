@@ -18,7 +18,7 @@ interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknow
   readonly bank: Bank
   /** Settled calls that the bank may not have counted. */
   readonly outbox: Pick<NodeFile, 'write'>
-  /** Rows that all borrowers share. */
+  /** Rows of the shared database. */
   readonly rows: Pick<Rows, 'write'>
   /** Returns the ledger's store, which informs the bank client of settlements. */
   readonly store: (bankClient: BankClient) => Store
@@ -79,7 +79,9 @@ export function connectLedger(borrower: Borrower): LeasedLedger {
   }
 }
 
-/** The account of a user, a token or a budget; the name of a group may have any characters. */
+/**
+ * Pattern of account names: `u:3` (user), `t:5` (token) or `b:…` (budget, which may contain any characters).
+ */
 const ACCOUNT = '([ut]:\\d{1,16}|b:.+)'
 const CHANGED = new RegExp(`^account ${ACCOUNT}$`, 's')
 const WANTED = new RegExp(`^recall ${ACCOUNT} (\\S+)$`, 's')

@@ -37,7 +37,7 @@ import {
 import { QuotaQueue } from './quota-queue.ts'
 import { UnwrittenHolds } from './unwritten-holds.ts'
 
-/** Interval at which raising a hold is tried again while other holds take the quota. */
+/** Interval between attempts to raise a hold while other holds take the quota. */
 const RETRY_MS = 25
 
 /**
@@ -176,7 +176,7 @@ export class Ledger {
     return changed
   }
 
-  /** Called by `OpenHold.grow`. */
+  /** Adds `by` quota units to a hold for `OpenHold.grow`; returns false if they are not free. */
   grow(hold: OpenHold, by: number): boolean {
     const { account, budgets } = hold
     if (by > growableAmount(account, budgets)) {
@@ -188,7 +188,7 @@ export class Ledger {
     return true
   }
 
-  /** Called by `OpenHold.raiseTo`. */
+  /** Raises a hold to `amount` for `OpenHold.raiseTo`, with repeated attempts until `waitMs` has passed. */
   async raise(
     hold: OpenHold,
     amount: number,
@@ -208,7 +208,8 @@ export class Ledger {
     }
   }
 
-  // Balances of a bank are known once it has answered, and other processes had time to return what they do not need.
+  // Whether to stop trying to raise the hold. With borrowed quota, the bank must first have answered, and
+  // other processes must have had time to return spare quota.
   #isFinal(hold: OpenHold, refusal: Unaffordable, waitedMs: number, waitMs: number): boolean {
     const isHeld = refusal instanceof QuotaHeldByOtherCalls
     if (!this.accounts.lends) return !isHeld || waitedMs >= waitMs
@@ -272,7 +273,7 @@ export class Ledger {
     )
   }
 
-  /** Called by `OpenHold.markProgress`. */
+  /** Writes the cost of the output so far for `OpenHold.markProgress`. */
   markProgress(hold: OpenHold, amount: number): void {
     const { facts, account } = hold
     const userId = account.user.id
@@ -280,7 +281,10 @@ export class Ledger {
     void this.writes.write(hold, this.#store.write('markProgress', { id: facts.id, user_id: userId, amount }))
   }
 
-  /** Called by `OpenHold.park`. */
+  /**
+   * Records for `OpenHold.park` that the hold outlives this process; resolves to false if that could not be
+   * written.
+   */
   async park(hold: OpenHold): Promise<boolean> {
     const { facts, account } = hold
     this.openHolds.delete(hold)
@@ -316,7 +320,7 @@ export class Ledger {
     return holds
   }
 
-  /** Called by `OpenHold.settle`. */
+  /** Releases the hold and charges the call for `OpenHold.settle`; resolves once the charge is durable. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     addHold(hold, -hold.amount)
     const payer = balancesForGroup(hold, settlement.group)

@@ -35,7 +35,7 @@ export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
   readonly budgets: readonly ChargedBudget[]
-  /** Time of its admission, by `performance.now()`. */
+  /** Time at which the call was admitted, by `performance.now()`. */
   readonly admittedAt = performance.now()
   /** Position in the ledger's set of open holds. */
   index = -1
@@ -48,10 +48,13 @@ export class OpenHold implements Hold {
   #settling: Promise<void> | undefined
   #isSettled = false
   #isParked = false
-  /** Outcome of parking, once that has begun; undefined again if it failed. */
+  /**
+   * Resolves to whether the hold was parked, which keeps it open beyond this process. Undefined before that
+   * begins and after it failed.
+   */
   #parking: Promise<boolean> | undefined
   #amount: number
-  /** Quota units that were added after `grow` had been refused and that no later `grow` has taken yet. */
+  /** Quota units that were added after `grow` had been refused; the next `grow` uses them first. */
   #spare = 0
   #marked = 0
   readonly #ledger: HoldLedger
@@ -179,7 +182,7 @@ export class OpenHold implements Hold {
     return true
   }
 
-  /** The amount in use: without the spare part, which no call of `grow` has taken yet. */
+  /** The held quota units in use: all but those that `addSpare` added and `grow` has not used yet. */
   get taken(): number {
     return this.#amount - this.#spare
   }

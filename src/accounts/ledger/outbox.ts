@@ -18,7 +18,7 @@ export class Outbox {
   #hasMore = false
   /** Accounts that another database session has locked in the bank; entries that charge them have to wait. */
   #locked: ReadonlySet<AccountName> = new Set()
-  /** Places in the file of entries that the bank has counted but that are not removed yet. */
+  /** Places in the node's file of the entries that the bank has counted but that are not removed yet. */
   readonly #counted = new Set<number>()
 
   constructor(file: Pick<NodeFile, 'write'>) {

@@ -17,7 +17,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'recover',
 ])
 
-/** Reads that show no charges, and therefore do not wait for a flush. */
+/** Reads whose results contain no charges. They need not wait until this node has reported its charges. */
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'hasAlertState',
   'findPendingAlerts',
