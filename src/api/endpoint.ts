@@ -22,7 +22,10 @@ interface EndpointDeclaration {
    * `:id*` the remaining path.
    */
   readonly path: string
-  /** Decides the format of the endpoint's errors and, in some areas, wraps its results. */
+  /**
+   * The part of the API to which the endpoint belongs. It decides the format of errors and, in some areas,
+   * wraps results in an envelope.
+   */
   readonly area: ApiArea
   /** One line that describes the endpoint in the OpenAPI document. */
   readonly summary: string
@@ -91,7 +94,7 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'api-key' | 'keyed-account'
   readonly keyIn: KeyLocations
-  /** Its area, if that depends on the request. */
+  /** The area of the API to which the endpoint belongs, if that depends on the request. */
   readonly areaOf?: (request: Request) => ApiArea
   /** Statuses of upstream errors that it handles itself instead of passing them on. */
   readonly hiddenStatuses?: readonly number[]
@@ -208,7 +211,7 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly access: keyof AccessPrincipals
   /** Where the endpoint accepts an API key; if absent, only as a bearer token. */
   readonly keyIn?: KeyLocations
-  /** Its area, if that depends on the request. */
+  /** The area of the API to which the endpoint belongs, if that depends on the request. */
   readonly areaOf?: (request: Request) => ApiArea
   /**
    * Maximum size of its body in bytes; 1 MiB by default. The body of a visitor must not have a content

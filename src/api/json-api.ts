@@ -106,7 +106,10 @@ export class JsonApi {
     return apiKeys.authenticate(key === null ? ownTokenNotFound() : `sk-${key}`, clientAddress()(request))
   }
 
-  /** Rejects with the error for the client. `area` is that of the endpoint for this request. */
+  /**
+   * Checks limits, access and input of a request, calls the endpoint, and sends the response. Rejects with
+   * the error for the client. `area` is the endpoint's area for this request.
+   */
   async respond(
     exchange: ClientExchange,
     endpoint: JsonEndpoint,
@@ -311,8 +314,8 @@ function isText({ responseBody }: JsonEndpoint, data: unknown): data is AsyncIte
 const MIN_ROLE = { account: Role.user, admin: Role.admin, root: Role.root } as const
 
 /**
- * The parameters of the query. All values of a repeated one count if the schema takes several, else the first
- * one does.
+ * The parameters of the query. If a parameter is repeated, all its values are returned if the schema accepts
+ * several; otherwise only the first one.
  */
 function queryOf(url: string, schema?: z.ZodType): Record<string, string | string[]> {
   const start = url.indexOf('?')

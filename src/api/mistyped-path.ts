@@ -78,8 +78,8 @@ export class PathSuggestions {
   }
 
   /**
-   * The known path with this part after the version, in the last version named before it; otherwise the first
-   * known one.
+   * The known path that ends with `rest` and has the last version named in `before`; without such a path, the
+   * first one that ends with `rest`.
    */
   #at(rest: string, before: readonly string[]): string | undefined {
     const same = this.#candidates.filter((candidate) => candidate.rest === rest)

@@ -27,7 +27,7 @@ const MAX_AGE_MS = 30_000
  * reconnect.
  */
 const TOLD_AGAIN_MS = 2_000
-/** The year 2200, in Unix milliseconds. */
+/** Maximum time in an announcement: the year 2200, in Unix milliseconds. */
 const MAX_TIME_MS = 7_258_118_400_000
 const MAX_NAME_LENGTH = 300
 

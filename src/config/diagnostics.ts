@@ -7,9 +7,12 @@ export interface Diagnostic {
   readonly file: string
   /** The line, starting at 1; absent if no line applies. */
   readonly line?: number
-  /** `channels[0].base_url`, or the name of a variable; empty for the file as a whole. */
+  /**
+   * Path of the setting, such as `channels[0].base_url`, or the name of a variable; empty for the file as a
+   * whole.
+   */
   readonly path: string
-  /** States what is expected. Never contains the value of a variable, which may be secret. */
+  /** States what value is expected. Never contains the value of a variable, which may be secret. */
   readonly message: string
 }
 

@@ -56,7 +56,9 @@ export function groupName(declared: ReadonlySet<string>): Field<string> {
   })
 }
 
-/** ` (premium?)` if a declared group has a similar name. */
+/**
+ * Text for an error message, such as ` (premium?)`, if a declared group has a similar name; otherwise empty.
+ */
 export function suggestGroup(given: string, declared: Iterable<string>): string {
   const suggestion = findNearest(given, declared)
   return suggestion === undefined ? '' : ` (${suggestion}?)`

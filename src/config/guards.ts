@@ -127,7 +127,7 @@ const written = text(`a text of at most ${MAX_WITH} characters`, (given) =>
 const scope = (what: string): Field<readonly string[] | undefined> =>
   list(name(what), `a list of at least one: ${what}`, 1).optional()
 
-/** A guard. */
+/** Schema of a guard, which searches requests and answers for unwanted content. */
 export const guardSchema: Field<Guard> = section({
   name: guardName,
   where: list(oneOf(GUARD_PLACES), 'a list of at least one place', 1).default([...GUARD_PLACES]),

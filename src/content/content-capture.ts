@@ -86,7 +86,7 @@ export class ContentCapture {
     this.#decide = decide
   }
 
-  /** Whether somebody still waits for `onOver` to be called. */
+  /** Whether a listener has been set as `onOver` and was not called yet. */
   get isAwaited(): boolean {
     return this.onOver !== undefined && !this.#isOver
   }

@@ -167,7 +167,7 @@ export class ContentLog implements CaptureQueue {
     if (ids.length === 0 || this.#isUnused) return new Map()
     if (this.#finding === MAX_FINDING) throw new Error('too much waits to be found')
     this.#finding += 1
-    // A search that took too long counts until the thread has made it.
+    // A search that timed out still counts towards the maximum until the thread has finished it.
     const asked = this.#thread.ask('find', ids).finally(() => (this.#finding -= 1))
     const found = await this.#inTime(asked)
     return new Map(found.map((summary) => [summary.id, summary]))
@@ -179,8 +179,8 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Redacts a part in the thread, as level `redacted` does; undefined if the part cannot be searched for
-   * secrets. Rejects if too many bytes wait for it.
+   * Redacts a part of a call's content in the thread, as the content level `redacted` does; undefined if the
+   * part cannot be searched for secrets. Rejects if too many bytes wait to be redacted.
    */
   async redact(part: Buffer): Promise<Buffer | undefined> {
     if (this.#redactingBytes + part.length > MAX_REDACTING_BYTES)
@@ -305,7 +305,10 @@ export class ContentLog implements CaptureQueue {
     this.#writing.add(writing)
   }
 
-  /** Releases memory; calls of the same key that follow each other are summed up first. */
+  /**
+   * Releases the memory of calls after they were written. Consecutive calls of the same API key are released
+   * together.
+   */
   #giveBack(queued: readonly Queued[]): void {
     let sum = 0
     for (const [index, { call, held }] of queued.entries()) {

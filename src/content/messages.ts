@@ -51,7 +51,10 @@ export interface ContentRequests {
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
   read(id: string): Promise<ReadContent | undefined>
-  /** Redacts a part as level `redacted` does; undefined if it cannot be searched for secrets. */
+  /**
+   * Redacts a part of a call's content as the content level `redacted` does; undefined if it cannot be
+   * searched for secrets.
+   */
   redact(part: Uint8Array): Promise<Uint8Array | undefined>
   /** Deletes content. Resolves to whether any content was deleted. */
   delete(deletion: ContentDeletion): Promise<boolean>

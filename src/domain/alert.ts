@@ -14,7 +14,7 @@ interface Alert {
 
 const BUDGET = {
   subject: oneOf(['user', 'token', 'group'], 'what the budget is of'),
-  /** Id of the user or token; null for a group. */
+  /** Id of the user or token whose budget the alert is about; null for the budget of a group. */
   id: nullable(integerWithin()),
   name: plainText(),
   budget: integerWithin(),
@@ -58,8 +58,8 @@ export const ALERTS = {
     },
   },
   /**
-   * `remaining` is what the channel's key with the most left has; `resets_at` is null if the provider did not
-   * state it.
+   * `remaining` is the rest of the limit for that key of the channel which has the most left; `resets_at` is
+   * null if the provider did not state it.
    */
   'provider.limit': {
     data: {

@@ -26,7 +26,7 @@ export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
 /** Origin of a change: who made it, and how. */
 export interface Origin {
-  /** 0 if there is no user: for a command, the configuration file, or a failed sign-in. */
+  /** Id of the user who made the change; 0 for a command, the configuration file, or a failed sign-in. */
   readonly actorId: number
   readonly actor: string
   readonly via: (typeof CHANGE_WAYS)[number]

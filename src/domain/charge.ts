@@ -131,7 +131,9 @@ const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
           name,
           count,
           ...cached,
-          /** Counts of tokens that are included in this count but have a separate price. */
+          /**
+           * Counts of tokens that are included in `count` but have a separate price, such as cached audio.
+           */
           parts: TOKEN_KINDS.filter(({ partOf }) => partOf === name).map((part) => part.count),
         },
       ]

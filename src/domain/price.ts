@@ -37,7 +37,7 @@ export interface Price extends Readonly<UnitPrices>, TieredTokens {
   readonly service: Readonly<Record<string, ServicePrice>>
   /** Numbers that multiply the token prices, by region; if empty, the vendor's published numbers apply. */
   readonly regions: Readonly<Record<string, Decimal>>
-  /** USD per call. */
+  /** Price of each call in USD, in addition to the tokens and units that it uses. */
   readonly request: Decimal
   /** USD per use of tools that the provider runs; without an entry, the list price applies. */
   readonly tools: ToolPrices
@@ -142,7 +142,7 @@ interface DearestTokens {
    */
   readonly input: Decimal
   readonly output: Decimal
-  /** The same if the prompt or the output may also contain audio and images. */
+  /** Highest prices if the prompt or the output may contain audio and images as well as text. */
   readonly mediaInput: Decimal
   readonly mediaOutput: Decimal
   /** Highest prices of writing to a prompt cache, by the cache's lifetime. */

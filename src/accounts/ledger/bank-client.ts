@@ -7,7 +7,7 @@ import { LeaseTable } from './lease-table.ts'
 import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
 
-/** Maximum interval between this node's reports to the bank. */
+/** Maximum interval between this node's reports to the bank, the database that lends quota to the nodes. */
 const REPORT_MS = 200
 /** Delay before a loan is requested again for an account that another database session has locked. */
 const LOCKED_RETRY_MS = 100
@@ -15,7 +15,10 @@ const LOCKED_RETRY_MS = 100
 const REQUESTED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
-/** Interval of full comparisons with the bank, in which the bank also recovers the leases of lost nodes. */
+/**
+ * Interval at which this node compares all its leases with the bank, which then also takes back the leases of
+ * lost nodes.
+ */
 const COMPARE_INTERVAL_MS = 10_000
 /** Delay between attempts to reach the bank. */
 const RETRY_MS = 250
@@ -38,7 +41,7 @@ export class BankClient {
   readonly #clock = new LeaseClock()
   #reportedMs = Number.NEGATIVE_INFINITY
   #comparedMs = Number.NEGATIVE_INFINITY
-  /** Set while the bank may have an outdated record of this node's holds. */
+  /** Set while the bank may have an outdated record of the quota that this node's calls hold. */
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
@@ -398,7 +401,7 @@ const TIMEOUT_MS = 1_500
 /** Maximum number of requests in one batch. */
 const BATCH_SIZE = 100
 
-/** A loan requested by a call that waits for the bank. */
+/** A request for quota from the bank, made by a call that waits for the response. */
 interface PendingLoan {
   /** Builds the request when it is sent, because other calls may have changed the leases until then. */
   readonly request: () => LoanRequest

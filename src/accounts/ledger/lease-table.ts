@@ -5,9 +5,9 @@ import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
 import { budgetNames } from './charged-balances.ts'
 
-/** Size of a hold that is expected before an account's first hold, in quota units. */
+/** Quota units that an account's first hold is assumed to need. */
 const INITIAL_TYPICAL_HOLD = 50_000
-/** Time without use after which the spare part of a lease is released. */
+/** Time without use after which the unneeded part of the quota that the bank has lent is returned. */
 const IDLE_MS = 5_000
 
 /** An account whose spare quota this node returns to the bank, and the quota units that it keeps. */
@@ -16,7 +16,7 @@ interface Released {
   readonly keep: number
 }
 
-/** Leases of this node, by account. */
+/** Quota that the bank has lent to this node (leases), by account. */
 export class LeaseTable {
   readonly #balances = new Map<AccountName, LeasedBalance>()
   readonly #recalled = new Set<AccountName>()
@@ -47,7 +47,7 @@ export class LeaseTable {
     this.#onRecalled = listener
   }
 
-  /** Applies states received from the bank. */
+  /** Applies the states of accounts that the bank has sent. */
   applyStates(states: readonly AccountState[]): void {
     for (const state of states) {
       const balance = this.#balances.get(state.account)
@@ -77,7 +77,7 @@ export class LeaseTable {
     return reports
   }
 
-  /** Marks amounts whose report may not have arrived, so that they are reported again. */
+  /** Marks accounts whose held amounts may not have reached the bank, so that they are reported again. */
   markUnsynced(accounts: Iterable<AccountName>): void {
     for (const account of accounts) this.#balances.get(account)?.markUnsynced()
   }

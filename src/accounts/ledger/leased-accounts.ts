@@ -41,7 +41,10 @@ interface LeasedAccount extends Account {
   isRenewing: boolean
 }
 
-/** Accounts of one node in a cluster. The node spends quota that it has leased from the bank. */
+/**
+ * Accounts of one node in a cluster. The node spends quota that the bank (the shared database) has lent to
+ * it.
+ */
 export class LeasedAccounts implements AccountSource {
   readonly lends = true
   readonly #rows: Pick<Rows, 'write'>

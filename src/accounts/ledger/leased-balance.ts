@@ -14,8 +14,8 @@ const AWAITED_MS = 1_000
 const HOLD_WEIGHT = 1 / 8
 
 /**
- * Leased balance of an account. `remain` is the lease minus the charges that the bank has not counted yet.
- * Nothing can be spent while the bank may have taken the lease back.
+ * Quota of an account that the bank has lent to this process. `remain` is the lent quota minus the charges
+ * that the bank has not counted yet. Nothing can be spent while the bank may have taken it back.
  */
 export class LeasedBalance extends Balance {
   readonly account: AccountName

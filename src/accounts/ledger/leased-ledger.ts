@@ -11,7 +11,7 @@ export const NODES_CHANGED_ANNOUNCEMENT = 'nodes'
 
 /** A process that spends what it borrows: a node on a shared database, or a worker of this machine. */
 interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
-  /** Name of the process in the bank. */
+  /** Name of the process in the bank, the database that lends quota. */
   readonly name: string
   /** Name of this run of the process, under which its holds are recorded. */
   readonly run: string
@@ -34,7 +34,7 @@ export interface LeasedLedger {
   readonly accounts: LeasedAccounts
   readonly bankClient: BankClient
   readonly store: Store
-  /** Reports what an earlier run left, and begins to borrow. */
+  /** Reports the calls that an earlier run left unreported, and begins to borrow quota. */
   start(): Promise<void>
   /**
    * Resolves to true if the bank is reachable and charges can be written. Without the bank, calls with known

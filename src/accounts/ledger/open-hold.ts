@@ -30,7 +30,10 @@ const NO_LEDGER: HoldLedger = {
   settle: () => Promise.resolve(),
 }
 
-/** A hold of this process, from admission to settlement. `settle` is called exactly once. */
+/**
+ * A reservation of quota for a call in this process, from admission to settlement. `settle` is called exactly
+ * once.
+ */
 export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account

@@ -4,7 +4,10 @@ import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 /** Number of settled calls in one report. */
 const REPORT_ROWS = 500
 
-/** Settled calls of this node that the bank has not counted. Entries on locked accounts are skipped. */
+/**
+ * Settled calls of this node that the bank (the database that lends quota) has not counted. Entries on locked
+ * accounts are skipped.
+ */
 export class Outbox {
   readonly #file: Pick<NodeFile, 'write'>
   /** Set while there may be entries that can be reported. */

@@ -53,10 +53,10 @@ export interface NodeStore {
 }
 
 /**
- * Store of one node in a cluster: rows in the shared database, and writes of calls in the node's own file. A
- * settlement with provenance resolves once that is shared or the shared database is unreachable. Before a
- * read that shows charges, this node's charges are reported. Without `own` it is the store of a command-line
- * tool, which serves no calls.
+ * Store of one node in a cluster: rows in the shared database, and writes of calls in the node's own file. If
+ * a settlement records which provider account made the response, it resolves once other nodes can see that,
+ * or the shared database is unreachable. Before a read that shows charges, this node's charges are reported.
+ * Without `own` it is the store of a command-line tool, which serves no calls.
  */
 export function sharedStore(rows: Rows, own?: NodeStore): Store {
   const provenance = own && new ProvenanceOutbox(own.file, rows)

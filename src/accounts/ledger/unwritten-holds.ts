@@ -9,9 +9,9 @@ const DUE_MS = 30
 const LATEST_MS = 40
 
 /**
- * Holds that are not written yet. Quick calls end before their hold would be written, and holds of slow calls
- * share a commit, usually with a settlement. One timer watches the oldest hold, because a timer for each hold
- * would cost more than it saves.
+ * Holds (reservations of quota) that are not written yet. Quick calls end before their hold would be written,
+ * and holds of slow calls share a commit, usually with a settlement. One timer watches the oldest hold,
+ * because a timer for each hold would cost more than it saves.
  */
 export class UnwrittenHolds {
   /** The holds in order of admission. */
