@@ -101,7 +101,7 @@ export class JsonApi {
     const { 'Gateway-Key': id } = readInput(keyHeaderSchema, {
       'Gateway-Key': headerText(request, 'gateway-key') ?? '',
     })
-    // Read directly, because a call is not recorded in the audit log as revealing the key.
+    // Read without an entry in the audit log, because a call with the key reveals it to nobody.
     const key = await management.store.read('revealKey', { tokenId: id, userId: user.id })
     return apiKeys.authenticate(key === null ? ownTokenNotFound() : `sk-${key}`, clientAddress()(request))
   }
@@ -365,7 +365,7 @@ function meteredServices(
   if (!user) return management
   const reading = reads.of(user.id)
   response.onClosed(() => reading.end())
-  // The response may have been aborted before the listener was added.
+  // If the response was aborted before the listener was added, the listener is never called.
   if (response.isAborted) reading.end()
   const holdToRead = async (bytes: number): Promise<void> => {
     await reading.begin()

@@ -26,7 +26,7 @@ const GIVEN_METHOD = /(?::|%3a)([^:/]+)$/
 interface Candidate {
   readonly path: string
   readonly version: string
-  /** The part after the version: `chat/completions`. */
+  /** The part of the path after the version: `chat/completions`. */
   readonly rest: string
 }
 
@@ -54,7 +54,7 @@ export class PathSuggestions {
     this.#words = new Set(this.#candidates.flatMap(({ rest }) => rest.split('/')))
   }
 
-  /** Returns the closest path; undefined if none is close. */
+  /** Returns the known path closest to a mistyped one; undefined if none is close. */
   suggest(path: string): string | undefined {
     if (path.length > MAX_LENGTH) return undefined
     const segments = path.toLowerCase().split('/').filter(Boolean)

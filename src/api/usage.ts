@@ -446,7 +446,7 @@ function live(
   })
   // End the stream as soon as the client closes its side: an idle stream would not notice otherwise.
   response.needsUpstream()
-  // The response may have been aborted before the listener was added.
+  // If the response was aborted before the listener was added, the listener is never called.
   if (response.isAborted) reader.leave()
   return reader.text()
 }

@@ -6,7 +6,7 @@ import type { LimitsForOtherNodes, ProviderLimits } from '../upstreams/provider-
 import type { StatedCount, StatedLimits } from '../upstreams/stated-limits.ts'
 import type { Announcer } from './change-feed.ts'
 
-/** Interval at which changes are announced. */
+/** Interval at which changes of providers' limits and of cooldowns are announced. */
 const INTERVAL_MS = 100
 /**
  * Maximum number of announcements per interval, and of changes in one announcement, which must be shorter

@@ -4,10 +4,10 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 export interface Vendor {
   /** The vendor's id in the built-in prices. */
   readonly id: string
-  /** Environment variables that may contain its API key; the first one that is set is used. */
+  /** Environment variables that may contain the vendor's API key; the first one that is set is used. */
   readonly variables: readonly string[]
   readonly protocol: ProtocolName
-  /** The base URL, up to and including the version. */
+  /** Base URL of the vendor's API, up to and including the version. */
   readonly baseUrl: string
   /** Matches the models of its price list that are served at that address; if absent, all of them are. */
   readonly served?: RegExp
@@ -137,5 +137,5 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
   },
 ])
 
-/** All variables that contain vendor keys. */
+/** All environment variables that may contain a vendor's API key. */
 export const KEY_VARIABLES: ReadonlySet<string> = new Set(VENDORS.flatMap((vendor) => vendor.variables))

@@ -8,7 +8,7 @@ export interface CapturableCall {
   readonly id: string
   readonly userId: number
   readonly tokenId: number
-  /** Unix milliseconds. */
+  /** Start of the call in Unix milliseconds. */
   readonly startedMs: number
 }
 

@@ -22,7 +22,7 @@ export interface StoredDataKey extends DataKeyOwner {
 /** A stored record of a deletion that was requested. */
 export interface DeletionMark extends ContentDeletion {
   readonly id: number
-  /** Whether all content that it concerns was removed. */
+  /** Whether all content that the deletion concerns was removed. */
   readonly isDone: boolean
 }
 

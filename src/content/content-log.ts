@@ -54,19 +54,19 @@ const READ_COPIES = 8
  */
 const READ_MS = 30_000
 
-/** Maximum number of searches that wait for the thread. */
+/** Maximum number of searches for calls' content that wait for the thread. */
 const MAX_FINDING = 200
 
 /** Maximum bytes that wait for the thread to redact them on behalf of telemetry. */
 const MAX_REDACTING_BYTES = 16 * 1024 * 1024
 
-/** What the content log needs. */
+/** Services and settings that the content log needs. */
 export interface ContentLogServices {
   readonly secrets: Secrets
   /** Folder of the files of the embedded database; undefined if PostgreSQL is used. */
   readonly folder: string | undefined
   readonly databaseUrl: string | undefined
-  /** Credentials for a bucket; undefined if there are none. */
+  /** Credentials for the bucket in which content may be stored; undefined if there are none. */
   readonly bucketKey: BucketKey | undefined
   readonly settings: () => ContentLogSettings
   readonly onDropped: (reason: DropReason) => void

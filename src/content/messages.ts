@@ -10,7 +10,7 @@ export interface ContentThreadOptions {
   readonly folder: string | undefined
   /** URL of the PostgreSQL database; undefined if the embedded one is used. */
   readonly databaseUrl: string | undefined
-  /** Credentials for a bucket; undefined if there are none. */
+  /** Credentials for the bucket in which content may be stored; undefined if there are none. */
   readonly bucketKey: BucketKey | undefined
 }
 
@@ -21,7 +21,7 @@ export interface ContentSummary {
   readonly what: CapturedCall['what']
   readonly address: string
   readonly sha256: string
-  /** Bytes of all parts together. */
+  /** Size of all parts of the content together, in bytes. */
   readonly bytes: number
 }
 

@@ -45,7 +45,7 @@ export interface FieldChange {
 /** The object that an entry of the audit log is about. */
 export interface AuditedObject {
   readonly kind: ObjectKind
-  /** Null for objects that have only a name, such as settings, sessions and calls. */
+  /** Id of the object; null if it has only a name, as settings, sessions and calls do. */
   readonly id: number | null
   readonly name: string
 }
@@ -99,7 +99,7 @@ export class Secret {
   }
 }
 
-/** Fields of an object at one moment. */
+/** Values of an object's fields at one moment, by the name of the field. */
 export type Fields = Readonly<Record<string, Json | Secret | undefined>>
 
 /**

@@ -1,7 +1,7 @@
 /** Periods of budgets, all in UTC. A week begins on Monday. */
 export const BUDGET_PERIODS = ['day', 'week', 'month'] as const
 
-/** Period of a budget. */
+/** Length of the periods in which a budget may be spent. */
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
 
 /** The maximum that may be spent within each period; `docs/ledger.md: Budgets`. */

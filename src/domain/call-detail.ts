@@ -7,7 +7,7 @@ import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 
 /**
  * Kinds of tokens whose counts have no database column of their own. They are stored in the column
- * `CallExtraFacts`, by the names of their cost lines.
+ * `particulars`, by the names of their cost lines.
  */
 const UNSTORED_KINDS = TOKEN_KINDS.filter(({ count }) => !(count in NO_USAGE))
 

@@ -239,7 +239,7 @@ function placesOf(kind: CostKind): number {
 
 /** A cost line in quota units, before the group's ratio is applied. */
 interface CostLine extends PricedLine {
-  /** Exact cost in quota units. */
+  /** Exact cost of the line in quota units. */
   readonly quota: Decimal
 }
 

@@ -160,7 +160,7 @@ export interface Rate {
   readonly factor: Decimal
   /** One entry per tier of prompt sizes, in ascending order, beginning with the base prices. */
   readonly dearest: readonly DearestTokens[]
-  /** Units other than tokens that have a price. */
+  /** Units other than tokens for which the model has a price. */
   readonly units: readonly MeasuredUnit[]
   /** Whether any kind of token has a price. */
   readonly perToken: boolean
@@ -205,19 +205,19 @@ function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
 /** A model's price in a group, at one time; stored so that later charges can use it. */
 interface PriceSet {
   readonly price: Price
-  /** Ratio of the group. */
+  /** Ratio of the group, which multiplies every price. */
   readonly ratio: Decimal
   readonly quotaPerUnit: number
 }
 
 /** The service tier and region that a call requested. They apply if the response states none. */
 export interface RequestedTierAndRegion {
-  /** The tier that the client requested; empty if none. */
+  /** Service tier that the client requested; empty if none. */
   readonly requested: string
   readonly tier: string
-  /** Absent if the request named no region. */
+  /** Region that the request named; absent if none. */
   readonly region?: string | undefined
-  /** Whether the provider chooses the tier itself, so that `tier` is only an assumption. */
+  /** Whether the provider chooses the service tier itself, so that `tier` is only an assumption. */
   readonly isGuessed: boolean
 }
 

@@ -8,11 +8,11 @@ type OtherEndpoint = 'embeddings' | 'moderations' | 'images' | 'speech' | 'trans
 interface UpstreamProtocol {
   /** Kind of API of its channels' models in model lists; undefined if model lists contain none. */
   readonly endpointType: 'vendor' | 'compat' | undefined
-  /** Endpoints other than conversations that its channels serve. */
+  /** Endpoints other than conversations that channels with this protocol serve. */
   readonly serves: readonly OtherEndpoint[]
   /** Vendor whose tool prices apply if the upstream's address does not imply another vendor. */
   readonly vendor: 'openai' | 'anthropic' | 'google'
-  /** Whether its requests can offer tools that the provider runs. */
+  /** Whether requests in this protocol can offer tools that the provider runs. */
   readonly hasTools: boolean
   /**
    * Whether signatures in replies are valid only for one provider account; otherwise they are valid for the

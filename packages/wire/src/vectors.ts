@@ -55,7 +55,7 @@ export class VectorReader {
     this.#listener = listener
   }
 
-  /** Number of vectors so far. */
+  /** Number of vectors found in the response so far. */
   get count(): number {
     return this.#count
   }
@@ -98,7 +98,7 @@ export class VectorReader {
     }
   }
 
-  /** Continues to read a vector. Returns the bytes after it. */
+  /** Continues to read a vector. Returns the bytes after the vector. */
   #readVector(bytes: Buffer, closing: typeof CLOSE | typeof QUOTE): Buffer {
     const last = bytes.indexOf(closing)
     this.#vector.add(last === -1 ? bytes : bytes.subarray(0, last + 1))

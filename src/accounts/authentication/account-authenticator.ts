@@ -24,7 +24,7 @@ export interface AccountAuthenticatorDependencies {
 /** Live session of a request, and its user. */
 export interface SessionAndUser {
   readonly user: User
-  /** HMAC of the cookie's value. */
+  /** HMAC of the session's secret, which is the value of the cookie. */
   readonly sessionHash: string
 }
 

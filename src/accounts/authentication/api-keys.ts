@@ -19,7 +19,7 @@ import type { Caller } from './caller.ts'
 
 /** Maximum number of cached keys, unknown ones included. */
 const MAX_KEYS = 50_000
-/** Time for which an unknown key stays cached. */
+/** Milliseconds for which a key stays cached as unknown. */
 const UNKNOWN_MS = 5_000
 
 /**
@@ -27,7 +27,7 @@ const UNKNOWN_MS = 5_000
  */
 const MAX_AGE_MS = 60_000
 const REFRESH_AGE_MS = 30_000
-/** Delay before a failed refresh is repeated. */
+/** Delay before a failed read of a cached key is repeated. */
 const RETRY_MS = 1_000
 
 interface CachedKey {
@@ -42,13 +42,13 @@ interface CachedKey {
   readonly account: Account
 }
 
-/** Authenticates API keys. A cached key is checked synchronously. */
+/** Authenticates API keys. A cached key is checked synchronously; any other key is read from the store. */
 export class ApiKeys {
   readonly #store: Store
   readonly #ledger: Ledger
   readonly #hash: (key: string) => string
   readonly #announce: ((change: DataChange) => void) | undefined
-  /** Keys that are being refreshed. */
+  /** Cached keys that are being read again from the store. */
   readonly #refreshing = new Set<string>()
   /** Callers whose keys were refused, by the error that was thrown. */
   readonly #refused = new WeakMap<GatewayError, Caller>()

@@ -6,7 +6,7 @@ import { proxyHeader } from './trusted-peer.ts'
 /** Lifetime of a session: 30 days. */
 export const SESSION_SECONDS = 30 * 86_400
 
-/** Format of a session: 32 bytes as base64url. */
+/** Format of a session's secret, the value of the cookie: 32 bytes as base64url. */
 const SESSION = /^[\w-]{43}$/
 
 const NAME = 'session'

@@ -11,7 +11,7 @@ import { Outbox } from './outbox.ts'
 const REPORT_MS = 200
 /** Delay before a loan is requested again for an account that another database session has locked. */
 const LOCKED_RETRY_MS = 100
-/** Minimum interval between two reports if another node has asked for one. */
+/** Minimum interval between two reports to the bank if another node has asked for one. */
 const REQUESTED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
@@ -22,10 +22,10 @@ const HEARTBEAT_INTERVAL_MS = 2_000
 const COMPARE_INTERVAL_MS = 10_000
 /** Delay between attempts to reach the bank. */
 const RETRY_MS = 250
-/** Maximum time that `close` spends on the last report and the return of leases. */
+/** Maximum time that `close` spends on the last report to the bank and the return of lent quota. */
 const CLOSE_TIMEOUT_MS = 2_000
 const NO_ACCOUNTS: readonly AccountName[] = []
-/** Maximum time that a read waits until recent settlements have been reported. */
+/** Maximum time that a read of charges waits until recent settlements have been reported to the bank. */
 const FLUSH_TIMEOUT_MS = 1_000
 
 /**
@@ -45,7 +45,7 @@ export class BankClient {
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
-  /** Set while another node is waiting for a report. */
+  /** Set while another node is waiting for a report of this node to the bank. */
   #isReportRequested = false
   #requested: NodeJS.Timeout | undefined
   /** Tickets of calls that have stopped waiting; the bank does not know that yet. */
@@ -129,7 +129,7 @@ export class BankClient {
     if (this.#outbox.mayHaveEntries) await this.#waitForReport()
   }
 
-  /** The sum of the open holds on an account. */
+  /** Quota units of an account that the open holds of this node reserve. */
   held(account: AccountName): number {
     return this.leases.get(account)?.held ?? 0
   }
@@ -185,7 +185,7 @@ export class BankClient {
 
   async #leaveBank(isUnresolved: boolean): Promise<void> {
     while (this.#outbox.mayHaveEntries) await this.#report()
-    // Open holds keep their leases until the next start.
+    // Holds that are still open keep the quota lent for them until the next start.
     if (isUnresolved) await this.#releaseSpare(Number.POSITIVE_INFINITY)
     else await this.#leave()
   }
@@ -363,7 +363,7 @@ export interface BankClientDependencies {
   readonly bank: Bank
   readonly file: Pick<NodeFile, 'write'>
   readonly openHolds: () => Iterable<OpenHold>
-  /** Called after each report. */
+  /** Called after each report to the bank. */
   readonly onReported?: (() => Promise<void>) | undefined
   /**
    * Called with the error when the bank becomes unreachable, and with undefined when it is reachable again.
@@ -396,9 +396,9 @@ class Alarm {
   }
 }
 
-/** Timeout of a request for a loan. */
+/** Timeout of a request for a loan of quota from the bank. */
 const TIMEOUT_MS = 1_500
-/** Maximum number of requests in one batch. */
+/** Maximum number of requests for loans that are sent to the bank together. */
 const BATCH_SIZE = 100
 
 /** A request for quota from the bank, made by a call that waits for the response. */
@@ -408,11 +408,11 @@ interface PendingLoan {
   readonly waitsFor: readonly AccountName[]
   resolve(loan: LoanResponse | undefined): void
   reject(error: unknown): void
-  /** Whether the call still waits for a response. */
+  /** Whether the call still waits for the bank's response; false after the timeout. */
   isOpen: boolean
 }
 
-/** Queue of requests for loans, in order of arrival. */
+/** Queue of requests for loans of quota from the bank, in order of arrival. */
 class LoanQueue {
   #waiting: PendingLoan[] = []
 
@@ -420,7 +420,9 @@ class LoanQueue {
     return this.#waiting.length === 0
   }
 
-  /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
+  /**
+   * Queues a request for a loan. Resolves to the bank's response; rejects with `StoreUnavailable` on timeout.
+   */
   enqueue(request: () => LoanRequest, waitsFor: readonly AccountName[]): Promise<LoanResponse | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -451,14 +453,14 @@ class LoanQueue {
     return pending.isOpen
   }
 
-  /** Removes the next batch from the queue. */
+  /** Takes the oldest requests out of the queue, to be sent to the bank together. */
   takeBatch(): PendingLoan[] {
     const next = this.#waiting.slice(0, BATCH_SIZE)
     this.#waiting = this.#waiting.slice(BATCH_SIZE)
     return next
   }
 
-  /** Rejects all queued requests. */
+  /** Rejects all queued requests for loans. */
   rejectAll(error: unknown): void {
     const rejected = this.#waiting
     this.#waiting = []

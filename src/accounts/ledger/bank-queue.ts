@@ -18,7 +18,7 @@ const ASK_SOON_MS = 20
  * Maximum time for which an unanswered request for a loan, as on a locked row, delays those of other calls.
  */
 const MAX_ANSWER_MS = 250
-/** Maximum number of loans requested at once for one user. */
+/** Maximum number of loans of quota requested at once for one user's calls. */
 const MAX_LOANS_AT_ONCE = 16
 /**
  * Time that other processes have to return spare quota. Beyond it a call no longer counts on them: a lost
@@ -26,12 +26,12 @@ const MAX_LOANS_AT_ONCE = 16
  */
 export const RETURN_MS = 700
 
-/** A call that waits for a loan. */
+/** A call that waits until the bank lends quota for it. */
 class LoanPlace extends Place {
   readonly beganMs = performance.now()
   /** Position among the waiting calls of all processes, once the bank has stated it. */
   bankOrder: number | undefined
-  /** Whether a loan is being requested. */
+  /** Whether a loan for the call is being requested now. */
   isAsking = false
   /** Whether the bank last reported that only the open holds of other calls prevent this call. */
   isHeld = false
@@ -205,7 +205,7 @@ function refusedAs({ payer, waiting }: LoanPlace): QuotaHeldByOtherCalls {
 class Borrower {
   readonly places = new Set<LoanPlace>()
   timer: NodeJS.Timeout | undefined
-  /** Time of the timer, by `performance.now()`. */
+  /** Time at which `timer` ends, by `performance.now()`. */
   dueAt = 0
   isAsking = false
   /** Milliseconds from the end of the current requests to the next ones. */

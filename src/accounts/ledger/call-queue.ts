@@ -12,7 +12,7 @@ export interface Waiting {
    * already running.
    */
   readonly grown?: { readonly amount: number } | undefined
-  /** Takes the amount from these balances, on all of which it is free. */
+  /** Reserves the amount on these balances, all of which have that much free quota. */
   readonly admit: (payer: ChargedBalances) => void
   /** Called instead of `admit` if the end of other calls can no longer make the amount affordable. */
   readonly refuse: (error: unknown) => void
@@ -67,7 +67,7 @@ export class Place {
   }
 }
 
-/** The limits on the wait of a call. */
+/** How long a call waits for quota, and what ends its wait. */
 export interface Patience {
   readonly waitMs: number
   /** Calls the listener when the client has left; returns a function that removes it. */

@@ -15,7 +15,7 @@ export class ChangedAccountsOutbox implements Outbox {
   readonly #read = new Map<string, OutboxEntry>()
   #lastPlace = 0
 
-  /** Records the accounts of a call whose charge is durable. */
+  /** Adds an entry with the accounts of a call whose charge is durable. */
   add(call: SettledCall): void {
     const { token_id, user_id, budgets } = call
     const key = `${token_id} ${budgets}`

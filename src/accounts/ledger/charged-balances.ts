@@ -55,7 +55,7 @@ function leastFree(
   return free
 }
 
-/** Adds to the held amount of every balance; a negative amount releases. */
+/** Adds quota units to the held amount of every balance; a negative amount releases them. */
 export function addHold(payer: ChargedBalances, amount: number): void {
   forEachBalance(payer, (balance) => balance.hold(amount))
 }

@@ -42,7 +42,7 @@ export class LeaseTable {
     return balance
   }
 
-  /** Called with each account whose lease the bank has recalled although it has open holds. */
+  /** Called with each account whose lent quota the bank has recalled although open holds still need it. */
   set onRecalled(listener: (account: AccountName) => void) {
     this.#onRecalled = listener
   }
@@ -55,7 +55,7 @@ export class LeaseTable {
     }
   }
 
-  /** Prepares for answers of a bank that was restored from an older copy. */
+  /** Prepares for answers of a bank whose database was restored from an older copy. */
   expectRestored(): void {
     for (const balance of this.#balances.values()) balance.expectRestored()
   }
@@ -135,7 +135,7 @@ export class LeaseTable {
     return spare
   }
 
-  /** Evicts unused accounts, and returns their names. */
+  /** Evicts accounts that have not been used for a while, and returns their names. */
   evictIdle(nowMs: number): AccountName[] {
     const evicted: AccountName[] = []
     for (const [account, balance] of this.#balances) {

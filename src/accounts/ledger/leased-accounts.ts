@@ -32,7 +32,7 @@ const MAX_LOANS = 3
 const NOTHING: typeof freeAmount = () => Number.NEGATIVE_INFINITY
 const TAKEN = 'other calls took the quota that was leased for this one'
 
-/** A token's account with leased balances. */
+/** A token's account, whose quota the bank has lent to this node. */
 interface LeasedAccount extends Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
@@ -282,7 +282,7 @@ export class LeasedAccounts implements AccountSource {
   }
 }
 
-/** The balances that may refuse a call. */
+/** The balances whose quota a call may exceed: all but that of an unlimited token. */
 function balancesOf({ account: { token, user, unlimited }, budgets }: ChargedBalances): LeasedBalance[] {
   const limited = unlimited ? [user] : [user, token]
   return [...limited, ...budgets.map(({ balance }) => balance)] as LeasedBalance[]
@@ -302,9 +302,9 @@ function isLeasedLow(balance: LeasedBalance): boolean {
   return balance.isLow && !balance.isScarce
 }
 
-/** Number of calls for which a loan should last. */
+/** Number of calls for which a loan of quota from the bank should last. */
 const CALLS_PER_LOAN = 64
-/** Maximum first loan in quota units, while the size of the account's holds is unknown. */
+/** Maximum first loan of an account in quota units, while the typical cost of its calls is unknown. */
 const FIRST_LOAN_MAX = 3_200_000
 
 /** Builds the request for the first loan of a token. */

@@ -1,7 +1,7 @@
 import type { AccountName, HoldReport, AccountState } from '../../store/bank.ts'
 import { Balance } from './balance.ts'
 
-/** A new lease is requested when the remaining one covers only this number of calls. */
+/** More quota is borrowed from the bank when the rest covers fewer than this number of calls. */
 const RENEW_AT_CALLS = 16
 /** An account is scarce if the bank's remaining quota covers fewer than this number of calls. */
 const SCARCE_CALLS = 8
@@ -24,7 +24,7 @@ export class LeasedBalance extends Balance {
    * restored from an older copy.
    */
   epoch = 0
-  /** Moving average of holds, in quota units. */
+  /** Moving average of the amounts that calls reserve on the account, in quota units. */
   typicalHold: number
   /** Time of the last hold or release, by `performance.now()`. */
   lastUsedMs = performance.now()
@@ -101,7 +101,7 @@ export class LeasedBalance extends Balance {
     return this.#bankFree < SCARCE_CALLS * this.typicalHold
   }
 
-  /** Whether the lease is nearly used up. */
+  /** Whether the quota lent by the bank is nearly used up, so that more should be borrowed. */
   get isLow(): boolean {
     return this.#leased > 0 && this.free < RENEW_AT_CALLS * this.typicalHold
   }
@@ -167,7 +167,7 @@ export class LeasedBalance extends Balance {
     return kept
   }
 
-  /** The held amount to report; undefined if the bank already knows it. */
+  /** The held amount to report to the bank; undefined if the bank already knows it. */
   takeReport(estimate: number): HoldReport | undefined {
     const { held, account } = this
     if (held === this.#reported.held && estimate === this.#reported.estimate) return undefined

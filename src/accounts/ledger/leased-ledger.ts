@@ -16,7 +16,7 @@ interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknow
   /** Name of this run of the process, under which its holds are recorded. */
   readonly run: string
   readonly bank: Bank
-  /** Settled calls that the bank may not have counted. */
+  /** File with the settled calls that the bank may not have counted. */
   readonly outbox: Pick<NodeFile, 'write'>
   /** Rows of the shared database. */
   readonly rows: Pick<Rows, 'write'>
@@ -28,7 +28,7 @@ interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknow
   readonly onNodesChanged?: (() => void) | undefined
 }
 
-/** The ledger of one borrower. */
+/** The ledger of one process that borrows its quota. */
 export interface LeasedLedger {
   readonly ledger: Ledger
   readonly accounts: LeasedAccounts
@@ -41,7 +41,7 @@ export interface LeasedLedger {
    * keys can still be charged while leased quota lasts.
    */
   isReady(): Promise<boolean>
-  /** Reports everything and returns the leases, except those of open holds. */
+  /** Reports all settled calls, and returns the borrowed quota except that of open holds. */
   close(): Promise<void>
 }
 

@@ -34,7 +34,7 @@ export class LedgerWriter {
     return this.#lastWriteSucceeded
   }
 
-  /** Number of settlements that are not durable yet. */
+  /** Number of charges of ended calls that are not durable yet. */
   get unresolved(): number {
     return this.#settling + this.#repeating
   }

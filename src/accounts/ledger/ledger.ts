@@ -47,10 +47,10 @@ const RETRY_MS = 25
 export class Ledger {
   readonly accounts: AccountSource
   readonly priceSets: PriceSets
-  /** Writes of this ledger and their outcomes. */
+  /** Writes holds and settlements, and records whether the writes succeed. */
   readonly writes: LedgerWriter
   readonly exceededBudgets: ExceededBudgets
-  /** Holds that are not settled. */
+  /** Holds (reservations of quota) that are neither settled nor parked. */
   readonly openHolds = new DenseSet<OpenHold>()
   /** Holds of calls that continue at their upstreams, even if this process ends. */
   readonly parkedHolds = new DenseSet<OpenHold>()
@@ -62,7 +62,7 @@ export class Ledger {
   readonly #growths = new Map<OpenHold, Queued>()
   /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
-  /** The latest answers of the bank to holds that are being raised. */
+  /** The latest answer of the bank for each hold that is being raised. */
   readonly #answers = new Map<OpenHold, LoanOutcome | undefined>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
@@ -352,20 +352,20 @@ export class Ledger {
   }
 }
 
-/** Maximum number of remembered budgets. */
+/** Maximum number of budgets of which this process remembers that the store has recorded them. */
 const MAX_NOTED = 10_000
 
 /** Records in the store the budgets for which calls were refused, each at its first refusal in a period. */
 class ExceededBudgets {
   readonly #rows: Pick<Rows, 'write'>
-  /** Names that are in the store or are being written to it. */
+  /** Names of budgets that are recorded in the store or are being written to it. */
   readonly #noted = new Set<BudgetName>()
 
   constructor(rows: Pick<Rows, 'write'>) {
     this.#rows = rows
   }
 
-  /** Records the budgets for which a call was refused. */
+  /** Records the budgets for which a call was refused, unless the store already has them. */
   note({ exceeded }: BudgetExceeded): void {
     for (const { name, amount } of exceeded) {
       if (this.#noted.has(name)) continue

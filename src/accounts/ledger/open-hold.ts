@@ -7,11 +7,11 @@ import type { Unaffordable } from './quota-refusal.ts'
 /** How long a hold waits for the quota by which it is to be raised. */
 export interface RaiseWaitLimits {
   readonly waitMs: number
-  /** Whether the call has ended. */
+  /** Returns whether the call has ended; the hold is then not raised any more. */
   readonly isOver: () => boolean
 }
 
-/** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
+/** The ledger that records a hold's changes, or `NO_LEDGER`, which records nothing. */
 interface HoldLedger {
   write(hold: OpenHold): Promise<Error | undefined>
   grow(hold: OpenHold, by: number): boolean
@@ -44,7 +44,7 @@ export class OpenHold implements Hold {
   index = -1
   /** Why the hold could not grow at the last attempt; set by the ledger. */
   refusal: Unaffordable | undefined
-  /** Outcome of writing the hold, once the write is queued. */
+  /** Resolves to whether the hold was written; undefined until the write is queued. */
   #written: Promise<boolean> | undefined
   #isDurable = false
   #writeFailure: Error | undefined

@@ -126,7 +126,7 @@ function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Gene
  * admitted, so that nothing is granted twice.
  */
 export class QuotaQueue implements CallQueue {
-  /** The line of each balance. A waiting call is in the lines of all its balances. */
+  /** The waiting calls of each balance. A call is in the lines of all balances that it is charged to. */
   readonly #lines = new Map<Balance, Line>()
   readonly #places = new Set<LinedPlace>()
   #arrivals = 0

@@ -44,11 +44,11 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
 /** What the store of a node that serves calls needs besides the shared rows. */
 export interface NodeStore {
   readonly file: NodeFile
-  /** Called after each settlement. */
+  /** Called after each settlement; this node then reports the charge. */
   onSettled(): void
   /** Resolves when the shared rows contain all settlements of this node. */
   flush(): Promise<void>
-  /** The sum of this node's open holds on an account. */
+  /** Quota units of an account that this node's open holds reserve. */
   held(account: AccountName): number
 }
 
