@@ -208,7 +208,10 @@ const REPEAT_MS = 15_000
 const CALM_MS = 60_000
 /** Time without refusals after which the next load shedding is reported as a new event. */
 const OVERLOAD_CALM_MS = 300_000
-/** Maximum time for which a limit counts as low after its last report, even if the limit resets later. */
+/**
+ * Maximum time for which a provider's rate limit counts as nearly used up after its last report, even if it
+ * resets later.
+ */
 const MAX_LOW_MS = 86_400_000
 
 /** Functions that report the conditions of this node of which receivers are informed. */

@@ -87,8 +87,8 @@ export interface ClientExchange {
 }
 
 /**
- * For clients with an API key, or for signed-in users who name one of their keys. The endpoint reads the body
- * and writes the response itself, so that bytes pass unchanged.
+ * An endpoint for model calls, for clients with an API key or signed-in users who name one of their keys. The
+ * endpoint reads the body and writes the response itself, so that bytes pass unchanged.
  */
 export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
@@ -115,7 +115,8 @@ export interface OpenEndpoint extends EndpointDeclaration, RawDescription {
 }
 
 /**
- * For monitoring: open to clients on this machine, or to bearers of `options.metrics_token` if one is set.
+ * An endpoint for monitoring: open to clients on this machine, or to bearers of `options.metrics_token` if
+ * one is set.
  */
 export interface OperatorEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'

@@ -28,7 +28,9 @@ const OIDC = {
   }),
 } as const
 
-/** `docs/api.md: Sessions`, and `docs/api.md: Sign-in at an identity provider`. */
+/**
+ * Endpoints to sign in and out: `docs/api.md: Sessions`, and `docs/api.md: Sign-in at an identity provider`.
+ */
 export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineVisitorEndpoint('POST', '/api/user/login', {
     summary: 'Begin a session of the console',

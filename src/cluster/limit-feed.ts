@@ -90,7 +90,7 @@ export class LimitFeed {
    * from.
    */
   #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
-  /** Whether another node has requested everything that this node knows. */
+  /** Whether another node has requested all limits and cooldowns that this node knows. */
   #isAskedForAll = false
   #toldMs = Number.NEGATIVE_INFINITY
 

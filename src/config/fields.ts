@@ -63,7 +63,7 @@ export function name(what: string, characters?: number): Field<string> {
   return scalarOf(declaredName(what, characters))
 }
 
-/** Printable ASCII without spaces, as HTTP headers allow. Error messages never show it. */
+/** A text of printable ASCII without spaces, as HTTP headers allow. Error messages never show the text. */
 export function credential(expected: string): Field<string> {
   return secret(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
 }

@@ -21,7 +21,7 @@ export const DEFAULT_GROUP = 'default'
 
 const { defaults } = GROUP_SETTINGS
 
-/** `docs/configuration.md: Groups`. */
+/** Schema of the section `groups`: `docs/configuration.md: Groups`. */
 export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionary(
   section({
     ...declaredShape(GROUP_SETTINGS.fields, { ratio: decimal() }),

@@ -164,7 +164,7 @@ const WITHOUT_PLACES: ReadonlySet<string> = new Set(['moderation', 'lakera'])
 /** Actions that need to know where in the text a match is. */
 const CHANGES: ReadonlySet<string> = new Set(['redact', 'replace'])
 
-/** `docs/configuration.md: Guards`. */
+/** Schema of the section `guards`: `docs/configuration.md: Guards`. */
 export const guardsSchema: Field<readonly Guard[]> = list(guardSchema, 'a list of guards')
 
 /** Errors for guards that groups and tokens name but that the file does not declare. */

@@ -9,16 +9,18 @@ export interface Vendor {
   readonly protocol: ProtocolName
   /** Base URL of the vendor's API, up to and including the version. */
   readonly baseUrl: string
-  /** Matches the models of its price list that are served at that address; if absent, all of them are. */
+  /**
+   * Matches the models of the vendor's price list that are served at `baseUrl`; if absent, all of them are.
+   */
   readonly served?: RegExp
   /**
-   * Matches served models that the gateway nevertheless cannot call there: names that resellers use, and
-   * models of endpoints that it does not have.
+   * Matches served models that the gateway nevertheless cannot call at `baseUrl`: names that resellers use,
+   * and models of endpoints that the gateway does not have.
    */
   readonly uncallable?: RegExp
   /**
-   * Models that are served there but have no built-in price, because no page states one. They can be called
-   * only if the operator declares a price.
+   * Models that are served at `baseUrl` but have no built-in price, because no page states one. They can be
+   * called only if the operator declares a price.
    */
   readonly unpriced?: readonly string[]
 }

@@ -72,7 +72,7 @@ export class ContentCapture {
 
   /**
    * `requestReceived` is undefined if the request body is not in memory. `decide` is called once the call is
-   * settled, because only then its group is known: a fallback may have been served by another one.
+   * settled, because only then its group is known: a fallback may belong to another group.
    */
   constructor(
     call: CapturableCall,

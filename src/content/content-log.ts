@@ -276,7 +276,7 @@ export class ContentLog implements CaptureQueue {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
     } catch {
-      // The thread will fail in the same way when it writes, and reports it.
+      // The thread, which writes to the folder, will fail in the same way and report the error.
     }
   }
 

@@ -44,7 +44,7 @@ export interface BucketKey {
 /** Where content is kept: in the gateway's database, or in a bucket. */
 export type ContentPlace = { readonly kind: 'database' } | BucketPlace
 
-/** `docs/configuration.md: Content log`. */
+/** General settings of the content log: `docs/configuration.md: Content log`. */
 export interface ContentLogSettings {
   readonly what: ContentLevel
   readonly sample: number

@@ -227,7 +227,7 @@ type ValueOf<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
     ? Values[Type]
     : never
 
-/** `docs/configuration.md: Options`. */
+/** Values of the options in gateway.yaml, by name: `docs/configuration.md: Options`. */
 export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name]> }
 
 type Settable = {

@@ -6,7 +6,10 @@ type OtherEndpoint = 'embeddings' | 'moderations' | 'images' | 'speech' | 'trans
 
 /** What the gateway knows about the upstreams of a protocol. */
 interface UpstreamProtocol {
-  /** Kind of API of its channels' models in model lists; undefined if model lists contain none. */
+  /**
+   * Kind of API that model lists state for models of channels with this protocol; undefined if they state
+   * none.
+   */
   readonly endpointType: 'vendor' | 'compat' | undefined
   /** Endpoints other than conversations that channels with this protocol serve. */
   readonly serves: readonly OtherEndpoint[]

@@ -96,8 +96,9 @@ export class BankClient {
   }
 
   /**
-   * Requests a loan; `request` is called when it is sent. Resolves to undefined for an unknown token. `waitsFor`
-   * are the accounts of a call with a place in the bank's queue. Rejects with `StoreUnavailable` within two seconds.
+   * Requests a loan of quota. `request` builds the request at the moment when it is sent. Resolves to
+   * undefined for an unknown token. `waitsFor` are the accounts of a call that waits in the bank's queue.
+   * Rejects with `StoreUnavailable` within two seconds.
    */
   acquire(
     request: () => LoanRequest,
@@ -165,7 +166,10 @@ export class BankClient {
     this.#alarm.ring()
   }
 
-  /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
+  /**
+   * Reports the settled calls in the outbox to the bank, returns all lent quota, and stops. Calls that cannot
+   * be reported stay in the file.
+   */
   async close({ isUnresolved = false }: { readonly isUnresolved?: boolean } = {}): Promise<void> {
     this.#isStopping = true
     this.#alarm.ring()

@@ -9,7 +9,8 @@ const LEASE_VALID_MS = 50_000
  */
 const MAX_MOVE_MS = 2_000
 /**
- * Interval of the ticks; and the time without a tick after which the process counts as having been suspended.
+ * Interval of the timer that shows that this process runs; and the time without it after which the process
+ * counts as having been suspended.
  */
 const TICK_MS = 1_000
 const SUSPENDED_MS = 5_000

@@ -254,7 +254,8 @@ export class LeasedAccounts implements AccountSource {
     if (this.#bankClient.leases.get(name)) await this.#bankClient.resync()
   }
 
-  // Renews the lease in a later turn of the event loop, so that the call that found it low does not wait.
+  // Borrows more quota in a later turn of the event loop, so that the call that noticed the need does not
+  // wait.
   #scheduleRenewal(account: LeasedAccount): void {
     account.isRenewing = true
     if (this.#renewals.size === 0) setImmediate(() => this.#renewAll())
