@@ -51,7 +51,7 @@ export interface LoginSettings {
 
 /** An identity provider of OpenID Connect. */
 export interface OidcProvider {
-  /** Its name in the URLs of sign-in. */
+  /** Name of the provider in the URLs of sign-in. */
   readonly name: string
   /** Issuer identifier, as the provider's metadata states it. */
   readonly issuer: string
@@ -74,8 +74,8 @@ export interface OidcProvider {
 }
 
 /**
- * Sections of settings that can be changed over HTTP. `ratios` are prices of models, relative or `exact`. In
- * `drains`, the names of entries are channel ids; in `alerts`, ids of receivers.
+ * Sections of settings that can be changed over HTTP. `ratios` has the prices of models, relative or `exact`.
+ * The entries of `drains` are named by channel ids, those of `alerts` by ids of receivers.
  */
 export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts' | 'guards'
 

@@ -32,9 +32,9 @@ export interface StoredResponse {
   readonly content: StoredContent | null
   /** Id of the call whose quota stays reserved until a background response ends; null for none. */
   readonly callId: string | null
-  /** Prices at which that call began, in the format of `priceSetText`; null without a call. */
+  /** Prices at which the call `callId` began, in the format of `priceSetText`; null without such a call. */
   readonly rate: string | null
-  /** Set if that call offered tools without a known price. */
+  /** Set if the call `callId` offered tools without a known price. */
   readonly priceIncomplete?: boolean
 }
 

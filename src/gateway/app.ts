@@ -94,7 +94,7 @@ interface Route {
   area: ApiArea
 }
 
-/** Result of a search for an endpoint that reads and writes by itself. */
+/** Result of a search for an endpoint that reads the request body and writes the response by itself. */
 type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
@@ -193,7 +193,8 @@ export class App {
     const isMethod = isModelMethod(path)
     if (found && !isMethod) route.area = found.area
     await this.#services.globalLimit.take(request, response, path)
-    // An unknown method of a model gets 404 instead of 405, although its path also matches a model.
+    // // POST to an unknown method of a model gets 404 instead of 405, although its path also matches the
+    // endpoint that reads a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
     const suggestion = json.suggest(path)

@@ -33,7 +33,7 @@ const MAX_QUEUED = 4 * 1024 * 1024
 const WRITE_AT = 12_288
 /** Milliseconds after which waiting lines are written even if they are short. */
 const FLUSH_INTERVAL_MS = 250
-/** Milliseconds until the next attempt if the reader accepts nothing. */
+/** Milliseconds until the next attempt to write if the reader of the output accepts nothing. */
 const RETRY_MS = 20
 const NEWLINE = 10
 /** Maximum milliseconds for which `close` waits for a slow reader. */

@@ -409,7 +409,10 @@ function shareMetrics(metrics: Metrics, link: Link): void {
 const UNASKED =
   'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
-/** Creates the client for all upstreams. Data that nobody requested is counted and logged. */
+/**
+ * Creates the client for all upstreams. Bytes that an upstream sends although no request waits for them are
+ * counted and logged.
+ */
 function openUpstreams(
   secrets: Secrets,
   { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },

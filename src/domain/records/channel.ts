@@ -42,7 +42,7 @@ interface Timeouts {
 }
 
 const OPEN = { declared: true, audit: true } as const
-/** Settings that may contain credentials. */
+/** Properties of settings that may contain credentials, which responses never show. */
 const HIDDEN = { ...OPEN, secret: 'held' } as const
 
 const MODEL = declaredName('the name of a model')
@@ -86,7 +86,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   keys: { ...HIDDEN, type: json<readonly string[]>() },
   models: { ...OPEN, type: list(MODEL, 'a list of at least one model', 1) },
   groups: { ...OPEN, type: json<readonly string[]>() },
-  /** Higher values are tried first. */
+  /** Channels with a higher priority are tried first. */
   priority: {
     ...OPEN,
     type: integerWithin('a whole number from -1000000 to 1000000', {
@@ -122,7 +122,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
     edit: 'admin',
   },
   pass_through: { ...OPEN, type: flag, default: false },
-  /** Whether requests ask the provider why a session missed its prompt cache. */
+  /** Whether requests ask the provider why it did not find the conversation in its prompt cache. */
   cache_diagnostics: { ...OPEN, type: flag, default: false, edit: 'admin' },
   /** Headers that are added to each request; names in lower case. */
   headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },

@@ -35,7 +35,7 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
   decode(column: C): V
 }
 
-/** Conversion for types that have the same value in both forms. */
+/** The conversion between two forms of a value that are the same: it returns the value itself. */
 export const unchangedValue = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
@@ -94,7 +94,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** Whether a JSON value has the type. */
+/** Whether a JSON value is one of `type`. */
 export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
   return describeMismatch(type, value) === undefined
 }

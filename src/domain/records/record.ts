@@ -96,7 +96,8 @@ export type Column = Field & Readonly<Record<'name' | 'field', string>>
 export type RecordColumns = Readonly<Record<'columns', readonly Column[]>>
 
 /**
- * Declares a record of a database table. `parts` are columns that together form other values of the object.
+ * Declares a record of a database table. `parts` are columns that `fromRow` does not convert: several of them
+ * together form one value of the object.
  */
 export function declareRecord<const F extends Fields, const P extends Fields = {}>(
   table: string,

@@ -43,7 +43,7 @@ export const USAGE_LIMIT_FIELDS = {
     ...TERM,
     type: integerWithin('a whole number of quota units, or 0 for no budget', { minimum: 0 }),
   },
-  /** Empty for no budget. */
+  /** The period after which the budget starts anew; empty if there is no budget. */
   budget_period: {
     ...TERM,
     type: oneOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),

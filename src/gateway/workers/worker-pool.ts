@@ -20,7 +20,7 @@ const PING_MS = 500
 const SILENT_PINGS = 3
 const LOST_PINGS = 120
 
-/** What a crew of workers needs. */
+/** Settings, sockets and functions that a `WorkerPool` needs. */
 interface CrewDependencies {
   readonly planned: number
   readonly sockets: Pick<SharedSockets, 'divide' | 'drop' | 'close'>
@@ -51,7 +51,7 @@ export class WorkerPool {
    * it is ready.
    */
   #waiting: Set<WorkerProcess> | undefined = new Set()
-  /** Numbers of the workers whose first start is not decided yet. */
+  /** Numbers of the workers whose first start has neither succeeded nor failed yet. */
   readonly #starting = new Set<number>()
   readonly #firstStarts = Promise.withResolvers<void>()
 
