@@ -38,8 +38,8 @@ export const MAX_COUNTED_ROWS = 1_000_000
 const DERIVED: readonly string[] = ['abilities', 'setups']
 
 /**
- * Columns that are read if they exist, which depends on the version. Those with the same name in this gateway
- * come first.
+ * Columns that are read if they exist; some versions lack some of them. Those with the same name in this
+ * gateway come first.
  */
 const COLUMNS = {
   users: [
@@ -92,7 +92,7 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
     tokens: await rowsOf(source, 'tokens'),
     channels: await rowsOf(source, 'channels'),
     options: await optionsOf(source),
-    // Counted last, because a failed count may end the transaction.
+    // // These tables are counted last, because a failed count may end the transaction.
     leftTables: await leftTables(source),
   }
 }

@@ -180,7 +180,9 @@ const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [53, { type: CUSTOM, address: 'https://llm.submodel.ai' }],
 ])
 
-/** Types of one-api. Their numbers differ from new-api's above 25, and in some places below. */
+/**
+ * Channel types of one-api. Their numbers above 25, and some of the lower ones, differ from those of new-api.
+ */
 const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ...SHARED_KINDS,
   ...[1, 8, 14, 17, 20, 24, 25].map((type): [number, SupportedKind] => [type, { type }]),
@@ -248,7 +250,7 @@ const UNSUPPORTED_KINDS: Readonly<Record<GatewayFamily, ReadonlyMap<number, stri
   ]),
 }
 
-/** How channels of this type are served here; undefined if the type is not supported. */
+/** How this gateway serves channels of an imported type; undefined if it does not support the type. */
 function supportedKind(family: GatewayFamily, type: number): SupportedKind | undefined {
   if (family === 'one-api') return ONE_API_KINDS.get(type)
   return NEW_API_KINDS.get(type) ?? (channelType(type) ? { type } : undefined)

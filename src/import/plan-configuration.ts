@@ -258,8 +258,8 @@ export interface PlannedEntry {
 }
 
 /**
- * Plans the groups that have a ratio, and the groups that rows name without defining a ratio, which get ratio
- * 1.
+ * Plans the groups that have a ratio, and the groups that only users, tokens or channels name, which get
+ * ratio 1.
  */
 function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntry[] {
   const ratios = options.decimals('GroupRatio') ?? new Map<string, Decimal>()

@@ -35,7 +35,7 @@ export type PlanningMessage =
 /** Maximum heap size of the planning process in MiB. A file that needs more is refused. */
 const MAX_HEAP_MIB = 512
 
-/** Maximum time for making a plan. */
+/** Maximum milliseconds for making a plan. */
 const MAX_MS = 120_000
 
 // The extension is .ts in the source and .js in the build.
@@ -88,7 +88,7 @@ class PlanningProcess {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    // Not handled here, because the `exit` event follows.
+    // // An error needs no handling of its own, because the `exit` event follows.
     this.#child.on('error', () => {})
   }
 

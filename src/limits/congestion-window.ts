@@ -55,8 +55,9 @@ export class CongestionWindow {
   }
 
   /**
-   * Records a time during which calls waited, and how much of it the event loop was idle. `leastRate` is the
-   * minimum growth of the window per idle millisecond, for when the cost of a call is unknown.
+   * Records `ms` milliseconds during which calls waited, of which the event loop was idle for `idleMs`.
+   * `leastRate` is the minimum growth of the window per idle millisecond, for when the cost of a call is
+   * unknown.
    */
   addTime(ms: number, idleMs: number, leastRate: number): void {
     this.#endings.addTime(ms, ms - idleMs)
@@ -68,7 +69,7 @@ export class CongestionWindow {
     this.#size = Math.min(this.#size + rate * idleMs, this.#underWay + MIN_SIZE)
   }
 
-  /** Allows more calls to begin, once no call waits. */
+  /** Lets as many calls begin at once as after an idle time; called when no call waits any more. */
   reopen(): void {
     this.#size = this.#underWay + MIN_SIZE
   }

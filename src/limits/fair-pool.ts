@@ -23,7 +23,10 @@ export class FairPool {
   readonly #size: PoolSize
   readonly #shares = new Map<PoolClient, number>()
   #held = 0
-  /** The last client that asked and when, and when any other client last asked, in milliseconds. */
+  /**
+   * The last client that wanted an amount and when, and when any other client last wanted one, in
+   * milliseconds.
+   */
   #lastClient: PoolClient | undefined
   #lastMs = Number.NEGATIVE_INFINITY
   #otherMs = Number.NEGATIVE_INFINITY
@@ -63,7 +66,7 @@ export class FairPool {
     return isAlone ? Math.min(reachable, Math.ceil(max * this.#size.aloneShare)) : Math.floor(reachable / 2)
   }
 
-  /** Whether no client holds anything or has asked recently. */
+  /** Whether no client holds an amount or has recently wanted one. */
   get isIdle(): boolean {
     return this.#held === 0 && this.#size.nowMs() - this.#lastMs > RECENT_MS
   }

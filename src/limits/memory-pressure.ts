@@ -15,7 +15,7 @@ export interface MemoryUsage {
   readonly heapLimit: number
   /** Memory of the whole process; 0 if the process has no limit, because it is then not measured. */
   readonly resident: number
-  /** Infinite unless a container limits the process. */
+  /** Maximum memory of the whole process; infinite unless a container limits it. */
   readonly residentLimit: number
 }
 

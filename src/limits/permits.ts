@@ -59,15 +59,15 @@ export class Permits {
   }
 
   /**
-   * Checks a limit that is used without permits, if the snapshot is recent enough. Undefined if the other
-   * nodes must be asked.
+   * Checks a limit whose use needs no permits, if the snapshot of the other nodes' use is recent enough.
+   * Undefined if the other nodes must be asked.
    */
   check(nowMs: number): LimitDecision | undefined {
     const isFresh = nowMs - this.#snapshotMs < Math.min(FRESH_MS, this.windowMs)
     return isFresh ? this.peek(nowMs) : undefined
   }
 
-  /** Decides by the snapshot, however old it is, without taking anything. */
+  /** Decides by the snapshot of what all nodes have used, however old it is, without taking anything. */
   peek(nowMs: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
@@ -79,7 +79,8 @@ export class Permits {
     this.#recordUse(nowMs, amount)
     const last = this.#added.at(-1)
     const { widthMs } = this.#buckets
-    // Amounts in the same bucket are combined, and reported with the time of the last one.
+    // // Amounts that belong to the same time bucket are combined, and reported with the time of the last
+    // one.
     const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
     this.#added = isNear
       ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
@@ -87,8 +88,8 @@ export class Permits {
   }
 
   /**
-   * Allows a request while the other nodes cannot be asked, within this node's share of what was left at the
-   * last snapshot.
+   * Allows a request while the other nodes cannot be asked, within this node's share of what was left of the
+   * limit when they last answered.
    */
   takeIsolated(nowMs: number, nodes: number): LimitDecision {
     const verdict = this.peekIsolated(nowMs, nodes)
@@ -109,7 +110,7 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** Checks like `takeIsolated`, without taking anything. */
+  /** Whether `takeIsolated` would allow a request; nothing is taken. */
   peekIsolated(nowMs: number, nodes: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
@@ -158,7 +159,7 @@ export class Permits {
     return !this.#inFlight && nowMs >= this.#refetchMs && this.#stock * 2 < this.#targetStock(nowMs)
   }
 
-  /** Whether the snapshot is so old that it should be refreshed. */
+  /** Whether the snapshot of what all nodes have used is so old that it should be refreshed. */
   isStale(nowMs: number): boolean {
     return !this.#inFlight && nowMs - this.#snapshotMs > STOCK_MS
   }
