@@ -189,7 +189,8 @@ export class Permits {
     this.#generation = generation
     const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
     const kept = isReturned ? 0 : this.#stock
-    // Report what was used without permits before fetching more permits, because other nodes may do so too.
+    // // A request that reports use without permits fetches no spare permits: other nodes may still have such
+    // use to report.
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#targetStock(nowMs) - kept) : 0
     const request = {
@@ -223,7 +224,8 @@ export class Permits {
     const { widthMs } = this.#buckets
     this.#bucket = response.bucket
     this.#stock += response.granted
-    // Counted from the time of sending, so that no permit is used after the end of its bucket.
+    // // The validity begins when the request was sent, so that no permit is used after the end of its time
+    // bucket.
     this.#validUntilMs = sentMs + response.bucket * widthMs - response.nowMs
     this.#snapshot = snapshotFrom(response, nowMs, widthMs, this.windowMs)
     this.#snapshotMs = nowMs
@@ -276,7 +278,9 @@ export class Permits {
     return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#buckets.widthMs, 250) : idleMs)
   }
 
-  /** Units that are free by the last snapshot. Permits that a node holds do not count as free. */
+  /**
+   * Units of the limit that are free by the last snapshot. Permits that a node holds do not count as free.
+   */
   #free(nowMs: number): number {
     const unreported = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
     return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported
@@ -300,17 +304,17 @@ const EMPTY_WINDOW = new SlidingWindow()
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
 const SCARCE_SHARE = 1 / 4
-/** Maximum milliseconds until something that was used is reported. */
+/** Maximum milliseconds until a node reports what it has used. */
 const REPORT_MS = 100
-/** Milliseconds for which the permits should last at the recent rate of use. */
+/** Milliseconds for which a node's permits should last at its recent rate of use. */
 const STOCK_MS = 200
 /**
- * Minimum and maximum milliseconds for which a refusal is repeated before the other nodes are asked again.
+ * Minimum and maximum milliseconds for which a node refuses requests without asking the other nodes again.
  */
 const RETRY_MS = { min: 5, max: 1_000 }
 /** Milliseconds after which a node checks that the shared window still contains what it has reported. */
 const VERIFY_MS = 500
-/** Maximum age in milliseconds of a snapshot that is used without asking the other nodes. */
+/** Maximum age in milliseconds of a snapshot of the other nodes' use that decides without asking them. */
 const FRESH_MS = 1_000
 
 /**
@@ -336,7 +340,7 @@ class WindowSnapshot {
     return this.used(nowMs) > 0 ? this.#version : 0
   }
 
-  /** Total amount that has not expired yet. */
+  /** Total amount that all nodes have used and that has not expired yet. */
   used(nowMs: number): number {
     let sum = 0
     for (const [atMs, amount] of this.#expiries) if (atMs > nowMs) sum += amount
@@ -355,13 +359,13 @@ class WindowSnapshot {
     return 0
   }
 
-  /** Milliseconds until everything has expired. */
+  /** Milliseconds until all used amounts have expired. */
   resetMs(nowMs: number): number {
     return Math.max(0, Math.ceil((this.#expiries.at(-1)?.[0] ?? nowMs) - nowMs))
   }
 }
 
-/** Converts the store's response that arrived at `nowMs`. */
+/** Converts the store's response to a snapshot; `nowMs` is when it arrived. */
 function snapshotFrom(
   response: PermitResponse,
   nowMs: number,

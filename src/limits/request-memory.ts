@@ -3,13 +3,13 @@ import { type PoolClient, type PoolOwner, TwoLevelPool } from './fair-pool.ts'
 const MIB = 1024 * 1024
 /** Minimum bytes of memory that requests of any size share. */
 const SHARED_BYTES = 192 * MIB
-/** The shared memory is also at least as large as this many request bodies of maximum size. */
+/** The shared memory is also at least as large as this number of request bodies of maximum size. */
 const SHARED_BODIES = 4
 /** Part of the shared memory that one client may hold if no other client has called recently. */
 const SHARED_MAX_PART = 7 / 8
 /** Additional bytes of memory that only small amounts may use. */
 const RESERVE_BYTES = 64 * MIB
-/** Part of this reserve that one client may hold if no other client has called recently. */
+/** Part of the reserve (`RESERVE_BYTES`) that one client may hold if no other client has called recently. */
 const RESERVE_MAX_PART = 1 / 2
 /** Maximum bytes of an amount that counts as small. */
 const SMALL_BYTES = 256 * 1024

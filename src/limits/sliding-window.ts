@@ -36,7 +36,7 @@ export class SlidingWindow {
     return { ...verdict, remaining: verdict.remaining - amount, resetMs: windowMs }
   }
 
-  /** Checks like `take`, but uses nothing. */
+  /** Decides like `take`, but does not count `amount` as used. */
   peek(nowMs: number, amount: number, max: number, windowMs: number): LimitDecision {
     this.#expire(nowMs, windowMs)
     const last = this.#times.at(-1)

@@ -63,7 +63,7 @@ export class StoreReads {
   }
 }
 
-/** What a read needs. */
+/** What a `StoreRead` is created with. */
 interface StoreReadInputs {
   readonly memory: RequestMemory
   readonly allocation: MemoryAllocation

@@ -67,7 +67,7 @@ interface NodeQuestions {
   answerWith(report: (argument: string) => Promise<string>, kind?: string): void
 }
 
-/** Selects kept answers; undefined fields match everything. */
+/** Selects stored answers; undefined fields match everything. */
 interface AnswerFilter {
   readonly userId: number | undefined
   readonly tokenId: number | undefined
@@ -84,7 +84,10 @@ interface RunningSource {
   stop(id: string, userId: number | undefined): boolean
 }
 
-/** What is needed in addition for sign-ins and for the administration of channels, options and prices. */
+/**
+ * What is needed, in addition to `ManagementServices`, for sign-ins and for the administration of channels,
+ * options and prices.
+ */
 export interface AdministrationServices extends ManagementServices {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient
@@ -106,7 +109,7 @@ export interface AdministrationServices extends ManagementServices {
   /** Statistics of what guards have decided on this node. */
   readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
-  /** Takes memory for bytes that are about to be read for a user, after the user's earlier reads. */
+  /** Waits for the user's turn to read, and takes memory for bytes that are about to be read for the user. */
   readonly holdToRead: (bytes: number) => Promise<void>
   /** Undefined unless the environment names an OpenTelemetry collector. */
   readonly telemetry: Telemetry | undefined

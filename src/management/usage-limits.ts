@@ -20,7 +20,10 @@ type GivenUsageLimits = {
   readonly [Name in keyof typeof usageLimitFields]?: z.output<(typeof usageLimitFields)[Name]>
 }
 
-/** The same fields as responses show them, and how much of the budget is used in the current period. */
+/**
+ * The fields of the budget and the rate limit as responses show them, and how much of the budget is used in
+ * the current period.
+ */
 export const usageLimitSchema = {
   budget: z.int(),
   budget_period: z.string(),

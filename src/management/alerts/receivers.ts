@@ -189,7 +189,9 @@ async function receiverOf(services: ReceiverServices, id: string): Promise<Named
   return found
 }
 
-/** Sends a signed event `test` once to a receiver, wherever that is declared. */
+/**
+ * Sends a signed event `test` once to a receiver, whether gateway.yaml declares it or it was added over HTTP.
+ */
 export async function testReceiver(
   services: ReceiverServices,
   id: string,

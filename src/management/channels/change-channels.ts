@@ -128,8 +128,8 @@ export const drainBody = z.object(
 )
 
 /**
- * Drains a channel, so that it gets no new calls while others can serve them, or ends that. Running calls
- * continue. Resolves to the channel when the change is in effect.
+ * Drains a channel, so that it gets no new calls while others can serve them, or makes it get new calls
+ * again. Running calls continue. Resolves to the channel when the change is in effect.
  */
 export async function drainChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,

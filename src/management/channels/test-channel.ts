@@ -78,7 +78,7 @@ interface FoundTest {
   readonly choose: Choose
 }
 
-/** Like `testChannel`, for a channel that has already been found. */
+/** Like `testChannel`, but takes the channel instead of its id. */
 async function testFound(
   services: TestServices,
   { found, model, choose }: FoundTest,
@@ -154,7 +154,10 @@ function isSound(body: Buffer, contentType: string): boolean {
 /** Maximum number of tests that run at the same time. */
 const MAX_PARALLEL = 8
 
-/** Milliseconds after which no further tests are awaited. */
+/**
+ * Milliseconds after which a test of several channels ends: no further channels are tested, and running tests
+ * have no result.
+ */
 const LIMIT_MS = 60_000
 
 /** Input with the ids of the channels to be tested; without `ids`, all of them. */
@@ -164,7 +167,7 @@ export const testAllBody = z.object(
 )
 
 /**
- * The results of the tests, in the usual order of channels. `success` is null for channels that were not
+ * The results of the tests, in the order of channel lists. `success` is null for channels that were not
  * tested in time.
  */
 export const testAllResult = z.array(

@@ -29,8 +29,8 @@ export interface AppliedPrice {
    */
   readonly data_date: string | null
   /**
-   * Parts in which a declared price differs from the built-in one. A part that one of them lacks is an empty
-   * text there.
+   * Parts in which a declared price differs from the built-in one. If a price lacks the part, its text is
+   * empty.
    */
   readonly differences: readonly {
     readonly kind: string

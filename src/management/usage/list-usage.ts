@@ -142,7 +142,10 @@ export const callFilters = {
 
 const callFiltersSchema = z.object(callFilters)
 
-/** Converts those filters. With `userId`, only calls of that user match. */
+/**
+ * Converts query parameters of `callFilters` to a filter for the database. With `userId`, only calls of that
+ * user match.
+ */
 export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,
   userId?: number,

@@ -31,11 +31,13 @@ const RETRY_SECONDS = 15
 
 /** Other worker processes of this gateway, which settle calls too. */
 export interface OtherProcesses {
-  /** Tells the other processes which calls are read here; called whenever that changes. */
+  /** Tells the other processes which calls the readers of this process want; called whenever that changes. */
   follow(queries: readonly LiveQuery[]): void
   /** Calls back, whenever it changes, with the calls that the other processes want. */
   onFollowed(listener: (queries: readonly LiveQuery[]) => void): void
-  /** Sends calls that were settled here to the process that wants them; `name` identifies its query. */
+  /**
+   * Sends calls that this process has settled to the process that wants them; `name` identifies its query.
+   */
   send(name: string, turn: LiveCallBatch): void
   onTurn(listener: (name: string, turn: LiveCallBatch) => void): void
 }
