@@ -41,7 +41,7 @@ export interface StoredResponse {
 /** A background response, with everything that nodes have recorded about it. */
 export interface BackgroundOutcome {
   readonly response: StoredResponse
-  /** How it ended, if a node has recorded that. */
+  /** How the response ended, if a node has recorded that. */
   readonly outcome: string | null
   readonly streamed: readonly StreamedPart[]
 }

@@ -259,8 +259,8 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
   { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
   { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
-  // One hour of a container. The free 1,550 hours per month and organization are ignored, because the gateway
-  // cannot count them.
+  // // The price is for one hour of a container. The free 1,550 hours per month and organization are ignored,
+  // because the gateway cannot count them.
   {
     ...ANTHROPIC,
     kind: 'code_execution',

@@ -88,9 +88,9 @@ export interface AppServices {
 
 /** Route of a request. */
 interface Route {
-  /** Undefined if no endpoint has the path and method. */
+  /** The endpoint with the path and method of the request; undefined if there is none. */
   endpoint: Endpoint | undefined
-  /** Decides the format of errors. */
+  /** The API to which the path belongs; it decides the format of errors. */
   area: ApiArea
 }
 

@@ -123,7 +123,7 @@ function collector(): Collect {
   return collect
 }
 
-/** The part of `koffi`, a library that calls C functions, that is used here. */
+/** The functions of `koffi`, a library that calls C functions, that `trimHeap` uses. */
 interface ForeignLibraries {
   load(path: string): { func(declaration: string): TrimFunction }
 }

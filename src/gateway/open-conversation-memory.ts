@@ -51,7 +51,7 @@ export async function openConversationMemory(
   }
 }
 
-// Loaded on demand, because most gateways have one process and need no other module.
+// // The modules for several processes are loaded on demand, because most gateways have only one.
 async function openStore(
   rules: DigestRules,
   { others, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,

@@ -48,7 +48,7 @@ const CLOSE_TIMEOUT_MS = 1_000
 class LogQueue {
   readonly #file: number
   readonly #timer: NodeJS.Timeout
-  /** Lines that are not written yet; always whole lines. */
+  /** Complete lines that are not written yet. */
   #queued = ''
   /** Bytes that are being written, or that the reader has not accepted yet. */
   #unwritten: Buffer = Buffer.alloc(0)

@@ -16,7 +16,7 @@ export async function shareLimits(
   { node, namespace, secrets, settings, providerLimits: limits, keyRings }: SharedServices,
 ): Promise<LimitFeed | undefined> {
   if (!limitAnnouncer) return undefined
-  // Loaded on demand, because most gateways run alone.
+  // // The module is loaded on demand, because most gateways have no other nodes.
   const { LimitFeed } = await import('../cluster/limit-feed.ts')
   const channels = (): Settings['channels'] => settings().channels
   return new LimitFeed({ node, namespace, secrets, announcer: limitAnnouncer, channels, limits, keyRings })

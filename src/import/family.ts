@@ -15,7 +15,7 @@ export interface FamilyDatabase {
   readonly users: readonly SourceRow[]
   readonly tokens: readonly SourceRow[]
   readonly channels: readonly SourceRow[]
-  /** Saved options, by name. */
+  /** Options that the other gateway has saved, by name. */
   readonly options: ReadonlyMap<string, unknown>
   /** Tables that have rows, none of which are imported. */
   readonly leftTables: readonly NotImportedTable[]

@@ -31,7 +31,7 @@ export interface ImportOptions {
   readonly stated: OperatorListedNames
   /** Whether the plan is written; otherwise the report says what would be imported. */
   readonly apply: boolean
-  /** Called after each user with the number of users done, and of all users. */
+  /** Called after each user with the number of users that are done, and the number of all users. */
   readonly onProgress: (done: number, total: number) => void
 }
 

@@ -202,7 +202,7 @@ function credentials(
   }
 }
 
-/** A channel under construction: entries with the same provider, address and key. */
+/** A channel under construction: all entries of `model_list` with the same provider, address and key. */
 interface Group {
   readonly name: string
   readonly first: Deployment

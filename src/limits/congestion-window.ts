@@ -5,7 +5,7 @@
  */
 const MIN_SIZE = 16
 /**
- * In milliseconds. At least as many calls as end within this time may run at the same time. Cheap calls
+ * At least as many calls as end within this time, in milliseconds, may run at the same time. Cheap calls
  * (thousands per second) gain from that, because many of them share a database batch and a turn of the event
  * loop.
  */

@@ -16,13 +16,13 @@ export class Permits {
   readonly #buckets: WindowBuckets
   /** Everything that this node has used. */
   readonly #local = new SlidingWindow()
-  /** What this node has used without being able to reach the others, since the last snapshot. */
+  /** What this node has used while it could not reach the other nodes, since their last response. */
   #isolated: SlidingWindow | undefined
   #stock = 0
   #validUntilMs = 0
   #bucket = 0
   #used = 0
-  /** What was used without a permit, and not reported to the other nodes yet. */
+  /** What this node has used without a permit, and not reported to the other nodes yet. */
   #added: readonly UsageSample[] = []
   /** The report that was sent but not answered yet. */
   #inFlight: { readonly sentMs: number; readonly added: readonly UsageSample[] } | undefined
@@ -43,8 +43,8 @@ export class Permits {
   }
 
   /**
-   * Allows a request if there is a permit for it, or refuses it if the snapshot shows that the limit is
-   * reached. Undefined if the other nodes must be asked.
+   * Allows a request if there is a permit for it, or refuses it if the other nodes' last response shows that
+   * the limit is reached. Undefined if the other nodes must be asked.
    */
   take(nowMs: number): LimitDecision | undefined {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
@@ -144,12 +144,12 @@ export class Permits {
     return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
 
-  /** Whether the shared window must still contain use that this node has reported. */
+  /** Whether the shared store must still contain something that this node has reported as used. */
   isReported(nowMs: number): boolean {
     return (this.#snapshot?.version(nowMs) ?? 0) > 0 && this.#local.sum(nowMs, this.windowMs) > 0
   }
 
-  /** Whether it is time to check that the shared window still contains what was reported. */
+  /** Whether it is time to check that the shared store still contains what this node has reported. */
   isUnverified(nowMs: number): boolean {
     return !this.#inFlight && nowMs - this.#requestedMs >= VERIFY_MS
   }

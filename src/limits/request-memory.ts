@@ -46,7 +46,7 @@ type Turn = 'answers' | 'conversions' | 'shared answers'
 interface Waiting {
   readonly allocation: MemoryAllocation
   readonly bytes: number
-  /** Set if the allocation may exceed its share, unless another one of the same kind does so already. */
+  /** Set if the allocation may exceed its share when no other one of the same kind does so. */
   readonly turn?: Turn
   readonly decide: (isTaken: boolean) => void
 }
@@ -54,7 +54,8 @@ interface Waiting {
 /**
  * Limits the memory that requests make the gateway hold: bodies, uploads, fetched files, data read from the
  * database, upstream responses, and live views. Clients and their keys share it fairly, and there is a
- * reserve for small amounts. Memory must be taken here before anything is stored, and is returned here.
+ * reserve for small amounts. Code takes memory from this object before it stores anything, and returns it
+ * afterwards.
  */
 export class RequestMemory {
   readonly #shared: TwoLevelPool

@@ -150,7 +150,7 @@ export interface LiveSettings {
    * with the file.
    */
   storedChannel(name: string): Channel | undefined
-  /** Ids of drained channels: they get no new calls while others can serve them. */
+  /** Ids of drained channels, which get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
   /** The built-in price of a model, preferably from the list of this vendor. */
   builtInPrice(model: string, vendor: string | undefined): BuiltInPrice

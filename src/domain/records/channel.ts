@@ -181,7 +181,10 @@ export const CHANNEL = declareRecord('channels', {
   keys_cipher: { type: plainText(), secret: true, shown: false },
   /** 1 enabled, 2 disabled. */
   status: { type: oneOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
-  /** Fields that management tools for related gateways store with a channel. They have no effect here. */
+  /**
+   * Fields that management tools for related gateways store with a channel. They have no effect in this
+   * gateway.
+   */
   family: { type: json<JsonObject>(), shown: false },
   /** Unix seconds at which the channel was created. */
   created_time: { type: integerWithin(), default: 0 },
@@ -200,7 +203,7 @@ export type ChannelDefinition = Pick<
 /** A key that the channel no longer uses but still stores. */
 export interface RetiredKey {
   readonly key: string
-  /** When it was retired, in Unix seconds. */
+  /** When the channel stopped using the key, in Unix seconds. */
   readonly since: number
 }
 

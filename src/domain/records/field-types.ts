@@ -65,7 +65,7 @@ function typed<V, C extends Stored, J = V>(
 
 /**
  * Describes what was expected, in words that follow `expected `, if a JSON value does not have the type;
- * undefined if it has. Null is never accepted here.
+ * undefined if it has. Ignores `isNullable`: callers must accept null themselves.
  */
 export function describeMismatch<V, C extends Stored, J>(
   type: FieldType<V, C, J>,
@@ -169,7 +169,7 @@ export function mapping<V>(items: FieldType<V>, expected: string) {
   return { ...type, items, ...conversions }
 }
 
-/** Any other structure, stored as JSON. It is not checked here, but by the code that reads the field. */
+/** Any other structure, stored as JSON. Only the code that reads the field checks the value. */
 export const json = <V>() =>
   typed<V, string>('any', 'a value') as FieldType<V, string> & { readonly json: 'any' }
 

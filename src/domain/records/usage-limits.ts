@@ -15,7 +15,7 @@ const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown
 
 /** Columns of a rate limit: of a key, or of all keys of a user together. */
 export const RATE_LIMIT = {
-  /** Maximum number of requests; 0 means no limit, also in the next two fields. */
+  /** Maximum number of requests per window. 0 means no limit; so it does for tokens and parallel calls. */
   rate_limit_requests: { ...TERM, type: count },
   rate_limit_tokens: { ...TERM, type: count },
   rate_limit_parallel: { ...TERM, type: count },

@@ -236,7 +236,7 @@ async function applyInTurn(crew: WorkerPool, texts: FileTexts): Promise<void> {
   await Promise.all(others.map((worker) => worker.link.request('reload', texts).catch(() => worker.kill())))
 }
 
-/** What the workers share. */
+/** Objects of the main process that all workers use. */
 interface SharedResources {
   readonly database: OwnedDatabase
   /** Sends a message to all workers. */

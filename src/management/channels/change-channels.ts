@@ -166,7 +166,7 @@ export interface DraftChannel {
 
 /**
  * Checks a channel as if it were to be saved, with the same rules for addresses and secrets, but does not
- * save it. If it lists no models yet, `model` is its only one.
+ * save it. A channel without a list of models gets `model` as its only one.
  */
 export async function draftChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig'>,

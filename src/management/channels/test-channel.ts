@@ -43,7 +43,10 @@ export const draftTest = z.object(
   { error: 'expected an object with a channel and a model' },
 )
 
-/** What a test needs. Commands that run without the gateway have no `channels`, which record results. */
+/**
+ * What a test of a channel needs. Commands that run without the gateway have no `channels`, which record
+ * results.
+ */
 type TestServices = Pick<
   AdministrationServices,
   'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'
@@ -69,8 +72,8 @@ export async function testChannel(
 }
 
 /**
- * A channel to be tested. `choose` decides for a model; `model` is the wanted one, otherwise the channel's
- * own test model.
+ * A channel to be tested. `model` is the wanted model, otherwise the channel's own test model; `choose` makes
+ * the final choice.
  */
 interface FoundTest {
   readonly found: FoundChannel

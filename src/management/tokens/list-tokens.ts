@@ -88,8 +88,8 @@ interface TokenSearch extends OrderedPage {
 
 /**
  * A page of the user's tokens that match both patterns. Case matters for keys, but not for names. Keys are
- * stored encrypted, so for a key pattern all keys are decrypted and compared here. Throws `invalid_request`
- * for an invalid pattern.
+ * stored encrypted, so for a key pattern this function decrypts and compares all keys. Throws
+ * `invalid_request` for an invalid pattern.
  */
 export async function searchTokens(
   services: ManagementServices,

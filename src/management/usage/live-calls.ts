@@ -84,7 +84,7 @@ export class LiveCalls {
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
   /** Queries of readers in other processes, by name. */
   #followed: ReadonlyMap<string, LiveQuery> = new Map()
-  /** For each query of this or another process: the selection of matching calls. */
+  /** For each query of readers, in this or another process: the selection of matching calls. */
   readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
   #hasLost = false
