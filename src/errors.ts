@@ -11,7 +11,7 @@ export interface ErrorKind {
    * `x-should-retry: false` is sent, which official clients obey.
    */
   readonly recurs: boolean
-  /** Code sent to clients of the Messages protocol; these get no code if absent. */
+  /** Code sent to clients of the Messages protocol; if absent, these clients get no code. */
   readonly inMessages?: string
 }
 

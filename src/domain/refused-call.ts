@@ -5,7 +5,7 @@ export interface RefusedCall {
   /** The call's `x-request-id`. */
   readonly id: string
   readonly refused_ms: number
-  /** 0 if the key was not valid. */
+  /** Id of the user; 0 if the key was not valid. */
   readonly user_id: number
   readonly token_id: number
   readonly model: string

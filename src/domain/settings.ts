@@ -65,7 +65,9 @@ export interface OidcProvider {
    * gateway.
    */
   readonly groupClaim: string | undefined
-  /** The gateway's group by value of the group claim; the first entry that the person has applies. */
+  /**
+   * Groups of the gateway by value of the group claim. The first entry whose value the person has applies.
+   */
   readonly groups: ReadonlyMap<string, string>
   /** Values of the group claim that make a person an administrator. */
   readonly admins: readonly string[]

@@ -17,14 +17,14 @@ export interface StoredResponse {
   readonly model: string
   /** Group that the call was charged to. */
   readonly group: string
-  /** Name of the channel that created it. `keyTag` is a hash of the channel's key that was used. */
+  /** Name of the channel that created the response. `keyTag` is a hash of the channel's key that was used. */
   readonly channel: string
   readonly keyTag: string
   /** Id at the upstream; empty for a response that the gateway converted, which only the gateway stores. */
   readonly upstreamId: string
   /** Number of tokens of its prompt and output, which are part of the prompt if a request continues it. */
   readonly tokens: number
-  /** Id of the response that it continues; null for none. */
+  /** Id of the response that this one continues; null for none. */
   readonly previousId: string | null
   readonly createdMs: number
   readonly expiresMs: number

@@ -7,7 +7,7 @@ export type CountColumn = { readonly name: string } & Pick<Field, 'as' | 'about'
 
 /** A kind of tokens that has a price of its own, such as cached input or audio output. */
 interface KindOfTokens {
-  /** The name of its price in gateway.yaml and in the management API, in USD per million tokens. */
+  /** The name of the kind's price in gateway.yaml and in the management API, in USD per million tokens. */
   readonly name: string
   /** The name of the line in a call's cost that charges these tokens; if absent, `name`. */
   readonly line?: string

@@ -9,7 +9,8 @@ interface SharedServices extends Pick<LimitFeedOptions, 'node' | 'namespace' | '
 }
 
 /**
- * Exchanges providers' rate limits and keys in cooldown with the other nodes; undefined if there are none.
+ * Exchanges providers' rate limits and keys in cooldown with the other nodes; undefined if there are no other
+ * nodes.
  */
 export async function shareLimits(
   { limitAnnouncer }: Cluster,

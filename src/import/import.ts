@@ -22,7 +22,7 @@ import {
 export interface ImportOptions {
   /** Configuration of this gateway; its environment names the target database. */
   readonly config: Config
-  /** SQLite file, or the address of a server. */
+  /** What to import: a file, or the address of a database server. */
   readonly source: string
   /**
    * Names that the operator listed: users whose keys are added to existing users, and users who keep their

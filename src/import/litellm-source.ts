@@ -43,7 +43,10 @@ const CARRIED: ReadonlySet<string> = new Set([
   'output_cost_per_token',
 ])
 
-/** Sections that are not imported, each with a note on what this gateway has instead. */
+/**
+ * Sections of a LiteLLM configuration that are not imported, each with a note on what this gateway has
+ * instead.
+ */
 const SECTIONS: ReadonlyMap<string, string> = new Map([
   ['general_settings', 'the master key and the database of the proxy are not read: keys are made here'],
   ['litellm_settings', 'see docs/configuration.md for the options of this gateway'],

@@ -10,7 +10,7 @@ const MIN_SIZE = 16
  * loop.
  */
 const MIN_TIME_MS = 12
-/** By how much the window shrinks for each call that ends. */
+/** Number of calls by which the window shrinks for each call that ends. */
 const SHRINKAGE_PER_END = 1 / 16
 
 /**

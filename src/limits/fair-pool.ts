@@ -5,7 +5,7 @@ export type PoolClient = number | string
 export interface PoolSize {
   /** The total amount. It may change at any time. */
   readonly max: () => number
-  /** Share from 0 to 1 that a client may hold if no other client has asked recently. */
+  /** Share from 0 to 1 that a client may hold if no other client has wanted an amount recently. */
   readonly aloneShare: number
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
@@ -113,7 +113,7 @@ const SWEEP_MS = 60_000
 
 /**
  * A pool that clients share, and in which each client's keys share the client's part by the same rule. A key
- * may have all of that part if no other key has asked recently.
+ * may have all of that part if no other key of the client has wanted an amount recently.
  */
 export class TwoLevelPool {
   readonly #size: PoolSize

@@ -194,7 +194,7 @@ export class Overload {
 
   /**
    * Begins as many queued calls as the window allows. In addition, up to `maxOverdue` calls that have waited
-   * very long begin although the window is full.
+   * longer than `BURST_MS` begin although the window is full.
    */
   #beginWaiting(nowMs: number, maxOverdue: number): void {
     let overdueLeft = maxOverdue

@@ -61,7 +61,7 @@ interface ChannelObservations {
   readonly minutes: ChannelMinutes
 }
 
-/** Asks the other nodes (`kind` or `kind:argument`), and answers their questions. */
+/** Asks the other nodes a question (`kind` or `kind:argument`), and answers theirs. */
 interface NodeQuestions {
   others(question?: string): Promise<readonly string[]>
   answerWith(report: (argument: string) => Promise<string>, kind?: string): void
@@ -94,7 +94,7 @@ export interface AdministrationServices extends ManagementServices {
   readonly channels: ChannelObservations
   /** The name of this node. */
   readonly node: string
-  /** Asks the other nodes; undefined if there cannot be any. */
+  /** Asks the other nodes; undefined if the gateway cannot have any. */
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
   readonly imports: ImportPlanner

@@ -74,7 +74,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   /** Null for Azure's v1 API, which has no dated versions. */
   api_version: maybe(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21'),
   region: maybe(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1'),
-  /** Google Cloud project; null for that of the service account. */
+  /** Google Cloud project; null for the project of the service account. */
   project: { ...maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'), edit: 'admin' },
   /** Location of Vertex AI; null means `global`. */
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
@@ -207,7 +207,7 @@ export interface RetiredKey {
   readonly since: number
 }
 
-/** A stored channel; `declared` includes its proxy. */
+/** A stored channel with its keys decrypted; `declared` includes its proxy. */
 export type StoredChannel = Values<typeof CHANNEL.fields> & {
   readonly keys: readonly string[]
   /** Keys that are stored but not used; absent if there are none. */

@@ -42,5 +42,5 @@ export const USAGE_COUNTS = {
   searchUnits: count({ name: 'search_units', about: 'Search units of rerank calls' }),
 } as const satisfies { readonly [Count in keyof Usage]: unknown }
 
-/** Columns of the counts. */
+/** Database columns of the counts in a call's usage. */
 export type UsageColumns = Readonly<Row<typeof USAGE_COUNTS>>

@@ -93,7 +93,7 @@ export const USER = declareRecord(
     sidebar_modules: KEPT_TEXT,
     /** Administrators' note about the user; the user cannot see it. */
     remark: { type: text(255), default: '', edit: 'admin', audit: true, shown: 'admin' },
-    /** Unix seconds. */
+    /** Unix seconds at which the user was created. */
     created_time: { type: integerWithin(), shown: 'admin' },
     deleted_time: {
       type: nullable(integerWithin()),

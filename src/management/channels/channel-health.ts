@@ -81,13 +81,18 @@ export const incidentSchema = z.object({
   test_costs: z.boolean().describe('Whether the provider bills a test, as a picture or speech'),
 })
 
-/** A channel that is failing, or whose circuit breaker is open or half-open, without its keys and minutes. */
+/**
+ * A channel that is failing, or whose circuit breaker is open or half-open, without details of its keys and
+ * of each minute.
+ */
 export const troubledChannelSchema = item.omit({ keys: true, minutes: true, hour: true, failures: true })
 
 /** The channels' health as one node sees it. `at` is the time on that node, in Unix seconds. */
 const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item) })
 
-/** The channels' health as this node sees it, and as the other nodes do if they were requested. */
+/**
+ * The channels' health as this node sees it; in `others`, as the other nodes see it, if they were requested.
+ */
 export const channelHealthSchema = nodeHealth.extend({ others: z.array(nodeHealth) })
 
 type NodeHealth = z.output<typeof nodeHealth>

@@ -89,7 +89,7 @@ export async function managedModels(services: AdministrationServices): Promise<M
   })
 }
 
-/** The price of a model, where it is stated, and a version that changes with both. */
+/** The price of a model, where it is stated, and a version that changes with either. */
 function pricePart(
   live: Settings,
   { declared }: LiveSettings,

@@ -118,7 +118,7 @@ export function csvFormat(
   return { calendar: calendarOf(tz), usdOf: (quota) => decimalText(displayAmount(quota, inUsd)) }
 }
 
-/** The type that the API states for settled calls. */
+/** The number that the API states as the type of every settled call. */
 const CONSUMED = 2
 
 /** Filters for a user's own calls, for lists and for sums. A call must match one value of each filter. */

@@ -33,7 +33,7 @@ const RETRY_SECONDS = 15
 export interface OtherProcesses {
   /** Tells the other processes which calls the readers of this process want; called whenever that changes. */
   follow(queries: readonly LiveQuery[]): void
-  /** Calls back, whenever it changes, with the calls that the other processes want. */
+  /** Calls back with the queries of the readers in other processes, whenever these queries change. */
   onFollowed(listener: (queries: readonly LiveQuery[]) => void): void
   /**
    * Sends calls that this process has settled to the process that wants them; `name` identifies its query.
@@ -271,7 +271,7 @@ export class LiveCallBroadcast {
 
   /** Adds a reader. If it has read before, sends it the kept events after the last call that it received. */
   add(reader: LiveStreamClient, lastId: string | undefined): void {
-    // Calls that were missed before concern only readers that are already connected.
+    // // Calls that were missed before are reported only to readers that are already connected.
     this.#send(this.#gap())
     if (lastId !== undefined) this.#catchUp(reader, lastId)
     this.readers.add(reader)
