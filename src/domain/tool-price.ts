@@ -245,7 +245,7 @@ const OPENROUTER = {
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
-  // // The price is for the session of a container, which lasts 20 minutes.
+  // The price is for the session of a container, which lasts 20 minutes.
   {
     ...OPENAI,
     kind: 'code_interpreter',
@@ -259,7 +259,7 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
   { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
   { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
-  // // The price is for one hour of a container. The free 1,550 hours per month and organization are ignored,
+  // The price is for one hour of a container. The free 1,550 hours per month and organization are ignored,
   // because the gateway cannot count them.
   {
     ...ANTHROPIC,

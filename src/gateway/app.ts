@@ -193,7 +193,7 @@ export class App {
     const isMethod = isModelMethod(path)
     if (found && !isMethod) route.area = found.area
     await this.#services.globalLimit.take(request, response, path)
-    // // POST to an unknown method of a model gets 404 instead of 405, although its path also matches the
+    // POST to an unknown method of a model gets 404 instead of 405, although its path also matches the
     // endpoint that reads a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)

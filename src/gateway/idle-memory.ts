@@ -145,6 +145,6 @@ export async function trimHeap(): Promise<void> {
     const trim = libraries.load('libc.so.6').func('int malloc_trim(size_t)')
     await new Promise<void>((resolve) => trim.async(0, () => resolve()))
   } catch {
-    // // An error is ignored: memory that is not returned stays with the process, which can use it again.
+    // An error is ignored: memory that is not returned stays with the process, which can use it again.
   }
 }

@@ -32,7 +32,7 @@ export function removeUploadsRegularly(dataDir: string): { stop(): void } {
     try {
       removeOldUploads(dataDir)
     } catch {
-      // // A failed removal is tried again after the interval.
+      // A failed removal is tried again after the interval.
     }
   }
   remove()

@@ -48,7 +48,7 @@ export function openAlerts(
   return Alerts.open({
     rows: store,
     settings,
-    // // A gateway without other nodes always has the same name, so that it continues the alerts of its last
+    // A gateway without other nodes always has the same name, so that it continues the alerts of its last
     // run.
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),

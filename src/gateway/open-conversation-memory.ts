@@ -51,7 +51,7 @@ export async function openConversationMemory(
   }
 }
 
-// // The modules for several processes are loaded on demand, because most gateways have only one.
+// The modules for several processes are loaded on demand, because most gateways have only one.
 async function openStore(
   rules: DigestRules,
   { others, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
@@ -69,7 +69,7 @@ async function openStore(
     key,
     onUntrusted: () => countUntrusted(metrics),
   })
-  // // Wait for the first connection to Redis, so that other nodes learn even of this node's first calls.
+  // Wait for the first connection to Redis, so that other nodes learn even of this node's first calls.
   await store.firstAttempt
   return store
 }

@@ -92,8 +92,7 @@ async function openOwnLedger(
   }
 }
 
-// // The modules for a shared database are loaded on demand, because only gateways of several nodes need
-// them.
+// The modules for a shared database are loaded on demand, because only gateways of several nodes need them.
 async function openShared(options: OpenLedgerOptions): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
   return openSharedLedger(options)

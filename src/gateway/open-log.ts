@@ -137,8 +137,8 @@ class LogQueue {
     return end > 0 ? end : bytes.indexOf(NEWLINE) + 1 || bytes.length
   }
 
-  // // Waiting lines are written synchronously, because the event loop does not run any more. At most the
-  // piece that is just being written is lost.
+  // Waiting lines are written synchronously, because the event loop does not run any more. At most the piece
+  // that is just being written is lost.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {

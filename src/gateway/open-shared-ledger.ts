@@ -70,7 +70,7 @@ export async function openSharedLedger({
     }),
     (open) => open.close(),
   )
-  // // This query must succeed before calls are recovered: the file may be a copy from a node that is still
+  // This query must succeed before calls are recovered: the file may be a copy from a node that is still
   // running, whose open calls must not be charged here.
   await retryUntilAvailable(() => connection.query('select 1', []), log, NAME_TIMEOUT_MS)
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
@@ -140,8 +140,8 @@ export async function openSharedLedger({
   }
 }
 
-// // Tries again until the database server is available, because servers that start together become ready in
-// any order.
+// Tries again until the database server is available, because servers that start together become ready in any
+// order.
 async function retryUntilAvailable<Opened>(
   open: () => Promise<Opened>,
   log: StartupLog,

@@ -80,8 +80,8 @@ export class ModelListReader {
     }
   }
 
-  // // Whether it is time to read a list. If the system clock was set back, it is unknown how long ago the
-  // last reading was, so the list is read.
+  // Whether it is time to read a list. If the system clock was set back, it is unknown how long ago the last
+  // reading was, so the list is read.
   #isDue(name: string, nowMs: number): boolean {
     const last = this.#last.get(name)
     if (!last) return true
@@ -141,7 +141,7 @@ export class ModelListReader {
   }
 }
 
-// // The name contains the base URL, so that a changed URL causes a new reading, but other changes do not.
+// The name contains the base URL, so that a changed URL causes a new reading, but other changes do not.
 function nameOf({ name, base_url: baseUrl }: Channel): string {
   return JSON.stringify([name, baseUrl])
 }

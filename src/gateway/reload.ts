@@ -60,8 +60,8 @@ export async function reloadOnChange(
   }
 }
 
-// // chokidar also notices when another file is renamed over the watched one. It is imported on demand,
-// because files hardly change in the first milliseconds.
+// chokidar also notices when another file is renamed over the watched one. It is imported on demand, because
+// files hardly change in the first milliseconds.
 async function watch(file: string, changed: () => void): Promise<FileWatcher> {
   const { watch: watchFiles } = await import('chokidar')
   const watcher = watchFiles(file, {

@@ -182,7 +182,7 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   if (workers) shareMetrics(metrics, workers.link)
-  // // Telemetry is opened before everything that settles calls, so that it is closed after that.
+  // Telemetry is opened before everything that settles calls, so that it is closed after that.
   const telemetry = opened.adopt(
     await openTelemetry(environment.variables, {
       metrics,

@@ -17,7 +17,7 @@ export async function shareLimits(
   { node, namespace, secrets, settings, providerLimits: limits, keyRings }: SharedServices,
 ): Promise<LimitFeed | undefined> {
   if (!limitAnnouncer) return undefined
-  // // The module is loaded on demand, because most gateways have no other nodes.
+  // The module is loaded on demand, because most gateways have no other nodes.
   const { LimitFeed } = await import('../cluster/limit-feed.ts')
   const channels = (): Settings['channels'] => settings().channels
   return new LimitFeed({ node, namespace, secrets, announcer: limitAnnouncer, channels, limits, keyRings })

@@ -92,7 +92,7 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
     tokens: await rowsOf(source, 'tokens'),
     channels: await rowsOf(source, 'channels'),
     options: await optionsOf(source),
-    // // These tables are counted last, because a failed count may end the transaction.
+    // These tables are counted last, because a failed count may end the transaction.
     leftTables: await leftTables(source),
   }
 }

@@ -132,7 +132,7 @@ export function planImport(
   }
 }
 
-// // Throws if the operator listed a user whom the source does not have: a mistyped name would otherwise be
+// Throws if the operator listed a user whom the source does not have: a mistyped name would otherwise be
 // ignored.
 function requireNames({ users }: Pick<FamilyDatabase, 'users'>, stated: OperatorListedNames): void {
   const names = new Set(

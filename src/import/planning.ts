@@ -38,7 +38,7 @@ const MAX_HEAP_MIB = 512
 /** Maximum milliseconds for making a plan. */
 const MAX_MS = 120_000
 
-// // The worker's file name ends in .ts in the source and in .js in the build.
+// The worker's file name ends in .ts in the source and in .js in the build.
 const PROGRAM = new URL(`./planning-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
@@ -88,7 +88,7 @@ class PlanningProcess {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    // // An error needs no handling of its own, because the `exit` event follows.
+    // An error needs no handling of its own, because the `exit` event follows.
     this.#child.on('error', () => {})
   }
 
@@ -127,7 +127,7 @@ class PlanningProcess {
     const { signal } = over
     const answer = once(this.#child, 'message', { signal })
     const end = once(this.#child, 'exit', { signal })
-    // // Only one of the two promises is used; the rejection of the other one when it is aborted is ignored.
+    // Only one of the two promises is used; the rejection of the other one when it is aborted is ignored.
     answer.catch(() => {})
     end.catch(() => {})
     try {

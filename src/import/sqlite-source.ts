@@ -31,8 +31,8 @@ export function openSqliteSource(path: string, limits = READ_LIMITS, shown = pat
     },
     async rows(table, columns) {
       const names = columns.map(quoted)
-      // // Lengths are read before values, so that a row that is too large is refused before it is loaded
-      // into memory.
+      // Lengths are read before values, so that a row that is too large is refused before it is loaded into
+      // memory.
       const bytes = names.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ')
       const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)}`)
       const statement = db.prepare(

@@ -26,8 +26,8 @@ const POLL_MS = 5
  */
 const MIN_OPEN = 64
 
-// // This error is created once: at thousands of refusals per second, capturing stack traces would cost as
-// much as everything else.
+// This error is created once: at thousands of refusals per second, capturing stack traces would cost as much
+// as everything else.
 const TOO_MANY = overloaded('more calls arrive than can be served; try again')
 const NO_MEMORY = overloaded('the calls under way use all available memory; try again')
 const FULL = overloaded('the maximum of calls under way is reached; try again')

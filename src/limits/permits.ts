@@ -79,8 +79,7 @@ export class Permits {
     this.#recordUse(nowMs, amount)
     const last = this.#added.at(-1)
     const { widthMs } = this.#buckets
-    // // Amounts that belong to the same time bucket are combined, and reported with the time of the last
-    // one.
+    // Amounts that belong to the same time bucket are combined, and reported with the time of the last one.
     const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
     this.#added = isNear
       ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
@@ -189,7 +188,7 @@ export class Permits {
     this.#generation = generation
     const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
     const kept = isReturned ? 0 : this.#stock
-    // // A request that reports use without permits fetches no spare permits: other nodes may still have such
+    // A request that reports use without permits fetches no spare permits: other nodes may still have such
     // use to report.
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#targetStock(nowMs) - kept) : 0
@@ -224,7 +223,7 @@ export class Permits {
     const { widthMs } = this.#buckets
     this.#bucket = response.bucket
     this.#stock += response.granted
-    // // The validity begins when the request was sent, so that no permit is used after the end of its time
+    // The validity begins when the request was sent, so that no permit is used after the end of its time
     // bucket.
     this.#validUntilMs = sentMs + response.bucket * widthMs - response.nowMs
     this.#snapshot = snapshotFrom(response, nowMs, widthMs, this.windowMs)

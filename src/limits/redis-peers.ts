@@ -216,8 +216,8 @@ export class RedisPeers implements PermitPeers, SlotPeers {
     this.#options.onReachability(true)
   }
 
-  // // Sets how long the generation is not trusted: by its age, so that all nodes trust it from the same
-  // moment on. A wrong age can only make this time too short once.
+  // Sets how long the generation is not trusted: by its age, so that all nodes trust it from the same moment
+  // on. A wrong age can only make this time too short once.
   #startRefilling(generation: string, serverMs?: number): void {
     const [seconds = 0, microseconds = 0] = generation.split('.').map(Number)
     const ageMs = serverMs === undefined ? 0 : Math.max(0, serverMs - seconds * 1000 - microseconds / 1000)

@@ -129,7 +129,7 @@ export class RefusalCounts {
     const written = this.#counts
     this.#counts = new Map()
     try {
-      // // The counts are sorted, so that all nodes write in the same order, which avoids deadlocks.
+      // The counts are sorted, so that all nodes write in the same order, which avoids deadlocks.
       const counts = [...written]
         .toSorted(([one], [other]) => (one < other ? -1 : 1))
         .map(([, count]) => count)

@@ -127,7 +127,7 @@ export function idsFilter() {
 function several(value: z.ZodString) {
   return z
     .union([value, z.array(value).max(MAX_SEVERAL, { error: `expected at most ${MAX_SEVERAL} values` })], {
-      // // The error of the alternative that the client meant: one text, or a list of texts.
+      // The error of the alternative that the client meant: one text, or a list of texts.
       error: ({ errors: [ofText = [], ofList = []], input }) =>
         (Array.isArray(input) ? ofList : ofText)[0]?.message ?? 'expected a text',
     })

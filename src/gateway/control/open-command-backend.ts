@@ -39,7 +39,7 @@ export async function openCommandBackend(
     const lock = lockOrGetHolder(dataDir)
     if (typeof lock === 'object') {
       if (createsDatabase || hasDatabase()) {
-        // // The modules of the local backend are loaded on demand, because a command that a running gateway
+        // The modules of the local backend are loaded on demand, because a command that a running gateway
         // handles needs none of them.
         const { localBackend } = await import('./local-backend.ts')
         return localBackend(environment, lock)

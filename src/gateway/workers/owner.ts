@@ -168,7 +168,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
       return worker
     },
     async lose(worker) {
-      // // Both are started at the same time, because the database is closed as soon as the first one fails.
+      // Both are started at the same time, because the database is closed as soon as the first one fails.
       const [{ count, quota }] = await Promise.all([
         database.lose(worker.name),
         database.store.write('lapseClaims', { node: worker.name }),

@@ -79,7 +79,7 @@ export class WorkerPool {
     for (let index = 1; index <= planned; index += 1) this.#starting.add(index)
     for (let index = 1; index <= planned; index += 1) this.#running.push(this.#keep(index))
     await this.#firstStarts.promise
-    // // Let all workers that are ready listen at the same time, so that calls are spread over them from the
+    // Let all workers that are ready listen at the same time, so that calls are spread over them from the
     // start.
     const waiting = [...(this.#waiting ?? [])]
     this.#waiting = undefined

@@ -90,7 +90,7 @@ export async function runWorker(given: Environment): Promise<number> {
   setCollectorFlags()
   await link.request('ready')
   await stopping
-  // // Tell the main process that this worker ends: the signal may have been sent to this worker only.
+  // Tell the main process that this worker ends: the signal may have been sent to this worker only.
   link.send('leaving')
   const unresolved = await serving.drain(async (maxMs) => listening.stopListening(maxMs))
   await opened.disposeAsync()

@@ -92,7 +92,7 @@ async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCall
   }
 }
 
-// // Refuses a database with triggers or views of others. Called before anything is written, because writing
+// Refuses a database with triggers or views of others. Called before anything is written, because writing
 // would run such a trigger.
 async function refuseForeignContent(path: string): Promise<void> {
   const connection = openForReading(path)
@@ -124,7 +124,7 @@ async function sumOpenHolds(db: Kysely<Database>): Promise<OpenCalls> {
   return rows[0] ?? { count: 0, quota: 0 }
 }
 
-// // The highest ids are read from SQLite's own counters, which also cover deleted rows.
+// The highest ids are read from SQLite's own counters, which also cover deleted rows.
 async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
   const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
   const counted = new Map(rows.map(({ name, seq }) => [name, seq]))

@@ -197,7 +197,7 @@ export async function testReceiver(
   id: string,
 ): Promise<z.output<typeof receiverTestSchema>> {
   const { target } = await receiverOf(services, id)
-  // // The module is imported on demand, because most gateways have no receivers.
+  // The module is imported on demand, because most gateways have no receivers.
   const { createAlertAgent, sendAlert } = await import('../../alerts/alert-sender.ts')
   const agent = createAlertAgent(1)
   const [startedMs, createdMs] = [performance.now(), Date.now()]

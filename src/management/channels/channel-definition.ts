@@ -163,7 +163,7 @@ function editsIn(setting: Record<string, unknown>, override: unknown): Record<st
   }
 }
 
-// // Hides the proxy's password in the fields of management tools, which are stored unencrypted. The complete
+// Hides the proxy's password in the fields of management tools, which are stored unencrypted. The complete
 // proxy URL is a declared setting, and is encrypted with the keys.
 function withoutPassword(setting: Record<string, unknown>): Record<string, unknown> {
   const { proxy } = setting

@@ -117,7 +117,7 @@ export async function troubledChannels(
   const readMs = performance.now()
   const isTroubled = ({ name }: Channel): boolean =>
     shownState(services.channels.health.breakerOf(name, readMs)) !== 'works'
-  // // Usually no channel is in trouble, so that the database need not be read.
+  // Usually no channel is in trouble, so that the database need not be read.
   if (!services.settings().channels.some(isTroubled)) return []
   const { items } = await healthOfThisNode(services)
   return items
@@ -139,7 +139,7 @@ export async function incidents(
   services: HealthServices & Pick<AdministrationServices, 'settings'>,
 ): Promise<z.output<typeof incidentSchema>[]> {
   const { minutes } = services.channels
-  // // Usually no call has failed recently, so that the database need not be read.
+  // Usually no call has failed recently, so that the database need not be read.
   if (!services.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
   const costs = new Map((await listAllChannels(services)).map((one) => [one.id, isTestCostly(services, one)]))
   const { items } = await healthOfThisNode(services, false)
@@ -201,7 +201,7 @@ function itemOf(
   const { id, name } = found
   const isStored = 'stored' in found
   const { keys } = isStored ? found.stored : found.declared
-  // // The channel with its current settings; undefined if it is disabled.
+  // The channel with its current settings; undefined if it is disabled.
   const channel = isStored
     ? found.stored.status === 1
       ? liveConfig.storedChannel(name)

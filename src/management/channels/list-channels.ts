@@ -70,7 +70,7 @@ async function ofCondition(
   return found.filter(({ id }) => ids.has(id))
 }
 
-// // The sort is stable, so that channels with equal values stay in the order of channel lists.
+// The sort is stable, so that channels with equal values stay in the order of channel lists.
 function sorted(
   found: readonly ChannelObject[],
   query: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,

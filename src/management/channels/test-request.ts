@@ -36,7 +36,7 @@ const REQUESTS: Record<
   responses: (model) => ({
     protocol: 'responses',
     path: '/responses',
-    // // Upstreams refuse a smaller maximum of output tokens.
+    // Upstreams refuse a smaller maximum of output tokens.
     body: { model, input: 'hi', max_output_tokens: 16, store: false },
   }),
   gemini: (model) => ({

@@ -72,8 +72,8 @@ export async function maskedTokens(services: Parts, tokens: readonly TokenWithKe
     tokens.map(({ token }) => token),
   )
   const objects: TokenObject[] = []
-  // // Each token may be converted in a later turn of the event loop, because computing the version of one
-  // with long texts takes time.
+  // Each token may be converted in a later turn of the event loop, because computing the version of one with
+  // long texts takes time.
   for (const { token, key } of tokens)
     objects.push(await TURN_BUDGET.work(() => shown(token, maskedKey(`sk-${key}`), surroundings)))
   return objects

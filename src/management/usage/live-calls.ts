@@ -271,7 +271,7 @@ export class LiveCallBroadcast {
 
   /** Adds a reader. If it has read before, sends it the kept events after the last call that it received. */
   add(reader: LiveStreamClient, lastId: string | undefined): void {
-    // // Calls that were missed before are reported only to readers that are already connected.
+    // Calls that were missed before are reported only to readers that are already connected.
     this.#send(this.#gap())
     if (lastId !== undefined) this.#catchUp(reader, lastId)
     this.readers.add(reader)
