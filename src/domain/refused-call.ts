@@ -11,7 +11,7 @@ export interface RefusedCall {
   readonly model: string
   readonly group: string
   readonly kind: string
-  /** HTTP status, type and code of the error that the client got. */
+  /** HTTP status of the error that the client got; `type` and `code` are those of the same error. */
   readonly status: number
   readonly type: string
   readonly code: string

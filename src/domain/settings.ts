@@ -30,7 +30,10 @@ export interface RateLimits {
   readonly search: RateLimit
   readonly critical: RateLimit
   readonly key: RateLimit
-  /** Limit per user for requests of console sessions; it replaces `global` and `search` for them. */
+  /**
+   * Limit per user for requests of console sessions; it replaces the limits `global` and `search` for these
+   * requests.
+   */
   readonly console: RateLimit
 }
 

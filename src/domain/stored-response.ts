@@ -75,7 +75,7 @@ export function idPrefix(issuedMs: number): string {
 
 /** A part of a background response that was streamed to a client. */
 export interface StreamedPart {
-  /** Sequence numbers of the part's first and last event. */
+  /** Sequence number of the part's first event; `last` is that of its last event. */
   readonly first: number
   readonly last: number
   /** Number of tokens in the texts of its events. */

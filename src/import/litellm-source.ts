@@ -171,8 +171,8 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
 }
 
 /**
- * The channel type for rerank. Several vendors use its protocol, and some vendors have a channel type of
- * their own.
+ * The channel type for rerank of all vendors but those in `RERANKERS`, which have a channel type of their
+ * own.
  */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])

@@ -86,7 +86,10 @@ const WIRE_FACTOR = 4
  */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20
 
-/** Limits on bytes and milliseconds before the server accepts the login. */
+/**
+ * Maximum bytes that a server may send before it accepts the login; it has `MAX_GREETING_MS` milliseconds for
+ * that.
+ */
 const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 

@@ -26,7 +26,10 @@ const SHRINKAGE_PER_END = 1 / 16
  * upstreams: the calls begun in an idle second would return as a flood in the next one.
  */
 export class CongestionWindow {
-  /** Busy time of the event loop while calls waited: per call that ended, and per call that began. */
+  /**
+   * Busy time of the event loop while calls waited, per call that ended; `#beginnings` has it per call that
+   * began.
+   */
   readonly #endings = new RecentInterval()
   readonly #beginnings = new RecentInterval()
   #underWay = 0
@@ -39,15 +42,18 @@ export class CongestionWindow {
   }
 
   /**
-   * Records that a call has begun. `hasWaited` is true if it was in the queue, so that the time before it is
-   * measured.
+   * Records that a call has begun. `hasWaited` is true if it was in the queue; only then does it count for
+   * the recent time per call.
    */
   callBegan(hasWaited: boolean): void {
     this.#underWay += 1
     if (hasWaited) this.#beginnings.note()
   }
 
-  /** Records that a call has ended. `isMeasured` is true if calls are waiting, so that its cost counts. */
+  /**
+   * Records that a call has ended. `isMeasured` is true if calls are waiting; only then does it count for the
+   * recent time per call.
+   */
   callEnded(isMeasured: boolean): void {
     this.#underWay -= 1
     this.#size = Math.max(MIN_SIZE, this.#size - SHRINKAGE_PER_END)

@@ -24,8 +24,8 @@ export class FairPool {
   readonly #shares = new Map<PoolClient, number>()
   #held = 0
   /**
-   * The last client that wanted an amount and when, and when any other client last wanted one, in
-   * milliseconds.
+   * The last client that wanted an amount, at `#lastMs`. Any other client last wanted one at `#otherMs`. Both
+   * are in milliseconds.
    */
   #lastClient: PoolClient | undefined
   #lastMs = Number.NEGATIVE_INFINITY

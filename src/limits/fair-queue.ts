@@ -1,7 +1,7 @@
 /** A piece of work that waits. */
 interface WaitingWork {
   readonly flow: string
-  /** Virtual start time; the work with the lowest one runs next. */
+  /** Virtual start time; the work with the lowest start time runs next. */
   readonly tag: number
   readonly start: () => void
   readonly refuse: () => void

@@ -85,7 +85,9 @@ export class Overload {
   #isPolling = false
   #refused = 0
   #lastRefusal: GatewayError | undefined
-  /** Time and idle time when the queue was last served; undefined while it is empty. */
+  /**
+   * Time and idle time, in milliseconds, when the queue was last served; undefined while the queue is empty.
+   */
   #lastServed: { readonly nowMs: number; readonly idleMs: number } | undefined
 
   constructor(loop: EventLoop, memory: MemoryFunctions) {

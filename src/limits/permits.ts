@@ -297,7 +297,7 @@ export class Permits {
 const EMPTY_WINDOW = new SlidingWindow()
 
 /**
- * Unused permits are returned after this many milliseconds, or after this share of the window if that is
+ * Unused permits are returned after this many milliseconds, or after `IDLE_SHARE` of the window if that is
  * shorter. If less than `SCARCE_SHARE` of the limit is free, they are returned sooner.
  */
 const IDLE_MS = 5_000

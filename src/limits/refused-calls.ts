@@ -4,7 +4,10 @@ import type { RefusedCall } from '../domain/refused-call.ts'
 
 /** Milliseconds for which refused calls are collected before they are written together. */
 const GATHER_MS = 500
-/** Maximum number of refused calls that wait to be written: of all API keys, and of one key. */
+/**
+ * Maximum number of refused calls of all API keys that wait to be written; `MAX_WAITING_OF_KEY` is that of
+ * one key.
+ */
 const MAX_WAITING = 2_000
 const MAX_WAITING_OF_KEY = 200
 

@@ -20,8 +20,8 @@ export type UsageSample = readonly [atMs: number, amount: number]
 
 /**
  * Counts what was used within the last `windowMs` milliseconds. Because the window slides, there is no moment
- * at which twice the limit can pass. Exact up to 64 separate times; beyond that, stricter by up to a 64th of
- * the window.
+ * at which twice the limit can pass. The count is exact for up to 64 separate times; beyond that, the limit
+ * is stricter by up to a 64th of the window.
  */
 export class SlidingWindow {
   readonly #times: number[] = []

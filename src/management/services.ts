@@ -147,7 +147,7 @@ export interface LiveSettings {
   readonly declared: DeclaredSettings
   /**
    * The stored channel of that name, enabled or disabled; undefined if it is ignored because it conflicts
-   * with the file.
+   * with gateway.yaml.
    */
   storedChannel(name: string): Channel | undefined
   /** Ids of drained channels, which get no new calls while others can serve them. */

@@ -2,7 +2,7 @@ import { BUDGET_PERIODS } from '../budget.ts'
 import { oneOf, integerWithin } from './field-types.ts'
 import type { Fields, Row } from './record.ts'
 
-/** Maximum of each count in a rate limit, and of its window in seconds. */
+/** Maximum of each count in a rate limit; `MAX_WINDOW_SECONDS` is the maximum of its window. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_WINDOW_SECONDS = 2_147_483
 

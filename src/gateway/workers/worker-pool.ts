@@ -5,8 +5,8 @@ import type { SharedSockets } from './shared-sockets.ts'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
 /**
- * Milliseconds until a worker that ended soon after its start is replaced; doubled each time, up to the
- * maximum.
+ * Milliseconds until a worker that ended soon after its start is replaced; doubled each time, up to
+ * `MAX_PAUSE_MS`.
  */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
@@ -16,7 +16,9 @@ const PROVEN_MS = 10_000
 const RETRY_MS = 200
 /** Milliseconds between two pings of a worker. */
 const PING_MS = 500
-/** Numbers of unanswered pings after which a worker gets no new connections, and after which it is killed. */
+/**
+ * Number of unanswered pings after which a worker gets no new connections; after `LOST_PINGS` it is killed.
+ */
 const SILENT_PINGS = 3
 const LOST_PINGS = 120
 

@@ -33,7 +33,7 @@ export type Condition = (typeof CONDITIONS)[number]
 
 /**
  * A channel counts as degraded if at least this many of its attempts in the last 15 minutes failed, and at
- * least this share of them.
+ * least the share `DEGRADED_SHARE` of all its attempts.
  */
 const DEGRADED_ATTEMPTS = 5
 const DEGRADED_SHARE = 0.2

@@ -122,7 +122,7 @@ export async function searchTokens(
   return pageObject(page, found.length, await maskedTokens(services, placed))
 }
 
-/** Maximum number of tokens in one request about their budgets: as many as a page has. */
+/** Maximum number of token ids in a request that asks whether their budgets are used up: the page size. */
 const MAX_ASKED = 100
 const IDS = `expected up to ${MAX_ASKED} ids of tokens with commas between them`
 

@@ -64,7 +64,10 @@ interface Wanted {
   readonly lastId: string | undefined
 }
 
-/** A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left. */
+/**
+ * A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left, in
+ * milliseconds of the monotonic clock.
+ */
 interface RetainedBroadcast {
   readonly query: LiveQuery
   readonly broadcast: LiveCallBroadcast
@@ -235,8 +238,8 @@ function tooMany(sentence: string): GatewayError {
 }
 
 /**
- * Maximum number of recent events that are kept for a reader that reconnects, and maximum number of calls
- * that it is sent at once.
+ * Maximum number of recent events that are kept for readers that reconnect. Such a reader is sent at most
+ * `MAX_AT_ONCE` calls; further ones are reported as missed.
  */
 const MAX_KEPT = 200
 const MAX_AT_ONCE = 20
