@@ -42,8 +42,8 @@ const MAX_MS = 120_000
 const PROGRAM = new URL(`./planning-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Plans imports in a separate process, because an uploaded file is untrusted: memory and time of the process are
- * limited, and calls continue if it crashes. One import is planned at a time.
+ * Plans imports in a separate process, because an uploaded file is untrusted: memory and time of the process
+ * are limited, and calls continue if it crashes. One import is planned at a time.
  */
 export class PlanningProcesses implements ImportPlanner {
   readonly #environment: Environment
