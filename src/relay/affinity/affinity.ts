@@ -30,13 +30,13 @@ const MIN_CACHED_TOKENS = 1_024
 export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
 export const LONGEST_LIFETIME_INDEX = LIFETIMES_MS.length - 1
 /**
- * Number of consecutive answers that read nothing from a cache, after which the binding is followed only
- * within `MAX_SHARES`.
+ * Number of consecutive answers that read nothing from the provider's cache. After that, a session stays with
+ * its key only if the key has not too many calls (`MAX_SHARES`).
  */
 const MAX_MISSES = 2
 /**
- * Such a binding is not followed while its key has more than this multiple of an equal share of the channel's
- * recent calls.
+ * A session whose last `MAX_MISSES` answers read nothing from a cache leaves its key while that key gets more
+ * than this multiple of an equal share of the channel's recent calls.
  */
 const MAX_SHARES = 2
 
@@ -77,7 +77,10 @@ export class SessionAffinity {
     return isFree ? undefined : find?.({ ...this.#keys, userId })?.name
   }
 
-  /** Counts an attempt of a call without a session: it has its part in the calls of its channel. */
+  /**
+   * Counts an attempt of a call without a session, because it is also one of the recent calls of its channel
+   * and key.
+   */
   counted({ request, settings }: Plan, { channel, key }: Target): void {
     if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
     this.#recent.add(channel.name, key.value)

@@ -68,8 +68,8 @@ export function sessionOf(
 }
 
 /**
- * Finds the session of a request that is not a conversation; undefined if the client did not name one. A form has
- * headers alone.
+ * Finds the session of a request that is not a conversation; undefined if the client did not name one. For a
+ * form, `scan` is undefined, and only its headers can name a session.
  */
 export function namedSessionFinder(headers: Headers, scan?: ScannedObject): SessionFinder | undefined {
   const id = namedId(headers, scan)
