@@ -264,7 +264,7 @@ export const TABLES = {
     columns: {
       /** Number of the removal. Numbers are consecutive, in the order of the commits. */
       id: 'integer primary key',
-      /** `AnswerKind` */
+      /** Kind of the removed answers: `AnswerKind`. */
       kind: 'text',
       /** Filter of the removal: only answers with these values are removed; null matches all values. */
       user_id: 'integer?',
