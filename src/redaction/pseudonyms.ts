@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** What the tokens of a request are computed from. */
+/** What the replacement tokens of a request, such as `[[EMAIL_1a2b3c4d]]`, are computed from. */
 export interface PseudonymOptions {
   /** Secret of the gateway. Without it nobody can find the value of a token by trying values. */
   readonly key: Uint8Array
@@ -11,9 +11,9 @@ export interface PseudonymOptions {
 const MAX_KIND_LENGTH = 64
 const DIGITS = 8
 const OPENING = '[['
-/** A complete token at the beginning of a text. */
+/** Matches a complete replacement token at the beginning of a text. */
 const TOKEN = new RegExp(`^\\[\\[[A-Z0-9_]{1,${MAX_KIND_LENGTH}}_[0-9a-f]{${DIGITS}}\\]\\]`)
-/** The beginning of a text that can still become a token. */
+/** Matches a text that can still become a replacement token when more characters arrive. */
 const BEGUN = new RegExp(`^\\[(?:$|\\[(?:[A-Z0-9_]{0,${MAX_KIND_LENGTH}}(?:_[0-9a-f]{0,${DIGITS}}\\]?)?)?$)`)
 
 /**
@@ -36,19 +36,19 @@ export class Pseudonyms {
     this.#options = options
   }
 
-  /** Number of tokens that were created. */
+  /** Number of replacement tokens that were created. */
   get size(): number {
     return this.#values.size
   }
 
-  /** The tokens that were created, with their values. */
+  /** The replacement tokens that were created, with the values that they replace. */
   entries(): Iterable<readonly [string, string]> {
     return this.#values.entries()
   }
 
   /**
-   * Returns the token of a value. A value has the same token in all requests of the user, unless two values
-   * of one request would share a token.
+   * Returns the token that replaces a value. It is the same in all requests of the user, unless two values of
+   * one request would get the same token.
    */
   tokenFor(kind: string, value: string): string {
     const name = `${kind} ${value}`

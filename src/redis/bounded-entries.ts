@@ -2,10 +2,10 @@ import type { RedisClientType } from '@redis/client'
 import { RedisScript } from './redis-connection.ts'
 
 /**
- * Writes an entry, and removes those that have expired or, beyond the maximum, were written longest ago. KEYS: the names
- * of the entries by when they were written, and by when they expire. ARGV: what the keys of entries begin with; the rest
- * of this one's key; the entry; the time; its lifetime; the maximum; how many entries may be removed; for how long the
- * names are kept. Times are in milliseconds.
+ * Writes an entry. Removes expired entries and, if there are more than the maximum, those written longest
+ * ago. KEYS: two sorted sets of the entries' names, by time of writing and by time of expiry. ARGV: prefix of
+ * the entries' keys; name of this entry; its value; the current time; its lifetime; maximum number of
+ * entries; maximum number of entries to remove; lifetime of the two sets. Times are in milliseconds.
  */
 const SCRIPT = new RedisScript(`
 local prefix, name, entry = ARGV[1], ARGV[2], ARGV[3]
@@ -28,24 +28,29 @@ redis.call('PEXPIRE', used, ARGV[8])
 redis.call('PEXPIRE', expiring, ARGV[8])
 `)
 
-/** Entries that one write may remove, so that a smaller maximum is reached without a long pause of the server. */
+/**
+ * Maximum number of entries that one write removes, so that a lowered maximum does not block the server for
+ * long.
+ */
 const MAX_REMOVED = 16
-/** Nothing here is kept for longer: 24 hours. */
+/** Maximum lifetime of an entry: 24 hours. */
 const LONGEST_MS = 86_400_000
 
-/** How long and how many entries are kept. */
+/** How many entries are kept, and for how many milliseconds. */
 interface EntryRetention {
   readonly ms: number
-  /** Beyond it, the entry that was written longest ago is removed. */
+  /** Maximum number of entries. If there are more, the one written longest ago is removed. */
   readonly most: number
 }
 
-/** Entries of all nodes in Redis, bounded in number: beyond it, the one that was written longest ago gives way. */
+/**
+ * Entries of all nodes in Redis. If there are more than the maximum, the one written longest ago is removed.
+ */
 export class BoundedEntries {
   readonly #prefix: string
   readonly #keys: readonly string[]
 
-  /** `kind`: what the entries are; also a part of their names. */
+  /** `kind`: the kind of the entries, which is part of their Redis keys. */
   constructor(namespace: string, kind: string) {
     this.#prefix = `${namespace}:${kind}:`
     this.#keys = [`${namespace}:${kind}s:used`, `${namespace}:${kind}s:expiring`]
@@ -56,7 +61,7 @@ export class BoundedEntries {
     await SCRIPT.load(client)
   }
 
-  /** The key of an entry. */
+  /** The Redis key of the entry with this name. */
   keyOf(name: string): string {
     return `${this.#prefix}${name}`
   }

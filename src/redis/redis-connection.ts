@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { createClient, type RedisClientType } from '@redis/client'
 
 /**
- * Default timeout for connecting, and for each command sent by this module. After a timeout the connection is
- * closed.
+ * Default timeout in milliseconds for connecting, and for each command sent by this module. After a timeout
+ * the connection is closed.
  */
 const TIMEOUT_MS = 1_000
-/** Interval of heartbeats, and time between attempts to connect. */
+/** Interval of heartbeats, and time between attempts to connect, in milliseconds. */
 const HEARTBEAT_MS = 250
 
 /** Callbacks of a connection. */
@@ -36,7 +36,7 @@ export class RedisConnection {
   #client: RedisClientType | undefined
   #isLost = false
   #isStopping = false
-  /** Ends the current sleep. */
+  /** Ends the pause before the next heartbeat or attempt to connect. */
   #wake: () => void = () => {}
 
   /** Starts to connect at once, and retries until `close`. */

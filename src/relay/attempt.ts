@@ -19,7 +19,8 @@ import type { Target } from './request-stages.ts'
 import { statedServiceOfHead } from './service-tier-rates.ts'
 
 /**
- * How long an upstream may continue to send after the attempt ended, so that its connection can be reused.
+ * Milliseconds for which an upstream may continue to send after the attempt ended, so that its connection can
+ * be reused.
  */
 const MAX_SENDING_ON_MS = 2_000
 
@@ -105,7 +106,10 @@ export class Attempt implements UpstreamResponseListener {
     if (!this.isFinished) this.#giveUp(failure)
   }
 
-  /** Called once a second. */
+  /**
+   * Checks the time limits of the attempt. Called once a second; `now` is in milliseconds of
+   * `performance.now()`.
+   */
   tick(now: number): void {
     if (this.isFinished) {
       if (now - this.#handler.finishedAt > MAX_SENDING_ON_MS) this.cancel()

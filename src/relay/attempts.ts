@@ -102,7 +102,8 @@ export class Attempts {
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
     using failed = new FailedAttempts(this.#services.failureLog, this.#services.minutes)
     this.#retries.callBegan(performance.now())
-    // Preparing a request may fetch files, which can take as long as an upstream.
+    // From now on the client may have to wait, because preparing a request may fetch files, which can take as
+    // long as an upstream.
     call.response.needsUpstream()
     const counted = new Set<Plan>()
     // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried
@@ -138,7 +139,8 @@ export class Attempts {
     failed.nextModel(plan.request.model)
     call.switchModel(plan)
     for (const candidate of candidates) {
-      // The prompt may have more tokens at another channel than at one where its tokens are known.
+      // The prompt may have more tokens at this channel than at the one for which quota was reserved, so the
+      // reservation may have to grow.
       const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
       if (refusal) {
         if (call.response.isAborted) failed.leave()
@@ -370,8 +372,8 @@ export class Attempts {
 }
 
 /**
- * The keys of the provider account to which the request is bound; all keys if the request is not bound to an
- * account or the account's key no longer exists.
+ * The keys of the provider account to which the request is bound. If the request is not bound to an account,
+ * or the account's key no longer exists: all keys.
  */
 function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
   const own = keys.filter((key) => plan.isOfKey?.(key) ?? true)
@@ -468,7 +470,10 @@ class FailedAttempts implements Disposable {
     this.#model = name
   }
 
-  /** Records which channel settled the call. The failed ones count the call as rescued by another channel. */
+  /**
+   * Records which channel settled the call. The channels that failed count the call as rescued by another
+   * channel.
+   */
   answeredBy(name: string | undefined): void {
     for (const channel of this.#channels ?? [])
       if (channel.name !== name) this.#minutes.noteCall(channel, 'rescued')

@@ -33,7 +33,7 @@ const DECODERS = new Map<string, () => Transform>([
 
 /** A decoded request body. Its memory and disk space are allocated until `release`. */
 interface StoredBody {
-  /** The allocation for its memory. */
+  /** The memory that is allocated for the body. */
   readonly allocation: MemoryAllocation
   /** Allocates memory for more bytes. Throws `overloaded` if none is left for the client. */
   readonly hold: (bytes: number) => void
@@ -100,8 +100,8 @@ export class BodyReader {
   }
 
   /**
-   * Like `read`, for a form. Rejects with `invalid_request` if the body is not a form. A large form is stored
-   * on disk.
+   * Resolves to the decoded form, under the same rules as `read`. Rejects with `invalid_request` if the body
+   * is not a form. A large form is stored on disk.
    */
   async readForm(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
     const contentType = exchange.request.headers['content-type'] ?? ''
@@ -115,14 +115,17 @@ export class BodyReader {
     return { ...body, release, ...content, contentType: contentType.trim() }
   }
 
-  /** Writes the decoded body to a new file, within the same limits. The caller removes the file, even an incomplete one. */
+  /**
+   * Writes the decoded body to a new file, within the limits of `options`. The caller removes the file, even
+   * an incomplete one.
+   */
   async readFile(exchange: HttpExchange, path: string, options: BodyOptions): Promise<void> {
     const file = this.#spool.newNamedFile(options.owner, path)
     try {
       const { release } = await this.#readInto(new FileSink(file), exchange, options)
       release()
     } finally {
-      // Closed before this method returns, so that the caller can remove the file.
+      // The file is closed before this method returns, so that the caller can remove it.
       await file.close()
     }
   }

@@ -12,7 +12,8 @@ const DIRECTIVES = ['cache_control', 'prompt_cache_', 'cachePoint'] as const
 const NONE: readonly CacheLifetime[] = []
 const SHORTEST: readonly CacheLifetime[] = ['5m']
 /**
- * Lifetimes that are possible if no directive names an hour or more. Some upstreams have only one of the two.
+ * Cache lifetimes that are possible if no directive names an hour or more. Some upstreams have only one of
+ * the two.
  */
 const SHORT: readonly CacheLifetime[] = ['5m', '30m']
 /** All lifetimes of provider caches. */
@@ -47,8 +48,8 @@ export function cacheLifetimesAtChannel(
 }
 
 /**
- * Which upstreams of a dialect accept a lifetime of half an hour. All others are sent an hour instead, and so
- * are chat upstreams that get `cache_control`.
+ * Which upstreams of a dialect accept a cache lifetime of half an hour. All others are sent a lifetime of one
+ * hour instead, and so are chat upstreams that get `cache_control`.
  */
 const HALF_HOURS: Readonly<Record<ProtocolName, 'all' | 'of OpenAI' | 'none'>> = {
   chat: 'of OpenAI',

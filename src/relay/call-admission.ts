@@ -66,7 +66,8 @@ export class CallAdmission {
     const possible = planning instanceof Promise ? await planning : planning
     const { startedMs } = incoming
     const session = this.#services.affinity.tagOf(caller.user.id, request)
-    // Only conversations have a prompt that a provider keeps.
+    // Only calls with a conversation are compared with the session's previous call, because providers cache
+    // only their prompts.
     const breaks = this.#services.breaks.of(request.conversation ? session : '', startedMs)
     const affinity = this.#services.affinity.of(caller.user.id, possible)
     const arranged = affinity ? affinity.arranged(possible) : possible
@@ -78,8 +79,8 @@ export class CallAdmission {
     const priceVersion = priceVersionOf(settings, plans)
     for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
-    // Accounts in the cache are found and charged in the same turn of the event loop. After an `await` they
-    // might have been evicted and read a second time.
+    // Accounts in memory are found and charged in the same turn of the event loop. After an `await`, they
+    // might have been dropped from memory and read a second time.
     const found = findChargedBalances(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer

@@ -86,12 +86,12 @@ interface RunningAttempt {
   stop(failure: Failure): void
 }
 
-/** One admitted call: its plan, its hold, and the client's response. */
+/** One admitted call: its plan, its hold (reserved quota), and the client's response. */
 export class Call implements MediaRequester {
   readonly services: CallServices
   readonly incoming: IncomingCall
   readonly response: Response
-  /** The plan that is being carried out; `switchModel` changes it. */
+  /** The plan (model, channels and prices) that is being carried out; `switchModel` changes it. */
   plan: Plan
   readonly hold: OpenHold
   readonly attempts: AttemptLog
@@ -100,7 +100,7 @@ export class Call implements MediaRequester {
   readonly takeMemory: Plan['takeMemory']
   /** How the upstream's response broke off, if it did. */
   cut: UpstreamInterruption | undefined
-  /** Texts of the request, with which the error messages of providers are compared. */
+  /** Texts of the request. They are removed from the error messages of providers before these are stored. */
   readonly words: ComparedRequestTexts
   prompts: CallPrompts | undefined
   affinity: CallAffinity | undefined
@@ -128,7 +128,7 @@ export class Call implements MediaRequester {
   attempt: RunningAttempt | undefined
   #isStopped = false
   #firstByteMs: number | null = null
-  /** The prompt as the current attempt sends it. */
+  /** The prompt as the current attempt sends it to the upstream. */
   #prompt = new SentPrompt(undefined)
 
   constructor(services: CallServices, incoming: IncomingCall, plan: Plan, hold: OpenHold) {
@@ -148,7 +148,10 @@ export class Call implements MediaRequester {
     this.takeMemory = plan.takeMemory
   }
 
-  /** Continues with another model at that model's prices. The hold covers the most expensive model. */
+  /**
+   * Continues with another model at that model's prices. The quota that is reserved for the call covers its
+   * most expensive model.
+   */
   switchModel(plan: Plan): void {
     if (plan === this.plan) return
     this.plan = plan
@@ -192,8 +195,8 @@ export class Call implements MediaRequester {
   }
 
   /**
-   * Tokens of the sent prompt for the charge. For parts that the request only refers to, the estimate of the
-   * hold is used.
+   * Tokens of the sent prompt for the charge. For parts that the request only refers to, the tokens that were
+   * estimated at the start are used.
    */
   async countChargedPrompt(): Promise<number> {
     const { estimate, request } = this.plan
@@ -294,7 +297,8 @@ export class Call implements MediaRequester {
       const told = this.breaks?.answered({ plan, target, usage, diagnosis: basis.diagnosis })
       return told instanceof Promise ? told.then(bookNow) : bookNow(told)
     }
-    // If no tokens must be counted, the hold is settled in the same turn as the end of the response.
+    // If no tokens must be counted, the call is charged in the same turn of the event loop as the end of the
+    // response.
     return priced instanceof Promise ? priced.then(book) : book(priced)
   }
 

@@ -25,7 +25,7 @@ export interface CapturableCall {
   readonly servedBy: () => string
 }
 
-/** Receivers of the content of calls. */
+/** What receives the content of calls: the content log and, if it is on, telemetry. */
 interface ContentReceivers {
   readonly content: ContentLogForCalls
   readonly telemetry: Telemetry | undefined

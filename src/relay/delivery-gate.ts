@@ -1,8 +1,9 @@
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 
 /**
- * Gate before the first byte of a stream. It opens once the call's hold is durable. If the upstream continues
- * without its client, the hold must also be parked. `docs/ledger.md: Durability before delivery`.
+ * Gate before the first byte of a stream. It opens once the call's hold (reserved quota) is durable. If the
+ * upstream continues without its client, the hold must also be parked, that is kept until the end of the
+ * response is known. `docs/ledger.md: Durability before delivery`.
  */
 export class DeliveryGate {
   readonly #hold: OpenHold
@@ -12,14 +13,18 @@ export class DeliveryGate {
     this.#hold = hold
   }
 
-  /** Whether the hold is parked or being parked. If so, the upstream continues even if the stream fails. */
+  /**
+   * Whether the hold (reserved quota) is kept, or about to be kept, until the end of the response is known.
+   * If so, the upstream continues even if the stream fails.
+   */
   get isParking(): boolean {
     return this.#parking !== undefined
   }
 
   /**
-   * Returns undefined if the gate is open; otherwise a promise that resolves to whether it opens. `goOn`
-   * parks the hold of a call that continues without its client.
+   * Returns undefined if the gate is open; otherwise a promise that resolves to whether it opens. `goOn` is
+   * given for a call that continues without its client: it keeps the reserved quota until the end of the
+   * response is known.
    */
   open(goOn: (() => Promise<boolean>) | undefined): Promise<boolean> | undefined {
     const hold = this.#hold

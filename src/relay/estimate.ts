@@ -19,16 +19,16 @@ import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleTiersAndRegion } from './service-tier-rates.ts'
 import { toolsForChannel } from './tool-pricing.ts'
 
-/** Limits on the output of a call that its hold assumes. */
+/** Limits on the output of a call, from which follows how much quota is reserved for the call. */
 export interface OutputBudget {
-  /** Output tokens that the hold covers at first. */
+  /** Output tokens for which quota is reserved at first. */
   readonly tokens: number
   /**
    * The maximum that is sent to every channel and that the channels are expected to respect; undefined if
    * there is none.
    */
   readonly maximum: number | undefined
-  /** Output tokens by which a hold grows. */
+  /** Output tokens for which more quota is reserved each time a stream nears the end of its reservation. */
   readonly slice: number
   /** Computes the maximum cost of the call in quota units, with this many output tokens. */
   readonly quotaOf: (tokens: number) => number
@@ -141,12 +141,12 @@ function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
-/** Returns the output tokens that a stream's hold covers at first, for one channel. */
+/** Returns the output tokens for which a stream reserves quota at first, if this channel serves it. */
 type FirstStep = (plan: ChannelPlan, bounds: EditedBounds) => number
 
 /**
- * Returns how much output the first hold of a stream covers. The hold then grows in steps, because the output
- * is seen as it is generated. The first step includes thinking that the stream may not show.
+ * Returns for how much output a stream reserves quota at first. More is then reserved in steps, because the
+ * output is seen as it is generated. The first step includes thinking that the stream may not show.
  */
 function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, holdTokens: number): FirstStep {
   return (plan, { output, named }) => {
@@ -177,8 +177,8 @@ function editedRequest(
 }
 
 /**
- * The output that the first hold must cover, whichever channel answers, and the maximum that is sent to every
- * channel.
+ * The output for which quota must be reserved at first, whichever channel answers, and the maximum of output
+ * tokens that is sent to every channel.
  */
 function callBounds(
   bounds: readonly EditedBounds[],
@@ -206,13 +206,14 @@ function uneditedBounds({ outputMaximum, choices }: ChannelPlan): EditedBounds {
   return { prompt: 0, output: named ? outputMaximum * choices : undefined, named }
 }
 
-/** Number of tool uses that a hold covers if the request does not limit them. */
+/** Number of tool uses for which quota is reserved if the request does not limit them. */
 const UNSTATED_USES = 4
 const NONE: readonly PricedTool[] = []
 
 /**
- * The tool uses that a hold covers: those of the channel where they are most expensive. For a whole response,
- * the maximum that the request allows; for a stream one use of each tool, because its hold grows.
+ * The tool uses for which quota is reserved, at the prices of the most expensive channel. For a whole
+ * response, the maximum that the request allows; for a stream one use of each tool, because more quota is
+ * reserved while it runs.
  */
 function toolsToHold(
   channels: readonly ChannelPlan[],

@@ -5,9 +5,9 @@ import type { Failure } from './failure.ts'
 import { storableMessage, type ComparedRequestTexts } from './provider-messages.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
-/** Maximum number of log lines per window, for each channel or guard and cause. */
+/** Maximum number of log lines in `WINDOW_MS`, for each channel or guard and each cause. */
 const MAX_LINES = 5
-/** Length of a window in milliseconds. */
+/** Time in milliseconds for which the log lines of one cause are counted and limited. */
 const WINDOW_MS = 60_000
 
 /** The gateway's reaction to a failure. */
@@ -50,14 +50,17 @@ interface Window {
  */
 export class FailureLog {
   readonly #log: Pick<Logger, 'warn' | 'isLevelEnabled'>
-  /** Current windows, by what failed and the cause. */
+  /** Number of log lines in the current `WINDOW_MS`, by what failed and the cause. */
   readonly #windows = new Map<string, Window>()
 
   constructor(log: Pick<Logger, 'warn' | 'isLevelEnabled'>) {
     this.#log = log
   }
 
-  /** Logs a failure, or only counts it if the window already has `MAX_LINES` of its kind. */
+  /**
+   * Logs a failure. If `MAX_LINES` of its kind were logged in the current minute, the failure is only
+   * counted.
+   */
   report(
     { call, channel, key, cause, status, upstreamMessage }: UpstreamFailure,
     reaction: FailureReaction,
@@ -82,14 +85,18 @@ export class FailureLog {
   }
 
   /**
-   * Logs that a guard's service could not decide about a call, or only counts it if there were enough lines.
+   * Logs that a guard's service could not decide about a call. If `MAX_LINES` of its kind were logged in the
+   * current minute, this is only counted.
    */
   reportGuard(guard: string, id: string, cause: string, nowMs: number): void {
     if (!this.#log.isLevelEnabled('warn') || !this.#mayLog({ guard }, cause, nowMs)) return
     this.#log.warn({ id, guard, cause }, GUARD_FAILED)
   }
 
-  /** Ends the windows that have expired. Must be called about once a second. */
+  /**
+   * Logs how many warnings were suppressed, for each cause whose minute is over. Must be called about once a
+   * second.
+   */
   tick(nowMs: number): void {
     for (const [name, { failed, cause, endsMs, suppressed: unreported }] of this.#windows) {
       if (endsMs > nowMs) continue
@@ -100,7 +107,7 @@ export class FailureLog {
     }
   }
 
-  /** Ends all windows. */
+  /** Logs how many warnings were suppressed, for all causes. */
   close(): void {
     this.tick(Number.POSITIVE_INFINITY)
   }

@@ -119,8 +119,8 @@ interface UpstreamContext {
 }
 
 /**
- * The failure that corresponds to an unsuccessful response. `given` is its `retry-after`, `givenMs` the pause in its
- * `retry-after-ms`.
+ * The failure that corresponds to an unsuccessful response. `given` is the text of its `retry-after` header,
+ * `givenMs` the milliseconds of its `retry-after-ms` header.
  */
 export function failureOfStatus(
   context: UpstreamContext,

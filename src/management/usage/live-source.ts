@@ -14,7 +14,7 @@ export function nameOf({ scope, filter }: LiveQuery): string {
   return JSON.stringify([scope, filter])
 }
 
-/** Matching calls of a short time, for all readers with the same query. */
+/** The calls of one batch that match a query, for all readers with that query. */
 export interface LiveCallBatch {
   readonly calls: readonly { readonly id: string; readonly text: string }[]
   /** Number of further matching calls that are not shown; null if unknown. */
@@ -27,7 +27,7 @@ export class RowJsonCache {
   readonly #channelIds: ReadonlyMap<string, number>
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
 
-  /** `names` are by token id, `channelIds` by channel name. */
+  /** `names` contains names of users and tokens by token id, `channelIds` ids of channels by channel name. */
   constructor(
     names: ReadonlyMap<number, UserAndTokenNames>,
     channelIds: ReadonlyMap<string, number> = new Map(),
@@ -72,8 +72,8 @@ export class LiveSource {
   }
 
   /**
-   * Begins a batch with these calls. `hasLost` is true if there were more, which are lost. `nowMs` is in
-   * milliseconds of a monotonic clock. Returns the calls whose names must be read.
+   * Begins a batch with these calls. `hasLost` is true if there were more calls, which cannot be shown.
+   * `nowMs` is in milliseconds of a monotonic clock. Returns the calls whose names must be read.
    */
   begin(calls: readonly SettledCall[], hasLost: boolean, nowMs: number): readonly SettledCall[] {
     const matching = calls.filter(this.#matches)

@@ -29,7 +29,10 @@ export class LiveStreamClient {
   /** Number of calls that this client missed since the last gap was reported; null if unknown. */
   #missed: number | null = 0
 
-  /** `left` is called once, at the end. `memory` is the memory for events that wait or are being written. */
+  /**
+   * `left` is called once, when the stream ends. `memory` is the memory for events that wait or are being
+   * written.
+   */
   constructor(left: () => void, memory: ResizableAllocation, turns: Pick<TurnBudget, 'wait'> = TURN_BUDGET) {
     this.#left = left
     this.#memory = memory

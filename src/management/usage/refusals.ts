@@ -91,8 +91,8 @@ export async function refusedCalls(
 }
 
 /**
- * The same numbers as CSV: one line for each interval of each series. The series with an empty key is the sum
- * of all that are not listed.
+ * Numbers of refused or failed calls as CSV: one line for each interval of each series. The series with an
+ * empty key is the sum of all series that are not listed.
  */
 export function countedCallsCsv({ slots, series, other }: CallCounts, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', calls: other.calls }] : [])]

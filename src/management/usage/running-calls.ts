@@ -53,7 +53,7 @@ export const runningSchema = withOthers(item)
 /** The running calls as their user sees them, without channels. */
 export const ownRunningSchema = withOthers(ownItem)
 
-/** What one node reports to another. */
+/** The running calls that one node reports to another. */
 const report = listOf(item)
 
 type Running = z.output<typeof report>
@@ -69,7 +69,8 @@ export async function runningCalls(
   { nodes }: z.output<typeof runningQuery>,
   userId?: number,
 ): Promise<z.output<typeof runningSchema>> {
-  // The question does not name a user, so that one answer serves all readers; the calls are filtered here.
+  // The question to the other nodes does not name a user, so that one answer serves all readers. The answers
+  // are filtered by user afterwards.
   const reports = nodes === 'all' ? ((await services.otherNodes?.others(LIST)) ?? []) : []
   const others = reports.flatMap((text) => readReport(text) ?? []).map((one) => ofUser(one, userId))
   return {

@@ -126,7 +126,7 @@ export function wholeDays(
   return { days: isNone ? undefined : { first, last: endDay === undefined ? undefined : endDay - 1 }, edges }
 }
 
-/** Default and maximum number of days of a period. */
+/** Default number of days of a period, and below it the maximum. */
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 
@@ -186,7 +186,7 @@ const day = z
 const INPUT = z.object(
   {
     by: z.enum(USAGE_DIMENSIONS, { error: `expected one of ${USAGE_DIMENSIONS.join(', ')}` }),
-    /** First and last day (UTC), both included. */
+    /** The first day (UTC) of the usage; `to` is the last day, which is included. */
     from: day,
     to: day,
   },

@@ -101,5 +101,5 @@ export const usageStatSchema = z.object({
   tpm: z.int().meta({ description: 'Tokens of the last minute' }),
 })
 
-/** Converts the counts of a usage to fields of responses. */
+/** Converts the token counts of a call or of a sum to fields of responses. */
 export const countsObject = (usage: Usage): z.output<typeof counts.schema> => counts.answer({ usage })

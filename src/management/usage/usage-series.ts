@@ -85,7 +85,7 @@ export interface SeriesRequest {
   readonly period: SeriesPeriod
   readonly filter: UsageFilter
   readonly by: SeriesDimension
-  /** The figures by which the highest series are selected; by default the charge. */
+  /** The figures by which the series with the highest values are selected; by default the charge. */
   readonly ranks?: readonly SeriesRank[]
   /** Whether labels of API keys begin with the name of their user. */
   readonly withOwners?: boolean
@@ -133,7 +133,7 @@ export async function usageSeries(
 
 /**
  * The time series as CSV: one line for each interval of each series. The series with an empty key is the sum
- * of all that are not listed.
+ * of all series that are not listed.
  */
 export function seriesCsv({ slots, series, other }: UsageSeries, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', points: other.points }] : [])]
@@ -237,22 +237,23 @@ export const ownSeriesQuery = periodQuery.extend({
 export interface SeriesPeriod extends PlannedPeriod {
   readonly tz: string
   readonly calendar: Calendar
-  /** Start of the preceding period, in Unix seconds. It is as long as the period in local time. */
+  /** Start of the preceding period, in Unix seconds. In local time, both periods have the same length. */
   readonly previousS: number
   /** Maximum number of series; all others are added up. */
   readonly top: number
 }
 
 /**
- * The period of a query; without a start, the days until its end or until now. Throws if the period is
- * invalid.
+ * The period of a query. If the query names no start, the period has `DEFAULT_DAYS` days; without an end, it
+ * ends now. Throws if the period is invalid.
  */
 export function periodOf(query: z.output<typeof periodQuery>, nowMs: number): SeriesPeriod {
   const { tz = 'UTC', step = 'day', top = DEFAULT_TOP } = query
   const calendar = calendarOf(tz)
   const now = Math.floor(nowMs / 1000) + 1
   const end = query.to ?? now
-  // If the current half hour has not ended yet, what has passed of it is included.
+  // A period that ends now is extended to the end of the current half hour, so that it includes the latest
+  // sums.
   const toS = end < now ? end : Math.ceil(end / SLOT_S) * SLOT_S
   const fromS = query.from ?? calendar.startOf('day', (toS - DEFAULT_DAYS[step] * 24 * HOUR_S) * 1000) / 1000
   if (toS <= fromS) throw new GatewayError('invalid_request', 'to: expected a time after "from"')

@@ -112,7 +112,10 @@ export async function changeUser(
   return user ?? userNotFound(userId)
 }
 
-/** The given fields that need further checks; undefined if the value does not change. */
+/**
+ * The fields of a change that need further checks. A field is undefined if it is not given or equals the
+ * present value.
+ */
 function changesOf(before: ManagedUser, { username, group, role, quota, password }: UserChange) {
   return {
     username: username === before.username ? undefined : (username ?? undefined),

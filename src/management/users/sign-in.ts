@@ -39,7 +39,7 @@ export const loginInput = z
     return { username: username ?? '', password: password ?? '' }
   })
 
-/** The input of a login. */
+/** The proof with which a user logs in: a username and its password, or an access token. */
 type Credentials = PasswordCredentials | { readonly accessToken: string }
 
 interface PasswordCredentials {
@@ -170,8 +170,8 @@ async function startSession(
 }
 
 /**
- * Records a refused sign-in in the audit log. Other errors are not recorded. If that fails, the response is
- * not affected.
+ * Records a refused sign-in in the audit log. Errors of the gateway itself (status 500 and above) are not
+ * recorded. If the recording fails, the response stays the same.
  */
 async function noteRefusal(
   { store }: Pick<ManagementServices, 'store'>,
@@ -260,11 +260,12 @@ async function createdUser(
       },
     })
   } catch (error) {
-    // The same person may have signed in at the same time, possibly on another node.
+    // The user may exist by now, because the same person signed in at the same time, possibly on another
+    // node.
     const present = await store.read('userByIdentity', { issuer, subject })
     if (present) return present
-    // The name is taken or looks like another one. The person at the provider may not be the user of that
-    // name here.
+    // The name is taken or looks like that of another user, who may be another person. The sign-in is
+    // refused.
     if (error instanceof GatewayError && error.code === 'invalid_request')
       throw refusal(`${error.message}; ${WAY_OUT}`)
     throw error

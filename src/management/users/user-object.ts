@@ -76,7 +76,7 @@ function profileWithLimits(profile: ManagedUser, limits: UsageLimitsObject): Pro
 /** Groups by name, with their price ratios and descriptions. */
 export const groupsSchema = z.record(z.string(), z.object({ ratio: z.number(), desc: z.string() }))
 
-/** The groups that a token of this user may use: open ones, and the user's own. */
+/** The groups that a token of this user may use: groups that are open to all users, and the user's own. */
 export function usableGroups({ groups }: Settings, user: User): Group[] {
   return [...groups.values()].filter(({ name, open }) => open || name === user.group)
 }
@@ -211,7 +211,10 @@ export const userIdText = z
   .transform(Number)
   .refine((id) => Number.isSafeInteger(id) && id > 0, { error: USER_ID })
 
-/** Throws if the configuration does not declare a group; `field` is its name in the message. */
+/**
+ * Throws if the configuration does not declare a group; the message begins with `field`, the name of the
+ * input field.
+ */
 export function requireGroup(settings: Settings, group: string, field = 'group'): void {
   if (settings.groups.has(group)) return
   throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)

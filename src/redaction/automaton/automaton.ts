@@ -41,7 +41,9 @@ export class Automaton {
   readonly width: number
   /** The number used in place of a class at the start and at the end of the text. */
   readonly edge: number
-  /** The largest finite `distance` of an instruction. */
+  /**
+   * The largest finite distance of an instruction: its minimum number of further characters until a match.
+   */
   readonly farthest: number
   /**
    * Transitions by state and class; 0 if not computed yet. {@link step} may replace the array by a larger
@@ -136,7 +138,7 @@ export class Automaton {
     if (generation === this.generation) {
       this.table[id * this.width + next] = transition
     }
-    // Stored even if the table was just emptied, because the caller reads it next.
+    // The matches are stored even if the table was just emptied, because the caller reads them next.
     if (before.matches.length > 0) this.#matchesBefore.set(id * this.width + next, before.matches)
     return transition
   }
@@ -146,8 +148,8 @@ export class Automaton {
   }
 
   /**
-   * Follows the instructions that take no character. Without `next`, assertions about the next character
-   * remain in `open`.
+   * Follows all instructions that take no character. `open` contains the instructions at which this ends:
+   * those that take a character and, without `next`, assertions about the next character.
    */
   #closed(
     from: readonly number[],

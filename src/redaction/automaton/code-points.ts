@@ -32,7 +32,7 @@ export function normalizeRanges(pairs: CodePointRanges): CodePointRanges {
 export function rangesOf(expression: RegExp): CodePointRanges {
   const result: number[] = []
   for (let point = 0; point <= LAST_CODE_POINT; point++) {
-    // Planes 4 to 13 have no characters yet.
+    // Planes 4 to 13 of Unicode are skipped, because they have no characters yet.
     if (point === 0x40000) point = 0xe0000
     if (!expression.test(String.fromCodePoint(point))) continue
     if (result.at(-1) === point - 1) result[result.length - 1] = point

@@ -12,8 +12,8 @@ export interface Span {
 }
 
 /**
- * Results of a judge. `NO_MATCH`: this is not a match. `OTHER_MATCH`: this is something else; it is not reported,
- * nor is any match within it.
+ * Results of `CheckMatch` for a text that is not reported. `NO_MATCH`: the text is not a match.
+ * `OTHER_MATCH`: it is something else, and matches within it are not reported either.
  */
 export const NO_MATCH = -1
 export const OTHER_MATCH = -2
@@ -29,11 +29,11 @@ export interface AutomatonSearch {
   readonly automaton: Automaton
   /**
    * Maximum number of characters that an attempt reads without a match. After a match, an attempt may read as
-   * many again; with a judge, this is the maximum length of a match.
+   * many again. If there is a `judge`, this is the maximum length of a match.
    */
   readonly most: number
   readonly judge: CheckMatch | undefined
-  /** Whether the judge can return `OTHER_MATCH`. A match then becomes certain only when the attempt has ended. */
+  /** Whether `judge` can return `OTHER_MATCH`. A match is then certain only when the attempt has ended. */
   readonly canSkip: boolean
 }
 

@@ -21,7 +21,7 @@ const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
  * belong to the key.
  */
 export const SECRET_FORMS: readonly SecretForm[] = [
-  // Models
+  // Providers of models
   { provider: 'Anthropic', source: `sk-ant-[a-z0-9]{2,10}-${W}{20,}` },
   { provider: 'OpenAI', source: `sk-(?:proj|svcacct|admin|None|service)-${W}{20,}` },
   { provider: 'OpenAI, DeepSeek, Moonshot, Alibaba', source: `sk-${A}{20,}` },
@@ -43,7 +43,7 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Tavily', source: `tvly-(?:dev-|prod-)?${A}{28,}` },
   { provider: 'ElevenLabs', source: 'sk_[0-9a-f]{48}', border: 'exact' },
   { provider: 'Jina', source: `jina_${W}{50,}` },
-  // Clouds
+  // Cloud providers
   { provider: 'Amazon', source: '(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}', border: 'exact' },
   { provider: 'Amazon Bedrock', source: `(?:ABSKQmVkcm9ja0FQSUtleS|bedrock-api-key-)[A-Za-z0-9+/=]{40,}` },
   { provider: 'Google OAuth', source: `(?:GOCSPX-${W}{28}|ya29\\.${W}{20,})` },
@@ -65,7 +65,7 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Databricks', source: 'dapi[0-9a-f]{32}(?:-[0-9])?', border: 'exact' },
   { provider: 'Supabase', source: `(?:sbp_[0-9a-f]{40}|sb_secret_${W}{28,})` },
   { provider: 'PlanetScale', source: 'pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}' },
-  // Code and packages
+  // Code hosts and package registries
   { provider: 'GitHub', source: `gh[pousr]_${A}{36,}` },
   { provider: 'GitHub', source: `github_pat_${A}{22}_${A}{59}` },
   { provider: 'GitLab', source: `gl(?:pat|dt|rt|cbt|ptt|ft|soat|imt|agent|ffct|wt)-${W}{20,}` },
@@ -82,7 +82,7 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Sourcegraph', source: 'sgp_(?:[0-9a-f]{16}_|local_)?[0-9a-f]{40}' },
   { provider: 'SonarQube', source: 'sq[upa]_[0-9a-f]{40}', border: 'exact' },
   { provider: 'Postman', source: 'PMAK-[0-9a-f]{24}-[0-9a-f]{34}' },
-  // Chat and mail
+  // Chat and e-mail services
   { provider: 'Slack', source: `xox[abeoprs]-${A}[A-Za-z0-9-]{15,}` },
   { provider: 'Slack', source: `xapp-[0-9]-[A-Z0-9]+-[0-9]+-${A}{20,}` },
   { provider: 'Slack', source: 'hooks\\.slack\\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{30,}' },
@@ -95,7 +95,7 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Brevo', source: `xkeysib-[0-9a-f]{64}-${A}{16}` },
   { provider: 'Resend', source: `re_${A}{8}_${A}{24}`, border: 'exact' },
   { provider: 'Twilio', source: 'SK[0-9a-f]{32}', border: 'exact' },
-  // Money
+  // Payment services
   { provider: 'Stripe', source: `(?:sk|rk)_(?:live|test|prod)_${A}{16,}` },
   { provider: 'Stripe', source: 'whsec_[A-Za-z0-9+/=]{32,}' },
   { provider: 'Square', source: `(?:sq0(?:atp|csp|idp)-${W}{22,}|EAAA[A-Za-z0-9_-]{56,})` },

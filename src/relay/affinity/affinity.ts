@@ -1,4 +1,4 @@
-import { createHash, createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { createHash, createSecretKey, hash } from 'node:crypto'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -7,6 +7,7 @@ import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
 import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
 import { type DigestRules, type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
+import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
 import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
@@ -29,13 +30,13 @@ const MIN_CACHED_TOKENS = 1_024
 export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
 export const LONGEST_LIFETIME_INDEX = LIFETIMES_MS.length - 1
 /**
- * Number of consecutive answers that read nothing from a cache, after which the binding is followed only
- * within `MAX_SHARES`.
+ * Number of consecutive answers that read nothing from the provider's cache. After that, a session stays with
+ * its key only if the key has not too many calls (`MAX_SHARES`).
  */
 const MAX_MISSES = 2
 /**
- * Such a binding is not followed while its key has more than this multiple of an equal share of the channel's
- * recent calls.
+ * A session whose last `MAX_MISSES` answers read nothing from a cache leaves its key while that key gets more
+ * than this multiple of an equal share of the channel's recent calls.
  */
 const MAX_SHARES = 2
 
@@ -53,12 +54,12 @@ export const SESSION_DIGESTS: DigestRules = {
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
 export class SessionAffinity {
   readonly #services: AffinityServices
-  readonly #key: KeyObject
+  readonly #keys: Pick<SessionOwner, 'key' | 'hmac'>
   readonly #recent: RecentCalls
 
   constructor(services: AffinityServices) {
     this.#services = services
-    this.#key = createSecretKey(services.key)
+    this.#keys = { key: createSecretKey(services.key), hmac: new ShortHmac(services.key) }
     this.#recent = new RecentCalls(services.nowMs)
   }
 
@@ -67,16 +68,19 @@ export class SessionAffinity {
    * session.
    */
   tagOf(userId: number, { isFree, session: find }: ParsedRequest): string {
-    const session = isFree ? undefined : find?.({ key: this.#key, userId })
+    const session = isFree ? undefined : find?.({ ...this.#keys, userId })
     return session?.tag.slice(0, 16) ?? ''
   }
 
   /** The client's own id of the session; undefined if the client sent none. */
   nameOf(userId: number, { isFree, session: find }: ParsedRequest): string | undefined {
-    return isFree ? undefined : find?.({ key: this.#key, userId })?.name
+    return isFree ? undefined : find?.({ ...this.#keys, userId })?.name
   }
 
-  /** Counts an attempt of a call without a session: it has its part in the calls of its channel. */
+  /**
+   * Counts an attempt of a call without a session, because it is also one of the recent calls of its channel
+   * and key.
+   */
   counted({ request, settings }: Plan, { channel, key }: Target): void {
     if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
     this.#recent.add(channel.name, key.value)
@@ -86,7 +90,7 @@ export class SessionAffinity {
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
-    const owner = { key: this.#key, userId }
+    const owner = { ...this.#keys, userId }
     return new CallAffinity(this.#services, this.#recent, owner, request.session, plans)
   }
 }

@@ -9,9 +9,10 @@ import type { AttemptRequest } from '../request-stages.ts'
 const BETA = 'cache-diagnosis-2026-04-07'
 
 /**
- * Adds to a request for a channel with `cache_diagnostics` the question why the cache was missed. All other
- * bytes stay; so does such a question of the client. `previousId`: the provider's id of the answer to compare
- * with; empty if there is none. `docs/caches.md: Verdict of the provider`.
+ * Adds the question why the prompt cache was missed to a request for a channel with `cache_diagnostics`. All
+ * other bytes stay the same. If the client asks such a question itself, nothing is added. `previousId`: the
+ * provider's id of the answer to compare with; empty if there is none. `docs/caches.md: Verdict of the
+ * provider`.
  */
 export function withCacheDiagnosisRequest(request: AttemptRequest, previousId: string): AttemptRequest {
   const { body, path } = request
@@ -21,7 +22,7 @@ export function withCacheDiagnosisRequest(request: AttemptRequest, previousId: s
 
 type Ask = (request: AttemptRequest, body: Buffer, previousId: string) => AttemptRequest
 
-/** How the question is added, by the path of the endpoint. */
+/** Functions that add the question why the cache was missed, by the path of the endpoint. */
 const QUESTIONS: Readonly<Record<string, Ask>> = {
   '/messages': (request, body, previousId) => {
     const scan = scanObject(body)

@@ -6,7 +6,7 @@ export interface PreviousCall {
   /** Start of the call, in Unix milliseconds. */
   readonly atMs: number
   readonly channel: string
-  /** Number of the channel and its key, from `placeOf`. */
+  /** Number of the channel and its key, from `numberOfChannelKey`. */
   readonly place: number
   /** The upstream's name of the model, with ` fast` if it was served fast. */
   readonly model: string
@@ -25,7 +25,7 @@ export interface PreviousCall {
   readonly cached: readonly number[]
   /** The provider's id of the answer, if the channel has `cache_diagnostics`; otherwise empty. */
   readonly answerId: string
-  /** Whether nothing can have come between this call and the next that is found: no other node served the session unseen. */
+  /** Whether this is certainly the session's last call: no other node can have served a later one unseen. */
   readonly isSure: boolean
 }
 
@@ -54,7 +54,7 @@ export class LocalPreviousCalls implements PreviousCalls {
     return this.#isAlone()
   }
 
-  /** Number of sessions. */
+  /** Number of sessions whose last call is remembered. */
   get size(): number {
     return this.#calls.size
   }

@@ -10,7 +10,7 @@ interface Slot {
 class ChannelCalls {
   /** Counts of twelve slots of five seconds each. */
   readonly slots: Slot[] = []
-  /** Number of the slot of the last attempt, counted from the clock's zero. */
+  /** Number of the five-second slot of the last attempt, counted from the zero of the clock. */
   latest = -1
 
   advance(slot: number): void {

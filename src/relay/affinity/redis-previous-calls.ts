@@ -5,7 +5,10 @@ import { RedisConnection } from '../../redis/redis-connection.ts'
 import { LIFETIMES_MS } from './affinity.ts'
 import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
 
-/** Maximum wait for Redis, from the start of a call; without an answer the call gets no reason, and nothing else. */
+/**
+ * Maximum wait for Redis in milliseconds. If Redis does not answer, only the reason of a cache miss remains
+ * unknown.
+ */
 const TIMEOUT_MS = 100
 /** Larger entries are neither written nor read. Only the names of a channel and a model may be long. */
 const MAX_ENTRY_LENGTH = 4_096
@@ -15,15 +18,18 @@ const SEAL_LENGTH = 43
 interface RedisPreviousCallsOptions {
   readonly url: string
   readonly namespace: string
-  /** Key of the seals: 32 bytes. */
+  /** Secret key of the HMAC that protects each entry: 32 bytes. */
   readonly key: Buffer
-  /** Called for each entry that was not sealed by a node of this gateway for that session. */
+  /** Called for each entry whose HMAC shows that no node of this gateway wrote it for that session. */
   readonly onUntrusted: () => void
-  /** Unix milliseconds. */
+  /** The clock, in Unix milliseconds. */
   readonly nowMs?: () => number
 }
 
-/** Calls of all nodes on one Redis. Each call reads and writes one sealed entry there, and does not wait for the write. */
+/**
+ * Previous calls of all nodes that share a Redis server. Each call reads and writes one entry, which an HMAC
+ * protects, and does not wait for the write.
+ */
 export class RedisPreviousCalls implements PreviousCalls {
   readonly isComplete = true
   readonly #options: RedisPreviousCallsOptions
@@ -31,7 +37,10 @@ export class RedisPreviousCalls implements PreviousCalls {
   readonly #entries: BoundedEntries
   readonly #connection: RedisConnection
   #isLost = false
-  /** When the connection came back; earlier entries may not be those of the last calls. */
+  /**
+   * When the lost connection came back, in Unix milliseconds. Older entries are ignored, because later calls
+   * may not have been recorded.
+   */
   #knownSinceMs = 0
 
   /** Starts to connect at once. */

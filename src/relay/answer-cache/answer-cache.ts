@@ -23,8 +23,8 @@ const MAX_BYTES = 33_554_432
 /** Kept answers above this size are read from the store once for each client, while they are sent. */
 const MAX_READ_AT_ONCE = 1_048_576
 /**
- * Maximum number of failed calls that an equal call waits for. After that it gets the upstream's error, or
- * asks the upstream by itself, and no other call waits for it.
+ * Maximum number of failed calls for which an equal call waits. After that, the waiting call gets the
+ * upstream's error, or asks the upstream itself while no other call waits for it.
  */
 const MAX_MISSES = 3
 
@@ -70,7 +70,7 @@ export class AnswerCache {
     this.#conversions = new AnswerConversions(services)
   }
 
-  /** Ends its thread. */
+  /** Ends the thread that converts large answers. */
   close(): Promise<void> {
     return this.#conversions.close()
   }
@@ -218,7 +218,7 @@ export class AnswerCache {
       userId: caller.user.id,
       tokenId: caller.token.id,
       model: request.model,
-      // Later calls of this process do not wait for this answer. Calls of other workers may.
+      // Later calls do not wait for an answer that was removed, unless several workers share answers.
       onRemoved: () => {
         if (!this.#services.elsewhere && this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
       },
@@ -240,7 +240,7 @@ export class AnswerCache {
     const { answer: underWay } = answer
     const leading: CallReport = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
-    // The same error is thrown at the end of this method.
+    // The error of the answer is ignored, because the same error is thrown at the end of this method.
     const attached = underWay.attach(incoming.response)?.catch(() => true)
     const led: IncomingCall = { ...incoming, response: underWay.recorder }
     try {

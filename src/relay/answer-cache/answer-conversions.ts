@@ -5,20 +5,23 @@ import { MemoryAllocation, type RequestMemory } from '../../limits/request-memor
 import type { HelperThreads } from '../helper-threads.ts'
 import { convertBody, type ProducedBody, isKeepableAnswer, type RequestedBodyForm } from './answer-bodies.ts'
 
-/** Answers up to this size are read where they are, in a millisecond or two. */
+/** Answers up to this number of bytes are read in the main thread, in a millisecond or two. */
 const MAX_INLINE_BYTES = 131_072
 /**
- * Memory for each byte of an answer while it is read: the copy for the thread, and what the thread returns. What it
- * parses has a limit of its own.
+ * Bytes of memory for each byte of an answer while it is read: the copy for the thread, and the thread's
+ * result. Parsed values have a separate limit in the thread.
  */
 const MEMORY_PER_BYTE = 2
-/** How long one may take; even large answers take a few hundred milliseconds. */
+/** Timeout of a conversion in milliseconds. Even large answers take only a few hundred milliseconds. */
 const TIMEOUT_MS = 20_000
-/** If this many wait, further ones are given up. */
+/** Maximum number of answers that wait to be read; further answers are not read. */
 const MAX_WAITING = 1_000
 /** Idle time, in milliseconds, after which the thread is ended. */
 const IDLE_MS = 60_000
-/** Heap of the thread: several times of what it lets an answer take, because to exceed it would end the process. */
+/**
+ * Maximum heap of the thread, in MiB. It is several times the heap that one answer may take, because
+ * exceeding it would end the process.
+ */
 const MAX_HEAP_MB = 1_024
 
 /** An answer that is to be read: its bytes in pieces of any size. */
@@ -26,7 +29,10 @@ export interface AnswerToRead extends Omit<ProducedBody, 'bytes'> {
   readonly pieces: readonly Buffer[]
 }
 
-/** A conversion for the thread; without `wanted`, whether the answer may be kept. */
+/**
+ * An answer for the thread, to be converted to the form `wanted`; if that is undefined, the thread checks
+ * whether the answer may be kept.
+ */
 export interface ConversionMessage {
   readonly given: Omit<ProducedBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
   readonly wanted: RequestedBodyForm | undefined
@@ -44,14 +50,14 @@ interface Running {
 interface AnswerConversionsDependencies {
   readonly memory: RequestMemory
   readonly threads: Pick<HelperThreads, 'start'>
-  /** How long one may take, in milliseconds. */
+  /** Timeout of a conversion, in milliseconds. */
   readonly timeoutMs?: number
 }
 
 /**
- * Reads whole answers, to decide whether they may be kept and to write them in another form. Each is counted in the
- * share of a client. Large ones are read in a thread of their own, in turns of the clients; the one that is read may
- * exceed its share.
+ * Reads whole answers, to decide whether they may be kept, or to convert them to another form. Their memory
+ * is counted in the share of a client. A separate thread reads large answers one at a time, in fair turns of
+ * the clients; the answer that has its turn may exceed its client's share.
  */
 export class AnswerConversions {
   readonly #memory: RequestMemory
@@ -104,7 +110,7 @@ export class AnswerConversions {
         return isTaken ? convertHere(answer, wanted) : undefined
       }
       return await this.#turns.run(String(owner.client), tooManyWait, async () => {
-        // No other has this turn, so that there is nothing to wait for.
+        // Only one answer has its turn at a time, so memory is taken without waiting.
         await this.#memory.takeInTurn(allocation, MEMORY_PER_BYTE * size, 'shared answers', () => {})
         return this.#convertInThread(answer, wanted, size)
       })

@@ -53,9 +53,9 @@ export class CacheHits {
   }
 
   /**
-   * Charges the configured part of the original call's cost; nothing without `facts`. Resolves when the
-   * charge is durable; rejects if the balances are too low. The usage row has no tokens, because no provider
-   * counted any.
+   * Charges the configured part of the original call's cost; without `facts`, charges nothing. Resolves when
+   * the charge is durable; rejects if the balances are too low. The usage row has no tokens, because no
+   * provider counted any.
    */
   async settle(
     call: SharableCall,
@@ -87,7 +87,8 @@ export class CacheHits {
     const group = routes.resolutions[0]?.group
     const quota = facts ? chargeOfCachedAnswer(call.options.price, facts.quota) : 0
     const groups = group ? [group] : []
-    // As for other calls, accounts in memory are found and charged in one turn of the event loop.
+    // If the accounts are in memory, they are found and charged in one turn of the event loop, without an
+    // `await` in between.
     const found = findChargedBalances(ledger.accounts, { ...caller, groups, startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer

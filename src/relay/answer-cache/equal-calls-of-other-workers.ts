@@ -9,7 +9,9 @@ import type { SharedAnswer } from './shared-answer.ts'
 /** Bytes of an answer that may wait to be read by another process; one further piece may exceed this. */
 const MAX_UNREAD_BYTES = 262_144
 
-/** A worker, and its number for an answer or a reader. */
+/**
+ * Identifies an answer, or a reader of an answer: a worker process, and the number that this worker gave it.
+ */
 interface AnswerId {
   readonly worker: string
   readonly number: number
@@ -149,7 +151,7 @@ export class EqualCallsOfOtherWorkers {
     return answer.answer.hasEnded && !(await answer.facts) ? undefined : AnswerReader.of(answer)
   }
 
-  /** Ends the readers of other workers that match by name. */
+  /** Ends those readers of other workers whose names match. */
   #leave(isMeant: (name: string) => boolean): void {
     for (const [name, reader] of this.#readers) {
       if (!isMeant(name)) continue

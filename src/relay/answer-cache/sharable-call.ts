@@ -59,7 +59,8 @@ export function sharableCall(
     [options.scope, owner, first.group.name],
     [dialect.name, equal.keeping.endpoint, first.name],
     [configurationVersion(settings), first.model.priceMoment ?? ''],
-    // Other guards might change the answer, and other pseudonyms would put other values back into it.
+    // Guards and pseudonyms must be equal: other guards might change the answer, and other pseudonyms would
+    // put other values back into it.
     admitted.guards?.all.map(({ guard }) => guard) ?? [],
     [...(admitted.guards?.pseudonyms.entries() ?? [])],
     equal.identity(),

@@ -28,7 +28,10 @@ export class SharedAnswer {
   readonly facts: Promise<AnswerFacts | undefined>
   readonly #inputs: AnswerUnderWayInputs
   readonly #conversions: Pick<AnswerConversions, 'bodyFor'>
-  /** The whole body in the forms that clients have wanted so far, in the share of the first call's client. */
+  /**
+   * The whole body in the forms that clients have wanted so far. Its memory counts in the share of the first
+   * call's client.
+   */
   readonly #bodies = new Map<string, Promise<Buffer | undefined>>()
   readonly #memoryOfBodies: ResizableAllocation
   readonly #isFrom: (source: AnswerSource) => void

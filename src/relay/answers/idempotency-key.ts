@@ -2,8 +2,8 @@ import type { Settings } from '../../domain/settings.ts'
 import type { IncomingCall } from '../request-stages.ts'
 
 /**
- * The idempotency key of a call; undefined if it has none or the operator has turned idempotency keys off. In
- * the latter case, throws `unlessKept` for a caller who may get only kept answers.
+ * The idempotency key of a call; undefined if it has none or the operator has turned idempotency keys off. If
+ * they are turned off, throws the error `unlessKept` for a caller who may get only kept answers.
  */
 export function idempotencyKeyOf(
   { request, unlessKept }: IncomingCall,

@@ -14,17 +14,19 @@ import { RetriedWrites } from '../responses/response-store.ts'
 import { type AnswerEnd, RunningAnswer } from './running-answer.ts'
 import type { KeptAnswers } from './kept-answers.ts'
 
-/** Maximum characters of a key. */
+/** Maximum length of an idempotency key, in characters. */
 const MAX_KEY_LENGTH = 255
 /**
- * Time after which a claim expires unless its process renews it, and the interval of renewals. The clocks of
- * two nodes may differ by half a minute.
+ * Milliseconds after which a process loses its claim on a call unless it renews the claim, and interval of
+ * renewals. The clocks of two nodes may differ by half a minute.
  */
 const LEASE_MS = 60_000
 const RENEWAL_MS = 20_000
-/** Number of claims that one write renews. */
+/** Maximum number of claims on calls that one database write renews. */
 const RENEWED_AT_A_TIME = 500
-/** First and longest pause before a call that another process is making is checked again. */
+/**
+ * First and longest pause, in milliseconds, before a call that another process is making is checked again.
+ */
 const FIRST_PAUSE_MS = 50
 const MAX_PAUSE_MS = 1_000
 /** Maximum number of calls of one user that continue although all their clients have left. */
@@ -57,7 +59,7 @@ export interface RequestWithIdempotencyKey {
   readonly key: string
   /** Computes the fingerprint of path and body. */
   readonly fingerprint: () => Promise<string>
-  /** The memory of the request; the answer is held in its owner's share. */
+  /** The memory of the request. The memory of the answer counts in the share of the same owner. */
   readonly allocation: MemoryAllocation
   readonly incoming: IncomingCall
   readonly caller: Caller
@@ -215,7 +217,7 @@ export class IdempotentCalls {
     call.answer = answer
     this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
     call.decided.resolve()
-    // The same error is thrown at the end of this method.
+    // The error of the answer is ignored, because the same error is thrown at the end of this method.
     const delivered = answer.attach(incoming.response)?.catch(() => true)
     const made: IncomingCall = { ...incoming, response: answer.recorder, isIdempotent: true }
     call.made = made
@@ -331,7 +333,7 @@ export class IdempotentCalls {
         await rows.write('renewClaims', { lookups: some, node, untilMs: Date.now() + LEASE_MS })
       }
     } catch {
-      // The database is unavailable or closed.
+      // The database is unavailable or closed. The next renewal tries again.
     }
   }
 

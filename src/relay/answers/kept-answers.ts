@@ -8,8 +8,8 @@ import { responseDrained } from './response-drained.ts'
 import type { StorageLimit } from '../responses/storage-limit.ts'
 
 /**
- * Bytes of memory allocated to read and decrypt one part of an answer: the maximum, and the number per byte
- * of the answer.
+ * Bytes of memory allocated to read and decrypt one part of an answer: `MEMORY_PER_BYTE` for each byte of the
+ * answer, but at most this many.
  */
 const MAX_PART_MEMORY = 655_360
 const MEMORY_PER_BYTE = 2.5

@@ -5,8 +5,8 @@ import { type RequestMemory, ResizableAllocation } from '../../limits/request-me
 import { AnswerRecorder } from './answer-recorder.ts'
 
 /**
- * Time for which data sent to a client may remain unread, before the client is disconnected. Shorter than the
- * time for which a relayed call may wait for its client.
+ * Milliseconds for which data sent to a client may remain unread before the client is disconnected. The time
+ * is shorter than the maximum for which a relayed call waits for its client.
  */
 const MAX_UNREAD_MS = 50_000
 /** Memory that a piece takes in addition to its bytes, in bytes. */

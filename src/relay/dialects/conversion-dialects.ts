@@ -51,7 +51,7 @@ export interface UpstreamDialect {
   readonly prompt: PromptLevels
   /** Describes how its conversations are compared with those of earlier calls. */
   readonly conversation: ConversationForm
-  /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for it. */
+  /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for the model. */
   readonly path: (model: string, stream: boolean) => string
   /** Headers of a converted request in addition to those of the channel: names and values alternate. */
   readonly headers: readonly string[]

@@ -92,8 +92,8 @@ interface Client extends Pick<ConversionDialect, 'codec' | 'beginsWithPrompt' | 
 }
 
 /**
- * Creates a channel's requests, in a dialect that it speaks, from a client's request: one for each account of
- * the channel that receives a different conversation.
+ * Creates a channel's requests, in a dialect that the channel speaks, from a client's request: one for each
+ * account of the channel that receives a different conversation.
  */
 export interface ConversionPlanner {
   (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelPlan[]
@@ -231,7 +231,7 @@ export class Conversions {
   }
 }
 
-/** Requester for encoding conversations that have no files to fetch. */
+/** Stands for the client when a conversation without files to fetch is encoded. */
 const NOBODY: MediaRequester = { client: 0, takeMemory: () => {}, onClientGone: () => () => {} }
 
 /** Whether a conversation has files that must be fetched. */
@@ -333,7 +333,7 @@ function streamEncoder(
   return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
 }
 
-/** Facts about the request that are needed when its reply arrives. */
+/** Facts about the request that are needed to convert its reply. */
 interface ReplyTo {
   /** The upstream's dialect. */
   readonly spoken: ProtocolName
@@ -375,7 +375,7 @@ function convertedReply(
     ...(arrived && { arrived: () => arrived }),
   }
   let body: Buffer | undefined
-  // Created once, because it contains a new id.
+  // The body is created only once, because it contains a new id.
   const encoded = (charged: Usage): Buffer =>
     (body ??= client.codec.encodeReply(
       { ...reply, model: reply.model || model, usage: charged },
@@ -400,7 +400,9 @@ function convertedReply(
   return whole
 }
 
-/** The id, model and finish reasons that a converted reply states; the reasons are chat's. */
+/**
+ * The id, model and finish reasons that a converted reply states; the reasons are those of the chat protocol.
+ */
 function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerMetadata {
   const names = new AnswerMetadata()
   names.note(id, model)

@@ -22,14 +22,14 @@ import type { Target } from '../request-stages.ts'
 import type { Tap } from './dialect.ts'
 import type { StreamSignatures } from './signature-history.ts'
 
-/** Writes the frames of one chunk. */
+/** Writes the server-sent events that one chunk of the upstream's stream becomes. */
 const WRITER = new FrameWriter()
 
 /** Values sent to the client if the upstream does not provide them. */
 export interface TapDefaults {
   /** The name of the model. */
   readonly model: string
-  /** Returns the tokens of the prompt. */
+  /** Returns the number of tokens of the prompt. */
   promptTokens(): number
 }
 
@@ -48,7 +48,10 @@ export class ConvertingTap implements Tap {
   readonly isMidEvent = false
   /** Always true, because only events are written, never comments. */
   readonly sawEvent = true
-  /** The id, model and finish reasons that the upstream has stated; the reasons are chat's. */
+  /**
+   * The id, model and finish reasons that the upstream has stated; the reasons are those of the chat
+   * protocol.
+   */
   readonly names = new AnswerMetadata()
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder

@@ -38,7 +38,7 @@ export interface CountingContext {
   readonly dropped: readonly string[]
   /** Returns the channels that can resolve the request's references. Throws if there are none. */
   channelsFor(channels: readonly Channel[]): readonly Channel[]
-  /** Whether this key of one of those channels may be used. */
+  /** Whether the request may be sent with this key of a channel that can resolve its references. */
   isOfKey(key: UpstreamKey, channel: Channel): boolean
   /** Returns the body of an upstream's error, in which ids are replaced by those that the client knows. */
   errorBody(body: Buffer): Buffer
@@ -66,7 +66,7 @@ export interface CountTokensEndpoint {
    * `isComposed`: whether references were already replaced by their content.
    */
   countable(scan: ScannedObject, isComposed: boolean): PromptText
-  /** Creates the response that contains the count. */
+  /** Creates the response that contains the number of tokens. */
   response(tokens: number): object
 }
 

@@ -39,14 +39,14 @@ export interface StorableResponse {
    */
   provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
-   * Set if the upstream continues without its client. Parks the call's hold, so that the call is charged when
-   * the end is known, and resolves to whether that is durable. Called once, before the client receives
-   * anything.
+   * Set if the upstream continues without its client. Keeps the quota that is reserved for the call, so that
+   * the call is charged when the end is known, and resolves to whether that is durable. Called once, before
+   * the client receives anything.
    */
   readonly continueInBackground?: ((target: Target, call: Call) => Promise<boolean>) | undefined
   /** Special outcome of the response that is noted in the call's row in the usage log. */
   readonly note?: CallNote | undefined
-  /** Set by guards: converts bytes for the client to the bytes that are stored. */
+  /** Set by guards: converts the bytes for the client to the bytes that are stored for later requests. */
   keptForm?: ((bytes: Buffer) => Buffer) | undefined
 }
 
@@ -54,8 +54,8 @@ export interface StorableResponse {
 export interface WholeReply extends StorableResponse {
   readonly facts: ReplyFacts
   /**
-   * Returns the bytes for the client, if the facts are valid. `charged`: the usage for which the call was
-   * charged.
+   * Returns the bytes for the client. Called only if `facts` states a valid reply. `charged`: the usage for
+   * which the call was charged.
    */
   body(charged: Usage): Buffer
   /**
@@ -159,7 +159,9 @@ export interface RequestReaderContext {
   readonly hold: (bytes: number) => void
   /** Waits for the memory of the copies that a conversion of a request of `bytes` bytes makes; see `Body`. */
   readonly holdCopies: (bytes: number) => Promise<void> | undefined
-  /** Begins a read of the store for the request. Its memory is held until the call ends. */
+  /**
+   * Begins a read of the database for the request. The memory of the result is allocated until the call ends.
+   */
   readonly readStore: () => StoreRead
   /** Guards of the call; absent if there are none. */
   readonly guards?: CallGuards

@@ -6,7 +6,7 @@ import type { Call } from '../call.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'
 
-/** Usage by which a call is charged. */
+/** Usage of a call for its charge, with the form of its images. */
 export interface ChargedUsage {
   readonly usage: Usage
   /** Size and quality of its images. */
@@ -15,7 +15,7 @@ export interface ChargedUsage {
   readonly isEstimate: boolean
 }
 
-/** Result of a push. */
+/** What a chunk of the response has made available for the client. */
 export interface PassthroughOutput {
   /** Bytes that may be forwarded now. */
   readonly forward: Buffer | undefined
@@ -29,7 +29,7 @@ export interface Passthrough {
    * Whether the bytes are known to be a response of this endpoint; until then another upstream may be tried.
    */
   readonly hasBegun: boolean
-  /** The upstream's error, in place of the response or in the middle of it. */
+  /** The upstream's error, which came in place of the response or in the middle of the response. */
   readonly error: StreamError | undefined
   /** Bytes that are held back in memory; undefined if they are negligible. */
   readonly held?: number

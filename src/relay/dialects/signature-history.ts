@@ -10,7 +10,7 @@ import type { FoundSignatures, SignatureStore, SignedEntry } from '../responses/
 import type { RequestReaderContext } from './dialect.ts'
 import type { Target } from '../request-stages.ts'
 
-/** The conversation for one account of a channel. */
+/** A conversation with the signatures that one provider account of a channel made. */
 export interface AccountConversation {
   readonly conversation: Conversation
   /** Whether a key belongs to that account; absent if the conversation is for all keys. */
@@ -83,7 +83,7 @@ export async function signedHistory(
 
 const NOTHING: FoundSignatures = new Map()
 
-/** The signatures that were found, and the store for the signatures of the reply. */
+/** The signatures that were found for a conversation, and the store for the signatures of its reply. */
 interface Found {
   readonly known: FoundSignatures
   readonly store: SignatureStore

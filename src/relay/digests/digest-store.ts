@@ -1,9 +1,9 @@
 import { type DigestEntry, DigestTable } from '../../domain/digest-table.ts'
 
 /**
- * Digests that are searched, in order of preference. The first 32 bits of a digest, in little-endian order,
- * are its mark. Computing a digest may be expensive, so it is computed only if the store has an entry with
- * its mark.
+ * Digests that are searched, in order of preference. A digest's mark is its first 32 bits, in little-endian
+ * order. Computing a digest may be expensive, so it is computed only if the store has an entry with the same
+ * mark.
  */
 export interface DigestSearch {
   readonly count: number
@@ -17,7 +17,7 @@ export interface FoundDigest {
   readonly value: number
 }
 
-/** For how long, in milliseconds, and up to which number digests are remembered. */
+/** How long digests are remembered, in milliseconds, and the maximum number of remembered digests. */
 export interface Retention {
   readonly ms: number
   readonly most: number
@@ -41,13 +41,13 @@ export interface DigestStore {
 export interface OwnDigests extends DigestStore {
   find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
   /**
-   * The entries whose digests begin with one of these marks, each with the index of its mark; no further mark
-   * is searched once there are `most`.
+   * The entries whose digests begin with one of these marks, each with the index of the mark. The search ends
+   * once `most` entries were found.
    */
   startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[]
 }
 
-/** What the digests stand for; also a part of the keys in Redis. */
+/** What the digests stand for. The name is also a part of the digests' keys in Redis. */
 export type DigestKind = 'prompt' | 'session'
 
 /** How digests of one kind are remembered. */
@@ -57,7 +57,10 @@ export interface DigestRules {
   readonly minSearched: number
   /** Whether the number of a digest may change, so that nodes that have it in memory must be informed. */
   readonly changes: boolean
-  /** Whether no more than the maximum are remembered, in Redis too, and the one that was used longest ago gives way. */
+  /**
+   * Whether the digest that was used longest ago is forgotten if there are more than the maximum, also in
+   * Redis.
+   */
   readonly isOrdered?: true
 }
 

@@ -7,24 +7,27 @@ import {
   type Retention,
 } from './digest-store.ts'
 
-/** What is remembered of one digest. */
+/** What is remembered of one digest, and until when (`expiresMs`, in milliseconds of the clock). */
 interface Entry extends DigestEntry {
   readonly expiresMs: number
 }
 
-/** Entries that one digest may displace: two, so that a smaller maximum is reached. */
+/**
+ * Maximum number of entries that are removed when a digest is added: two, so that a lowered maximum is
+ * reached gradually.
+ */
 const MAX_REMOVED = 2
 
 /**
- * Remembers digests in the order of their last use: beyond the maximum, the one that was used longest ago is forgotten.
- * Of two digests with the same mark the later one stays, as in Redis.
+ * Remembers digests in the order of their last use. If there are more than the maximum, the one that was used
+ * longest ago is forgotten. Of two digests with the same mark, only the later one is remembered, as in Redis.
  */
 export class OrderedDigests implements OwnDigests {
-  /** By mark, in the order in which they were remembered. */
+  /** The entries by the marks of their digests, in the order in which they were remembered. */
   readonly #entries = new Map<number, Entry>()
   readonly #nowMs: () => number
 
-  /** `nowMs`: Unix milliseconds. */
+  /** `nowMs`: the clock, in Unix milliseconds. */
   constructor(nowMs: () => number = Date.now) {
     this.#nowMs = nowMs
   }
@@ -54,7 +57,7 @@ export class OrderedDigests implements OwnDigests {
     const nowMs = this.#nowMs()
     const mark = digest.readUInt32LE()
     this.#entries.delete(mark)
-    // Copied, because a part of a larger buffer would keep all of it.
+    // The key is copied, because a part of a larger buffer would keep the whole buffer in memory.
     this.#entries.set(mark, {
       key: Buffer.from(digest.subarray(0, DIGEST_KEY_BYTES)),
       value,

@@ -19,7 +19,10 @@ import { ownDigests } from './own-digests.ts'
 
 /** Maximum number of digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
-/** Maximum wait for Redis. Without its answer, a call may only reserve more quota than needed. */
+/**
+ * Maximum wait for Redis, in milliseconds. If Redis does not answer, a call may reserve more quota than
+ * needed; there is no other effect.
+ */
 const TIMEOUT_MS = 100
 
 /** Options of `RedisDigests`. */
@@ -119,8 +122,8 @@ export class RedisDigests implements DigestStore {
   }
 
   /**
-   * Applies another node's change if this node has the entry in memory, because it would then not ask Redis
-   * for it.
+   * Applies another node's change of an entry that this node has in memory, because the node does not ask
+   * Redis for such an entry.
    */
   #onChange(message: Buffer): void {
     const opened =
@@ -157,10 +160,11 @@ export class RedisDigests implements DigestStore {
       const opened = openedEntry(this.#options.key, entry)
       if (!opened) this.#options.onUntrusted()
       else if (opened.expiresMs > this.#nowMs()) {
-        // Another conversation may have the same mark.
+        // Another conversation may have the same mark, so the whole digest is compared.
         const { digest, value } = opened
         if (matchesDigestAt(search, index, digest) && isPlausible({ index, value })) {
-          // A change by this node must reach the one that wrote it.
+          // The entry is kept in memory, so that this node notices if it later changes the number, and
+          // informs the node that wrote the entry.
           if (this.#changes) this.#learn(opened)
           return { index, value }
         }

@@ -57,7 +57,10 @@ export interface TextLocation {
   readonly isSigned: boolean
 }
 
-/** The text guards of one place in requests or answers, combined so that a text is searched only once. */
+/**
+ * The guards that search the texts of one place in requests or answers, combined so that a text is searched
+ * only once.
+ */
 export interface GuardScreen {
   readonly screen: Screen
   /** The guards, in the order of the screen's rules. */
@@ -98,7 +101,7 @@ export class CallGuards {
     this.#makeScreen = makeScreen
   }
 
-  /** Returns the text guards of a place; undefined if there are none. */
+  /** Returns the guards that search the texts of this place; undefined if there are none. */
   screenOf({ place, isSigned }: TextLocation): GuardScreen | undefined {
     const key = isSigned ? `${place} signed` : place
     if (!this.#screens.has(key)) this.#screens.set(key, this.#screenFor(place, isSigned))
@@ -176,8 +179,8 @@ export class CallGuards {
   }
 
   /**
-   * Changes a text of the answer that repeats another one in the same way as that one. Nothing is recorded.
-   * Returns undefined if it is blocked.
+   * Changes a text of the answer that repeats an earlier text, in the same way as the earlier one. Matches
+   * are not recorded again. Returns undefined if the text is blocked.
    */
   repeat(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
     const checked = this.screened(text, spot)
@@ -187,8 +190,8 @@ export class CallGuards {
   }
 
   /**
-   * Changes a text of the answer as guards require. Nothing is recorded, and placeholders stay. Returns
-   * undefined if it is blocked.
+   * Changes a text of the answer as guards require. Matches are not recorded, and placeholders stay. Returns
+   * undefined if the text is blocked.
    */
   screened(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
     const screen = this.screenOf(spot)?.screen
@@ -213,8 +216,8 @@ export class CallGuards {
   }
 
   /**
-   * Changes the parts of a text of the answer in the same way as the whole text. Nothing is recorded. Returns
-   * undefined if it is blocked.
+   * Changes the parts of a text of the answer in the same way as the whole text. Matches are not recorded
+   * again. Returns undefined if the text is blocked.
    */
   repeatParts(parts: readonly string[], spot: TextLocation): readonly string[] | undefined {
     const screen = this.screenOf(spot)?.screen
@@ -275,8 +278,8 @@ export class CallGuards {
   }
 
   /**
-   * Records that a text of the answer, or without `spot` all of it, cannot be checked. Returns whether it may be
-   * sent nevertheless.
+   * Records that a text of the answer cannot be checked, or without `spot` the whole answer. Returns whether
+   * it may be sent nevertheless.
    */
   failed(spot?: TextLocation): boolean {
     let passes = true
@@ -298,7 +301,7 @@ export class CallGuards {
     }
   }
 
-  /** The verdicts about the request, in the form of `text`. */
+  /** The verdicts of guards about the request, in the format of `text`. */
   ofRequest = ''
 
   /**
@@ -336,8 +339,8 @@ export class CallGuards {
 }
 
 /**
- * The action of a guard for a match. With mode `monitor` it only reports; a guard that would change a signed
- * text only reports, too.
+ * The action of a guard for a match. A guard with mode `monitor` only reports matches. So does a guard that
+ * would change a signed text.
  */
 export function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
   if (mode === 'monitor') return 'flag'

@@ -16,7 +16,7 @@ interface VectorsReply {
   readonly facts: ReplyFacts | undefined
   /** Returns the bytes for the client that this chunk completes. */
   push(chunk: Buffer): Buffer
-  /** Ends the response. Returns the bytes that were still held. */
+  /** Ends the response. Returns the bytes that were still held back. */
   end(): Buffer
 }
 
@@ -77,7 +77,7 @@ export class BufferedStart {
   readonly #end = new WithheldChunk()
   #isLarge = false
 
-  /** Whether the response is too large to be held, so that its bytes are forwarded. */
+  /** Whether the response is too large to be held back, so that its bytes are forwarded. */
   get isLarge(): boolean {
     return this.#isLarge
   }
@@ -91,7 +91,7 @@ export class BufferedStart {
     return this.#end.push(this.#start.take())
   }
 
-  /** Returns the bytes that are held. */
+  /** Returns the bytes that are held back. */
   rest(): Buffer {
     return this.#isLarge ? this.#end.rest() : this.#start.take()
   }

@@ -70,7 +70,7 @@ class ConvertedPassthrough implements Passthrough {
   readonly #form: EmbedForm
   readonly #writer: VectorResponseWriter
   readonly #texts: number
-  /** The current request. */
+  /** The request whose response is being read. */
   #current: EmbedRequest
   /** The requests that are still to be sent. */
   readonly #more: EmbedRequest[]

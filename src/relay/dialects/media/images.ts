@@ -30,7 +30,7 @@ import type { ParsedRequest } from '../../request-stages.ts'
 /** Maximum images of one request; the providers allow ten. */
 const MAX_IMAGES = 128
 const MAX_PARTIALS = 10
-/** Output tokens of an image in the most expensive common format, and of a partial image. */
+/** Output tokens of an image in the most expensive common format; below it, those of a partial image. */
 const IMAGE_TOKENS = 6_240
 const PARTIAL_TOKENS = 100
 /** Maximum tokens of an image in the prompt. */

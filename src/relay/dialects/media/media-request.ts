@@ -66,7 +66,7 @@ interface MediaRequest {
   readonly prompt: string
   /** Maximum tokens of the request's files. */
   readonly fileTokens: number
-  /** Maximum output tokens that the hold covers. */
+  /** Maximum output tokens for which quota is reserved. */
   readonly outputTokens: number
   readonly measuredBounds: NonNullable<ParsedRequest['measuredBounds']>
   readonly measuredPrompt?: NonNullable<ParsedRequest['measuredPrompt']>

@@ -14,7 +14,7 @@ import { editableJsonBody, jsonMedia, parsedRequestOf } from './media-request.ts
 const SLOW_CHARACTERS = 5
 const USUAL_CHARACTERS = 15
 const SLOWEST_SPEED = 0.25
-/** Tokens per second of speech: the usual number, and the maximum that a hold assumes. */
+/** Tokens per second of speech: the usual number, and the maximum for which quota is reserved. */
 const TOKENS_PER_SECOND = 20.8
 const HELD_TOKENS_PER_SECOND = 32
 /** Bytes per second of raw samples: 24 kHz, 16 bits, mono. */

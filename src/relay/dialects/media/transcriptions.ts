@@ -20,8 +20,8 @@ import type { FormDialect } from '../dialect.ts'
 import { editableFormBody, formMedia, parsedRequestOf } from './media-request.ts'
 
 /**
- * Tokens per second of audio: the usual number, and the maxima that a hold assumes for the audio and for its
- * transcript.
+ * Tokens per second of audio: the usual number, and the maxima for which quota is reserved, for the audio and
+ * for its transcript.
  */
 const TOKENS_PER_SECOND = 10
 const HELD_TOKENS_PER_SECOND = 32

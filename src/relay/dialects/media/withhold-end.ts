@@ -2,9 +2,9 @@ const NOTHING = Buffer.alloc(0)
 
 /** Holds back the end of a response; without it, clients do not accept the response as complete. */
 export interface WithheldEnd {
-  /** Adds a chunk. Returns the bytes that are forwarded now. */
+  /** Adds a chunk of the response. Returns the bytes that can be forwarded now. */
   push(chunk: Buffer): Buffer | undefined
-  /** Returns the bytes that are held; empty if there are none. */
+  /** Returns the bytes that are still held back; empty if there are none. */
   rest(): Buffer
 }
 

@@ -44,8 +44,8 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       const { composed } = referred
       const read = relayed(request, scan, referred, reader)
       if (!composed) return read
-      // A request that continues a stored conversation does not contain how it begins, so the session is
-      // found in `composed`.
+      // A request that continues a stored conversation does not contain its beginning, so the session is
+      // found in `composed`, the request with the stored content.
       return { ...read, session: sessionFinder(headers, composed, RESPONSES_CONVERSATION) }
     },
   }
