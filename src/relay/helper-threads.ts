@@ -7,7 +7,7 @@ const MAX_PAUSE_MS = 5_000
 
 interface Missing {
   readonly pauseMs: number
-  /** Timer for the next try; undefined while the thread is being started. */
+  /** Timer until the next attempt to start the thread; undefined during an attempt. */
   timer: NodeJS.Timeout | undefined
 }
 
@@ -51,7 +51,7 @@ export class HelperThreads {
     }
   }
 
-  /** Prevents further starts. */
+  /** Prevents further attempts to start threads. */
   close(): void {
     this.#isClosed = true
     for (const { timer } of this.#missing.values()) clearTimeout(timer)

@@ -49,7 +49,7 @@ export function groupName(
   return routed ?? (token.group === '' ? user.group : token.group)
 }
 
-/** The group of this name, if the user may use it: an open group, or the user's own. */
+/** The group of this name, if the user may use it: a group that is open to all users, or the user's own. */
 export function usableGroup({ groups }: Settings, { user }: Caller, name: string): Group | undefined {
   const group = groups.get(name)
   return group && (group.open || group.name === user.group) ? group : undefined

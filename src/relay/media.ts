@@ -8,13 +8,13 @@ import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
 /** Maximum number of files that are fetched at the same time, for all calls together. */
 const MAX_FETCHES = 16
-/** Share of these slots that one API key may occupy. */
+/** Fraction of the `MAX_FETCHES` slots that one API key may occupy. */
 const MAX_PART_OF_KEY = 1 / 2
-/** Maximum number of fetches that may wait for a slot. */
+/** Maximum number of files that may wait until they can be fetched. */
 const MAX_WAITING = 10_000
 /** Maximum bytes of all files that the URLs of one request lead to; the same as for a request body. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
-/** Memory per byte of a file: for its base64 form, and for the request that contains it. */
+/** Bytes of memory for each byte of a file: for its base64 form, and for the request that contains it. */
 const BYTES_PER_BYTE = 2 * (4 / 3)
 /** Media types that do not state what a file contains. */
 const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
@@ -183,8 +183,8 @@ class MediaBatch {
   }
 
   /**
-   * Whether a fetch got no slot because of its own request: the request's other fetches had used up its time,
-   * or it was aborted.
+   * Whether a file was not fetched because of its own request: the request's other files had used up the
+   * time, or the request was aborted.
    */
   get isLate(): boolean {
     return this.isAborted || this.#signal !== undefined

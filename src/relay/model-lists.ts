@@ -23,7 +23,7 @@ export interface ListedModel {
   readonly endpointTypes: readonly EndpointType[]
   /** The endpoints that serve the model. */
   readonly endpoints: readonly Endpoint[]
-  /** Date on which the model ends; undefined if no end is known. */
+  /** Date on which the vendor shuts down the model; undefined if no such date is known. */
   readonly end: ModelEnd | undefined
 }
 
@@ -42,7 +42,7 @@ type Served = ReadonlyMap<string, ServedModel>
 /** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
   readonly #ends: ModelEnds
-  // Shared by all callers as long as neither the settings nor the ends of models change.
+  // Shared by all callers as long as neither the settings nor the known shutdowns of models change.
   readonly #served = new WeakMap<object, Served>()
   // Lists by group, for callers whose key neither limits models nor assigns groups to vendors.
   readonly #ofGroups = new WeakMap<Served, Map<string, readonly ListedModel[]>>()

@@ -1,8 +1,8 @@
-/** Maximum number of bytes that are held before a stream's first event. */
+/** Maximum number of bytes before a stream's first event that are held back. */
 const MAX_HELD_BYTES = 4_096
 /**
- * Maximum time in milliseconds for which they are held: clients and proxies treat a silent connection as
- * dead.
+ * Maximum time in milliseconds for which bytes before the first event are held, because clients and proxies
+ * treat a silent connection as dead.
  */
 const MAX_HELD_MS = 5_000
 

@@ -24,11 +24,14 @@ import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 import type { Target } from './request-stages.ts'
 
-/** Time for which data sent to a client may remain unread, before the client is disconnected. */
+/** Milliseconds for which data sent to a client may remain unread before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
-/** Maximum bytes of a response that are held until it is known to be one of its endpoint. */
+/**
+ * Maximum bytes of a response that are held back until they are known to be a response of the endpoint and
+ * not an error.
+ */
 const MAX_UNKNOWN_BYTES = 65_536
-/** Maximum bytes of a response that are held until guards have checked it. */
+/** Maximum bytes of a response that are held back until guards have checked it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 
 /**
@@ -109,7 +112,7 @@ export class PassthroughResponse extends ResponseHandler {
 
   onEnd(): void {
     const passthrough = this.#passthrough
-    // The events of a stream may end before its connection does.
+    // Nothing is left to do if the stream's events have ended the response before its connection ended.
     if (this.state === 'over' || this.#checking || !passthrough) return
     const isComplete = passthrough.end()
     const { error } = passthrough
@@ -121,7 +124,7 @@ export class PassthroughResponse extends ResponseHandler {
     const next = isComplete && !this.#isDraining ? passthrough.next?.() : undefined
     if (next) {
       this.upstream.goOn(next)
-      // The new request is paused or read like the previous one.
+      // The next request is paused if there are still reasons to pause.
       return this.#pauses.apply()
     }
     if (isComplete && !error && !this.#isDraining && passthrough.check)

@@ -8,7 +8,7 @@ import type { TokenCounter } from './token-counter.ts'
  */
 const TIMEOUT_MS = 250
 
-/** What is needed of a call to count its prompt. */
+/** The parts of a call that are needed to count its prompt. */
 interface CountedCall extends Pick<Call, 'countPrompt'> {
   readonly plan: { readonly estimate: Pick<Estimate, 'promptTokens'> }
   readonly services: { readonly count: Pick<TokenCounter, 'loading'> }

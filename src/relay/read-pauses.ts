@@ -11,7 +11,10 @@ const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, guard: 32 }
 /** Reason to pause reading an upstream. */
 type PauseReason = keyof typeof BITS
 
-/** The current reasons to pause reading from an upstream. It is read while there are none. */
+/**
+ * The current reasons to pause reading from an upstream. While there are none, the upstream's response is
+ * read.
+ */
 export class ReadPauses {
   readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
   readonly #turns: TurnBudget
@@ -24,7 +27,7 @@ export class ReadPauses {
     this.#turns = turns
   }
 
-  /** Whether there is any reason to pause. */
+  /** Whether there is any reason to pause reading. */
   get isAny(): boolean {
     return this.#reasons !== 0
   }
@@ -34,7 +37,7 @@ export class ReadPauses {
     return (this.#reasons & (BITS.count | BITS.memory | BITS.guard)) !== 0
   }
 
-  /** Whether there is any reason but this one. */
+  /** Whether there is a reason to pause other than this one. */
   isAnyBut(reason: PauseReason): boolean {
     return (this.#reasons & ~BITS[reason]) !== 0
   }

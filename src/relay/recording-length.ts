@@ -4,11 +4,12 @@ import type { StoredBytes } from './form-body.ts'
 import type { HelperThreads } from './helper-threads.ts'
 
 /**
- * Maximum time that a recording waits for others, and maximum time to read one, however busy the machine is.
+ * Maximum time that a recording waits for others, in milliseconds; below it, the maximum time to read one,
+ * however busy the machine is.
  */
 const MAX_WAIT_MS = 60_000
 const TIMEOUT_MS = 20_000
-/** Maximum processor time per recording, ten times as much as any real recording needs. */
+/** Maximum processor time per recording in milliseconds: ten times as much as any real recording needs. */
 const MAX_CPU_MS = 4_000
 /** Interval, in milliseconds, at which the processor time is checked. */
 const CPU_CHECK_MS = 100
@@ -36,7 +37,7 @@ export interface RecordingLength {
   readonly isEstimate: boolean
 }
 
-/** Recording that is being read. */
+/** A recording that the thread is reading. */
 interface Reading {
   readonly worker: Worker
   readonly resolve: (seconds: number | undefined) => void

@@ -162,22 +162,22 @@ export class Relay {
     return this.#services.limits.figures(settings, caller, modelOf(settings, record))
   }
 
-  /** Asks other nodes how much of the limits that `limitsOf` returns they have used. */
+  /** Asks other nodes how much they have used of the limits that `limitsOf` returns. */
   refreshLimitsOf({ record }: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
     return this.#services.limits.refresh(settings, caller, modelOf(settings, record))
   }
 
   /**
-   * Headers that state when the call's model ends; undefined if no end is known, or the model has not been
-   * read yet.
+   * Headers that state when the vendor shuts down the call's model; undefined if no such date is known, or
+   * the model has not been read yet.
    */
   endHeadersOf({ record: { model } }: IncomingCall): ResponseHeaders | undefined {
     if (model === undefined) return undefined
     return this.#services.ends.of(this.#services.settings()).endOf(model)?.headers
   }
 
-  /** Whether an end is known for any model. */
+  /** Whether the date of a shutdown is known for any model. */
   get hasEnds(): boolean {
     return !this.#services.ends.of(this.#services.settings()).isEmpty
   }

@@ -37,7 +37,7 @@ export interface IncomingCall {
   readonly record: CallRecord
   /** Set if telemetry records the call as a span of its own. Its HTTP request then gets no separate span. */
   isTraced?: true
-  /** Set if the relay refuses the call. */
+  /** Set if the relay refuses the call: facts about the refusal for its record. */
   refusal?: RefusalFacts
   /** Start of the call in Unix milliseconds. */
   readonly startedMs: number
@@ -92,7 +92,7 @@ export interface CallRecord {
   ignoredTotal?: number
   quota?: number
   reason?: string
-  /** `hit` if the call got the answer of another one. */
+  /** `hit` if the call got the answer of another call from the answer cache. */
   cache?: 'hit'
   /** Cause of the last failed attempt. */
   failure?: string
@@ -131,7 +131,10 @@ export interface ParsedRequest {
   readonly measuredBounds?: MeasuredBounds
   /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
-  /** Whether a guard makes the call on behalf of another call. It must not wait for that call's hold. */
+  /**
+   * Whether a guard makes the call on behalf of another call. It must not wait for quota that the other call
+   * has reserved.
+   */
   readonly isOfGuard?: true
   /** Whether nobody is charged for the call. It has an entry in the usage log nevertheless. */
   readonly isUnpaid?: true
@@ -178,7 +181,9 @@ export interface ParsedRequest {
 /** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
 export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
 
-/** How one model may serve a request: its channels in order, the prices, and what the hold covers. */
+/**
+ * How one model may serve a request: its channels in order, the prices, and for how much quota is reserved.
+ */
 export interface Plan {
   /** The client's protocol. */
   readonly dialect: DialectFacts

@@ -18,7 +18,10 @@ export type AttemptEnd = Failure | 'settled'
  */
 type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
 
-/** The client's share of memory has been used up for as long as a response may take. */
+/**
+ * Failure of a response that cannot be delivered, because its client's share of memory stayed used up too
+ * long.
+ */
 const NO_MEMORY: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -86,7 +89,10 @@ export abstract class ResponseHandler {
   /** Handles a failure, after which nothing usable will arrive. */
   abstract onFailure(failure: Failure): void
 
-  /** Called once a second. */
+  /**
+   * Called once a second, for time limits and keep-alive events; `_nowMs` is in milliseconds of
+   * `performance.now()`.
+   */
   onTick(_nowMs: number): void {}
 
   /**
@@ -126,7 +132,10 @@ export abstract class ResponseHandler {
   /** Charges what was received of the response, after the client has left. */
   protected abstract settleWithoutClient(): void
 
-  /** Ends the work on this response and releases what it shares with other calls. */
+  /**
+   * Ends the work on this response. If its rest was read only for the charge, another response may be read
+   * like that now.
+   */
   protected close(): void {
     if (this.state === 'draining') this.call.services.drains.end()
     this.state = 'over'
@@ -154,9 +163,9 @@ export abstract class ResponseHandler {
   }
 
   /**
-   * Like `settled`. If the charge cannot be written now, a client that has received part of the stream gets
-   * the remaining bytes and an error event; a client that has received nothing gets the error as its
-   * response.
+   * Ends the attempt when `work`, which settles the call, has finished. If the charge cannot be written now,
+   * a client that has received part of the stream gets the remaining bytes and an error event; a client that
+   * has received nothing gets the error as its response.
    */
   protected continueUnlessSettled(
     work: Promise<void>,

@@ -4,8 +4,8 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { isChannelEnded } from './text-channel-map.ts'
 
 /**
- * The keys of the channels in an event (a channel is one text that arrives in pieces), and the texts that are
- * the last piece of their channel.
+ * The keys of the text channels in an event (a text channel is one text that arrives in pieces), and the
+ * texts that are the last piece of their channel.
  */
 export function textChannelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
   readonly own: ReadonlySet<string>

@@ -23,7 +23,7 @@ export class GuardedChannel {
   readonly #place: GuardScreen | undefined
   readonly #screened: ScreenedStream | undefined
   readonly #restored: TextStream | undefined
-  /** Numbers of matches that were already recorded, in the order of the guards. */
+  /** Numbers of matches that were already recorded, one for each guard. */
   #counted: readonly number[] = []
   #isOver = false
   readonly #isRepeated: boolean

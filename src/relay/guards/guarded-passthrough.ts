@@ -183,7 +183,7 @@ function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
   return Buffer.from(result.join(''))
 }
 
-/** What ends a blocked stream. */
+/** The bytes that end a blocked stream: an error for images, the last event for a transcript. */
 function refusalEnd(about: MediaAnswerKind, tap: Tap, { lastEvent }: GuardedMediaEvents): Buffer {
   return about === 'transcript' ? Buffer.from(lastEvent) : tap.failureFrame(BLOCKED)
 }

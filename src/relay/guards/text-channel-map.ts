@@ -34,8 +34,8 @@ export class TextChannelMap<Value> {
   }
 
   /**
-   * The channels that have ended: all for the end `''`, those of a group for `group/`, or the channel with
-   * that key.
+   * Yields the text channels that have ended. An end `''` ends all of them, `group/` those of a group, and
+   * any other text the channel with this key.
    */
   *endedBy(ends: Iterable<string>): Generator<[key: string, value: Value]> {
     for (const end of ends) {

@@ -23,7 +23,10 @@ export interface PromptMemoryServices {
 interface DigestServices extends PromptMemoryServices {
   readonly digestKey: KeyObject
   readonly seedKey: string
-  /** 32 bits derived from the key, with which the marks of digests are computed. */
+  /**
+   * 32 bits derived from the key, with which marks are computed: the first 32 bits of digests, by which they
+   * are found.
+   */
   readonly markKey: number
 }
 
@@ -85,7 +88,7 @@ export class CallPrompts {
   readonly #model: string
   readonly #options: Options
   readonly #known = new Map<ChannelPlan, KnownPrompt>()
-  /** Upper bound on the tokens of the prompt that the call's hold covers. */
+  /** Upper bound on the tokens of the prompt for which quota is reserved. */
   #heldBound = Number.POSITIVE_INFINITY
 
   constructor(services: DigestServices, userId: number, model: string, options: Options) {
@@ -96,8 +99,8 @@ export class CallPrompts {
   }
 
   /**
-   * Returns the plans with the bound of the prompt at the first channel. `hold` must be called before another
-   * channel is tried.
+   * Returns the plans with the known upper bound on the prompt's tokens at the first channel. `hold` must be
+   * called before another channel is tried.
    */
   tightened(plans: Plans): Plans | Promise<Plans> {
     const channel = plans[0].channels[0]
@@ -109,8 +112,8 @@ export class CallPrompts {
   }
 
   /**
-   * Raises the hold of a call so that it covers the prompt at a channel. Resolves to the refusal if that is
-   * impossible; the channel must not be tried then.
+   * Raises the hold (reserved quota) of a call so that it covers the prompt at a channel. Resolves to the
+   * refusal if that is impossible; the channel must then not be tried.
    */
   async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<Unaffordable | undefined> {
     const known = await this.#knownOf(channel)
@@ -199,7 +202,10 @@ function isPlausible(tokens: number, textBytes: number): boolean {
   return Number.isSafeInteger(tokens) && tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes
 }
 
-/** The part of a digest's seed that depends on the channel. */
+/**
+ * A hash of a channel, which makes the digests of its prompts differ from those of other channels, and its
+ * first 32 bits.
+ */
 interface ChannelSeed {
   readonly digest: string
   readonly mark: number

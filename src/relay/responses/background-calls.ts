@@ -30,13 +30,13 @@ import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
 import { PROGRESS_INTERVAL_MS, StreamProgress } from './stream-progress.ts'
 
-/** Interval at which the upstreams of open calls are polled. */
+/** Interval in milliseconds at which upstreams are asked about the responses of open calls. */
 const POLL_MS = 60_000
 /** Interval in milliseconds at which this node looks up ends of its calls that other nodes have recorded. */
 const LOOK_UP_MS = 5_000
-/** Age at which a call is settled at the held amount, even if its end is unknown. */
+/** Age in milliseconds at which a call is charged the reserved amount, even if its end is unknown. */
 const MAX_AGE_MS = 24 * 3_600_000
-/** Maximum bytes of a response that is polled. */
+/** Maximum bytes of a response that an upstream returns when asked. */
 const MAX_BYTES = 64 * 1024 * 1024
 /** Timeout in milliseconds for polling a response. Other polls wait for it. */
 const ASK_MS = 30_000
@@ -83,7 +83,7 @@ interface OpenCall {
 /**
  * Calls that continue at their upstreams after their clients have received the first response. Each is
  * settled once, by the node that admitted it: when a GET, a cancel or a poll shows the end of its response,
- * or after a day at the held amount. `docs/ledger.md: Background responses`.
+ * or after a day at the reserved amount. `docs/ledger.md: Background responses`.
  */
 export class BackgroundCalls {
   /** Records how much of the responses was streamed to clients. */
@@ -134,8 +134,8 @@ export class BackgroundCalls {
   }
 
   /**
-   * Stores the response of a call that continues, then parks its hold. Returns false if either is not
-   * durable.
+   * Stores the response of a call that continues, then keeps the call's hold (reserved quota) until the end
+   * is known. Resolves to false if either could not be written durably.
    */
   async begin(call: Call, response: StoredResponse): Promise<boolean> {
     const { hold } = call
@@ -348,7 +348,7 @@ export class BackgroundCalls {
   }
 }
 
-/** Charge of a response that was generated without its client. */
+/** The charge for a response that was generated in the background. */
 type OutcomeCharge = Pick<
   Settlement,
   | 'quota'

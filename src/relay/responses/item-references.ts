@@ -48,12 +48,12 @@ export async function findReferences(
   responses: ResponseStore,
 ): Promise<ResponseReferences> {
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
-  // A continued response already determines the account.
+  // If the request continues a response, that response already determines the provider account.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
   if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
   const continued =
     previousId === undefined ? undefined : await findPreviousResponse(scan, previousId, reader, responses)
-  // A provider that stores the continued response looks up its items too.
+  // If the provider stores the continued response, it also looks up the items to which the request refers.
   const stored =
     continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
   const whole = stored !== scan && reader.guards ? await applyGuardsToScan(reader.guards, stored) : stored
@@ -73,8 +73,8 @@ export interface ProviderRequest {
 const UNCHANGED: ProviderRequest = { replace: new Map(), dropped: [] }
 
 /**
- * Translates a request for a provider of responses, which knows neither the gateway's ids nor thoughts of
- * other providers.
+ * Translates a request for a provider of the responses dialect, which knows neither the gateway's ids nor
+ * thoughts of other providers.
  */
 export function toProviderRequest(
   scan: ScannedObject,
@@ -202,7 +202,8 @@ export function sizeOfReferredPrompt(
   }
 }
 
-// A background response is stored before its tokens are known; other responses may report none.
+// The tokens are unknown for a background response, which is stored before its end, and for a response whose
+// upstream reported none.
 function isUnreported({ callId, tokens }: StoredResponse): boolean {
   return callId !== null || tokens === 0
 }

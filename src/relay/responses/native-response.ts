@@ -16,7 +16,7 @@ import type { ReadStream } from './stream-progress.ts'
 
 /** Facts about a response that it states itself. */
 interface ReportedResponse {
-  /** Id at the upstream. */
+  /** The upstream's id of the response. */
   readonly id: string
   readonly encrypted: readonly string[]
   readonly itemIds: readonly string[]
@@ -93,7 +93,10 @@ export class NativeResponse {
     return this.#services.background.streamed.begin(this.#id, stream)
   }
 
-  /** Stores a response that continues without its client, with its counted prompt, and parks its hold. */
+  /**
+   * Stores a response that continues without its client, with its counted prompt, and keeps the call's hold
+   * (reserved quota) until the end is known.
+   */
   async continueInBackground(target: Target, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
@@ -151,7 +154,7 @@ function isStorable(upstreamId: string): boolean {
   return upstreamId !== '' && upstreamId.length <= MAX_ID_LENGTH && !upstreamId.includes('\0')
 }
 
-/** Tap of a native response while it is generated. */
+/** Reads the stream of a native (not converted) response on its way to the client. */
 export class NativeTap extends RenamingTap {
   readonly #response: NativeResponse
   /** Ends the recording of what is streamed. */

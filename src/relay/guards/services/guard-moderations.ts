@@ -22,7 +22,7 @@ const MAX_ANSWER_BYTES = 1_048_576
 const DIALECTS = { json: moderationsDialect } as const
 const HEADERS: Headers = Object.freeze({ 'content-type': 'application/json' })
 
-/** What is needed to make a guard's own calls. */
+/** Services with which a guard makes its own calls to models. */
 interface Calls {
   readonly routing: Routing
   readonly admit: (admitted: AdmittedRequest, incoming: IncomingCall) => Promise<void>

@@ -2,7 +2,7 @@ import type { FoundToolCall } from '@sluice/wire/tool-calls-and-images'
 import type { ServiceMatch } from '../../../domain/guard.ts'
 import type { PostRequest } from './service-client.ts'
 
-/** What a service is asked to check. */
+/** What a guard's service is asked to check. */
 export interface CheckRequest {
   /** Texts that are not blank. May be empty if there are tool calls or images. */
   readonly texts: readonly string[]
@@ -24,7 +24,7 @@ export interface PlacedMatch {
 /** A service's decision about one text: the positions of matches, or the text to send in its place. */
 export type TextJudgement = { readonly spans: readonly PlacedMatch[] } | { readonly text: string }
 
-/** What a service has decided. */
+/** What a guard's service has decided about the texts of a request or a response. */
 export interface Judgement {
   readonly matches: number
   /** Whether everything is blocked, whatever the guard's action is. */
@@ -35,7 +35,7 @@ export interface Judgement {
   readonly texts?: readonly TextJudgement[]
 }
 
-/** What a service uses to get its answers. */
+/** Functions with which a guard's service sends requests. */
 export interface ServiceContext {
   /** Sends a request and resolves to the JSON of its answer. Rejects with `ServiceFailure`. */
   readonly post: (request: PostRequest) => Promise<unknown>
