@@ -441,7 +441,7 @@ class FailedAttempts implements Disposable {
     this.#failures.push(failure)
   }
 
-  /** Throws, because the client has left. */
+  /** Throws the error for a client that has left. */
   leave(): never {
     this.add(CLIENT_DISCONNECTED)
     throw this.finalError()

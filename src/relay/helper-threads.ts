@@ -1,7 +1,10 @@
 import type { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 
-/** Pause in milliseconds before starting a thread is tried again. It doubles each time, up to the maximum. */
+/**
+ * Pause in milliseconds before another attempt to start a thread. The pause doubles each time, up to the
+ * maximum.
+ */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
 
@@ -12,8 +15,8 @@ interface Missing {
 }
 
 /**
- * Starts helper threads. If a thread cannot be started, for example because the system allows no more, it is
- * tried again after a pause. Until then, the results that it would compute are estimated.
+ * Starts helper threads. If a thread cannot be started, for example because the system allows no more, the
+ * start is tried again after a pause. Until then, the results that the thread would compute are estimated.
  */
 export class HelperThreads {
   readonly #log: Pick<Logger, 'error' | 'info'>

@@ -136,7 +136,7 @@ export class Media {
     }
   }
 
-  // The agent is replaced when the operator changes its options.
+  // Returns the HTTP agent that fetches files. It is replaced when the operator changes its options.
   async #currentAgent(): Promise<Agent> {
     const { guardedAgent } = await import('../upstreams/ssrf-guard.ts')
     const options = this.#options()
@@ -164,7 +164,7 @@ class MediaBatch {
     this.#requester = requester
   }
 
-  /** Requests a slot for a fetch. After `abort`, none is granted. */
+  /** Requests one of the `MAX_FETCHES` slots for a file. After `abort`, none is granted. */
   enter(slots: FairSemaphore): SlotEntry {
     const entry = slots.enter(this.#requester.client)
     if (this.isAborted) entry.leave()
@@ -172,7 +172,7 @@ class MediaBatch {
     return entry
   }
 
-  /** Releases the slot of a fetch. */
+  /** Releases the slot of a file that was fetched. */
   leave(entry: SlotEntry): void {
     this.#entries.delete(entry)
     entry.leave()
@@ -201,7 +201,7 @@ class MediaBatch {
   /** Ends all fetches, because one of them failed or the client left. */
   abort(): void {
     this.#aborted.abort()
-    // Fetches that have a slot are ended by the signal; the others must leave the queue.
+    // The signal ends the fetches that have begun; those that wait for a slot must leave the queue.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
   }
 
@@ -212,7 +212,7 @@ class MediaBatch {
     this.#requester.takeMemory(Math.ceil(bytes * BYTES_PER_BYTE))
   }
 
-  /** Bytes that may still arrive. */
+  /** Number of bytes of this request's files that may still arrive. */
   get bytesLeft(): number {
     return MAX_TOTAL_BYTES - this.#bytes
   }

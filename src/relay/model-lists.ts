@@ -119,7 +119,7 @@ function servedBy(settings: Settings, endOf: (id: string) => ModelEnd | undefine
   const served = [...protocols].flatMap(([id, inGroups]) => {
     const plain = nameWithoutThinkingSuffix(id)
     const { vendor, price } = modelOf(settings, id, plain)
-    // Moderations are free without a price.
+    // Moderation models may be listed without a price, because they are free then.
     const isFree = settings.options.unpriced_models === 'free' || endpointByName(id) === 'moderations'
     if (!price && !isFree) return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [

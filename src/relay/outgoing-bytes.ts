@@ -13,8 +13,8 @@ const MAX_HELD_MS = 5_000
  */
 export class OutgoingBytes {
   /**
-   * Emptied, never replaced: in a long call this list is in V8's old generation, and an abandoned list would
-   * keep its chunks in memory until a full collection.
+   * The list is emptied, never replaced: in a long call it is in V8's old generation, and an abandoned list
+   * would keep its chunks in memory until a full collection.
    */
   readonly #chunks: Buffer[] = []
   #bytes = 0
@@ -30,7 +30,7 @@ export class OutgoingBytes {
     if (isEvent || this.#bytes > MAX_HELD_BYTES) this.#isHeldBack = false
   }
 
-  /** Whether there are bytes to send now. */
+  /** Whether there are bytes that must be sent to the client now. */
   get isDue(): boolean {
     return !this.#isHeldBack && this.#chunks.length > 0
   }
@@ -40,7 +40,7 @@ export class OutgoingBytes {
     if (this.#bufferedSince > 0 && nowMs - this.#bufferedSince >= MAX_HELD_MS) this.release()
   }
 
-  /** Makes all bytes due, even without an event. */
+  /** Makes all bytes due, even if no event has arrived yet. */
   release(): void {
     this.#isHeldBack = false
   }

@@ -11,7 +11,10 @@ import type { Target } from './request-stages.ts'
 const BYTES_PER_TOKEN = 3
 /** Fraction of the covered output tokens that must be used before more quota is reserved. */
 const GROW_AT = 0.8
-/** Factor by which the local count may exceed a maximum that the upstream enforces with its own count. */
+/**
+ * Factor by which the gateway's count of output tokens may exceed a maximum that the upstream enforces with
+ * its own count.
+ */
 const TOLERANCE = 1.25
 
 /** Output that a stream has generated so far. */
@@ -70,7 +73,7 @@ export class OutputWatch {
     return Math.max(0, this.#budget * GROW_AT + slices * slice - this.tokens) * BYTES_PER_TOKEN
   }
 
-  /** Records what the stream has cost so far. */
+  /** Records what the stream has cost so far, so that this is charged even after a crash. */
   mark(): void {
     const { emittedBytes, tools } = this.#emitted
     if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.#soFar)

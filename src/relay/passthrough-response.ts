@@ -42,7 +42,7 @@ export class PassthroughResponse extends ResponseHandler {
   readonly #responses: PassthroughResponses
   readonly #pauses: ReadPauses
   #passthrough: Passthrough | undefined
-  /** Pieces of bytes for the next write to the client. */
+  /** Pieces of the response for the next write to the client. */
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
   #clientPausedAt = 0
@@ -57,7 +57,7 @@ export class PassthroughResponse extends ResponseHandler {
 
   override accepts(contentType: string): boolean {
     const passthrough = this.#responses.begin(contentType)
-    // A further response to the same call continues the first one.
+    // The responses to further requests of the same call continue the first response.
     this.#passthrough ??= passthrough
     return passthrough !== undefined
   }
@@ -140,7 +140,7 @@ export class PassthroughResponse extends ResponseHandler {
     } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passthrough.rest())
   }
 
-  // While guards' services check the response, the client may leave and the call may be stopped.
+  // Has guards' services check the response. Meanwhile, the client may leave and the call may be stopped.
   #check(check: (signal: AbortSignal) => Promise<void> | undefined): void {
     const stop = new AbortController()
     this.#checking = stop
@@ -213,7 +213,8 @@ export class PassthroughResponse extends ResponseHandler {
     this.#outgoingBytes += bytes.length
   }
 
-  // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold is durable.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold (reserved quota) is
+  // durable.
   #sendWhenDurable(): void {
     const { hold } = this.call
     if (hold.isDurable) return this.#send()

@@ -2,9 +2,9 @@ import { TURN_BUDGET, MAX_TURN_MS, type TurnBudget } from '../limits/event-loop.
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
- * A bit for each reason to pause reading from the upstream: the hold is not durable, tokens are being
- * counted, the client reads slowly, other calls have their turn, memory is short, guards' services are being
- * asked.
+ * A bit for each reason to pause reading from the upstream: the hold (reserved quota) is not durable, tokens
+ * are being counted, the client reads slowly, other calls have their turn, memory is short, guards' services
+ * are being asked.
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, guard: 32 }
 
@@ -46,24 +46,24 @@ export class ReadPauses {
     return (this.#reasons & BITS[reason]) !== 0
   }
 
-  /** Adds a reason and pauses reading. */
+  /** Adds a reason to pause, and pauses reading. */
   begin(reason: PauseReason): void {
     this.#reasons |= BITS[reason]
     this.apply()
   }
 
-  /** Removes a reason, and resumes reading if it was the last one. */
+  /** Removes a reason to pause, and resumes reading if it was the last one. */
   end(reason: PauseReason): void {
     this.remove(reason)
     this.apply()
   }
 
-  /** Removes a reason; reading is not resumed until `apply`. */
+  /** Removes a reason to pause; reading is not resumed until `apply` is called. */
   remove(reason: PauseReason): void {
     this.#reasons &= ~BITS[reason]
   }
 
-  /** Resumes or pauses reading, depending on the reasons. */
+  /** Resumes or pauses reading, depending on whether there are reasons to pause. */
   apply(): void {
     if (this.#isOver || this.#reasons === 0) this.#upstream.resume()
     else this.#upstream.pause()

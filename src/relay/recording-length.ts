@@ -21,7 +21,7 @@ const IDLE_MS = 60_000
 const MIN_BYTES_PER_SECOND = 500
 const EXPECTED_BYTES_PER_SECOND = 4_000
 
-/** A recording for the worker: its bytes, or their position in an open file. */
+/** A recording that the worker thread measures: its bytes, or their position in an open file. */
 export interface RecordingToMeasure {
   readonly bytes?: Uint8Array
   readonly file?: number
@@ -55,13 +55,13 @@ export class RecordingLengths {
   readonly #threads: Pick<HelperThreads, 'start'>
   readonly #maxCpuMs: number
   #worker: Worker | undefined
-  /** Settles when the worker is loaded or has ended. */
+  /** Settles when the worker thread has loaded its code, or has ended. */
   #loaded: Promise<unknown> = Promise.resolve()
   #idle: NodeJS.Timeout | undefined
   #reading: Reading | undefined
   #isClosed = false
 
-  /** `maxCpuMs`: maximum processor time per recording. */
+  /** `maxCpuMs`: maximum processor time per recording, in milliseconds. */
   constructor(threads: Pick<HelperThreads, 'start'>, maxCpuMs = MAX_CPU_MS) {
     this.#threads = threads
     this.#maxCpuMs = maxCpuMs

@@ -103,7 +103,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
 export class Relay {
-  /** Handles requests for responses by id. */
+  /** Handles requests for stored responses by their ids. */
   readonly responses: ResponseRequests
   /** The running calls. */
   readonly running = new RunningCalls()
@@ -151,7 +151,7 @@ export class Relay {
     this.#idempotent = new IdempotentCalls(services)
   }
 
-  /** Determines which channels would get a call, without making it. */
+  /** Determines which channels would get a call, without making the call. */
   simulate(caller: Caller, call: SimulatedCall): Promise<Simulation> {
     return simulateCall(this.#services, this.#dialects, caller, call)
   }
@@ -368,7 +368,7 @@ export class Relay {
     }
   }
 
-  /** Makes the call, or sends the answer of an earlier one with the same idempotency key. */
+  /** Makes the call, or sends the answer of an earlier call with the same idempotency key. */
   #once(
     key: string,
     dialects: EndpointDialects,

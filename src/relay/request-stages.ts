@@ -55,7 +55,7 @@ export interface IncomingCall {
   hasFailed?: boolean
 }
 
-/** An error as its client gets it. */
+/** An error as the client gets it, as an HTTP response. */
 export interface RenderedRefusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -85,7 +85,7 @@ export interface CallRecord {
   stream?: boolean
   attempts?: number
   firstByteMs?: number
-  /** All tokens of the prompt, whether cached or not. */
+  /** Number of tokens of the prompt, whether they were cached or not. */
   inputTokens?: number
   outputTokens?: number
   /** The token total that the provider reported, if it is implausible and was not charged. */
@@ -106,7 +106,7 @@ export interface ParsedRequest {
   readonly stream: boolean
   /** The service tier that the client requested; absent if it requested none. */
   readonly serviceTier?: string
-  /** Lifetimes that the request's cache directives name; absent if it has none. */
+  /** Cache lifetimes that the request's cache directives name; absent if it has no such directives. */
   readonly lifetimes?: readonly CacheLifetime[]
   /** The region that the request names; absent if it names none. */
   readonly region?: string
@@ -145,14 +145,17 @@ export interface ParsedRequest {
   readonly measuredPrompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
   /** Search units of the request if its texts have this many tokens; absent if none are charged. */
   readonly searchUnits?: (tokens: number) => number
-  /** Tokens of the stored context that the request continues. */
+  /** Number of tokens of the stored context that the request continues. */
   readonly contextTokens?: number
   /**
    * Whether the upstream continues after the client has left, so that its output may not be seen while it is
    * generated.
    */
   readonly background?: boolean
-  /** Whether parts of the prompt are only referred to. They may be as large as the model's context. */
+  /**
+   * Whether the request only refers to parts of the prompt. These parts may be as large as the model's
+   * context.
+   */
   readonly namesPrompt?: boolean
   /** The request's body with the stored context included, if the gateway keeps that context. */
   readonly body?: Buffer
@@ -190,7 +193,7 @@ export interface Plan {
   readonly request: ParsedRequest
   /** The client's request body. */
   readonly body: Buffer
-  /** Texts of the fields of the client's form; undefined if they are not in memory. */
+  /** Texts of the fields of the client's form; undefined if some of them are only on disk. */
   readonly fields: readonly string[] | undefined
   /**
    * Allocates memory for more bytes until the call ends. Throws `overloaded` if none is left for the client.
@@ -215,7 +218,10 @@ export interface ChannelPlan {
   readonly outputMaximum: number | undefined
   /** Number of choices requested from the channel. `outputMaximum` applies to each. */
   readonly choices: number
-  /** The request for the channel, before the channel's own changes; absent if its model never thinks. */
+  /**
+   * The request for the channel, before the channel's own changes; absent if the channel's model never
+   * thinks.
+   */
   readonly sent?: SentRequest
   /** Tools that the channel's provider may run itself; absent if there are none. */
   readonly tools?: ChannelTools
@@ -284,13 +290,13 @@ export interface AttemptRequest extends WireRequest {
   reply(bytes: Buffer): WholeReply
 }
 
-/** Destination of one attempt: a channel with one of its keys, and what it is sent. */
+/** Destination of one attempt: a channel with one of its keys, and the request that the channel is sent. */
 export interface Target {
   readonly channel: Channel
   readonly key: UpstreamKey
   /** Dialect of the client. */
   readonly client: ProtocolName
   readonly request: AttemptRequest
-  /** The part of the plan from which the request was made. */
+  /** The plan for this channel, from which the request was made. */
   readonly plan: ChannelPlan
 }

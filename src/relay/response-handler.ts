@@ -83,7 +83,7 @@ export abstract class ResponseHandler {
 
   abstract onData(chunk: Buffer): void
 
-  /** Handles the end of a complete upstream response. */
+  /** Handles the end of an upstream response that has arrived completely. */
   abstract onEnd(): void
 
   /** Handles a failure, after which nothing usable will arrive. */
@@ -126,10 +126,10 @@ export abstract class ResponseHandler {
     if (this.state !== 'over') this.close()
   }
 
-  /** Called when the client has left and the remaining response is read. */
+  /** Called when the client has left and the rest of the response is read only for the charge. */
   protected onDraining(): void {}
 
-  /** Charges what was received of the response, after the client has left. */
+  /** Charges the part of the response that was received, after the client has left. */
   protected abstract settleWithoutClient(): void
 
   /**
@@ -141,7 +141,7 @@ export abstract class ResponseHandler {
     this.state = 'over'
   }
 
-  /** Ends the attempt without a delivery. */
+  /** Ends the attempt with a failure, of which the client has received nothing. */
   protected undelivered(failure: Failure): void {
     this.#finish()
     this.#resolve(failure)

@@ -157,7 +157,10 @@ export class CallsPerSecond {
   #beganMs = Number.NEGATIVE_INFINITY
   #shown = 0
 
-  /** Number of calls that may be shown now. `nowMs` is in milliseconds of a monotonic clock. */
+  /**
+   * Number of further calls that may be shown in the current second. `nowMs` is in milliseconds of a
+   * monotonic clock.
+   */
   roomAt(nowMs: number): number {
     if (nowMs - this.#beganMs >= SECOND_MS) {
       this.#beganMs = nowMs

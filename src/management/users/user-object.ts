@@ -184,7 +184,7 @@ export const passwordField = textField(PASSWORD).refine(
   { error: PASSWORD },
 )
 
-/** A password that is to be checked. */
+/** The password that a user enters to log in, before it is checked. */
 export const claimedPasswordField = textField('expected a password')
 
 const KEEP = 'expected true or false'

@@ -22,7 +22,7 @@ import type { ServiceChecks } from './services/service-checks.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** A whole answer after guards' services have checked it. */
+/** A whole answer as it is sent after guards' services have checked it. */
 interface ServedBytes {
   readonly bytes: Buffer
   readonly isBlocked: boolean

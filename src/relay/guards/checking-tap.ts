@@ -27,10 +27,10 @@ const CALL_BYTES = 512
 /** Comment that keeps a stream alive while a check is running. Clients ignore comments. */
 const COMMENT = ': checking\n\n'
 
-/** What is needed to hold back a stream until services have checked it. */
+/** The checks for a stream that is held back until services have checked it, and facts about the stream. */
 export interface StreamToCheck extends StreamFacts {
   readonly checks: ServiceChecks
-  /** The text guards, which check the texts that services let pass. */
+  /** The guards that need no service. They check the texts that services let pass. */
   readonly guards: CallGuards
   /** Whether the inner tap writes one JSON array. This tap converts its elements to events. */
   readonly isArray: boolean
@@ -42,7 +42,7 @@ interface HeldFrame {
   readonly texts: readonly HeldText[]
 }
 
-/** A tool call, and the channel in which its arguments arrive. */
+/** A tool call, and the text channel in which its arguments arrive. */
 interface HeldCall {
   readonly call: FoundToolCall
   channel?: HeldBackText
@@ -71,7 +71,7 @@ export class CheckingTap extends WrappedTap {
   #splitBytes = 0
   #released = ''
   #releasedFrames = 0
-  /** Channels whose texts may still grow. A channel is one text that arrives in pieces. */
+  /** Texts that may still grow, by text channel. A text channel is one text that arrives in pieces. */
   readonly #open = new TextChannelMap<HeldBackText>()
   readonly #channels: HeldBackText[] = []
   /** Memory of all texts that arrive in pieces, and of all tool calls, in bytes. */
@@ -95,7 +95,7 @@ export class CheckingTap extends WrappedTap {
   #checking: Promise<void> | undefined
   #isBlocked = false
   #isTerminal = false
-  /** Whether the end of the stream was given to the services. */
+  /** Whether the last texts of the stream were given to the services. */
   #isFinished = false
   #ended: ReturnType<Tap['end']> | undefined
   /**
@@ -278,7 +278,7 @@ export class CheckingTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  // The limit of held events is exceeded, so the rest of the answer cannot be checked.
+  // Called when too much is held back, so that the rest of the answer cannot be checked.
   #overflow(): void {
     if (this.#passes) return
     this.#whole = []
@@ -293,7 +293,7 @@ export class CheckingTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  /** Returns the texts of an event, and ends the channels that end with or before it. */
+  /** Returns the texts of an event, and ends the text channels that end with or before it. */
   #textsOf(scan: ScannedObject): HeldText[] {
     const { checks } = this.#stream
     const { texts, ends } = eventTexts(scan, this.#stream)
@@ -433,7 +433,7 @@ export class CheckingTap extends WrappedTap {
       })
   }
 
-  /** Removes and returns the tool calls that are checked now. */
+  /** Removes and returns the tool calls that are checked together with these texts. */
   #callsFor(channels: readonly HeldBackText[]): FoundToolCall[] {
     const now = new Set(channels)
     const isDue = ({ call, channel }: HeldCall): boolean =>

@@ -45,7 +45,7 @@ export class GuardedChannel {
     return this.#screened?.blockedBy !== undefined
   }
 
-  /** Adds a piece; returns what may be sent now. */
+  /** Adds a piece of the text; returns what may be sent now. */
   push(text: string): string {
     const checked = this.#checked((stream) => stream.push(text), text)
     return this.#restored ? this.#restored.push(checked) : checked

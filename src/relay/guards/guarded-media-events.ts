@@ -29,7 +29,7 @@ export class GuardedMediaEvents {
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
   }
 
-  /** Bytes that are held in memory. */
+  /** Bytes of the stream that are held in memory. */
   get held(): number {
     return this.#heldEvent + 2 * this.#sent.length
   }

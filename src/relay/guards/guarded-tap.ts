@@ -49,7 +49,7 @@ const BYTE_ORDER_MARK = '\ufeff'
 /** Stands for a text that guards have not changed. */
 const SAME = Symbol('same')
 
-/** What is needed to check the stream of a call. */
+/** The guards that check a call's stream, and facts about the stream. */
 export interface GuardedStream extends StreamFacts {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
@@ -79,8 +79,8 @@ export class GuardedTap extends WrappedTap {
   #sequence = 0
   readonly #open = new TextChannelMap<OpenChannel>()
   /**
-   * Results for texts that may be repeated, by digest: a changed text, `SAME`, or undefined if the text is
-   * blocked.
+   * Results of checking texts that later events may repeat, by digest: a changed text, `SAME`, or undefined
+   * if the text is blocked.
    */
   readonly #repeated = new Map<string, string | typeof SAME | undefined>()
   #repeatedLength = 0
@@ -93,7 +93,7 @@ export class GuardedTap extends WrappedTap {
    */
   #added = 0
   #isBlocked = false
-  /** Events to send before the last bytes. */
+  /** Events with checked texts that must be sent before the last bytes of the stream. */
   #rest = ''
   #final: Buffer | undefined
   /**
@@ -159,7 +159,8 @@ export class GuardedTap extends WrappedTap {
     return this.#written(this.#isBlocked ? sent : sent + this.#endAll())
   }
 
-  // A guard's service has blocked the held events. The choices that they would have begun must be ended, too.
+  // Called when a guard's service has blocked events that were held back. The choices that these events would
+  // have begun must be ended as well.
   #blockHeld(): void {
     if (this.#isBlocked) return
     this.#isBlocked = true
@@ -199,7 +200,9 @@ export class GuardedTap extends WrappedTap {
     return rest.length === 0 || this.#isBlocked ? '' : this.#guardFrame(rest)
   }
 
-  /** Events as the client receives them. */
+  /**
+   * Returns events in the form in which the client receives them: as events or as elements of a JSON array.
+   */
   #written(events: string): Buffer {
     const bytes = Buffer.from(events)
     return this.#array ? this.#array.writer.push(bytes) : bytes

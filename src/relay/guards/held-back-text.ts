@@ -13,16 +13,16 @@ import type { CheckedText } from './services/service-checks.ts'
 export interface HeldTextPosition extends Omit<CheckedText, 'text'> {
   readonly from: number
   readonly to: number
-  /** Whether the text repeats one that arrived in pieces. */
+  /** Whether the text repeats another text, which arrived in pieces. */
   readonly isRepeated: boolean
 }
 
 /** A text in an event that is held back. */
 export interface HeldText {
   readonly spot: HeldTextPosition
-  /** The text as it arrived. */
+  /** The text as it arrived from the upstream. */
   readonly given: string
-  /** The text to send; undefined until services have decided about it. */
+  /** The text to send in its place; undefined until services have decided about the text. */
   next: string | undefined
   /**
    * The text that this one repeats: a text that arrived in pieces, or an earlier one that arrived in one
@@ -49,14 +49,14 @@ const CHARACTER_BYTES = 2
 export class HeldBackText {
   readonly spot: Omit<CheckedText, 'text'>
   isEnded = false
-  /** The part of the text about which services have not decided yet. */
+  /** The part of the text about which guards' services have not decided yet. */
   undecided = ''
   /**
    * The part of the text that was decided, as it arrived. It is read only if another text may repeat this
    * one, so its parts are rarely joined.
    */
   #before = ''
-  /** The text that is sent for `#before`; undefined while both are the same. */
+  /** The text that is sent in place of `#before`; undefined while both are the same. */
   #out: string | undefined
   /** The pieces of which a part is undecided, and the decided part of the first one. */
   readonly #pieces: Piece[] = []
@@ -187,12 +187,12 @@ function settledPart(
 
 const NOTHING = { length: 0, out: '' } as const
 
-/** The offset at which the character begins that has a code unit at this offset. */
+/** The offset at which the character begins to which the code unit at this offset belongs. */
 function characterStart(text: string, at: number): number {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
 }
 
-/** Writes an event with the texts that services decided on. */
+/** Writes an event with the texts as services have decided about them. */
 export function written(frame: string, texts: readonly HeldText[]): string {
   if (texts.every(({ next, given }) => next === given)) return frame
   const scan = scanEventData(dataOf(frame) ?? '')

@@ -56,7 +56,7 @@ export class PromptMemory {
     this.#services = { ...services, digestKey: createSecretKey(key), seedKey, markKey }
   }
 
-  /** The prompts of a call; undefined if token counts are not remembered for it. */
+  /** Returns the prompts of a call; undefined if the token counts of its prompts are not remembered. */
   of(userId: number, [first, ...others]: Plans): CallPrompts | undefined {
     const { options } = first.settings
     if (options.remember_prompts === 0) return undefined
@@ -213,7 +213,7 @@ interface ChannelSeed {
 
 const SEEDS = new WeakMap<Channel, ChannelSeed>()
 
-/** Hashes everything about a channel that may change a prompt or how its tokens are counted. */
+/** Hashes everything about a channel that may change a prompt, or how the prompt's tokens are counted. */
 function channelSeed(channel: Channel): ChannelSeed {
   let seed = SEEDS.get(channel)
   if (!seed) {
@@ -234,7 +234,8 @@ function first32Bits(hex: string): number {
 }
 
 /**
- * Computes a 32-bit FNV-1a hash. Two conversations may rarely have the same mark; then the digest decides.
+ * Computes a 32-bit FNV-1a hash. The hash is the mark of a conversation. If two conversations have the same
+ * mark, which is rare, their digests are compared.
  */
 function markOf(text: string, start: number): number {
   let mark = start

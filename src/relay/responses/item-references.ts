@@ -18,7 +18,7 @@ import { type PreviousResponse, findPreviousResponse } from './resolve-previous-
 import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Earlier responses to which a request refers. */
+/** The earlier responses and items to which a request refers. */
 export interface ResponseReferences {
   /** Whether the request refers to nothing and its input contains only messages. */
   readonly isPlain?: true
@@ -98,9 +98,9 @@ const MAX_RESPONSES = 100
 
 /** Items to which a request refers and which their provider keeps. */
 interface ReferredItems {
-  /** Responses that contain the items, as far as known. */
+  /** The known responses that contain the items. */
   readonly responses: readonly StoredResponse[]
-  /** Whether there are items of unknown responses. */
+  /** Whether the request refers to items whose responses are unknown. */
   readonly hasUnknown: boolean
 }
 
@@ -138,7 +138,7 @@ export async function withStoredItems(
     0,
     MAX_REFERRED_RESPONSES,
   )
-  /** Number of references to each item. */
+  /** Number of references to each item, by the item's id. */
   const wanted = new Map<string, number>()
   for (const { id } of references) wanted.set(id, (wanted.get(id) ?? 0) + 1)
   const items = new Map<string, string>()
@@ -179,8 +179,8 @@ async function textOf(place: ItemPosition): Promise<string> {
 const NONE: readonly StoredResponse[] = []
 
 /**
- * The part of a prompt that its request only refers to: the reported tokens of the responses that it
- * continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
+ * The size of the part of a prompt that its request only refers to: the reported tokens of the responses that
+ * it continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
  * most as much as a prompt can have: the model's context, or the largest of these responses.
  */
 export function sizeOfReferredPrompt(

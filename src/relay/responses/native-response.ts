@@ -14,7 +14,7 @@ import { newResponseId } from './response-id.ts'
 import type { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './stream-progress.ts'
 
-/** Facts about a response that it states itself. */
+/** Facts that a response states about itself. */
 interface ReportedResponse {
   /** The upstream's id of the response. */
   readonly id: string
@@ -72,7 +72,7 @@ export class NativeResponse {
     this.ids.add(upstreamId, this.#id)
   }
 
-  /** The reply of a response that is not a stream. */
+  /** Returns the reply for the client to a request that is not streamed. */
   reply(bytes: Buffer, facts: ResponseFacts): WholeReply {
     this.learn(facts.id)
     const goesOn = this.isBackground && facts.valid && facts.id !== '' && UNFINISHED.has(facts.status)
@@ -157,7 +157,7 @@ function isStorable(upstreamId: string): boolean {
 /** Reads the stream of a native (not converted) response on its way to the client. */
 export class NativeTap extends RenamingTap {
   readonly #response: NativeResponse
-  /** Ends the recording of what is streamed. */
+  /** Must be called at the end of the stream: ends the record of what is streamed. */
   #endNote: (() => void) | undefined
   #isReleased = false
 

@@ -28,7 +28,7 @@ const COPIES = 3
  */
 const IMAGE_PLACES = { request: 'input', response: 'output' } as const
 
-/** A text that services check. */
+/** A text of a request or an answer that guards' services check. */
 export interface CheckedText {
   readonly text: string
   readonly place: GuardPlace
@@ -103,7 +103,7 @@ export class CheckRefused extends Error {
 /** The result of a check is no longer needed. */
 export class CheckCancelled extends Error {}
 
-/** Checks by the guards of a call whose decisions services make. */
+/** Checks the texts of a call with those of its guards that ask a service. */
 export class ServiceChecks {
   #callId = ''
   #left = new AbortController().signal
@@ -128,12 +128,12 @@ export class ServiceChecks {
     onClosed()
   }
 
-  /** Whether any of these guards checks one of these places. */
+  /** Whether any guard with a service checks one of these places. */
   concerns(...places: readonly GuardPlace[]): boolean {
     return this.#guards.some(({ active: { guard } }) => guard.where.some((place) => places.includes(place)))
   }
 
-  /** The guards that check the answer. */
+  /** The guards with a service that check the answer. */
   get #ofAnswer(): readonly ServedGuard[] {
     return this.#guards.filter(({ active: { guard } }) =>
       guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
