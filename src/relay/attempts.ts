@@ -88,7 +88,7 @@ export class Attempts {
     for (const attempt of this.#underWay) attempt.stop(GATEWAY_STOPPING)
   }
 
-  /** Stops the timer. */
+  /** Stops the timer that watches running attempts. */
   close(): void {
     clearInterval(this.#sweep)
     this.#services.failureLog.close()

@@ -95,7 +95,7 @@ export class Call implements MediaRequester {
   plan: Plan
   readonly hold: OpenHold
   readonly attempts: AttemptLog
-  /** Id of the token that the call uses. */
+  /** Id of the API key with which the call was made. */
   readonly client: number
   readonly takeMemory: Plan['takeMemory']
   /** How the upstream's response broke off, if it did. */

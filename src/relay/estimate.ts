@@ -266,7 +266,7 @@ export interface EditedBounds {
   readonly named: boolean
 }
 
-/** Tokens that an upstream adds for each further message. */
+/** Tokens assumed for a message in addition to its text, such as for a channel's system prompt. */
 const MESSAGE_TOKENS = 16
 /** Reads the possible maxima of output tokens of a request after a channel's override. */
 type MaximaReader = (override: Override, stated: number | undefined) => (number | undefined)[]

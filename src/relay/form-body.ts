@@ -56,7 +56,7 @@ export class EditedForm implements OutgoingBody {
   }
 }
 
-/** New content of one part of a form, and the bytes that it replaces. */
+/** A part of a form, and the text that replaces its content. */
 interface Replacement {
   readonly part: FormPart
   readonly text: string

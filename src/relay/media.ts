@@ -21,7 +21,7 @@ const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-strea
 
 /** The call on whose behalf files are fetched. */
 export interface MediaRequester {
-  /** The id of the token. */
+  /** Id of the API key whose call needs the files. */
   readonly client: PoolClient
   /** Allocates memory until the call ends. Throws `overloaded` if none is left for the client. */
   takeMemory(bytes: number): void

@@ -42,7 +42,8 @@ type Served = ReadonlyMap<string, ServedModel>
 /** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
   readonly #ends: ModelEnds
-  // Shared by all callers as long as neither the settings nor the known shutdowns of models change.
+  // The models that have a channel. All callers share them as long as neither the settings nor the known
+  // shutdowns of models change.
   readonly #served = new WeakMap<object, Served>()
   // Lists by group, for callers whose key neither limits models nor assigns groups to vendors.
   readonly #ofGroups = new WeakMap<Served, Map<string, readonly ListedModel[]>>()

@@ -79,7 +79,7 @@ export function storableMessage(message: string | undefined, request: ComparedRe
   return oneLineMessage(withoutEcho(message.replace(CONTROL, ' ').trim(), texts))
 }
 
-/** A sentence on one line, with at most 300 characters. */
+/** Returns a message on one line, with at most 300 characters. */
 export function oneLineMessage(message: string): string {
   return message.replace(CONTROL, ' ').trim().slice(0, MAX_LENGTH).toWellFormed()
 }

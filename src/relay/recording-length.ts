@@ -69,8 +69,8 @@ export class RecordingLengths {
 
   /**
    * Measures the length of the recording at these bytes of a body, which must remain available until the end.
-   * A recording that cannot be read is estimated from its size. `key`: id of the token on whose behalf it is
-   * read.
+   * A recording that cannot be read is estimated from its size. `key`: id of the API key on whose behalf the
+   * recording is read.
    */
   async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
     const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)

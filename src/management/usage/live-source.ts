@@ -36,7 +36,7 @@ export class RowJsonCache {
     this.#channelIds = channelIds
   }
 
-  /** The names of a call's user and token; undefined if the database did not return them. */
+  /** The names of a call's user and API key (token); undefined if the database did not return them. */
   namesOf({ token_id }: SettledCall): UserAndTokenNames | undefined {
     return this.#names.get(token_id)
   }
@@ -121,8 +121,8 @@ function matchOf(filter: UsageFilter): CallMatch {
 }
 
 /**
- * Returns a function that tests whether the names of a call's user and token match the filter; undefined if
- * any names do.
+ * Returns a function that tests whether the names of a call's user and API key match the filter; undefined if
+ * the filter has no names.
  */
 function nameMatchOf({
   username,

@@ -25,7 +25,7 @@ export interface AffinityServices {
 
 /** Minimum number of tokens that a prompt must have so that providers cache it. */
 const MIN_CACHED_TOKENS = 1_024
-/** Lifetimes of providers' prompt caches, the shortest first. */
+/** Lifetimes of providers' prompt caches in milliseconds, the shortest first. */
 export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
 export const LONGEST_LIFETIME_INDEX = LIFETIMES_MS.length - 1
 /**

@@ -57,7 +57,7 @@ interface IdempotentCallServices {
 /** A request with an idempotency key. A client may send it several times. */
 export interface RequestWithIdempotencyKey {
   readonly key: string
-  /** Computes the fingerprint of path and body. */
+  /** Computes the fingerprint of path and body, by which a repeated request is recognised. */
   readonly fingerprint: () => Promise<string>
   /** The memory of the request. The memory of the answer counts in the share of the same owner. */
   readonly allocation: MemoryAllocation

@@ -108,7 +108,7 @@ export class RunningAnswer {
     return this.#state === 'broken' || this.#state === 'failed'
   }
 
-  /** Whether all of it is in memory, so that further clients can attach. */
+  /** Whether the whole answer is in memory, so that further clients can attach. */
   get isWhole(): boolean {
     return this.#isWhole
   }

@@ -60,7 +60,10 @@ export interface UpstreamDialect {
    * plain name.
    */
   readonly hasThinkingField: boolean
-  /** The cache marks that a channel's upstream accepts; undefined if it accepts none. */
+  /**
+   * The cache marks (ends of prompt prefixes to be cached) that a channel's upstream accepts; undefined if it
+   * accepts none.
+   */
   cacheMarks(channel: Channel, capabilities: Capabilities): CacheMarkRules | undefined
   /**
    * Whether a channel's upstream accepts a field that the chat and responses protocols share. If absent, the
@@ -104,8 +107,9 @@ export const chatConversion: ConversionDialect = {
 }
 
 /**
- * The cache marks of chat requests. Strict providers refuse `cache_control`, especially its `ttl`; OpenAI has
- * breakpoints instead. `docs/configuration.md: Channels`, `allow`.
+ * The cache marks (ends of prompt prefixes to be cached) of chat requests. Strict providers refuse
+ * `cache_control`, especially its `ttl`; OpenAI has breakpoints instead. `docs/configuration.md: Channels`,
+ * `allow`.
  */
 function chatMarks(
   { allow, base_url }: Channel,

@@ -24,8 +24,8 @@ interface DigestServices extends PromptMemoryServices {
   readonly digestKey: KeyObject
   readonly seedKey: string
   /**
-   * 32 bits derived from the key, with which marks are computed: the first 32 bits of digests, by which they
-   * are found.
+   * 32 bits derived from the key. The marks of digests (their first 32 bits, by which they are found) are
+   * computed with it.
    */
   readonly markKey: number
 }

@@ -297,7 +297,7 @@ export class BackgroundCalls {
     }
   }
 
-  // Ages are checked first, so that an upstream that does not respond delays no settlement.
+  // The ages of calls are checked first, so that an upstream that does not respond delays no charge.
   async #poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
@@ -325,7 +325,8 @@ export class BackgroundCalls {
     if (came && !('failure' in came) && came.status === 200) await this.see(response, came.body)
   }
 
-  // Returns undefined if the response's channel no longer exists.
+  // Asks the upstream about a response, or cancels it. Resolves to undefined if the response's channel no
+  // longer exists.
   async #exchange(
     hold: Hold,
     response: StoredResponse,
