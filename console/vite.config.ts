@@ -17,13 +17,13 @@ const NAMES = 'assets/[hash]/[name]'
  */
 const GROUPS = [
   { name: 'common', minShareCount: 8, priority: 2 },
-  // Small parts of lists and forms, which the sign-in page does not use.
+  // Modules with small parts of lists and forms, which the sign-in page does not use.
   {
     name: 'forms',
     test: /\/(?:limit-form-values|limit-inputs|budget|budget-meter|remaining-text|character-count|truncated-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
     priority: 1,
   },
-  // Small parts of lists of calls, and of their sums.
+  // Modules with small parts of lists of calls, and of their sums.
   {
     name: 'lists',
     test: /\/(?:cache-breaks|cache-break-mark|call-state|failure-description|figures|no-calls|sessions-button|sorting|text-filter|use-groups|use-tier-names)\.tsx?$/,

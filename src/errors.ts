@@ -11,7 +11,7 @@ export interface ErrorKind {
    * `x-should-retry: false` is sent, which official clients obey.
    */
   readonly recurs: boolean
-  /** Code sent to clients of the Messages protocol; these get no code if absent. */
+  /** Code sent to clients of the Messages protocol; if absent, these clients get no code. */
   readonly inMessages?: string
 }
 
@@ -125,7 +125,7 @@ export interface RefusedLimit {
   readonly id: number | null
   readonly name: string | null
   readonly kind: 'quota' | 'budget' | 'requests' | 'tokens' | 'parallel'
-  /** Quota units, like `held`, `left` and `needed`. */
+  /** Quota units that are already spent; `held`, `left` and `needed` are in quota units too. */
   readonly spent: number | null
   readonly held: number | null
   readonly left: number | null

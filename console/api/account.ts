@@ -14,7 +14,7 @@ export type RecentKey = AppShellData['recent_keys'][number]
 /** The signed-in account. */
 export type Profile = AppShellData['user']
 
-/** A session of the account. */
+/** A session in which the account is signed in, with its address and browser. */
 export type Session = z.output<typeof sessionsSchema>[number]
 
 /** An identity of the account at an identity provider. */
@@ -42,8 +42,8 @@ export const appShellQuery = queryOptions({
 })
 
 /**
- * The same data, refreshed every `everyMs` while the page is visible. If the session has ended, the user is
- * asked to sign in again.
+ * Like `appShellQuery`, but refreshed every `everyMs` milliseconds while the page is visible. If the session
+ * has ended, the user is asked to sign in again.
  */
 export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
   return queryOptions({
@@ -58,8 +58,8 @@ export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
 export type Incident = NonNullable<AppShellData['incidents']>[number]
 
 /**
- * The channels in trouble. They have a query of their own, because a refresh of the whole shell would also
- * refresh forms.
+ * The channels whose recent calls failed. They have a query of their own, because refreshing all of
+ * `AppShellData` would also refresh forms.
  */
 export function incidentsQuery(everyMs: number) {
   return queryOptions({
@@ -70,14 +70,14 @@ export function incidentsQuery(everyMs: number) {
   })
 }
 
-/** The ways to sign in. */
+/** The gateway's version, the ways to sign in, and how money is displayed; anyone may read them. */
 export const statusQuery = queryOptions({
   queryKey: ['status'],
   queryFn: () => send<z.output<typeof statusSchema>>('GET', '/api/status'),
   staleTime: Number.POSITIVE_INFINITY,
 })
 
-/** The sessions of the account. */
+/** The sessions in which the account is signed in. */
 export function sessionsQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'sessions'],
@@ -93,7 +93,7 @@ export function identitiesQuery(userId: number) {
   })
 }
 
-/** Starts to link an identity at an identity provider. Resolves to the address that the browser must open. */
+/** Starts to link an identity at an identity provider. Resolves to the URL that the browser must open. */
 export async function beginLink(provider: string, next: string): Promise<string> {
   const { url } = await request<{ readonly url: string }>('POST', '/api/user/self/identities', {
     provider,
@@ -102,7 +102,7 @@ export async function beginLink(provider: string, next: string): Promise<string>
   return url
 }
 
-/** Removes an identity from the account. */
+/** Removes an identity at an identity provider from the account. */
 export async function unlinkIdentity({ issuer, subject }: LinkedIdentity): Promise<void> {
   await request('DELETE', `/api/user/self/identities${queryString({ issuer, subject })}`)
 }
@@ -112,20 +112,21 @@ export async function signIn(credentials: Credentials): Promise<void> {
   await send('POST', '/api/user/login', credentials)
 }
 
-/**
- * Ends the session. Resolves to the address that ends the session at an identity provider, if there is one.
- */
+/** Ends the session. Resolves to the URL that ends the session at an identity provider, if there is one. */
 export async function signOut(): Promise<string | undefined> {
   const ended = await send<{ readonly logout_url: string } | undefined>('POST', '/api/user/logout')
   return ended?.logout_url
 }
 
-/** The address at which a sign-in at an identity provider begins; it leads back to a page of the console. */
+/**
+ * The path at which a sign-in at an identity provider begins; it leads back to the page `next` of the
+ * console.
+ */
 export function providerPath(provider: string, next: string): string {
   return `/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
 }
 
-/** Ends one session of the account. */
+/** Ends one session in which the account is signed in. */
 export async function endSession(id: string): Promise<void> {
   await request('DELETE', `/api/user/self/sessions/${encodeURIComponent(id)}`)
 }

@@ -4,10 +4,10 @@ import type { AlertType } from '../../src/domain/alert.ts'
 import type { receiverSchema, receiverTestSchema } from '../../src/management/alerts/receivers.ts'
 import { request } from './client.ts'
 
-/** A receiver of alerts. Its address is not included. */
+/** A receiver of alerts: its host, events and last delivery, without its full URL and its secret. */
 export type Receiver = z.output<typeof receiverSchema>
 
-/** How a receiver answered a test event. */
+/** How an alert receiver answered a test event. */
 export type ReceiverTest = z.output<typeof receiverTestSchema>
 
 /** The receivers of alerts. */
@@ -18,23 +18,23 @@ export function receiversQuery(userId: number) {
   })
 }
 
-/** A receiver that was added, with its secret. */
+/** A receiver of alerts that was added, with its secret. */
 export interface AddedReceiver {
   readonly id: string
   readonly secret: string
 }
 
-/** Adds a receiver. */
+/** Adds a URL that receives alerts of these types. */
 export function addReceiver(url: string, events: readonly AlertType[]): Promise<AddedReceiver> {
   return request<AddedReceiver>('POST', '/api/alert/', { url, events })
 }
 
-/** Removes a receiver. */
+/** Removes a receiver, so that it gets no more alerts. */
 export async function removeReceiver(id: string): Promise<void> {
   await request('DELETE', `/api/alert/${id}`)
 }
 
-/** Sends an event "test" to a receiver. */
+/** Sends a test event to a receiver of alerts. */
 export function testReceiver(id: string): Promise<ReceiverTest> {
   return request<ReceiverTest>('POST', `/api/alert/${id}/test`)
 }

@@ -40,7 +40,7 @@ export function auditQuery(userId: number, filter: AuditFilter, page: number) {
   })
 }
 
-/** The address of the CSV file with the audit entries that a filter selects. */
+/** The URL of the CSV file with the audit entries that a filter selects. */
 export function auditCsvUrl(filter: AuditFilter): string {
   return `/api/audit/export${queryString({ ...filter })}`
 }

@@ -18,7 +18,7 @@ type AnyCall = z.output<typeof callSchema>
 export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'channel' | 'upstream_model'>>
 
 /**
- * A call with the lines of its cost. Only administrators get the attempts; these are empty if the only
+ * A call with the items of its cost. Only administrators get the attempts; these are empty if the only
  * attempt succeeded.
  */
 export type CallDetail = z.output<typeof ownCallSchema> &
@@ -53,7 +53,7 @@ export interface CallFilter extends OriginFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
   readonly request_id?: string | undefined
-  /** Several reasons are separated by commas. */
+  /** Reasons for which calls ended, separated by commas. */
   readonly reason?: string | undefined
   readonly cause?: FilterValues
   readonly session?: FilterValues
@@ -124,8 +124,8 @@ export function callSumsQuery(userId: number, scope: CallScope, filter: CallFilt
 }
 
 /**
- * The sums of calls since the start of a half hour, from the sums that the gateway stores for each half hour:
- * otherwise a million calls of today would be added up for each request. Undefined if the stored sums cannot
+ * The sums of calls since the start of a half hour. They come from the sums that the gateway stores for each
+ * half hour, because a busy day may have a million calls to add up. Undefined if the stored sums cannot
  * answer the filter.
  */
 async function sumsOfHalfHours(
@@ -152,7 +152,7 @@ async function sumsOfHalfHours(
   return { quota, requests, prompt_tokens: input + cached + cache_write, completion_tokens: output }
 }
 
-/** The address of the CSV file with the calls that a filter selects. */
+/** The URL of the CSV file with the calls that a filter selects. */
 export function callsCsvUrl(scope: CallScope, filter: CallFilter): string {
   return `${callsPath(scope, 'export')}${queryString({ ...filter })}`
 }

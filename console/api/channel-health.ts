@@ -10,7 +10,7 @@ export type NodeHealth = z.output<typeof channelHealthSchema>
 /** The health of a channel as one node sees it; times are in Unix seconds. */
 export type ChannelHealth = NodeHealth['items'][number]
 
-/** The attempts of one minute; durations are null if none succeeded. */
+/** The attempts at a channel in one minute; durations are null if no attempt succeeded. */
 export type ChannelMinute = NonNullable<ChannelHealth['minutes']>[number]
 
 /** Whether a channel works, fails or is not used. */
@@ -22,7 +22,7 @@ export type Condition = ChannelHealth['condition']
  */
 let last: { readonly userId: number; readonly answer: WithEntityTag<NodeHealth> } | undefined
 
-/** The health of all channels, refreshed at intervals while the page is visible. */
+/** The health of all channels, requested again every `everyMs` milliseconds while the page is visible. */
 export function channelHealthQuery(userId: number, everyMs: number) {
   return queryOptions({
     queryKey: [userId, 'channel-health'],

@@ -6,7 +6,7 @@ import { request } from './client.ts'
 /** A key of a channel, masked. */
 export type ChannelKey = z.output<typeof channelKeysSchema>[number]
 
-/** The keys of a channel, refreshed at intervals. */
+/** The keys of a channel, requested again every `everyMs` milliseconds. */
 export function channelKeysQuery(userId: number, channelId: number, everyMs: number) {
   return queryOptions({
     queryKey: [userId, 'channel-keys', channelId],

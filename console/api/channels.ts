@@ -23,12 +23,12 @@ export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' |
   readonly success: boolean | null
 }
 
-/** The maximum size of a page. */
+/** The maximum number of channels on a page. */
 const PAGE_SIZE = 100
 
 /** The filters and the order of a list of channels. */
 export interface ChannelFilter extends ListOrder {
-  /** A part of the name or the address of a channel. */
+  /** A text that a channel's name or base URL contains, or a channel's id. */
   readonly keyword?: string | undefined
   readonly condition?: string | undefined
 }
@@ -70,7 +70,7 @@ export function channelNamesQuery(userId: number, text: string) {
   })
 }
 
-/** One channel. */
+/** One channel by its id. */
 export function channelQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'channel', id],

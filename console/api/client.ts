@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.ts'
 
-/** Callbacks for effects beyond a single request. */
+/** Callbacks for events that concern the whole console, not only one request. */
 interface Surroundings {
   /** Resolves when the user has signed in again; the request is then repeated. */
   readonly signInAgain: () => Promise<void>

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { findSchema } from '../../src/management/find.ts'
 import { queryString, request } from './client.ts'
 
-/** An object that a search has found. */
+/** A key, model, channel, user, group or call that a search has found. */
 export type FoundObject = z.output<typeof findSchema>['items'][number]
 
 const FRESH_MS = 10_000

@@ -58,7 +58,7 @@ export function keyNamesQuery(userId: number, part: string) {
   })
 }
 
-/** One of the account's keys. */
+/** One of the account's keys, by its id. */
 export function keyQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'key', id],

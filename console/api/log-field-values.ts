@@ -8,8 +8,8 @@ import { queryString, request } from './client.ts'
 export type SuggestedField = z.output<typeof asked>['field']
 
 /**
- * The values of a field in the calls of a period whose label contains `part`; the value with most calls comes
- * first.
+ * The values of a field in the calls of a period. Only values whose label contains `part` are returned; the
+ * value with most calls comes first.
  */
 export function fieldValuesQuery(
   userId: number,

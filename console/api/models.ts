@@ -6,7 +6,7 @@ import { request, sendForWholeBody } from './client.ts'
 
 type Pricing = z.output<typeof pricingSchema>
 
-/** USD per million tokens at a ratio of 1; `docs/administration.md: Prices`. */
+/** The price in USD per million tokens of a model whose ratio is 1; `docs/administration.md: Prices`. */
 const USD_PER_RATIO = 2
 
 /** A model that the account may call; prices in USD per million tokens, `perCall` in USD. */
@@ -47,7 +47,7 @@ export async function setPrice(
   await request('PUT', '/api/models/price', { model, price, version })
 }
 
-/** Sets the prices of several models that still have these versions, all or none. */
+/** Sets the prices of several models if all of them still have these versions, otherwise of none. */
 export async function setPrices(
   items: readonly (Pick<ManagedModel, 'model' | 'version'> & { readonly price: object })[],
 ): Promise<void> {

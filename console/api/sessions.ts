@@ -5,7 +5,7 @@ import type { FilterValues } from './calls.ts'
 import { queryString, request } from './client.ts'
 import type { Paged } from './paged.ts'
 
-/** A session, with the sums of its calls. */
+/** A session (calls that belong to one conversation), with the sums of its calls. */
 export type Session = z.output<typeof usageSessionSchema>
 
 /** Selects sessions; fields without a value are absent. */

@@ -9,10 +9,10 @@ import { queryString, request } from './client.ts'
 /** Sums of usage, with one entry per interval of time. */
 export type Usage = z.output<typeof usageSeriesSchema>
 
-/** The sums of one interval. */
+/** The sums of usage in one interval of time. */
 export type UsagePoint = Usage['totals']
 
-/** A query for sums; filters without a value are absent. */
+/** A query for sums of usage; filters without a value are absent. */
 export interface UsageQuery extends OriginFilter {
   readonly from: number
   readonly to: number
@@ -27,7 +27,7 @@ function usagePath(scope: CallScope): string {
   return scope === 'all' ? '/api/usage' : '/api/usage/self'
 }
 
-/** The sums of a period. */
+/** The sums of usage in a period. */
 export function usageQuery(userId: number, scope: CallScope, params: UsageQuery) {
   return queryOptions({
     queryKey: [userId, 'usage', scope, params],
@@ -35,7 +35,7 @@ export function usageQuery(userId: number, scope: CallScope, params: UsageQuery)
   })
 }
 
-/** The address of the CSV file with the sums of a period. */
+/** The URL of the CSV file with the sums of usage in a period. */
 export function usageCsvUrl(scope: CallScope, params: UsageQuery): string {
   return `${usagePath(scope)}${queryString({ ...params, format: 'csv' })}`
 }
@@ -43,7 +43,7 @@ export function usageCsvUrl(scope: CallScope, params: UsageQuery): string {
 /** The number of failed or refused calls in each interval of time. */
 export type CallCounts = z.output<typeof countedCallsSchema>
 
-/** The failed calls of a period, grouped by `by`. */
+/** The failed calls of a period, grouped by the field `by`. */
 export function failuresQuery(userId: number, scope: CallScope, params: UsageQuery, by: string) {
   return countedQuery(userId, scope, 'failures', { ...params, rank: undefined, by })
 }

@@ -41,7 +41,7 @@ export function usersQuery(userId: number, page: number, search: string, order: 
   })
 }
 
-/** One user. */
+/** One user by its id. */
 export function userQuery(userId: number, id: number) {
   return queryOptions({
     queryKey: [userId, 'user', id],
@@ -90,7 +90,7 @@ export async function manageUser(id: number, action: Action): Promise<void> {
   await request('POST', '/api/user/manage', { id, action })
 }
 
-/** Adds to the quota of a user. */
+/** Adds `value` quota units to the quota of a user. */
 export function addQuota(id: number, value: number): Promise<ManagedUser> {
   return request<ManagedUser>('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value })
 }
@@ -122,7 +122,7 @@ export function userIdentitiesQuery(userId: number, id: number) {
   })
 }
 
-/** Removes an identity from another user. This ends the user's sessions. */
+/** Removes an identity at an identity provider from another user. This ends the user's sessions. */
 export async function unlinkUserIdentity(id: number, { issuer, subject }: LinkedIdentity): Promise<void> {
   await request('DELETE', `/api/user/${id}/identities${queryString({ issuer, subject })}`)
 }

@@ -20,7 +20,7 @@ export function LoadFailed({ error }: { readonly error: unknown }) {
   )
 }
 
-/** Shown for an address that the console does not have. */
+/** Shown for a URL at which the console has no page. */
 export function NotFound() {
   const { common } = useTexts()
   const { pathname } = useLocation()

@@ -13,7 +13,10 @@ interface Command {
   readonly run: (found: FoundObject, texts: Texts, go: (path: string) => void) => Promise<void> | void
 }
 
-/** The commands by their words. Administrators may use all of them, except `price`, which is for root. */
+/**
+ * The commands by the word that starts them. Administrators may use all of them, except `price`, which is for
+ * root.
+ */
 export const COMMANDS = {
   disable: {
     kind: 'channel',

@@ -46,7 +46,10 @@ const rootOnly = createRoute({
   component: () => <RequireRole role={Role.root} />,
 })
 
-/** The page of the list, which stays open behind a call, so that the list keeps its scroll position. */
+/**
+ * The page with the list of calls. It stays open behind the details of a call, so that the list keeps its
+ * scroll position.
+ */
 const logs = createRoute({
   getParentRoute: () => member,
   path: '/logs',

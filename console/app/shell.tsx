@@ -29,8 +29,8 @@ export function Shell() {
   useShortcuts({ openPalette: palette.open, openHelp: help.open })
   useEffect(() => {
     menu.close()
-    // On a new page, the focus moves to the beginning. A sheet over the same page does not count as a new
-    // page.
+    // On a new page, the focus moves to the beginning. A panel opened over the same page does not count as a
+    // new page.
     if (pathname.split('/')[1] !== shown.current.split('/')[1]) main.current?.focus({ preventScroll: true })
     shown.current = pathname
   }, [pathname])
@@ -76,7 +76,7 @@ export function Shell() {
   )
 }
 
-/** The name in the storage of the tab, so that the password is offered again after the next sign-in. */
+/** The entry in the tab's storage that hides the offer to set a password until the user signs out. */
 const OFFER_CLOSED = 'password-offer-closed'
 
 /** Offers to set a password if root has none, because its access token is shown only once. */

@@ -28,7 +28,8 @@ export function SignInAgainDialog() {
         username={known?.username}
         onSubmit={async (credentials) => {
           await signIn(credentials)
-          // Not through the query, which may itself be waiting for the sign-in.
+          // Requests the account directly, because the query of the account may itself be waiting for this
+          // sign-in.
           const shell = await fetchSession()
           client.setQueryData(appShellQuery.queryKey, shell)
           // A different user must not see the page that the previous user had opened.

@@ -1,4 +1,7 @@
-/** The first line of a list that is neither an address nor a range; undefined if all lines are valid. */
+/**
+ * The first line of a list that is neither an IP address nor a range of addresses; undefined if all lines are
+ * valid.
+ */
 export function findInvalidAddress(text: string): string | undefined {
   return text
     .split(/[\n,]/)

@@ -50,7 +50,7 @@ function geminiAnswer(answer: JsonObject): readonly ConversationPiece[] {
   )
 }
 
-/** A part of a streamed piece. Parts with the same `at` are joined to one piece. */
+/** A part of a streamed piece of a response. Parts with the same `at` are joined to one piece. */
 interface Part extends ConversationPiece {
   readonly at: string
 }
@@ -120,14 +120,15 @@ const DELTAS: Readonly<Record<string, ConversationPiece['kind']>> = {
   'response.custom_tool_call_input.delta': 'call',
 }
 
-// Used only if the stream broke off: a complete stream ends with an event that contains the whole response.
+// Reads an event only if the stream broke off: a complete stream ends with an event that has the whole
+// response.
 function responsesPart(type: string, event: JsonObject): readonly Part[] {
   const kind = DELTAS[type]
   const at = `item ${textOrJson(event['item_id'])} ${textOrJson(event['content_index'] ?? event['summary_index'])}`
   return kind ? [{ at, kind, name: '', text: textOrJson(event['delta']) }] : []
 }
 
-/** Joins texts that directly follow each other, and likewise thinking. */
+/** Joins consecutive pieces of text to one piece, and consecutive pieces of thinking. */
 function merged(pieces: readonly ConversationPiece[]): readonly ConversationPiece[] {
   const joined: ConversationPiece[] = []
   for (const piece of pieces) {

@@ -3,14 +3,14 @@ import classes from './budget-meter.module.css'
 import { type BudgetState, exhaustedAt, heldPercent, usedPercent } from './budget.ts'
 import { useFormatters } from './session.tsx'
 
-/** From this per cent on, a budget is shown as a warning, as in alerts. */
+/** A budget of which at least this percentage is used is shown as a warning, as in alerts. */
 const WARN = 80
 const FULL = 100
 const DAY_S = 86_400
 
 /**
- * Shows how much of a budget is used and held, when it resets, and when it would be used up at the present
- * rate.
+ * Shows how much of a budget is used and how much is held for calls under way, when it resets, and when it
+ * would be used up at the present rate.
  */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
   const { limits } = useTexts()

@@ -8,7 +8,7 @@ export type BudgetState = Pick<
 >
 
 const PERCENT = 100
-/** The fraction of a period that must have passed before spending is extrapolated. */
+/** The fraction of a budget's period that must have passed before spending is extrapolated. */
 const FIRST_PART = 0.05
 
 /** How much of a budget is used, in whole per cent up to 100. */

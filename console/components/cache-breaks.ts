@@ -65,7 +65,7 @@ export function shareReadFromCache(tokens: CacheTokens): number | undefined {
   return input === 0 ? undefined : tokens.cached / input
 }
 
-/** The input tokens of a row of the log, divided by how the cache treated them. */
+/** The input tokens of a logged call, divided by how the prompt cache treated them. */
 export function cacheTokensOf(call: {
   readonly prompt_tokens: number
   readonly cached_tokens: number
@@ -86,7 +86,7 @@ export function cacheTokensOf(call: {
   }
 }
 
-/** Maximum number of characters that are shown of the reason that a provider states. */
+/** Maximum number of characters that are shown of a provider's reason why its cache was not used. */
 const MAX_VERDICT = 500
 
 /** The reason, in the provider's words, why its cache was not used; shortened if it is too long. */

@@ -22,7 +22,7 @@ export function ChannelState({
   at = 0,
 }: {
   readonly isEnabled: boolean
-  /** Undefined until the gateway has responded. */
+  /** The health of the channel; undefined until the gateway has responded. */
   readonly health?: Pick<ChannelHealth, 'condition' | 'rests_until' | 'last_error'> | undefined
   /** The time of the gateway's clock, in Unix seconds. */
   readonly at?: number

@@ -1,11 +1,14 @@
 import { CONTENT_LEVELS, type ContentLevel } from '../../src/domain/content-log.ts'
 
-/** How much the content log may record; empty means the more general setting applies. */
+/**
+ * How much the content log may record of the calls of a key or a user. Empty: the setting of the next higher
+ * level (user, group, gateway.yaml) applies.
+ */
 export const CONTENT_LEVEL_CHOICES = ['', ...CONTENT_LEVELS] as const
 
 /**
- * The settings of the content log of a key or a user, as typed; for an empty text the more general setting
- * applies.
+ * The settings of the content log of a key or a user, as typed. For an empty text, the setting of the next
+ * higher level (user, group, gateway.yaml) applies.
  */
 export interface ContentLogFormValues {
   readonly content_log_what: ContentLevel | ''
@@ -22,7 +25,10 @@ interface ContentFields {
   readonly content_log_keep: number | null
 }
 
-/** Settings of the content log that leave everything to the more general setting. */
+/**
+ * Empty settings of the content log, for which those of the next higher level (user, group, gateway.yaml)
+ * apply.
+ */
 export const EMPTY_CONTENT_LOG_VALUES: ContentLogFormValues = {
   content_log_what: '',
   content_log_sample: '',
@@ -46,7 +52,7 @@ export function contentLogFormValues({
   }
 }
 
-/** The values that differ from those `before`, in the gateway's format. */
+/** The typed values that differ from the values `before`, in the gateway's format. */
 export function changedContentLogFields(
   typed: ContentLogFormValues,
   before: ContentLogFormValues,

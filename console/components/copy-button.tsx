@@ -5,7 +5,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 
 const SHOWN_MS = 2000
 
-/** Copies a text to the clipboard, and reports it. */
+/** Copies a text to the clipboard, and shows for two seconds that it was copied. */
 export function CopyButton({
   label,
   text,

@@ -10,7 +10,7 @@ export function EditConflict({
   onOverwrite,
   onClose,
 }: {
-  /** Undefined if no other user changed the object. */
+  /** The fields that both users changed, with both values; undefined if there is no conflict. */
   readonly differences: readonly Difference[] | undefined
   readonly onTake: () => void
   readonly onOverwrite: () => void

@@ -2,7 +2,7 @@ import { IconAlertTriangle } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import classes from './error-alert.module.css'
 
-/** A problem, which screen readers announce at once. */
+/** Shows a problem, which screen readers announce at once. */
 export function ErrorAlert({ text, children }: { readonly text: string; readonly children?: ReactNode }) {
   return (
     <div role="alert" className={classes['problem']}>

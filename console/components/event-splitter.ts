@@ -1,9 +1,9 @@
 /** A server-sent event. */
 export interface ServerEvent {
-  /** Empty for an event without a name. */
+  /** The name of the event; empty if it has none. */
   readonly name: string
   readonly data: string
-  /** Undefined for an event without an id. */
+  /** The id of the event; undefined if it has none. */
   readonly id?: string
 }
 

@@ -2,7 +2,7 @@ import { TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useDebouncedText } from './use-debounced-text.ts'
 
-/** A field that filters a list, shortly after the last letter was typed. */
+/** A text field that filters a list. The filter is applied shortly after the last letter was typed. */
 export function FilterField({
   label,
   value,

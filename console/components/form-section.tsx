@@ -13,7 +13,7 @@ export function FormSection({
   readonly title: string
   readonly text?: string
   readonly isOpen?: boolean
-  /** If given, the name of the section is a button that calls this to open or close the section. */
+  /** Called to open or close the section by a click on its name; absent if the section is always open. */
   readonly onToggle?: () => void
   readonly children: ReactNode
 }) {

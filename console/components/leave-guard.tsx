@@ -35,7 +35,7 @@ export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
   )
 }
 
-// A change of the tab removes its form; changes of other parameters of the address keep the form.
+// A change of the page's tab removes its form; changes of other parameters of the page's URL keep the form.
 function tabOf(search: object): unknown {
   return (search as Readonly<Record<string, unknown>>)['tab']
 }

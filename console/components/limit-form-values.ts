@@ -48,7 +48,7 @@ export function violatedBounds(name: RateLimitName, typed: string) {
   return isNone || describeMismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
 }
 
-/** The limits that differ from those `before`, in the gateway's format. */
+/** The typed limits that differ from the limits `before`, in the gateway's format. */
 export function changedLimitFields(
   typed: LimitFormValues,
   before: LimitFormValues,

@@ -9,7 +9,10 @@ export interface MoneyDisplay {
 
 /** Decimal places of exact amounts. */
 const EXACT_DIGITS = 12
-/** The smallest amount that is displayed with digits. */
+/**
+ * The smallest amount, in the displayed currency, that is shown with digits; smaller ones are shown as `<`
+ * this amount.
+ */
 const SMALLEST = 0.000001
 
 /** A decimal as an integer and its number of decimal places. */
@@ -21,7 +24,10 @@ interface Decimal {
 /** Quota units: integers, or a decimal text where they are not rounded yet. */
 export type Quota = number | string
 
-/** A displayed amount: two decimals, four significant digits below one, never rounded to zero. */
+/**
+ * An amount as it is displayed: two decimals, or four significant digits for amounts below one; never rounded
+ * to zero.
+ */
 export function formatMoney(quota: Quota, display: MoneyDisplay, locale: string): string {
   if (display.kind === 'TOKENS')
     return new Intl.NumberFormat(locale, { maximumFractionDigits: EXACT_DIGITS }).format(Number(quota))

@@ -54,7 +54,8 @@ export function gatewayErrorText(error: unknown): string | undefined {
 }
 
 /**
- * Whether it is unknown if a request had an effect, because no response came, or not from the gateway itself.
+ * Whether a failed request may have had an effect: no response came, or it did not come from the gateway
+ * itself.
  */
 function isWithoutAnswer(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || (error.status >= 500 && error.code === ''))

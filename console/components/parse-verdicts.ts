@@ -8,8 +8,8 @@ export interface CallGuardVerdict {
 }
 
 /**
- * The verdicts in a row of the log: `secrets=redacted;count=2, words=allowed;count=0`. Anything else in the
- * text is ignored.
+ * The guards' verdicts in the log entry of a call: `secrets=redacted;count=2, words=allowed;count=0`.
+ * Anything else in the text is ignored.
  */
 export function parseVerdicts(text: string): readonly CallGuardVerdict[] {
   return text.split(', ').flatMap((one) => {

@@ -7,7 +7,7 @@ import type { SearchState } from './search-state.ts'
 const DAY_LENGTH = '2026-11-01'.length
 
 /**
- * A filter for the period of calls or sums, which is stored in the address; a custom period has two more
+ * A filter for the period of calls or sums, which is stored in the page's URL. A custom period has two more
  * fields for its days.
  */
 export function PeriodFilter<Name extends Period>({
@@ -17,7 +17,7 @@ export function PeriodFilter<Name extends Period>({
   onChange,
 }: {
   readonly periods: readonly Name[]
-  /** The period to use if the address has none. */
+  /** The period to use if the page's URL has none. */
   readonly otherwise: Name
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void

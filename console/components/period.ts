@@ -1,7 +1,7 @@
 import type { SearchState } from './search-state.ts'
 import { dayText, parseDayOrHour, startOfDay, startOfMonth } from './time.ts'
 
-/** The periods of sums, by their name in the address. */
+/** The periods that sums of usage can have, by their names in the page's URL. */
 export const USAGE_PERIODS = [
   'hour',
   'today',
@@ -14,7 +14,7 @@ export const USAGE_PERIODS = [
   'custom',
 ] as const
 
-/** The periods of calls, by their name in the address. */
+/** The periods that lists of calls can have, by their names in the page's URL. */
 export const LOG_PERIODS = [...USAGE_PERIODS, 'all'] as const
 
 /** A period of calls or sums. */
@@ -23,7 +23,7 @@ export type Period = (typeof LOG_PERIODS)[number]
 /** A period in Unix seconds; an undefined end is unlimited. */
 export interface TimeRange {
   readonly from: number | undefined
-  /** The period ends just before this time. */
+  /** The period ends just before this time, in Unix seconds. */
   readonly to: number | undefined
 }
 
@@ -31,7 +31,7 @@ const HOUR_S = 3600
 const DAY_S = 86_400
 const DAYS_BEFORE = { today: 0, '7d': 6, '30d': 29, '90d': 89 } as const
 
-/** The period in the address if it is in `periods`, else `otherwise`. */
+/** The period in the page's URL if it is in `periods`, else `otherwise`. */
 export function periodInAddress<Name extends Period>(
   periods: readonly Name[],
   { period }: SearchState,
@@ -40,7 +40,9 @@ export function periodInAddress<Name extends Period>(
   return periods.find((one) => one === period) ?? otherwise
 }
 
-/** The start and end of a period in a time zone. A custom period includes both of its days in the address. */
+/**
+ * The start and end of a period in a time zone. A custom period includes both of the days in the page's URL.
+ */
 export function timeRangeOf(period: Period, search: SearchState, now: number, timeZone: string): TimeRange {
   const today = startOfDay(now, timeZone)
   switch (period) {
@@ -77,7 +79,7 @@ function chosenSpan(search: SearchState, now: number, timeZone: string): TimeRan
   return { from, to: Math.max(last.to, first && first.from < now ? first.to : from + DAY_S) }
 }
 
-/** The first and the last day of a period, both included, in the format of the address. */
+/** The first and the last day of a period, both included, in the format of the page's URL: `2026-11-01`. */
 export function dayRangeOf(
   { from, to }: TimeRange,
   now: number,

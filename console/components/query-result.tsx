@@ -18,7 +18,7 @@ export function QueryResult<Data>({
   readonly query: UseQueryResult<Data>
   /** The number of rows of the placeholder. */
   readonly rows?: number
-  /** Shown if the object does not exist. */
+  /** Shown instead of the data if the object does not exist. */
   readonly gone?: ReactNode
   readonly children: (data: Data) => ReactNode
 }) {

@@ -1,10 +1,12 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useCallback } from 'react'
 
-/** The query parameters of the address, by name. */
+/** The query parameters of the page's URL, by name. */
 export type SearchState = Readonly<Record<string, string | undefined>>
 
-/** Filters, page and opened item, which are stored in the address so that the Back button restores them. */
+/**
+ * Filters, page and opened item, which are stored in the page's URL so that the Back button restores them.
+ */
 export function useSearchState(): readonly [SearchState, (changes: SearchState) => void] {
   const search = useSearch({ strict: false }) as SearchState
   const navigate = useNavigate()

@@ -7,7 +7,7 @@ export interface Snippet {
 /** The placeholder for the key until the user inserts it. */
 export const KEY_VARIABLE = '$SLUICE_KEY'
 
-/** Example calls with the address of the gateway, a model, and the key or the placeholder for it. */
+/** Example calls with the URL of the gateway, a model, and the key or the placeholder for it. */
 export function snippetsOf({
   origin,
   model,

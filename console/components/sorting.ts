@@ -7,12 +7,14 @@ export interface ListOrder {
   readonly order?: string | undefined
 }
 
-/** Reads the order of a list from the address. */
+/** Reads the order of a list from the page's URL. */
 export function listOrderOf({ sort, order }: SearchState): ListOrder {
   return sort === undefined ? {} : { sort, order: order === 'desc' ? 'desc' : 'asc' }
 }
 
-/** The order of a table, which is stored in the address. A change of the order returns to the first page. */
+/**
+ * The order of a table, which is stored in the page's URL. A change of the order returns to the first page.
+ */
 export function sortingOf(search: SearchState, setSearch: (changes: SearchState) => void): Sorting {
   const { sort, order } = listOrderOf(search)
   return {

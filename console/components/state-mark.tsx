@@ -1,6 +1,6 @@
 import classes from './state-mark.module.css'
 
-/** The severity of a state, shown beside its word. */
+/** The severity of a state, which the mark beside the word for the state shows. */
 export type StateSeverity = 'ok' | 'warn' | 'bad' | 'off'
 
 /** A state as a word, with a mark that differs in shape and in colour. */

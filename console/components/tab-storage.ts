@@ -1,7 +1,10 @@
 /** Whether the user has signed out. A page that is still open must then not store anything. */
 let isClosed = false
 
-/** The text that a page has stored in this tab; empty if there is none. From now on writing is allowed again. */
+/**
+ * The text that a page has stored in this tab; empty if there is none. Reading allows writing again after a
+ * sign-out.
+ */
 export function readTabStorage(name: string): string {
   isClosed = false
   return sessionStorage.getItem(name) ?? ''

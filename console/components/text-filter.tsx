@@ -1,7 +1,10 @@
 import { TextInput } from '@mantine/core'
 import { useDebouncedText } from './use-debounced-text.ts'
 
-/** A filter that is stored in the address shortly after the last letter was typed. */
+/**
+ * A text field that filters a list. The text is stored in the page's URL shortly after the last letter was
+ * typed.
+ */
 export function TextFilter({
   label,
   value,

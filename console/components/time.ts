@@ -18,7 +18,7 @@ export function formatTime(unixSeconds: number, locale: string, timeZone: string
 
 /** The day of a time in a time zone, without its year: `1 Dec`. */
 export function formatDay(unixSeconds: number, locale: string, timeZone: string): string {
-  // English dates have the day first here, to match the sentences around them.
+  // English dates have the day before the month, to match the sentences around them.
   const order = locale === 'en' ? 'en-GB' : locale
   return new Intl.DateTimeFormat(order, { timeZone, day: 'numeric', month: 'short' }).format(
     unixSeconds * 1000,
@@ -76,13 +76,13 @@ export function startOfMonth(unixSeconds: number, timeZone: string): number {
   return midnight(year, month, 1, timeZone)
 }
 
-/** The day of a time in a time zone, as in the address: `2026-11-01`. */
+/** The day of a time in a time zone, in the format of the page's URL: `2026-11-01`. */
 export function dayText(unixSeconds: number, timeZone: string): string {
   const { year, month, day } = partsOf(unixSeconds, timeZone)
   return new Date(Date.UTC(year, month - 1, day)).toISOString().slice(0, 10)
 }
 
-/** The hour of a time in a time zone, as in the address: `2026-11-01T14`. */
+/** The hour of a time in a time zone, in the format of the page's URL: `2026-11-01T14`. */
 export function hourText(unixSeconds: number, timeZone: string): string {
   const { hour } = partsOf(unixSeconds, timeZone)
   return `${dayText(unixSeconds, timeZone)}T${String(hour).padStart(2, '0')}`
@@ -91,8 +91,8 @@ export function hourText(unixSeconds: number, timeZone: string): string {
 const DAY_OR_HOUR = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}))?$/
 
 /**
- * The start and the end (exclusive) of a day or an hour in the address, in Unix seconds; undefined for any
- * other text.
+ * The start and the end (exclusive), in Unix seconds, of a day or an hour in the format of the page's URL;
+ * undefined for any other text.
  */
 export function parseDayOrHour(
   text: string | undefined,
@@ -109,15 +109,15 @@ export function parseDayOrHour(
     return { from, to: from + HOUR_S }
   }
   const from = midnight(year, month, day, timeZone)
-  // Noon of the next day, which a change of the clock cannot move to another day.
+  // 1.5 days after the start is about noon of the next day, even if the clock was changed in between.
   return { from, to: startOfDay(from + 1.5 * DAY_S, timeZone) }
 }
 
 /** The first second of a calendar day, even if the clock is put forward at midnight. */
 function midnight(year: number, month: number, day: number, timeZone: string): number {
   const asUtc = Date.UTC(year, month - 1, day) / 1000
-  // The offset from UTC is determined at the resulting time, because it may change between that time and the
-  // same time in UTC.
+  // The first offset is that of midnight in UTC. The clock may be changed between that time and the result,
+  // so the offset is determined again at the result.
   let at = asUtc - offsetAt(asUtc, timeZone)
   at = asUtc - offsetAt(at, timeZone)
   return partsOf(at, timeZone).day === day ? at : at + HOUR_S

@@ -1,10 +1,12 @@
-/** Joins several values to one parameter of the address, separated by commas; undefined if there are none. */
+/**
+ * Joins several values to one parameter of the page's URL, separated by commas; undefined if there are none.
+ */
 export function valuesToUrlText(values: readonly string[]): string | undefined {
   if (values.length === 0) return undefined
   return values.map((value) => value.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',')
 }
 
-/** The values in a parameter of the address. */
+/** The values in a parameter of the page's URL. */
 export function valuesOfUrlText(text: string | undefined): readonly string[] {
   return (text ?? '')
     .split(',')
@@ -14,12 +16,12 @@ export function valuesOfUrlText(text: string | undefined): readonly string[] {
 
 const ID = /^#\d+$/
 
-/** An API key as a parameter of the address: by its id, because names of keys need not be unique. */
+/** An API key as a parameter of the page's URL: by its id, because names of keys need not be unique. */
 export function keyIdText(id: string | number): string {
   return `#${id}`
 }
 
-/** The filters for API keys in a parameter of the address; its values are ids (`#12`) or names. */
+/** The filters for API keys in a parameter of the page's URL; its values are ids (`#12`) or names. */
 export function keyFilters(text: string | undefined): {
   readonly token_id: readonly string[]
   readonly token_name: readonly string[]

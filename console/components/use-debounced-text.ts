@@ -3,14 +3,14 @@ import { useEffect, useRef, useState } from 'react'
 
 const PAUSE_MS = 250
 
-/** The text of a filter field. It is stored in the address shortly after the last letter was typed. */
+/** The text of a filter field. It is stored in the page's URL shortly after the last letter was typed. */
 export function useDebouncedText(
   value: string,
   onChange: (text: string) => void,
 ): readonly [text: string, type: (text: string) => void] {
   const [text, setText] = useState(value)
   const sent = useRef(value)
-  // The address also changes through the Back button and the button "Clear filters".
+  // The page's URL also changes through the Back button and the button "Clear filters".
   useEffect(() => {
     if (value !== sent.current) setText(value)
     sent.current = value

@@ -26,7 +26,7 @@ interface Edited<Typed extends object, Present> {
   readonly showAtField?: (error: unknown) => boolean
 }
 
-/** The form of an object that others may change as well. */
+/** The form of an object that other users may change at the same time. */
 interface Edit<Typed> {
   readonly save: (typed: Typed) => void
   readonly isSaving: boolean

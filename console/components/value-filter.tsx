@@ -10,7 +10,7 @@ import { keyIdText, valuesToUrlText, valuesOfUrlText } from './url-values.ts'
 import { useSignedInAccount } from './session.tsx'
 
 const PAUSE_MS = 250
-/** Fields whose values are ids, but which the address contains by name, because these names are unique. */
+/** Fields whose values are ids in the API but names in the page's URL, because these names are unique. */
 const NAMED: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** A filter for one or several values; it suggests the values that occur in the calls of the period. */
@@ -28,7 +28,7 @@ export function ValueFilter({
   readonly field: SuggestedField
   readonly scope: CallScope
   readonly span: TimeRange
-  /** The chosen values, in the format of the address. */
+  /** The chosen values, in the format of the page's URL. */
   readonly value: string | undefined
   /** Whether the keyboard shortcut for filters moves the focus to this field. */
   readonly isFirst?: boolean
@@ -43,9 +43,9 @@ export function ValueFilter({
   const [part] = useDebouncedValue(typed.trim(), PAUSE_MS)
   const chosen = valuesOfUrlText(value)
   const { data: found = [] } = useQuery({
-    // The gateway cannot search texts that only the console knows, so these are searched here.
+    // The gateway cannot search texts that only the console knows, so the browser searches these.
     ...fieldValuesQuery(profile.id, scope, { field, span, part: wordOf ? '' : part }),
-    // The address has only the ids of keys; their names come with the suggestions.
+    // The page's URL has only the ids of keys; their names come with the suggestions.
     enabled: isOpen || chosen.some((one) => one.startsWith('#')),
     placeholderData: keepPreviousData,
   })

@@ -6,7 +6,7 @@ import type { Rows } from '../store/store.ts'
 import { version } from '../domain/version.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
-/** Maximum number of concurrent attempts for one receiver. */
+/** Maximum number of concurrent attempts to deliver alerts to one receiver. */
 export const MAX_CONCURRENT_ATTEMPTS = 16
 /** Timeout of an attempt to deliver an alert. Standard Webhooks advises 15 to 30 seconds. */
 const ATTEMPT_MS = 15_000
@@ -20,7 +20,7 @@ const MAX_RESPONSE_BYTES = 16_384
 const SPREAD = 50
 /** Time after which another node takes over sending from a node that has stopped. */
 const SENDER_MS = 20_000
-/** Time after which an attempt without an outcome counts as lost. */
+/** Time after which an attempt to deliver an alert counts as lost if its outcome was not recorded. */
 const LOST_MS = 2 * ATTEMPT_MS
 
 /** A receiver of alerts, with the tag that identifies it. */
@@ -31,9 +31,9 @@ export interface TaggedTarget extends AlertTarget {
 /** Outcome of a batch of attempts at one receiver. */
 export interface AlertOutcome {
   readonly delivered: number
-  /** Attempts that failed and will be repeated. */
+  /** Number of attempts that failed and will be repeated. */
   readonly failed: number
-  /** Alerts that will not be tried again. */
+  /** Number of alerts whose last attempt failed, so that they are dropped. */
   readonly givenUp: number
   /** Why one of the attempts failed; undefined if none failed. */
   readonly reason: string | undefined
@@ -67,7 +67,7 @@ export class AlertSender {
   readonly #dependencies: SenderDependencies
   readonly #agent: Agent = createAlertAgent(MAX_CONCURRENT_ATTEMPTS)
   readonly #stopping = new AbortController()
-  /** Deliveries under way, by the tag of the receiver. */
+  /** The delivery in progress for each receiver, by the receiver's tag. */
   readonly #lanes = new Map<string, Promise<void>>()
   /** Runs the writes of this node one after the other; PostgreSQL does not allow them at the same time. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -98,7 +98,7 @@ export class AlertSender {
     }
   }
 
-  /** Aborts attempts under way; they are repeated later. */
+  /** Aborts the attempts in progress; they are repeated later. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await Promise.all(this.#lanes.values())
@@ -225,11 +225,11 @@ function reasonOf(error: unknown): string {
   return `it cannot be reached (${'code' in error ? String(error.code) : error.name})`
 }
 
-/** Delay before the second attempt. It doubles before each further attempt. */
+/** Delay before the second attempt to deliver an alert. It doubles before each further attempt. */
 const FIRST_MS = 5_000
-/** Maximum delay between two attempts. */
+/** Maximum delay between two attempts to deliver an alert. */
 const MAX_MS = 3_600_000
-/** Time from the first attempt to the last one. */
+/** Maximum time from the first attempt to deliver an alert to the last one. */
 const GIVE_UP_MS = 86_400_000
 
 /**

@@ -72,14 +72,14 @@ export class Alerts {
     }, TICK_MS).unref()
   }
 
-  /** Starts. Resolves once the database records the events of calls. */
+  /** Starts informing receivers. Resolves once the database records the events that calls cause. */
   static async open(dependencies: AlertDependencies): Promise<Alerts> {
     const alerts = new Alerts(dependencies)
     if (dependencies.settings().alerts.length > 0) await alerts.#tickOnce()
     return alerts
   }
 
-  /** Stops. Attempts under way are aborted; the next sender repeats them. */
+  /** Stops informing receivers. Deliveries in progress are aborted; the next sender repeats them. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -154,7 +154,7 @@ export class Alerts {
     }
   }
 
-  // Imported on demand: most gateways have no receivers.
+  // Imported on demand: most gateways have no receivers of alerts.
   async #openSender(): Promise<AlertSender> {
     const { AlertSender } = await import('./alert-sender.ts')
     return new AlertSender({
@@ -199,7 +199,7 @@ export function subscriptionsOf(
   return { tags: targets.map(({ tag }) => tag).sort(), thresholds: alertThresholds(types, options) }
 }
 
-/** Interval at which a lasting condition is reported again. */
+/** Interval at which this node reports a lasting condition, such as an open circuit breaker, again. */
 const REPEAT_MS = 15_000
 /**
  * Time without an open circuit breaker on any node after which a channel counts as recovered. The circuit
@@ -208,14 +208,17 @@ const REPEAT_MS = 15_000
 const CALM_MS = 60_000
 /** Time without refusals after which the next load shedding is reported as a new event. */
 const OVERLOAD_CALM_MS = 300_000
-/** Maximum time for which a limit counts as low after its last report, even if the limit resets later. */
+/**
+ * Maximum time for which a provider's rate limit counts as nearly used up after its last report, even if it
+ * resets later.
+ */
 const MAX_LOW_MS = 86_400_000
 
-/** Sources of conditions on this node. */
+/** Functions that report the conditions of this node of which receivers are informed. */
 interface ConditionSources {
   /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: () => readonly string[]
-  /** Calls refused by load shedding. */
+  /** The calls that this node refused because it was overloaded. */
   readonly shed: () => CallsRefusedByOverload
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
   readonly lowLimits: Pick<LowLimits, 'due' | 'forget'>
@@ -321,7 +324,7 @@ class StorageAlerts {
     this.#dependencies = dependencies
   }
 
-  /** Checks the storage. Call it once a second. */
+  /** Sends an alert if the database has become unwritable or writable again. Call it once a second. */
   tick(targets: readonly TaggedTarget[]): void {
     for (const [tag, waiting] of this.#waiting)
       if (targets.every((target) => target.tag !== tag)) waiting.length = 0
@@ -344,7 +347,7 @@ class StorageAlerts {
     for (const target of targets) if (target.types.includes(event.type)) this.#add(target, alert)
   }
 
-  /** Aborts attempts under way. */
+  /** Aborts the attempts to deliver alerts that are in progress. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#agent?.destroy()
@@ -365,7 +368,7 @@ class StorageAlerts {
   }
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
-    // Imported on demand: most gateways have no receivers.
+    // Imported on demand: most gateways have no receivers of alerts.
     const { MAX_CONCURRENT_ATTEMPTS, createAlertAgent, nextAttemptMs, sendAlert } = await import(
       './alert-sender.ts'
     )

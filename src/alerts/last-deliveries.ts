@@ -1,15 +1,15 @@
 import type { AlertAttempt } from './alert-sender.ts'
 
-/** Maximum number of receivers whose last attempt is kept. */
+/** Maximum number of alert receivers whose last attempt is remembered. */
 const MAX_RECEIVERS = 1000
 
 /** The last attempt to deliver an alert to a receiver. */
 interface LastDelivery extends AlertAttempt {
-  /** Unix seconds. */
+  /** When the attempt was made, in Unix seconds. */
   readonly at: number
 }
 
-/** The last attempt of this process for each receiver, by the tag of the receiver. */
+/** The last attempt of this process to deliver an alert to each receiver, by the tag of the receiver. */
 export class LastDeliveries {
   readonly #byTag = new Map<string, LastDelivery>()
 

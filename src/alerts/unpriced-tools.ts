@@ -2,13 +2,13 @@
 export interface UnpricedTool {
   readonly model: string
   readonly channel: string
-  /** Type of the tool. */
+  /** Type of the tool that a request offered, such as `web_search`. */
   readonly tool?: string
   /** Service tier in which the provider served the call. */
   readonly tier?: string
 }
 
-/** Interval at which the same tool is reported again. */
+/** Interval at which a tool without a price is reported again. */
 export const UNPRICED_REPEAT_MS = 3_600_000
 /** Maximum number of tools remembered, because clients choose their names. */
 const MAX_TOOLS = 200

@@ -92,7 +92,8 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
     }),
     responseBody: z.object({ url: z.string().describe('Where the browser goes') }),
     async handle({ user, sessionHash, body, services, exchange: { request, response } }) {
-      // With an access token, the link could be started from a browser in which nobody has signed in.
+      // Linking needs a session: with an access token, it could be started in a browser in which nobody has
+      // signed in.
       if (sessionHash === undefined)
         throw new GatewayError('unauthorized', 'an identity is linked by a session: log in first')
       const provider = findProvider(services.settings(), body.provider)

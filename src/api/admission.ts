@@ -75,7 +75,7 @@ export class Admission {
   }
 
   #isIn({ response }: ClientExchange, entry: SlotEntry): boolean | Promise<never> {
-    // The response may have been aborted before the listener was added.
+    // If the response was aborted before the listener was added, the listener is never called.
     if (response.isAborted) entry.leave()
     return response.isAborted || entry.isIn ? entry.isIn : this.#refuse(NO_SLOT)
   }

@@ -13,7 +13,7 @@ import {
 } from '../management/alerts/receivers.ts'
 import { defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
-/** `docs/administration.md: Alerts`. */
+/** Endpoints for the receivers of alerts: `docs/administration.md: Alerts`. */
 export const ALERT_ENDPOINTS: readonly JsonEndpoint[] = [
   defineRootUserEndpoint('GET', '/api/alert/', {
     summary: 'The receivers of alerts, without their addresses and secrets',

@@ -11,7 +11,7 @@ import { heldSums } from '../management/usage-limits.ts'
 import { allowedNames } from '../relay/key-permissions.ts'
 import { defineEndpoint, type JsonEndpoint } from './endpoint.ts'
 
-/** `docs/api.md: Self-check and billing`. */
+/** Endpoints by which clients read their used and remaining quota: `docs/api.md: Self-check and billing`. */
 export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
   defineEndpoint({
     method: 'GET',

@@ -3,7 +3,7 @@ import { type Endpoint, isCall } from './endpoint.ts'
 
 /** Request headers that the API description lists for all POST calls. */
 const REQUEST = {
-  /** `docs/api.md: Idempotency keys`. */
+  /** Header that prevents a repeated request from being charged twice: `docs/api.md: Idempotency keys`. */
   'Idempotency-Key': {
     description: 'A repeated call with the same key and body gets the first answer, and costs once.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },

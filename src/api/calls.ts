@@ -14,7 +14,7 @@ const MESSAGES = { ...COMMON, area: 'messages', keyIn: 'x-api-key' } as const
 const WHOLE = ['application/json']
 const WHOLE_OR_STREAMED = ['application/json', 'text/event-stream']
 
-/** `docs/api.md: Chat completions`. */
+/** Endpoint for chat completions in OpenAI's format: `docs/api.md: Chat completions`. */
 const chatCompletions: CallEndpoint = {
   ...COMMON,
   path: '/v1/chat/completions',
@@ -24,7 +24,7 @@ const chatCompletions: CallEndpoint = {
   handle: (exchange, caller, relay) => relay.call('chat', exchange, caller),
 }
 
-/** `docs/api.md: Messages`. */
+/** Endpoint for messages in Anthropic's format: `docs/api.md: Messages`. */
 const messages: CallEndpoint = {
   ...MESSAGES,
   path: '/v1/messages',
@@ -34,7 +34,7 @@ const messages: CallEndpoint = {
   handle: (exchange, caller, relay) => relay.call('messages', exchange, caller),
 }
 
-/** `docs/api.md: Responses`. */
+/** Endpoint for responses in the format of OpenAI's Responses API: `docs/api.md: Responses`. */
 export const RESPONSES_ENDPOINT: CallEndpoint = {
   ...COMMON,
   path: '/v1/responses',
@@ -44,7 +44,7 @@ export const RESPONSES_ENDPOINT: CallEndpoint = {
   handle: (exchange, caller, relay) => relay.call('responses', exchange, caller),
 }
 
-/** `docs/api.md: Embeddings`. */
+/** Endpoint for embeddings of texts: `docs/api.md: Embeddings`. */
 const embeddings: CallEndpoint = {
   ...COMMON,
   path: '/v1/embeddings',
@@ -64,8 +64,8 @@ const RERANK_PATHS = [
 const PLAYED_MEDIA = new Set(['/v1/images/generations', '/v1/audio/speech'])
 
 /**
- * The endpoints that the console's playground can call, each with the path prefix that its own prefix
- * replaces.
+ * The endpoints that the console's playground can call, each with the path prefix to be replaced by
+ * `/api/playground/`.
  */
 const PLAYED: readonly (readonly [CallEndpoint, string])[] = [
   [chatCompletions, '/v1/'],

@@ -50,7 +50,10 @@ import {
 } from '../management/channels/test-channel.ts'
 import { defineAdminEndpoint, defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
-/** `docs/administration.md: Channels`, `docs/administration.md: Test a channel`. */
+/**
+ * Endpoints to manage and test channels: `docs/administration.md: Channels`,
+ * `docs/administration.md: Test a channel`.
+ */
 export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/channel/', {
     summary: 'The channels, without their keys',

@@ -50,6 +50,6 @@ export function encodePieces(
 ): AsyncIterable<string | Buffer> {
   if (encoding === undefined || encoding === 'identity') return pieces
   const encoder = encoding === 'br' ? createBrotliCompress(BROTLI) : createGzip(GZIP)
-  // An error of `pieces` destroys the encoder, and so reaches whoever reads from it.
+  // If `pieces` fails, the encoder is destroyed, so that its reader gets the error too.
   return pipeline(Readable.from(pieces, { objectMode: true }), encoder, () => {})
 }

@@ -94,7 +94,7 @@ const RENDERERS = {
   gemini: geminiError,
   'gemini-array': (facts, requestId) =>
     Buffer.concat([Buffer.from('['), geminiError(facts, requestId), Buffer.from(']')]),
-  // Differs from `relay` only in the type of a 429: `docs/api.md: Errors`.
+  // Rerank errors differ from those of `relay` only in the type of a 429: `docs/api.md: Errors`.
   rerank: (facts, requestId) =>
     relayError(
       facts.status === 429 && !facts.hasOwnType ? { ...facts, type: 'gateway_error' } : facts,

@@ -15,7 +15,7 @@ import {
 } from '../management/guards/guards.ts'
 import { defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
 
-/** `docs/guards.md: Over HTTP`. */
+/** Endpoints to manage guards: `docs/guards.md: Over HTTP`. */
 export const GUARD_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/guards', {
     summary: 'The guards, with what they have decided in the last 24 hours',

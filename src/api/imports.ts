@@ -9,7 +9,7 @@ import {
 } from '../management/imports.ts'
 import { defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
-/** `docs/administration.md: Import`. */
+/** Endpoints to import data of other gateways: `docs/administration.md: Import`. */
 export const IMPORT_ENDPOINTS: readonly JsonEndpoint[] = [
   defineRootUserEndpoint('POST', '/api/import', {
     summary: 'Reads a database or a configuration of another gateway, and reports what an import would write',

@@ -101,12 +101,15 @@ export class JsonApi {
     const { 'Gateway-Key': id } = readInput(keyHeaderSchema, {
       'Gateway-Key': headerText(request, 'gateway-key') ?? '',
     })
-    // Read directly, because a call is not recorded in the audit log as revealing the key.
+    // Read without an entry in the audit log, because a call with the key reveals it to nobody.
     const key = await management.store.read('revealKey', { tokenId: id, userId: user.id })
     return apiKeys.authenticate(key === null ? ownTokenNotFound() : `sk-${key}`, clientAddress()(request))
   }
 
-  /** Rejects with the error for the client. `area` is that of the endpoint for this request. */
+  /**
+   * Checks limits, access and input of a request, calls the endpoint, and sends the response. Rejects with
+   * the error for the client. `area` is the endpoint's area for this request.
+   */
   async respond(
     exchange: ClientExchange,
     endpoint: JsonEndpoint,
@@ -311,8 +314,8 @@ function isText({ responseBody }: JsonEndpoint, data: unknown): data is AsyncIte
 const MIN_ROLE = { account: Role.user, admin: Role.admin, root: Role.root } as const
 
 /**
- * The parameters of the query. All values of a repeated one count if the schema takes several, else the first
- * one does.
+ * The parameters of the query. If a parameter is repeated, all its values are returned if the schema accepts
+ * several; otherwise only the first one.
  */
 function queryOf(url: string, schema?: z.ZodType): Record<string, string | string[]> {
   const start = url.indexOf('?')
@@ -362,7 +365,7 @@ function meteredServices(
   if (!user) return management
   const reading = reads.of(user.id)
   response.onClosed(() => reading.end())
-  // The response may have been aborted before the listener was added.
+  // If the response was aborted before the listener was added, the listener is never called.
   if (response.isAborted) reading.end()
   const holdToRead = async (bytes: number): Promise<void> => {
     await reading.begin()

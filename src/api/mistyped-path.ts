@@ -26,7 +26,7 @@ const GIVEN_METHOD = /(?::|%3a)([^:/]+)$/
 interface Candidate {
   readonly path: string
   readonly version: string
-  /** The part after the version: `chat/completions`. */
+  /** The part of the path after the version: `chat/completions`. */
   readonly rest: string
 }
 
@@ -54,7 +54,7 @@ export class PathSuggestions {
     this.#words = new Set(this.#candidates.flatMap(({ rest }) => rest.split('/')))
   }
 
-  /** Returns the closest path; undefined if none is close. */
+  /** Returns the known path closest to a mistyped one; undefined if none is close. */
   suggest(path: string): string | undefined {
     if (path.length > MAX_LENGTH) return undefined
     const segments = path.toLowerCase().split('/').filter(Boolean)
@@ -78,8 +78,8 @@ export class PathSuggestions {
   }
 
   /**
-   * The known path with this part after the version, in the last version named before it; otherwise the first
-   * known one.
+   * The known path that ends with `rest` and has the last version named in `before`; without such a path, the
+   * first one that ends with `rest`.
    */
   #at(rest: string, before: readonly string[]): string | undefined {
     const same = this.#candidates.filter((candidate) => candidate.rest === rest)

@@ -47,7 +47,7 @@ const modelParams = z.object({
   id: z.string().refine(isDecodable, 'expected a percent-encoding of UTF-8'),
 })
 
-/** `docs/api.md: Models`, and `docs/administration.md: Models`. */
+/** Endpoints that list and manage models: `docs/api.md: Models`, and `docs/administration.md: Models`. */
 export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineEndpoint({
     method: 'GET',

@@ -34,7 +34,10 @@ export function openApiDocument(routes: readonly Endpoint[]): object {
   }
 }
 
-/** `docs/api.md: Description`. The document is built at the first request and then cached. */
+/**
+ * Endpoint for the OpenAPI document: `docs/api.md: Description`. It is built at the first request and then
+ * cached.
+ */
 export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
   let cached: string | undefined
   return defineEndpoint({
@@ -229,7 +232,8 @@ function successSchema(area: ApiArea, value: JsonSchema | undefined, mayLack = f
 }
 
 /**
- * A schema that fits all examples. A text in an example that is a key of `known` stands for the schema there.
+ * A schema that fits all examples. If a text in an example is a key of `known`, the schema stored under that
+ * key takes its place.
  */
 function shapeOf(examples: readonly unknown[], known: ReadonlyMap<string, JsonSchema>): JsonSchema {
   const [example] = examples

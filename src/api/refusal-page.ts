@@ -11,16 +11,16 @@ a { color: light-dark(#2457c5, #7aa7ff) }
 a:focus-visible { outline: 2px solid; outline-offset: 2px }
 `
 
-/** Texts of the page, by language. */
+/** Texts of the HTML page that shows an error, by language. */
 const TEXTS = {
   en: { lang: 'en', title: 'Sign-in refused', back: 'Back to the console', request: 'Request' },
   zh: { lang: 'zh-CN', title: '登录被拒绝', back: '返回控制台', request: '请求' },
 } as const
 
-/** Language of a page. */
+/** Language of the HTML page that shows an error. */
 export type PageLanguage = keyof typeof TEXTS
 
-/** Headers of the page, which loads nothing and sends nothing. */
+/** Headers of the HTML page that shows an error. The page loads nothing and sends nothing. */
 export const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
@@ -37,7 +37,7 @@ export function wantsPage(accept: string | undefined): boolean {
   return accept?.includes('text/html') ?? false
 }
 
-/** The page's language: the first one in the browser's `accept-language`. */
+/** The language of the HTML page that shows an error: the first one in the browser's `accept-language`. */
 export function pageLanguage(acceptLanguage: string | undefined): PageLanguage {
   return acceptLanguage?.trimStart().toLowerCase().startsWith('zh') === true ? 'zh' : 'en'
 }

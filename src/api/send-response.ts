@@ -7,7 +7,7 @@ import type { TextFormat } from './endpoint.ts'
 
 const IS_JSON = { 'content-type': 'application/json' }
 
-/** Number of characters written at a time. */
+/** Number of characters of a JSON text that are written at a time. */
 const BATCH = 64 * 1024
 
 /** Part of a JSON text, and whether more follows. */
@@ -33,7 +33,7 @@ export async function sendJson(
   return sendPieces(response, all, encodePieces(batches(first, pieces), encoding))
 }
 
-/** Sends rendered JSON with status 200. */
+/** Sends bytes that are already JSON with status 200. */
 export async function sendBody(
   response: Response,
   headers: ResponseHeaders,

@@ -28,7 +28,9 @@ const OIDC = {
   }),
 } as const
 
-/** `docs/api.md: Sessions`, and `docs/api.md: Sign-in at an identity provider`. */
+/**
+ * Endpoints to sign in and out: `docs/api.md: Sessions`, and `docs/api.md: Sign-in at an identity provider`.
+ */
 export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineVisitorEndpoint('POST', '/api/user/login', {
     summary: 'Begin a session of the console',
@@ -37,7 +39,8 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     limitSubjects({ body, addressBlock, services }) {
       if ('accessToken' in body) return [{ subject: addressBlock, label: 'this address', factor: 1 }]
       const { username } = body
-      // Guesses from elsewhere, or of other names, must not lock out a user who has signed in from here before.
+      // Wrong passwords for this name from other addresses, or for other names, must not lock out a user who
+      // has signed in from this address before.
       if (services.signIns.knows(username, addressBlock)) {
         return [{ subject: `at ${addressBlock} ${username}`, label: 'this name at this address', factor: 1 }]
       }

@@ -1,7 +1,10 @@
 import { telemetrySchema, telemetryState } from '../management/telemetry.ts'
 import { defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
-/** `docs/administration.md: Telemetry`. */
+/**
+ * Endpoint that shows what was exported to a collector, and what was lost:
+ * `docs/administration.md: Telemetry`.
+ */
 export const TELEMETRY_ENDPOINTS: readonly JsonEndpoint[] = [
   defineRootUserEndpoint('GET', '/api/telemetry/', {
     summary: 'What was exported to a collector of OpenTelemetry, and what was lost',

@@ -33,7 +33,7 @@ const OF_USER = '/api/user/:id/tokens'
 const USER_PARAMS = z.object({ id: userIdText })
 const STOPPED_QUERY = z.object({ ids: tokenIdsText })
 
-/** `docs/api.md: Token management`, and `docs/api.md: Keys of other users`. */
+/** Endpoints to manage API keys: `docs/api.md: Token management`, and `docs/api.md: Keys of other users`. */
 export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAccountEndpoint('GET', '/api/token/', {
     summary: "A page of the account's tokens, newest first",

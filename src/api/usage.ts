@@ -120,7 +120,10 @@ const EVENTS = { type: 'text/event-stream', isEndless: true } as const
 const CHECK_MS = 5_000
 const CHECKS_PER_COMMENT = 3
 
-/** `docs/api.md: Usage log`, `docs/api.md: Usage series`, `docs/api.md: Refused calls`, `docs/api.md: Live calls`. */
+/**
+ * Endpoints that show calls and their sums: `docs/api.md: Usage log`, `docs/api.md: Usage series`,
+ * `docs/api.md: Refused calls`, `docs/api.md: Live calls`.
+ */
 export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/log/', {
     summary: "All users' settled calls, the newest first",
@@ -446,7 +449,7 @@ function live(
   })
   // End the stream as soon as the client closes its side: an idle stream would not notice otherwise.
   response.needsUpstream()
-  // The response may have been aborted before the listener was added.
+  // If the response was aborted before the listener was added, the listener is never called.
   if (response.isAborted) reader.leave()
   return reader.text()
 }

@@ -33,7 +33,7 @@ import { defineAdminEndpoint, type JsonEndpoint } from './endpoint.ts'
 const IDENTITIES = '/api/user/:id/identities'
 const USER_PATH = z.object({ id: userIdText })
 
-/** `docs/api.md: Users`, and `docs/administration.md: Groups`. */
+/** Endpoints to manage users and groups: `docs/api.md: Users`, and `docs/administration.md: Groups`. */
 export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/user/', {
     summary: 'All users, a page of them, newest first',

@@ -87,12 +87,12 @@ ${channels.join('\n')}
 `
 }
 
-/** A channel of the demo. */
+/** A channel in the gateway.yaml of `sluice demo`. */
 interface DemoChannel {
   readonly protocol: string
   readonly url: string
   readonly models: readonly string[]
-  /** Request fields that are forwarded. */
+  /** Names of request fields that the channel forwards, although channels remove them by default. */
   readonly allow?: readonly string[]
   readonly isBedrock?: boolean
 }

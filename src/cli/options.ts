@@ -21,7 +21,7 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** The options of a budget. */
+/** The command-line options that set the amount and the period of a budget. */
 export const BUDGET_OPTIONS = [
   new Option('--budget <units>', 'the most that may be spent in each period, in quota units').argParser(
     wholeNumber,

@@ -276,7 +276,7 @@ function userColumns(display: QuotaDisplay): readonly Column<UserObject>[] {
   ]
 }
 
-/** Maximum number of bytes read from standard input. */
+/** Maximum number of bytes of a password that are read from standard input. */
 const MAX_BYTES = 16_384
 
 /**

@@ -38,7 +38,10 @@ export async function withAccounts(
   })
 }
 
-/** Runs an operation, and prints its result: as JSON with `--json`, otherwise as the text. */
+/**
+ * Runs an operation, and prints its result: as JSON with `--json`, otherwise as the text that `textOf`
+ * returns.
+ */
 export async function printResult<Name extends OperationName>(
   shell: Shell,
   options: AccountOptions,

@@ -40,7 +40,7 @@ export function parseChange(text: string): { node: string; change: DataChange } 
 
 /** Sends a short text to all nodes. A text is lost for a node that is disconnected at that time. */
 export interface Announcer {
-  /** Rejects while the connection is down. */
+  /** Sends a text to all nodes. Rejects while the connection is down. */
   announce(text: string): Promise<void>
   /**
    * Adds a listener that receives the texts of all nodes, including this one, and is told of every new
@@ -64,7 +64,7 @@ export class ChangeFeed {
   #isFirst = true
   #retryTimer: NodeJS.Timeout | undefined
 
-  /** `node` identifies this node. */
+  /** `node` identifies this node, which ignores its own announcements. */
   constructor(node: string, announcer: Announcer) {
     this.#node = node
     this.#announcer = announcer

@@ -7,7 +7,10 @@ import { type Announcer, ChangeFeed } from './change-feed.ts'
 import type { Cluster } from './join-cluster.ts'
 import { NodeReports } from './node-reports.ts'
 
-/** Timeout for counting a request; the owner may be busy with a commit to a slow disk. */
+/**
+ * Timeout for counting a request in the process that owns the database, which may be busy with a commit to a
+ * slow disk.
+ */
 const WAIT_TIMEOUT_MS = 5_000
 
 /** The worker processes of one machine, from the view of one of them. */

@@ -45,7 +45,7 @@ export async function joinThroughPostgres(
  * Interval of heartbeats. The database counts a node as running for three seconds after its last heartbeat.
  */
 const HEARTBEAT_MS = 750
-/** Timeout for reserving places for calls in the database; a call waits for it. */
+/** Timeout for reserving slots of concurrent calls in the database, for which a call waits. */
 const EXCHANGE_TIMEOUT_MS = 1_000
 /**
  * Time in which all nodes report their concurrent calls again after the counts in the database were lost (a
@@ -53,7 +53,7 @@ const EXCHANGE_TIMEOUT_MS = 1_000
  */
 const REFILLING_MS = 3_000
 
-/** Settings of the peers in PostgreSQL. */
+/** Settings for counting concurrent calls together with other nodes in PostgreSQL. */
 interface PostgresSlotOptions {
   readonly url: string
   /** Name of this node. */

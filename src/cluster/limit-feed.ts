@@ -6,7 +6,7 @@ import type { LimitsForOtherNodes, ProviderLimits } from '../upstreams/provider-
 import type { StatedCount, StatedLimits } from '../upstreams/stated-limits.ts'
 import type { Announcer } from './change-feed.ts'
 
-/** Interval at which changes are announced. */
+/** Interval at which changes of providers' limits and of cooldowns are announced. */
 const INTERVAL_MS = 100
 /**
  * Maximum number of announcements per interval, and of changes in one announcement, which must be shorter
@@ -27,7 +27,7 @@ const MAX_AGE_MS = 30_000
  * reconnect.
  */
 const TOLD_AGAIN_MS = 2_000
-/** The year 2200, in Unix milliseconds. */
+/** Maximum time in an announcement: the year 2200, in Unix milliseconds. */
 const MAX_TIME_MS = 7_258_118_400_000
 const MAX_NAME_LENGTH = 300
 
@@ -90,7 +90,7 @@ export class LimitFeed {
    * from.
    */
   #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
-  /** Whether another node has requested everything that this node knows. */
+  /** Whether another node has requested all limits and cooldowns that this node knows. */
   #isAskedForAll = false
   #toldMs = Number.NEGATIVE_INFINITY
 

@@ -12,7 +12,7 @@ const FRESH_MS = 1_000
  * 8,000 bytes.
  */
 const CHUNK_LENGTH = 7_800
-/** Maximum number of messages for one report. */
+/** Maximum number of messages accepted for one node's report. */
 const MAX_CHUNKS = 500
 /**
  * Maximum number of bytes accepted in answer to one question, over all nodes. Both compressed and
@@ -37,10 +37,10 @@ const inflate = promisify(inflateRaw)
 /** A question with the answers received so far. */
 interface PendingQuestion {
   readonly id: string
-  /** Chunks received, by node. */
+  /** Parts of reports received so far, by node. */
   readonly chunks: Map<string, string[]>
   readonly whole: string[]
-  /** Number of bytes that may still be accepted. */
+  /** Number of bytes of reports that may still be accepted. */
   left: number
   end(): void
 }
@@ -147,7 +147,7 @@ export class NodeReports {
     }
   }
 
-  // The chunks of a node arrive in order, over one connection.
+  // The parts of a node's report arrive in order, because they come over one connection.
   #onChunk(
     pending: PendingQuestion,
     node: string,

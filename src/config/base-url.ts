@@ -1,6 +1,8 @@
 import { withoutTrailing } from '../domain/without-trailing.ts'
 
-/** Returns a base URL without its trailing slash, or what was expected of it. */
+/**
+ * Returns a base URL without its trailing slash; for an invalid text, `expected` states what would be valid.
+ */
 export function readBaseUrl(text: string): { url: string } | { expected: string } {
   const url = URL.canParse(text) && !/[\s\\]/.test(text) ? new URL(text) : undefined
   if (!url || !/^https?:\/\//i.test(text)) return { expected: 'an http:// or https:// URL' }

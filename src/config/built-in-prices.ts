@@ -32,7 +32,7 @@ import { type Vendor, VENDORS } from './vendors.ts'
 /** A model's entry in the built-in price table. */
 interface BuiltInModel {
   readonly vendor: string | undefined
-  /** Undefined if the table has no price that can be charged. */
+  /** The model's price; undefined if the table has none that can be charged. */
   readonly price: Price | undefined
   /** Context length in tokens; undefined if the data does not state it. */
   readonly contextTokens: number | undefined
@@ -66,8 +66,8 @@ interface PriceListEntry {
 }
 
 /**
- * Bounds of the cache: clients may ask for any name, so it must not grow without limit. Real names are
- * shorter than `MAX_NAME_LENGTH`.
+ * Bounds of the cache of looked-up models: clients may ask for any name, so it must not grow without limit.
+ * Real names are shorter than `MAX_NAME_LENGTH`.
  */
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
@@ -257,8 +257,8 @@ export function withHyphenatedDate(name: string): string {
 type ToolKeys = { readonly [Kind in ToolKind]?: string }
 
 /**
- * Keys in the price data of prices per thousand calls, in USD. The second one is used only by the additional
- * models.
+ * Keys in the price data of prices per thousand calls, in USD. Only models in `ADDITIONAL_MODELS` have the
+ * second one.
  */
 const COUNT_KEYS = { request: 'requests_kcount', search_unit: 'search_units_kcount' } as const
 
@@ -316,7 +316,10 @@ export function chargeablePrice(data: ModelPrice, further: NonTokenPrices = {}):
   })
 }
 
-/** Keys of prices in the data that a call could cause but that the gateway does not charge. */
+/**
+ * The keys of those prices in the data that the gateway does not charge, although a call may use what they
+ * are for.
+ */
 export function unchargedPriceKeys(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))
 }

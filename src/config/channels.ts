@@ -59,7 +59,7 @@ const baseUrl = text('an http:// or https:// URL', (given) => {
   return 'url' in read ? read.url : new InvalidValue(read.expected)
 })
 
-// May contain a password, so messages do not repeat it.
+// The address of a proxy may contain a password, so messages do not repeat it.
 const proxy = secret('http://USER:PASSWORD@HOST:PORT, or the same with socks5://', (given) =>
   parseProxy(given) ? given : undefined,
 )
@@ -116,7 +116,7 @@ const timeouts = section({
   total: duration.default(usual.total),
 })
 
-/** `docs/configuration.md: Channels`. */
+/** Schema of an entry of the section `channels`: `docs/configuration.md: Channels`. */
 export function channelSchema(groups: ReadonlySet<string>): Field<Channel> {
   const addressed = channelWith(groups, baseUrl, plainKey)
   const bedrock = channelWith(groups, baseUrl.optional(), plainKey)

@@ -65,7 +65,7 @@ const region: Field<string> = text('the name of a region such as eu-central-1', 
   /^[a-z0-9-]{1,64}$/.test(given) ? given : undefined,
 )
 
-/** `docs/configuration.md: Content log`. */
+/** Schema of the section `content_log`: `docs/configuration.md: Content log`. */
 export const contentLogSchema: Field<ContentLogSettings> = section({
   what: oneOf(CONTENT_LEVELS).default(CONTENT_LOG_DEFAULTS.what),
   sample: share.default(CONTENT_LOG_DEFAULTS.sample),

@@ -3,13 +3,16 @@ export type Path = readonly (string | number)[]
 
 /** An error or a warning in the configuration. */
 export interface Diagnostic {
-  /** The file's displayed path, or `environment`. */
+  /** Path of the file as messages show it, or `environment`. */
   readonly file: string
-  /** The line, starting at 1; absent if no line applies. */
+  /** Number of the line in the file, starting at 1; absent if no line applies. */
   readonly line?: number
-  /** `channels[0].base_url`, or the name of a variable; empty for the file as a whole. */
+  /**
+   * Path of the setting, such as `channels[0].base_url`, or the name of a variable; empty for the file as a
+   * whole.
+   */
   readonly path: string
-  /** States what is expected. Never contains the value of a variable, which may be secret. */
+  /** States what value is expected. Never contains the value of a variable, which may be secret. */
   readonly message: string
 }
 

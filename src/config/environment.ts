@@ -24,9 +24,12 @@ export interface Environment {
   readonly port: number
   readonly host: string
   readonly dataDir: string
-  /** `sqlite:PATH`, or `postgres://…`. */
+  /** URL of the database: `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string
-  /** `redis://…` or `rediss://…`; undefined if each node counts rate limits for itself. */
+  /**
+   * URL of the Redis server, `redis://…` or `rediss://…`; undefined if each node counts rate limits for
+   * itself.
+   */
   readonly redisUrl: string | undefined
   readonly configFile: string | undefined
   /**

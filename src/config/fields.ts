@@ -27,7 +27,7 @@ export class InvalidValue {
   }
 }
 
-/** The message of an error that was already reported elsewhere, so that this one is dropped. */
+/** Message of an error that was already reported elsewhere; errors with this message are dropped. */
 export const ALREADY_REPORTED = '(reported already)'
 
 /** Maximum retention, ten years in milliseconds. */
@@ -63,7 +63,7 @@ export function name(what: string, characters?: number): Field<string> {
   return scalarOf(declaredName(what, characters))
 }
 
-/** Printable ASCII without spaces, as HTTP headers allow. Error messages never show it. */
+/** A text of printable ASCII without spaces, as HTTP headers allow. Error messages never show the text. */
 export function credential(expected: string): Field<string> {
   return secret(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
 }
@@ -259,8 +259,8 @@ type DeclaredShape<F extends Fields> = {
 }
 
 /**
- * Schemas for those fields whose types do not determine one, such as lists of channels. They are used only if
- * the field is present.
+ * Schemas for those fields for which the type of the field does not determine a schema, such as lists of
+ * channels. They are used only if the record has such a field.
  */
 type Readers<F extends Fields> = {
   readonly [Name in NamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any' ? Name : never]: Field<

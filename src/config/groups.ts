@@ -21,7 +21,7 @@ export const DEFAULT_GROUP = 'default'
 
 const { defaults } = GROUP_SETTINGS
 
-/** `docs/configuration.md: Groups`. */
+/** Schema of the section `groups`: `docs/configuration.md: Groups`. */
 export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionary(
   section({
     ...declaredShape(GROUP_SETTINGS.fields, { ratio: decimal() }),
@@ -56,7 +56,9 @@ export function groupName(declared: ReadonlySet<string>): Field<string> {
   })
 }
 
-/** ` (premium?)` if a declared group has a similar name. */
+/**
+ * Text for an error message, such as ` (premium?)`, if a declared group has a similar name; otherwise empty.
+ */
 export function suggestGroup(given: string, declared: Iterable<string>): string {
   const suggestion = findNearest(given, declared)
   return suggestion === undefined ? '' : ` (${suggestion}?)`

@@ -127,7 +127,7 @@ const written = text(`a text of at most ${MAX_WITH} characters`, (given) =>
 const scope = (what: string): Field<readonly string[] | undefined> =>
   list(name(what), `a list of at least one: ${what}`, 1).optional()
 
-/** A guard. */
+/** Schema of a guard, which searches requests and answers for unwanted content. */
 export const guardSchema: Field<Guard> = section({
   name: guardName,
   where: list(oneOf(GUARD_PLACES), 'a list of at least one place', 1).default([...GUARD_PLACES]),
@@ -164,7 +164,7 @@ const WITHOUT_PLACES: ReadonlySet<string> = new Set(['moderation', 'lakera'])
 /** Actions that need to know where in the text a match is. */
 const CHANGES: ReadonlySet<string> = new Set(['redact', 'replace'])
 
-/** `docs/configuration.md: Guards`. */
+/** Schema of the section `guards`: `docs/configuration.md: Guards`. */
 export const guardsSchema: Field<readonly Guard[]> = list(guardSchema, 'a list of guards')
 
 /** Errors for guards that groups and tokens name but that the file does not declare. */

@@ -59,7 +59,7 @@ function provider(groups: ReadonlySet<string>): Field<OidcProvider> {
     )
 }
 
-/** `docs/configuration.md: Sign-in`. */
+/** Schema of the section `login`: `docs/configuration.md: Sign-in`. */
 export function loginSchema(groups: ReadonlySet<string>): Field<LoginSettings> {
   return section({
     password: flag.default(true),

@@ -24,7 +24,7 @@ export interface IgnoredEntry {
   readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
   readonly message: string
-  /** The entry's content as JSON, to detect changes. */
+  /** Value of the ignored setting as JSON, to detect changes. */
   readonly content: string
 }
 
@@ -202,13 +202,13 @@ function ignoredEntry({ section, name, content }: LayerEntry, message: string): 
 interface LayerEntry {
   readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
-  /** The entry's value as JSON, to detect changes. */
+  /** Value of the setting as JSON, to detect changes. */
   readonly content: string
   readonly tree: YamlNode
   readonly enabled: boolean
 }
 
-/** The file's key for each section of stored settings. */
+/** The key in gateway.yaml of each section of stored settings. */
 const SECTION_KEYS = {
   options: 'options',
   groups: 'groups',
@@ -218,7 +218,7 @@ const SECTION_KEYS = {
   guards: 'guards',
 } as const
 
-/** Sections that are lists in the file, not mappings. */
+/** Sections of stored settings that are lists in gateway.yaml, not mappings. */
 const LISTS = ['channels', 'alerts', 'guards'] as const
 
 type ListSection = (typeof LISTS)[number]

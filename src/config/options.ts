@@ -113,7 +113,7 @@ function scalarField(row: ScalarRow): Field<unknown> {
   }
 }
 
-/** `docs/configuration.md: Options`. */
+/** Schema of the section `options`: `docs/configuration.md: Options`. */
 export const optionsSchema = section(
   Object.fromEntries(Object.entries(OPTIONS).map(([name, row]) => [name, fieldOf(row)])),
 ) as unknown as Field<Options>

@@ -14,7 +14,7 @@ import type { YamlNode } from './yaml-node.ts'
 
 /** The prices file, which `options.prices_file` names. `docs/configuration.md: A file of prices`. */
 export interface PriceFile {
-  /** Its absolute path. */
+  /** Absolute path of the prices file. */
   readonly path: string
   readonly text: string
   readonly prices: ReadonlyMap<string, Price>

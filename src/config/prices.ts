@@ -130,7 +130,7 @@ const tools = section(
   >,
 )
 
-/** `docs/configuration.md: Prices`. */
+/** Schema of a model's price: `docs/configuration.md: Prices`. */
 export const priceSchema: Field<Price> = section({
   ...tokenPrices,
   request: amount.optional(),

@@ -46,8 +46,8 @@ function requestLimit(windowMs: number): Field<RateLimit> {
 }
 
 /**
- * `docs/configuration.md: Rate limits`. In a declared section, a limit that is not given is off. Without the
- * section, `DEFAULTS` apply.
+ * Schema of the section `rate_limits`: `docs/configuration.md: Rate limits`. In a declared section, a limit
+ * that is not given is off. Without the section, `DEFAULTS` apply.
  */
 export const rateLimitsSchema: Field<RateLimits> = section({
   global: requestLimit(DEFAULTS.global.windowMs),

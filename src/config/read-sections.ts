@@ -92,7 +92,7 @@ const settings = declaredShape(MODEL_SETTINGS.fields, {
   cache: retention,
 })
 
-/** `docs/configuration.md: Models`. */
+/** Schema of the section `models`: `docs/configuration.md: Models`. */
 const models: Field<ReadonlyMap<string, ModelSettings>> = dictionary(
   section(settings),
   'a mapping from model names',
@@ -135,7 +135,7 @@ const target: Field<AlertTarget> = section({
   events: list(oneOf(ALERT_TYPES), 'a list of at least one event', 1),
 }).transform((given): AlertTarget => ({ url: given.url, secret: given.secret, types: given.events }))
 
-/** `docs/configuration.md: Alerts`. */
+/** Schema of the section `alerts`: `docs/configuration.md: Alerts`. */
 const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers')
 
 /**

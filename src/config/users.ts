@@ -105,7 +105,7 @@ function declaredLimits(
   return limits.budget === undefined && limits.rateLimit === undefined ? undefined : limits
 }
 
-/** `docs/configuration.md: Users`. */
+/** Schema of an entry of the section `users`: `docs/configuration.md: Users`. */
 export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
   const maxQuota = MAX_QUOTA_USD * quotaPerUnit
   // The group of the user that is being read. It is a shared variable, because a separate schema per user

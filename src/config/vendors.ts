@@ -4,21 +4,23 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 export interface Vendor {
   /** The vendor's id in the built-in prices. */
   readonly id: string
-  /** Environment variables that may contain its API key; the first one that is set is used. */
+  /** Environment variables that may contain the vendor's API key; the first one that is set is used. */
   readonly variables: readonly string[]
   readonly protocol: ProtocolName
-  /** The base URL, up to and including the version. */
+  /** Base URL of the vendor's API, up to and including the version. */
   readonly baseUrl: string
-  /** Matches the models of its price list that are served at that address; if absent, all of them are. */
+  /**
+   * Matches the models of the vendor's price list that are served at `baseUrl`; if absent, all of them are.
+   */
   readonly served?: RegExp
   /**
-   * Matches served models that the gateway nevertheless cannot call there: names that resellers use, and
-   * models of endpoints that it does not have.
+   * Matches served models that the gateway nevertheless cannot call at `baseUrl`: names that resellers use,
+   * and models of endpoints that the gateway does not have.
    */
   readonly uncallable?: RegExp
   /**
-   * Models that are served there but have no built-in price, because no page states one. They can be called
-   * only if the operator declares a price.
+   * Models that are served at `baseUrl` but have no built-in price, because no page states one. They can be
+   * called only if the operator declares a price.
    */
   readonly unpriced?: readonly string[]
 }
@@ -137,5 +139,5 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
   },
 ])
 
-/** All variables that contain vendor keys. */
+/** All environment variables that may contain a vendor's API key. */
 export const KEY_VARIABLES: ReadonlySet<string> = new Set(VENDORS.flatMap((vendor) => vendor.variables))

@@ -180,8 +180,8 @@ function priceLine(names: readonly string[]): Issue {
 }
 
 /**
- * Warns of kinds of price that the gateway does not charge: once for each kind, because a kind concerns many
- * models.
+ * Warns of prices that the built-in price list contains but the gateway does not charge. All models with the
+ * same kind of price share one warning.
  */
 function uncharged(
   settings: Settings,
@@ -206,7 +206,8 @@ function uncharged(
 }
 
 /**
- * Warns of declared prices without `cache_read` if its default differs from the ratio of the built-in price.
+ * Warns of declared prices without `cache_read` if the default, a tenth of `input`, differs from the ratio of
+ * the built-in price.
  */
 function defaultCacheReads(
   settings: Settings,

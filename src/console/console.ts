@@ -21,7 +21,7 @@ export class Console {
     this.#isEnabled = isEnabled
   }
 
-  /** Whether a request may be for the console. */
+  /** Whether a request may be for the console, by its method and path. */
   has(method: string, path: string): boolean {
     if (method !== 'GET' && method !== 'HEAD') return false
     return (path.startsWith(ASSETS) || isPage(path)) && this.#isEnabled()
@@ -144,7 +144,7 @@ class BuiltFile {
     this.#bytes = bytes
   }
 
-  /** The bytes of the file in an encoding. */
+  /** The bytes of the file in a content encoding, such as Brotli. */
   encoded(encoding: Encoding): Promise<Buffer> {
     const known = this.#encoded.get(encoding)
     if (known) return known
@@ -170,7 +170,7 @@ class BuiltFile {
   }
 }
 
-/** The console as it was built. */
+/** The page and files of the built web console. */
 interface BuiltConsole {
   /** HTML page with placeholders for the nonce. */
   readonly page: string

@@ -8,7 +8,7 @@ export interface CapturableCall {
   readonly id: string
   readonly userId: number
   readonly tokenId: number
-  /** Unix milliseconds. */
+  /** Start of the call in Unix milliseconds. */
   readonly startedMs: number
 }
 
@@ -72,7 +72,7 @@ export class ContentCapture {
 
   /**
    * `requestReceived` is undefined if the request body is not in memory. `decide` is called once the call is
-   * settled, because only then its group is known: a fallback may have been served by another one.
+   * settled, because only then its group is known: a fallback may belong to another group.
    */
   constructor(
     call: CapturableCall,
@@ -86,7 +86,7 @@ export class ContentCapture {
     this.#decide = decide
   }
 
-  /** Whether somebody still waits for `onOver` to be called. */
+  /** Whether a listener has been set as `onOver` and was not called yet. */
   get isAwaited(): boolean {
     return this.onOver !== undefined && !this.#isOver
   }

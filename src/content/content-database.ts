@@ -22,7 +22,7 @@ export interface StoredDataKey extends DataKeyOwner {
 /** A stored record of a deletion that was requested. */
 export interface DeletionMark extends ContentDeletion {
   readonly id: number
-  /** Whether all content that it concerns was removed. */
+  /** Whether all content that the deletion concerns was removed. */
   readonly isDone: boolean
 }
 
@@ -50,11 +50,11 @@ export interface ContentTransaction {
 
 /** A database for content and its data keys: files of the embedded database, or PostgreSQL. */
 export interface ContentDatabase {
-  /** The address of an entry, for the usage log. */
+  /** Text that states where an entry is stored, shown with the call in the usage log. */
   addressOf(head: ContentEntryHead): string
   /**
-   * Runs `work` in an exclusive transaction. It is durable when this resolves; if `work` fails, it is rolled
-   * back.
+   * Runs `work` in an exclusive transaction. Once the promise resolves, the transaction is durable; if `work`
+   * fails, it is rolled back.
    */
   write<Result>(work: (writer: ContentTransaction) => Promise<Result>): Promise<Result>
   heads(ids: readonly string[]): Promise<readonly ContentEntryHead[]>

@@ -54,19 +54,19 @@ const READ_COPIES = 8
  */
 const READ_MS = 30_000
 
-/** Maximum number of searches that wait for the thread. */
+/** Maximum number of searches for calls' content that wait for the thread. */
 const MAX_FINDING = 200
 
 /** Maximum bytes that wait for the thread to redact them on behalf of telemetry. */
 const MAX_REDACTING_BYTES = 16 * 1024 * 1024
 
-/** What the content log needs. */
+/** Services and settings that the content log needs. */
 export interface ContentLogServices {
   readonly secrets: Secrets
   /** Folder of the files of the embedded database; undefined if PostgreSQL is used. */
   readonly folder: string | undefined
   readonly databaseUrl: string | undefined
-  /** Credentials for a bucket; undefined if there are none. */
+  /** Credentials for the bucket in which content may be stored; undefined if there are none. */
   readonly bucketKey: BucketKey | undefined
   readonly settings: () => ContentLogSettings
   readonly onDropped: (reason: DropReason) => void
@@ -167,7 +167,7 @@ export class ContentLog implements CaptureQueue {
     if (ids.length === 0 || this.#isUnused) return new Map()
     if (this.#finding === MAX_FINDING) throw new Error('too much waits to be found')
     this.#finding += 1
-    // A search that took too long counts until the thread has made it.
+    // A search that timed out still counts towards the maximum until the thread has finished it.
     const asked = this.#thread.ask('find', ids).finally(() => (this.#finding -= 1))
     const found = await this.#inTime(asked)
     return new Map(found.map((summary) => [summary.id, summary]))
@@ -179,8 +179,8 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Redacts a part in the thread, as level `redacted` does; undefined if the part cannot be searched for
-   * secrets. Rejects if too many bytes wait for it.
+   * Redacts a part of a call's content in the thread, as the content level `redacted` does; undefined if the
+   * part cannot be searched for secrets. Rejects if too many bytes wait to be redacted.
    */
   async redact(part: Buffer): Promise<Buffer | undefined> {
     if (this.#redactingBytes + part.length > MAX_REDACTING_BYTES)
@@ -276,7 +276,7 @@ export class ContentLog implements CaptureQueue {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
     } catch {
-      // The thread will fail in the same way when it writes, and reports it.
+      // The thread, which writes to the folder, will fail in the same way and report the error.
     }
   }
 
@@ -305,7 +305,10 @@ export class ContentLog implements CaptureQueue {
     this.#writing.add(writing)
   }
 
-  /** Releases memory; calls of the same key that follow each other are summed up first. */
+  /**
+   * Releases the memory of calls after they were written. Consecutive calls of the same API key are released
+   * together.
+   */
   #giveBack(queued: readonly Queued[]): void {
     let sum = 0
     for (const [index, { call, held }] of queued.entries()) {

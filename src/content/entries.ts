@@ -9,7 +9,7 @@ export interface ContentEntry {
   readonly startedMs: number
   readonly expiresMs: number
   readonly what: string
-  /** Bytes of all parts together, before compression and encryption. */
+  /** Size in bytes of all parts of the content together, before compression and encryption. */
   readonly bytes: number
   readonly sha256: string
   /** Sizes of the parts in bytes, as a JSON list. */

@@ -10,7 +10,7 @@ export interface ContentThreadOptions {
   readonly folder: string | undefined
   /** URL of the PostgreSQL database; undefined if the embedded one is used. */
   readonly databaseUrl: string | undefined
-  /** Credentials for a bucket; undefined if there are none. */
+  /** Credentials for the bucket in which content may be stored; undefined if there are none. */
   readonly bucketKey: BucketKey | undefined
 }
 
@@ -21,7 +21,7 @@ export interface ContentSummary {
   readonly what: CapturedCall['what']
   readonly address: string
   readonly sha256: string
-  /** Bytes of all parts together. */
+  /** Size of all parts of the content together, in bytes. */
   readonly bytes: number
 }
 
@@ -51,7 +51,10 @@ export interface ContentRequests {
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
   read(id: string): Promise<ReadContent | undefined>
-  /** Redacts a part as level `redacted` does; undefined if it cannot be searched for secrets. */
+  /**
+   * Redacts a part of a call's content as the content level `redacted` does; undefined if it cannot be
+   * searched for secrets.
+   */
   redact(part: Uint8Array): Promise<Uint8Array | undefined>
   /** Deletes content. Resolves to whether any content was deleted. */
   delete(deletion: ContentDeletion): Promise<boolean>

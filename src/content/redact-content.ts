@@ -201,10 +201,7 @@ function addAcross(literals: readonly Literal[], add: (literal: Literal, range: 
   }
 }
 
-/**
- * Replaces these ranges of a text. Of ranges that overlap or touch within a replaced one, only the first
- * writes the replacement.
- */
+/** Replaces these ranges of a text. Ranges that overlap get one replacement together. */
 function without(text: string, ranges: Range[]): string {
   let redacted = ''
   let at = 0

@@ -6,7 +6,7 @@ import type { Options } from './options.ts'
 interface Alert {
   /** Fields of the alert's data. Amounts are in quota units, times in Unix seconds. */
   readonly data: Readonly<Record<string, FieldType>>
-  /** Additional fields of the data; each alert has exactly one of them. */
+  /** Further fields of the alert's data, of which each alert has exactly one. */
   readonly either?: Readonly<Record<string, FieldType>>
   /** For alerts that the database triggers: the threshold, in quota units or in percent of a budget. */
   readonly threshold?: (options: Options) => number
@@ -14,7 +14,7 @@ interface Alert {
 
 const BUDGET = {
   subject: oneOf(['user', 'token', 'group'], 'what the budget is of'),
-  /** Id of the user or token; null for a group. */
+  /** Id of the user or token whose budget the alert is about; null for the budget of a group. */
   id: nullable(integerWithin()),
   name: plainText(),
   budget: integerWithin(),
@@ -58,8 +58,8 @@ export const ALERTS = {
     },
   },
   /**
-   * `remaining` is what the channel's key with the most left has; `resets_at` is null if the provider did not
-   * state it.
+   * `remaining` is the rest of the limit for that key of the channel which has the most left; `resets_at` is
+   * null if the provider did not state it.
    */
   'provider.limit': {
     data: {
@@ -74,7 +74,7 @@ export const ALERTS = {
   'storage.back': { data: { node: plainText() } },
 } as const satisfies Readonly<Record<string, Alert>>
 
-/** Type of an alert. */
+/** Name of a type of alert, such as `quota.low`. */
 export type AlertType = keyof typeof ALERTS
 
 /** Types of alerts, as gateway.yaml lists them. */
@@ -108,9 +108,9 @@ export interface ModelEndEvent {
 
 /** A receiver of alerts, as gateway.yaml declares it. */
 export interface AlertTarget {
-  /** May contain the receiver's password, so it must not appear in messages or in the log. */
+  /** URL of the receiver. It may contain a password, so messages and the log must not show it. */
   readonly url: string
-  /** `whsec_` followed by the signing key in base64. */
+  /** Key with which alerts are signed: `whsec_` followed by the key in base64. */
   readonly secret: string
   readonly types: readonly AlertType[]
 }

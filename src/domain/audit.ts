@@ -26,7 +26,7 @@ export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
 /** Origin of a change: who made it, and how. */
 export interface Origin {
-  /** 0 if there is no user: for a command, the configuration file, or a failed sign-in. */
+  /** Id of the user who made the change; 0 for a command, the configuration file, or a failed sign-in. */
   readonly actorId: number
   readonly actor: string
   readonly via: (typeof CHANGE_WAYS)[number]
@@ -45,7 +45,7 @@ export interface FieldChange {
 /** The object that an entry of the audit log is about. */
 export interface AuditedObject {
   readonly kind: ObjectKind
-  /** Null for objects that have only a name, such as settings, sessions and calls. */
+  /** Id of the object; null if it has only a name, as settings, sessions and calls do. */
   readonly id: number | null
   readonly name: string
 }
@@ -99,7 +99,7 @@ export class Secret {
   }
 }
 
-/** Fields of an object at one moment. */
+/** Values of an object's fields at one moment, by the name of the field. */
 export type Fields = Readonly<Record<string, Json | Secret | undefined>>
 
 /**

@@ -1,12 +1,12 @@
 /** Periods of budgets, all in UTC. A week begins on Monday. */
 export const BUDGET_PERIODS = ['day', 'week', 'month'] as const
 
-/** Period of a budget. */
+/** Length of the periods in which a budget may be spent. */
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
 
 /** The maximum that may be spent within each period; `docs/ledger.md: Budgets`. */
 export interface Budget {
-  /** Quota units, at least 1. */
+  /** Maximum that may be spent in a period, in quota units; at least 1. */
   readonly amount: number
   readonly period: BudgetPeriod
 }
@@ -22,7 +22,7 @@ export interface PeriodBudget {
   readonly name: BudgetName
   readonly owner: BudgetOwner
   readonly period: BudgetPeriod
-  /** Quota units; 0 if unknown. */
+  /** Amount of the budget in quota units; 0 if unknown. */
   readonly amount: number
   /** Start of the next period, in Unix milliseconds. */
   readonly resetsMs: number

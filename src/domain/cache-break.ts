@@ -14,7 +14,10 @@ export const CACHE_BREAKS = [
   'system_changed',
   /** The conversation does not begin with the messages of the previous call. */
   'messages_changed',
-  /** The time since the previous call exceeds the lifetime of what that call had read or written. */
+  /**
+   * The time since the previous call exceeds the lifetime of what that call had read from or written to the
+   * cache.
+   */
   'lifetime_passed',
   /** The gateway sees no reason: the provider has evicted the content. */
   'provider',

@@ -6,8 +6,8 @@ import type { PricedTool } from './tool-use.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 
 /**
- * Kinds of tokens whose counts have no database column. The column with a call's particulars contains them,
- * by the names of their cost lines.
+ * Kinds of tokens whose counts have no database column of their own. They are stored in the column
+ * `particulars`, by the names of their cost lines.
  */
 const UNSTORED_KINDS = TOKEN_KINDS.filter(({ count }) => !(count in NO_USAGE))
 
@@ -61,7 +61,7 @@ export interface CallDelays {
   readonly connectMs: number
 }
 
-/** A call's particulars as JSON, for the database; undefined if there are none. */
+/** Facts about a call without a database column of their own, as JSON; undefined if there are none. */
 export function callExtraFactsText(
   usage: Usage,
   {
@@ -100,14 +100,14 @@ function unstoredCounts(usage: Usage): CallExtraFacts {
   )
 }
 
-/** Adds the counts that are stored in a call's particulars to its usage. */
+/** Adds the token counts that are stored in `particulars` to a call's usage. */
 export function restoreUnstoredCounts(usage: Usage, particulars: CallExtraFacts): Usage {
   const counts = UNSTORED_KINDS.map(({ line, count }) => [count, particulars[line] ?? 0])
   return { ...usage, ...Object.fromEntries(counts) }
 }
 
-// Formatted by hand, because most calls have no other particulars, and building an object would take longer
-// than the rest of the row.
+// Formatted by hand, because most calls have no facts but the delays, and building an object would take
+// longer than the rest of the row.
 function delaysText(queuedMs: number, connectMs: number): string | undefined {
   if (connectMs > 0)
     return queuedMs > 0

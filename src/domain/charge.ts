@@ -131,7 +131,9 @@ const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
           name,
           count,
           ...cached,
-          /** Counts of tokens that are included in this count but have a separate price. */
+          /**
+           * Counts of tokens that are included in `count` but have a separate price, such as cached audio.
+           */
           parts: TOKEN_KINDS.filter(({ partOf }) => partOf === name).map((part) => part.count),
         },
       ]
@@ -237,7 +239,7 @@ function placesOf(kind: CostKind): number {
 
 /** A cost line in quota units, before the group's ratio is applied. */
 interface CostLine extends PricedLine {
-  /** Exact cost in quota units. */
+  /** Exact cost of the line in quota units. */
   readonly quota: Decimal
 }
 

@@ -44,19 +44,19 @@ export interface BucketKey {
 /** Where content is kept: in the gateway's database, or in a bucket. */
 export type ContentPlace = { readonly kind: 'database' } | BucketPlace
 
-/** `docs/configuration.md: Content log`. */
+/** General settings of the content log: `docs/configuration.md: Content log`. */
 export interface ContentLogSettings {
   readonly what: ContentLevel
   readonly sample: number
   readonly keepMs: number
   readonly store: ContentPlace
-  /** The lowest role that may read what others said; undefined if none may. */
+  /** The lowest role that may read the content of other users' calls; undefined if none may. */
   readonly readers: Role | undefined
 }
 
 const DAY_MS = 86_400_000
 
-/** The settings if the file has no `content_log`. */
+/** The settings that apply if gateway.yaml has no section `content_log`. */
 export const CONTENT_LOG_DEFAULTS: ContentLogSettings = {
   what: 'none',
   sample: 1,

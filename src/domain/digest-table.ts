@@ -36,7 +36,7 @@ export class DigestTable {
     return this.#size
   }
 
-  /** Bytes of memory in use. */
+  /** Bytes of memory that the table uses. */
   get bytes(): number {
     return this.#words.byteLength
   }

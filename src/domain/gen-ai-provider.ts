@@ -8,7 +8,10 @@ const BY_PROVIDER: Readonly<Record<ProviderName, string>> = {
   vertex: 'gcp.vertex_ai',
 }
 
-/** Values by the upstream's host name. Vendors for which OpenTelemetry defines none have their usual name. */
+/**
+ * Values of `gen_ai.provider.name` by the upstream's host name. Vendors for which OpenTelemetry defines none
+ * have their usual name.
+ */
 const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
   [/(?:^|\.)azure\.com$/, 'azure.ai.inference'],
@@ -35,7 +38,9 @@ const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)jina\.ai$/, 'jina_ai'],
 ]
 
-/** Values by model name, for servers whose host name is unknown: the name of the model's maker. */
+/**
+ * Values of `gen_ai.provider.name` by model name, for servers whose host name is unknown: the model's maker.
+ */
 const BY_MODEL: readonly (readonly [RegExp, string])[] = [
   [/(?:^|[/.])claude/i, 'anthropic'],
   [/(?:^|[/.])gemini/i, 'gcp.gen_ai'],
@@ -47,7 +52,7 @@ const BY_MODEL: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\/)command-/i, 'cohere'],
 ]
 
-/** Values by the protocol that the channel speaks, if nothing else is known. */
+/** Values of `gen_ai.provider.name` by the channel's protocol, if nothing else is known. */
 const BY_PROTOCOL: Readonly<Record<ProtocolName, string>> = {
   chat: 'openai',
   responses: 'openai',

@@ -173,7 +173,7 @@ export interface Guard {
   readonly do: GuardAction
   readonly mode: (typeof GUARD_MODES)[number]
   readonly match: GuardMatch
-  /** Scopes; undefined for every model, group, user or token. Users and tokens are names. */
+  /** Names of the models, groups, users and tokens to which the guard applies; undefined for all of them. */
   readonly models: readonly string[] | undefined
   readonly groups: readonly string[] | undefined
   readonly users: readonly string[] | undefined

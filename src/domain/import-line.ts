@@ -35,7 +35,10 @@ export interface ReportLine {
   readonly fate: ImportOutcome
   /** Sentences for the operator. They contain no keys. */
   readonly notes: readonly string[]
-  /** Number of items that the line covers, if there are several: rows of a table, users of a login. */
+  /**
+   * Number of items that the line covers, if there are several: rows of a table, or users of a login method
+   * such as Telegram.
+   */
   readonly count?: number
   /** What the operator can do if the item was not imported. */
   readonly wayOut?: string

@@ -78,7 +78,7 @@ export const OPTIONS = {
     region: 'money',
     key: 'token_setting.max_user_tokens',
   },
-  /** Maximum size of a decoded request body. */
+  /** Maximum size of a decoded request body, in bytes. */
   body_limit: { type: 'size', min: 1024, max: 1024 * MEBIBYTE, default: 32 * MEBIBYTE },
   /**
    * Path of a file with prices for models that gateway.yaml does not price, relative to gateway.yaml; empty
@@ -96,17 +96,20 @@ export const OPTIONS = {
    */
   hold_tokens: { type: 'integer', min: 1, max: 100_000_000, default: 4096, region: 'routing' },
   /**
-   * How long a call waits if quota is reserved by other calls and too little is left; 0 refuses it at once.
+   * Milliseconds for which a call waits if quota is reserved by other calls and too little is left; 0 refuses
+   * it at once.
    */
   hold_wait: { type: 'retention', default: 2_000 },
   /**
-   * How long the token counts of prompts are remembered, to estimate prompts that continue them; 0 remembers
-   * none.
+   * Milliseconds for which the token counts of prompts are remembered, to estimate prompts that continue
+   * them; 0 remembers none.
    */
   remember_prompts: { type: 'retention', default: HOUR_MS },
   /** Maximum number of prompts that are remembered. */
   remember_prompts_max: { type: 'integer', min: 1, max: 10_000_000, default: 100_000 },
-  /** How calls of a session are kept on the provider account that has their prompt cache. */
+  /**
+   * Whether and how calls of a session are kept on the provider account whose prompt cache has their prompt.
+   */
   affinity: { type: 'affinity' },
   /**
    * Which answers are cached for equal requests; undefined if gateway.yaml has no such section, so that
@@ -139,15 +142,17 @@ export const OPTIONS = {
   slot_days: { type: 'integer', min: 1, max: 10_000, default: 100, region: 'retention' },
   /** Maximum number of requests in progress at the same time. */
   max_calls: { type: 'integer', min: 1, max: 9_000, default: 8_000 },
-  /** How long a graceful stop waits for running calls to end. */
+  /** Milliseconds for which a graceful stop waits for running calls to end. */
   drain_timeout: { type: 'duration', default: 30_000 },
-  /** How long responses are stored whose protocol the gateway converts; 0 stores none. */
+  /** Milliseconds for which a response is stored if the gateway converts its protocol; 0 stores none. */
   keep_responses: { type: 'retention', default: 0 },
   /** Milliseconds for which the signatures of converted replies are stored; 0 stores none. */
   keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
-  /** How long answers are kept for calls that repeat an idempotency key, and how large they may be. */
+  /**
+   * Milliseconds for which answers are kept for calls that repeat an idempotency key, and their maximum size.
+   */
   idempotency: { type: 'idempotency' },
-  /** Maximum size of all stored responses, signatures and answers of one user. */
+  /** Maximum size in bytes of all stored responses, signatures and answers of one user. */
   keep_bytes: { type: 'size', min: MEBIBYTE, max: MEBIBYTE * MEBIBYTE, default: 256 * MEBIBYTE },
   /** Whether the web console is served. */
   console: { type: 'flag', default: true },
@@ -168,14 +173,14 @@ export const CACHE_SCOPES = ['token', 'user', 'group'] as const
  */
 export interface CacheOptions {
   /**
-   * How long answers are cached for models without a setting of their own; with 0, they are cached only if
-   * the request asks for it.
+   * Milliseconds for which answers are cached for models without a setting of their own; with 0, they are
+   * cached only if the request asks for it.
    */
   readonly ttl: number
-  /** Maximum time for which a request may have its answer cached. */
+  /** Maximum number of milliseconds for which a request may have its answer cached. */
   readonly max_ttl: number
   readonly scope: (typeof CACHE_SCOPES)[number]
-  /** Maximum size of all cached answers together. */
+  /** Maximum size in bytes of all cached answers together. */
   readonly most: number
   /** Charge for an answer from the cache, as a fraction of the original charge, from 0 to 1. */
   readonly price: Decimal
@@ -222,7 +227,7 @@ type ValueOf<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
     ? Values[Type]
     : never
 
-/** `docs/configuration.md: Options`. */
+/** Values of the options in gateway.yaml, by name: `docs/configuration.md: Options`. */
 export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name]> }
 
 type Settable = {

@@ -37,7 +37,7 @@ export interface Price extends Readonly<UnitPrices>, TieredTokens {
   readonly service: Readonly<Record<string, ServicePrice>>
   /** Numbers that multiply the token prices, by region; if empty, the vendor's published numbers apply. */
   readonly regions: Readonly<Record<string, Decimal>>
-  /** USD per call. */
+  /** Price of each call in USD, in addition to the tokens and units that it uses. */
   readonly request: Decimal
   /** USD per use of tools that the provider runs; without an entry, the list price applies. */
   readonly tools: ToolPrices
@@ -142,7 +142,7 @@ interface DearestTokens {
    */
   readonly input: Decimal
   readonly output: Decimal
-  /** The same if the prompt or the output may also contain audio and images. */
+  /** Highest prices if the prompt or the output may contain audio and images as well as text. */
   readonly mediaInput: Decimal
   readonly mediaOutput: Decimal
   /** Highest prices of writing to a prompt cache, by the cache's lifetime. */
@@ -160,7 +160,7 @@ export interface Rate {
   readonly factor: Decimal
   /** One entry per tier of prompt sizes, in ascending order, beginning with the base prices. */
   readonly dearest: readonly DearestTokens[]
-  /** Units other than tokens that have a price. */
+  /** Units other than tokens for which the model has a price. */
   readonly units: readonly MeasuredUnit[]
   /** Whether any kind of token has a price. */
   readonly perToken: boolean
@@ -205,19 +205,19 @@ function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
 /** A model's price in a group, at one time; stored so that later charges can use it. */
 interface PriceSet {
   readonly price: Price
-  /** Ratio of the group. */
+  /** Ratio of the group, which multiplies every price. */
   readonly ratio: Decimal
   readonly quotaPerUnit: number
 }
 
 /** The service tier and region that a call requested. They apply if the response states none. */
 export interface RequestedTierAndRegion {
-  /** The tier that the client requested; empty if none. */
+  /** Service tier that the client requested; empty if none. */
   readonly requested: string
   readonly tier: string
-  /** Absent if the request named no region. */
+  /** Region that the request named; absent if none. */
   readonly region?: string | undefined
-  /** Whether the provider chooses the tier itself, so that `tier` is only an assumption. */
+  /** Whether the provider chooses the service tier itself, so that `tier` is only an assumption. */
   readonly isGuessed: boolean
 }
 

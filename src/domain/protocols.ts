@@ -6,13 +6,16 @@ type OtherEndpoint = 'embeddings' | 'moderations' | 'images' | 'speech' | 'trans
 
 /** What the gateway knows about the upstreams of a protocol. */
 interface UpstreamProtocol {
-  /** Kind of API of its channels' models in model lists; undefined if model lists contain none. */
+  /**
+   * Kind of API that model lists state for models of channels with this protocol; undefined if they state
+   * none.
+   */
   readonly endpointType: 'vendor' | 'compat' | undefined
-  /** Endpoints other than conversations that its channels serve. */
+  /** Endpoints other than conversations that channels with this protocol serve. */
   readonly serves: readonly OtherEndpoint[]
   /** Vendor whose tool prices apply if the upstream's address does not imply another vendor. */
   readonly vendor: 'openai' | 'anthropic' | 'google'
-  /** Whether its requests can offer tools that the provider runs. */
+  /** Whether requests in this protocol can offer tools that the provider runs. */
   readonly hasTools: boolean
   /**
    * Whether signatures in replies are valid only for one provider account; otherwise they are valid for the

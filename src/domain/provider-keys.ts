@@ -4,7 +4,7 @@ import { createPrivateKey } from 'node:crypto'
 export interface AwsKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Only for temporary credentials. */
+  /** Part of temporary credentials only. */
   readonly sessionToken?: string
 }
 
@@ -14,11 +14,11 @@ export interface AwsKey {
  */
 export type BedrockKey = { readonly aws: AwsKey } | { readonly bearer: string }
 
-/** The accepted forms of a key, for error messages. */
+/** The accepted forms of a Bedrock channel's key, for error messages. */
 export const BEDROCK_KEY_FORMS =
   'ACCESS_KEY_ID:SECRET_ACCESS_KEY, ACCESS_KEY_ID:SECRET_ACCESS_KEY:SESSION_TOKEN, or a Bedrock API key'
 
-/** Parses a key; undefined if it has none of the `BEDROCK_KEY_FORMS`. */
+/** Parses the key of a Bedrock channel. Undefined if the key has none of the `BEDROCK_KEY_FORMS`. */
 export function parseBedrockKey(text: string): BedrockKey | undefined {
   const [id = '', secret, token, ...rest] = text.split(':')
   if (secret === undefined) return /^[\w+/=.-]{20,}$/.test(id) ? { bearer: text } : undefined

@@ -30,7 +30,7 @@ export interface Ratios extends Readonly<Partial<Record<TokenRatio | keyof UnitP
   readonly price?: Decimal
 }
 
-/** The name of a ratio. */
+/** Name of a ratio, such as `completion`, or of a price in `Ratios`. */
 export type RatioName = keyof Ratios
 
 const TWO: Decimal = { digits: 2n, scale: 0 }

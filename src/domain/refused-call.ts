@@ -5,13 +5,13 @@ export interface RefusedCall {
   /** The call's `x-request-id`. */
   readonly id: string
   readonly refused_ms: number
-  /** 0 if the key was not valid. */
+  /** Id of the user; 0 if the key was not valid. */
   readonly user_id: number
   readonly token_id: number
   readonly model: string
   readonly group: string
   readonly kind: string
-  /** HTTP status, type and code of the error that the client got. */
+  /** HTTP status of the error that the client got; `type` and `code` are those of the same error. */
   readonly status: number
   readonly type: string
   readonly code: string
@@ -31,5 +31,5 @@ export interface NamedRefusedCall extends RefusedCall {
 /** Milliseconds for which refused calls are stored. */
 export const REFUSED_CALL_RETENTION_MS = 72 * 3_600_000
 
-/** One API key may have at most one part in this many of all stored refused calls. */
+/** One API key may have at most one in so many of all stored refused calls (10: a tenth). */
 export const KEY_SHARE_DIVISOR = 10

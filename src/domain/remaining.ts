@@ -11,7 +11,7 @@ export interface Remaining {
 }
 
 /**
- * The least of these amounts in quota units, at least 0. An absent amount means that this limit does not
+ * The least of the given amounts in quota units, at least 0. An absent amount means that this limit does not
  * exist.
  */
 export function leastRemaining(

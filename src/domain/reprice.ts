@@ -4,7 +4,7 @@ import type { Decimal } from './decimal.ts'
 import { type ImageForm, MEASURED_UNITS, type Price, type Rate } from './price.ts'
 import type { PricedTool } from './tool-use.ts'
 
-/** What a settled call was charged for. */
+/** The usage and the priced tools for which a settled call was charged. */
 export interface ChargedCounts {
   readonly usage: Usage
   readonly form: ImageForm

@@ -35,7 +35,7 @@ export function matches(pattern: string, text: string): boolean {
   if (last === undefined) return text === pattern
   if (!text.startsWith(first)) return false
   let at = first.length
-  // Match each piece as early as possible, which leaves the most text for the following pieces.
+  // Match each text between two `%` as early as possible, which leaves the most for the texts that follow.
   for (const piece of rest) {
     const found = text.indexOf(piece, at)
     if (found === -1) return false

@@ -9,8 +9,8 @@ import { byTokenKind, type TokenPrices } from './token-kinds.ts'
 export type ServicePricingChannel = Pick<Channel, 'provider' | 'base_url' | 'region' | 'location'>
 
 /**
- * What multiplied a call's token prices because of its service tier and region, stored with the call. Numbers
- * are decimal texts.
+ * The factors by which a call's token prices were multiplied because of its service tier and region, stored
+ * with the call. Numbers are decimal texts.
  */
 export interface ServicePriceTerms {
   /** Name of the tier, if its price is stated in `price.service`. */
@@ -34,15 +34,15 @@ export interface ServiceRate {
 
 // The configuration makes new rates when prices change, so that cached values disappear with the old rates.
 const cache = new WeakMap<Rate, Map<string, ServiceRate>>()
-/** Results for the standard tier without a region, which most calls have. */
+/** Cached results of `serviceRate` for the standard tier without a region, which most calls have. */
 const standard = new WeakMap<Rate, ServiceRate>()
 
-/** A tier and region, each of which may be undefined. */
+/** The properties of `T`, such as tier and region, each of which may be undefined. */
 type Unstated<T> = { readonly [Name in keyof T]: T[Name] | undefined }
 
 /**
- * Maximum number of cached results per rate. Providers may send any name of a tier, so the cache must not
- * grow without limit.
+ * Maximum number of cached results of `serviceRate` per rate. Providers may send any name of a tier, so the
+ * cache must not grow without limit.
  */
 const MAX_CACHED = 200
 

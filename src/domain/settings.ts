@@ -30,7 +30,10 @@ export interface RateLimits {
   readonly search: RateLimit
   readonly critical: RateLimit
   readonly key: RateLimit
-  /** Limit per user for requests of console sessions; it replaces `global` and `search` for them. */
+  /**
+   * Limit per user for requests of console sessions; it replaces the limits `global` and `search` for these
+   * requests.
+   */
   readonly console: RateLimit
 }
 
@@ -51,7 +54,7 @@ export interface LoginSettings {
 
 /** An identity provider of OpenID Connect. */
 export interface OidcProvider {
-  /** Its name in the URLs of sign-in. */
+  /** Name of the provider in the URLs of sign-in. */
   readonly name: string
   /** Issuer identifier, as the provider's metadata states it. */
   readonly issuer: string
@@ -65,7 +68,9 @@ export interface OidcProvider {
    * gateway.
    */
   readonly groupClaim: string | undefined
-  /** The gateway's group by value of the group claim; the first entry that the person has applies. */
+  /**
+   * Groups of the gateway by value of the group claim. The first entry whose value the person has applies.
+   */
   readonly groups: ReadonlyMap<string, string>
   /** Values of the group claim that make a person an administrator. */
   readonly admins: readonly string[]
@@ -74,8 +79,8 @@ export interface OidcProvider {
 }
 
 /**
- * Sections of settings that can be changed over HTTP. `ratios` are prices of models, relative or `exact`. In
- * `drains`, the names of entries are channel ids; in `alerts`, ids of receivers.
+ * Sections of settings that can be changed over HTTP. `ratios` has the prices of models, relative or `exact`.
+ * The entries of `drains` are named by channel ids, those of `alerts` by ids of receivers.
  */
 export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts' | 'guards'
 

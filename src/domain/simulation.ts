@@ -24,7 +24,7 @@ export interface SimulatedCall {
   readonly maxTokens: number | undefined
   /** Channels that the simulation ignores. */
   readonly without: ReadonlySet<Channel>
-  /** Disabled channels that could serve the model; they are shown too. */
+  /** Disabled channels that could serve the model; the simulation lists them with the reason. */
   readonly disabled: readonly Channel[]
 }
 

@@ -17,14 +17,14 @@ export interface StoredResponse {
   readonly model: string
   /** Group that the call was charged to. */
   readonly group: string
-  /** Name of the channel that created it. `keyTag` is a hash of the channel's key that was used. */
+  /** Name of the channel that created the response. `keyTag` is a hash of the channel's key that was used. */
   readonly channel: string
   readonly keyTag: string
   /** Id at the upstream; empty for a response that the gateway converted, which only the gateway stores. */
   readonly upstreamId: string
   /** Number of tokens of its prompt and output, which are part of the prompt if a request continues it. */
   readonly tokens: number
-  /** Id of the response that it continues; null for none. */
+  /** Id of the response that this one continues; null for none. */
   readonly previousId: string | null
   readonly createdMs: number
   readonly expiresMs: number
@@ -32,16 +32,16 @@ export interface StoredResponse {
   readonly content: StoredContent | null
   /** Id of the call whose quota stays reserved until a background response ends; null for none. */
   readonly callId: string | null
-  /** Prices at which that call began, in the format of `priceSetText`; null without a call. */
+  /** Prices at which the call `callId` began, in the format of `priceSetText`; null without such a call. */
   readonly rate: string | null
-  /** Set if that call offered tools without a known price. */
+  /** Set if the call `callId` offered tools without a known price. */
   readonly priceIncomplete?: boolean
 }
 
 /** A background response, with everything that nodes have recorded about it. */
 export interface BackgroundOutcome {
   readonly response: StoredResponse
-  /** How it ended, if a node has recorded that. */
+  /** How the response ended, if a node has recorded that. */
   readonly outcome: string | null
   readonly streamed: readonly StreamedPart[]
 }
@@ -75,7 +75,7 @@ export function idPrefix(issuedMs: number): string {
 
 /** A part of a background response that was streamed to a client. */
 export interface StreamedPart {
-  /** Sequence numbers of the part's first and last event. */
+  /** Sequence number of the part's first event; `last` is that of its last event. */
   readonly first: number
   readonly last: number
   /** Number of tokens in the texts of its events. */

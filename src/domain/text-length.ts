@@ -1,6 +1,6 @@
 /** Maximum sizes of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
 export const TEXT_BYTES = Object.freeze({
-  /** Texts that are not listed below. */
+  /** All texts that have no maximum of their own. */
   plain: 2048,
   /** A key of a provider. */
   providerKey: 8192,

@@ -7,15 +7,15 @@ export type CountColumn = { readonly name: string } & Pick<Field, 'as' | 'about'
 
 /** A kind of tokens that has a price of its own, such as cached input or audio output. */
 interface KindOfTokens {
-  /** The name of its price in gateway.yaml and in the management API, in USD per million tokens. */
+  /** The name of the kind's price in gateway.yaml and in the management API, in USD per million tokens. */
   readonly name: string
   /** The name of the line in a call's cost that charges these tokens; if absent, `name`. */
   readonly line?: string
   /** The field of a call's usage that counts these tokens. */
   readonly count: keyof Usage
   /**
-   * The database column of the count. Absent if another declaration or only a call's particulars contain the
-   * count.
+   * The database column of the count. Absent if the column is declared elsewhere, or if only a call's
+   * `particulars` in the usage log contain the count.
    */
   readonly column?: CountColumn
   /** Whether these tokens belong to the prompt, which determines the price tier, or to the output. */
@@ -26,18 +26,18 @@ interface KindOfTokens {
   readonly medium?: 'audio' | 'image'
   /** The default price: a multiple of the price of a kind listed earlier. */
   readonly byDefault?: { readonly of: string; readonly times: Decimal }
-  /** Whether a price in gateway.yaml must state it. */
+  /** Whether every price in gateway.yaml must state the price of this kind. */
   readonly isRequired?: true
   /**
-   * The price ratio of One API that determines this price: relative to the price of a kind listed earlier,
-   * multiplied by `times`.
+   * The price ratio of One API that determines the price of this kind: relative to the price of a kind listed
+   * earlier, multiplied by `times`.
    */
   readonly ratio?: { readonly name: string; readonly of: string; readonly times?: Decimal }
-  /** Key in the built-in price data. */
+  /** The kind's key in the built-in price data. */
   readonly data?: string
   /**
-   * Set for tokens that are read from or written to a prompt cache: which of both, and the kind that ordinary
-   * tokens would be.
+   * Set for tokens that are read from or written to a prompt cache. `plain` is the kind that the same tokens
+   * would be without a cache.
    */
   readonly cached?: { readonly side: 'read' | 'write'; readonly plain: string }
 }
@@ -216,11 +216,11 @@ export const TOKEN_KINDS: readonly TokenKindRow[] = TABLE.map(
 )
 
 /**
- * The part of a row that every charge reads. All these objects have the same properties in the same order,
- * which is faster.
+ * The part of a row that every charge reads. All these objects have the same properties in the same order, so
+ * that V8 reads them faster.
  */
 interface CountedKind extends Pick<TokenKindRow, 'name' | 'line' | 'count'> {
-  /** The kinds whose tokens its count includes. */
+  /** The kinds that are part of this kind: its count includes their tokens. */
   readonly parts: readonly CountedKind[]
 }
 

@@ -86,7 +86,7 @@ export function pricedTools(
     .filter(({ count }) => count > 0)
 }
 
-/** The kind under which a use is charged: with Google's protocol, a web search is a Google search. */
+/** The kind of tool under which a use is charged: with Google's protocol, a web search is a Google search. */
 export function toolKindAtVendor(kind: ToolKind, { dialect }: Pick<ToolPricingInputs, 'dialect'>): ToolKind {
   return kind === 'web_search' && UPSTREAM_PROTOCOLS[dialect].vendor === 'google' ? 'google_search' : kind
 }
@@ -210,8 +210,8 @@ interface ListedTool extends DataSource {
   /** USD per use of forms that have a different price, such as larger containers. */
   readonly forms?: Readonly<Record<string, string>>
   /**
-   * Tools that make this one free if the same request offers them. Their types end in a version, of which
-   * `from` is the first.
+   * Tools that make this one free if the same request offers them. Their types end in a version; versions
+   * before `from` do not make it free.
    */
   readonly freeTogetherWith?: { readonly types: RegExp; readonly from: number }
 }
@@ -245,7 +245,7 @@ const OPENROUTER = {
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
-  // The price is for a session of 20 minutes.
+  // The price is for the session of a container, which lasts 20 minutes.
   {
     ...OPENAI,
     kind: 'code_interpreter',
@@ -259,8 +259,8 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
   { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
   { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
-  // One hour of a container. The free 1,550 hours per month and organization are ignored, because the gateway
-  // cannot count them.
+  // The price is for one hour of a container. The free 1,550 hours per month and organization are ignored,
+  // because the gateway cannot count them.
   {
     ...ANTHROPIC,
     kind: 'code_execution',

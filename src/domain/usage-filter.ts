@@ -4,7 +4,7 @@ import type { Usage } from '@sluice/wire/usage'
 export interface UsageTotals {
   /** Number of calls with a response, as in a user's `request_count`. */
   readonly requests: number
-  /** Quota units. */
+  /** Sum of the charges in quota units. */
   readonly quota: number
   readonly usage: Usage
 }

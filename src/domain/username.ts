@@ -1,5 +1,6 @@
 /**
- * Scripts whose letters change form next to the invisible joiners U+200C and U+200D, which are allowed there.
+ * Scripts whose letters change form next to the invisible joiners U+200C and U+200D. Between such letters,
+ * usernames may contain these joiners.
  */
 const JOINING_SCRIPTS = [
   'Arabic',

@@ -1,4 +1,4 @@
-/** Describes a valid value, for error messages. */
+/** Describes a valid value of `vendor_routes`, for error messages. */
 export const ROUTE_MAP_EXPECTATION =
   'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty'
 

@@ -88,13 +88,13 @@ export interface AppServices {
 
 /** Route of a request. */
 interface Route {
-  /** Undefined if no endpoint has the path and method. */
+  /** The endpoint with the path and method of the request; undefined if there is none. */
   endpoint: Endpoint | undefined
-  /** Decides the format of errors. */
+  /** The API to which the path belongs; it decides the format of errors. */
   area: ApiArea
 }
 
-/** Result of a search for an endpoint that reads and writes by itself. */
+/** Result of a search for an endpoint that reads the request body and writes the response by itself. */
 type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
@@ -193,7 +193,8 @@ export class App {
     const isMethod = isModelMethod(path)
     if (found && !isMethod) route.area = found.area
     await this.#services.globalLimit.take(request, response, path)
-    // An unknown method of a model gets 404 instead of 405, although its path also matches a model.
+    // POST to an unknown method of a model gets 404 instead of 405, although its path also matches the
+    // endpoint that reads a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
     const suggestion = json.suggest(path)

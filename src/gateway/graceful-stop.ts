@@ -1,7 +1,7 @@
 /** Maximum wait in milliseconds until aborted calls are settled. */
 const SETTLING_MS = 5_000
 
-/** What a graceful stop does, in this order. */
+/** The steps of a graceful stop, in this order, and what they need. */
 interface StoppingInputs {
   /** Maximum wait in milliseconds for running calls to end. */
   readonly timeoutMs: number

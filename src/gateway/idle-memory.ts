@@ -123,7 +123,7 @@ function collector(): Collect {
   return collect
 }
 
-/** The part of `koffi`, a library that calls C functions, that is used here. */
+/** The functions of `koffi`, a library that calls C functions, that `trimHeap` uses. */
 interface ForeignLibraries {
   load(path: string): { func(declaration: string): TrimFunction }
 }
@@ -145,6 +145,6 @@ export async function trimHeap(): Promise<void> {
     const trim = libraries.load('libc.so.6').func('int malloc_trim(size_t)')
     await new Promise<void>((resolve) => trim.async(0, () => resolve()))
   } catch {
-    // Not necessary: the process keeps the memory and can use it again.
+    // An error is ignored: memory that is not returned stays with the process, which can use it again.
   }
 }

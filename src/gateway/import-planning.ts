@@ -32,7 +32,7 @@ export function removeUploadsRegularly(dataDir: string): { stop(): void } {
     try {
       removeOldUploads(dataDir)
     } catch {
-      // The next interval tries again.
+      // A failed removal is tried again after the interval.
     }
   }
   remove()

@@ -29,13 +29,16 @@ const BLOCK_SHARE = 1 / 2
 /** Share of all connections that must not be occupied by idle ones. */
 const RESERVE_SHARE = 1 / 20
 
-/** Milliseconds without requests after which the server may stop listening. */
+/** Milliseconds without requests that count as a pause, in which the server may stop listening. */
 const PAUSE_MS = 80
 /** Milliseconds between two checks for new requests. */
 const SAMPLE_MS = 10
-/** Maximum wait in milliseconds for such a pause. */
+/** Maximum milliseconds for which the server waits for a pause before it stops listening. */
 const MAX_LISTENING_MS = 2_000
-/** Milliseconds for which open connections are kept for requests that are still arriving. */
+/**
+ * Milliseconds for which connections stay open after the end of listening, for requests that are still
+ * arriving.
+ */
 const LINGER_MS = 1_000
 
 /** The gateway's HTTP server, which is listening. */

@@ -48,7 +48,8 @@ export function openAlerts(
   return Alerts.open({
     rows: store,
     settings,
-    // Without other nodes the name is constant, so that this run continues where the last one ended.
+    // A gateway without other nodes always has the same name, so that it continues the alerts of its last
+    // run.
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),
     storageFailure: () => (reports ? ledger.writes.storage.failure : undefined),

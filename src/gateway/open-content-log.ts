@@ -33,8 +33,8 @@ export function openContentLog(
 }
 
 /**
- * Extends pruning: it also removes expired content, and content of deleted users that could not be deleted
- * together with them. Of several workers, only the first does so.
+ * Returns a function that does what `prune` does, and also removes expired content, and content of deleted
+ * users that could not be deleted together with them. Of several workers, only the first removes content.
  */
 export function withContentPruning(
   { prune, others }: Pick<OpenedLedger, 'prune' | 'others'>,

@@ -51,7 +51,7 @@ export async function openConversationMemory(
   }
 }
 
-// Loaded on demand, because most gateways have one process and need no other module.
+// The modules for several processes are loaded on demand, because most gateways have only one.
 async function openStore(
   rules: DigestRules,
   { others, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
@@ -69,7 +69,7 @@ async function openStore(
     key,
     onUntrusted: () => countUntrusted(metrics),
   })
-  // So that other nodes know of the first calls, too.
+  // Wait for the first connection to Redis, so that other nodes learn even of this node's first calls.
   await store.firstAttempt
   return store
 }
@@ -96,7 +96,7 @@ async function openPreviousCalls({
   return calls
 }
 
-/** Link to the owner, in a gateway of several workers. */
+/** Connection to the main process, in a gateway of several workers; undefined in others. */
 function linkOf(others: BankNodes | Workers | undefined): Link | undefined {
   return others && 'link' in others ? others.link : undefined
 }

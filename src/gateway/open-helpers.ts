@@ -17,7 +17,8 @@ export interface Helpers {
 export function openHelpers(opened: AsyncDisposableStack, log: Logger): Helpers {
   const threads = new HelperThreads(log)
   const tokens = opened.adopt(new TokenCounter(Math.random(), threads), (open) => open.close())
-  // Closed before the tokenizer, whose end would otherwise be reported as a failed start.
+  // The threads are closed before the tokenizer, because they would report the end of its thread as a failed
+  // start.
   opened.adopt(threads, (open) => open.close())
   return { threads, tokens, tokensLoaded: tokens.load() }
 }

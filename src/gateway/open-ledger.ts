@@ -92,7 +92,7 @@ async function openOwnLedger(
   }
 }
 
-// Loaded on demand, because only gateways of several nodes need these modules.
+// The modules for a shared database are loaded on demand, because only gateways of several nodes need them.
 async function openShared(options: OpenLedgerOptions): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
   return openSharedLedger(options)

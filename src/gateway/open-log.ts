@@ -33,7 +33,7 @@ const MAX_QUEUED = 4 * 1024 * 1024
 const WRITE_AT = 12_288
 /** Milliseconds after which waiting lines are written even if they are short. */
 const FLUSH_INTERVAL_MS = 250
-/** Milliseconds until the next attempt if the reader accepts nothing. */
+/** Milliseconds until the next attempt to write if the reader of the output accepts nothing. */
 const RETRY_MS = 20
 const NEWLINE = 10
 /** Maximum milliseconds for which `close` waits for a slow reader. */
@@ -48,7 +48,7 @@ const CLOSE_TIMEOUT_MS = 1_000
 class LogQueue {
   readonly #file: number
   readonly #timer: NodeJS.Timeout
-  /** Lines that are not written yet; always whole lines. */
+  /** Complete lines that are not written yet. */
   #queued = ''
   /** Bytes that are being written, or that the reader has not accepted yet. */
   #unwritten: Buffer = Buffer.alloc(0)
@@ -137,8 +137,8 @@ class LogQueue {
     return end > 0 ? end : bytes.indexOf(NEWLINE) + 1 || bytes.length
   }
 
-  // Written synchronously, because the event loop does not run any more. At most the piece that is just being
-  // written is lost.
+  // Waiting lines are written synchronously, because the event loop does not run any more. At most the piece
+  // that is just being written is lost.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {

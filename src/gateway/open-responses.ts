@@ -68,7 +68,8 @@ export async function openResponses(
     background.close()
     room?.close()
   }
-  // Claims of earlier runs: at this moment this process cannot have any, and no other process uses its name.
+  // Ends the claims on idempotent calls that earlier runs left: this run has none yet, and no other process
+  // uses its name.
   if (!others || 'names' in others) await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
   return { responses, background, signatures, answers, claims, close }

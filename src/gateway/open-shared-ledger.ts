@@ -70,8 +70,8 @@ export async function openSharedLedger({
     }),
     (open) => open.close(),
   )
-  // Must succeed before any recovery: the file may be a copy from a node that is still running, whose open
-  // calls must not be charged here.
+  // This query must succeed before calls are recovered: the file may be a copy from a node that is still
+  // running, whose open calls must not be charged here.
   await retryUntilAvailable(() => connection.query('select 1', []), log, NAME_TIMEOUT_MS)
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
   const liveNodes = new LiveNodes(connection, node)
@@ -140,7 +140,8 @@ export async function openSharedLedger({
   }
 }
 
-// Waits, because servers that start together become ready in any order.
+// Tries again until the database server is available, because servers that start together become ready in any
+// order.
 async function retryUntilAvailable<Opened>(
   open: () => Promise<Opened>,
   log: StartupLog,

@@ -14,19 +14,19 @@ import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
 /**
- * Milliseconds after the start until lists are first read, because a gateway that starts has more urgent
- * work.
+ * Milliseconds after the start until model lists are first read, because a gateway that starts has more
+ * urgent work.
  */
 const FIRST_MS = 2_000
 const TICK_MS = 1_000
-/** Milliseconds between two readings of a list. */
+/** Milliseconds between two readings of an upstream's model list. */
 const READ_MS = 86_400_000
 /** Milliseconds until a list that could not be read is tried again. */
 const RETRY_MS = 3_600_000
 const TIMEOUT_MS = 10_000
-/** Maximum size of a list in bytes; the lists of public vendors have less than a million. */
+/** Maximum size of a model list in bytes; the lists of public vendors have less than a million. */
 const MAX_BODY_BYTES = 4_194_304
-/** Maximum number of lists that are read at the same time. */
+/** Maximum number of model lists that are read at the same time. */
 const MAX_AT_ONCE = 16
 /** Maximum number of shutdown dates that are stored for an upstream. */
 const MAX_ENDS = 2_000
@@ -80,7 +80,8 @@ export class ModelListReader {
     }
   }
 
-  // If the system clock was set back, it is unknown how long ago the last reading was, so the list is due.
+  // Whether it is time to read a list. If the system clock was set back, it is unknown how long ago the last
+  // reading was, so the list is read.
   #isDue(name: string, nowMs: number): boolean {
     const last = this.#last.get(name)
     if (!last) return true
@@ -140,7 +141,7 @@ export class ModelListReader {
   }
 }
 
-// Includes the base URL, so that a channel is read again only if that changes.
+// The name contains the base URL, so that a changed URL causes a new reading, but other changes do not.
 function nameOf({ name, base_url: baseUrl }: Channel): string {
   return JSON.stringify([name, baseUrl])
 }

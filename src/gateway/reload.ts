@@ -9,7 +9,7 @@ import { readConfigInThread } from '../config/reading-thread.ts'
 /** Whether a changed configuration was applied, or refused because of errors. */
 export type ReloadResult = 'applied' | 'refused'
 
-/** Reloads the configuration until it is closed. */
+/** Stands for the watching of configuration files, which `close` ends. */
 export interface ReloadHandle {
   close(): Promise<void>
 }
@@ -60,8 +60,8 @@ export async function reloadOnChange(
   }
 }
 
-// chokidar also notices when another file is renamed over the watched one. Imported on demand, because
-// nothing changes in the first milliseconds.
+// chokidar also notices when another file is renamed over the watched one. It is imported on demand, because
+// files hardly change in the first milliseconds.
 async function watch(file: string, changed: () => void): Promise<FileWatcher> {
   const { watch: watchFiles } = await import('chokidar')
   const watcher = watchFiles(file, {

@@ -152,7 +152,7 @@ export async function serve({
     opened.adopt(followChanges(changes, apiKeys, { reread }, warn), (following) => following.stop())
 
   let draining = false
-  /** Set once no more requests are accepted; those that still arrive are refused. */
+  /** Set once the gateway accepts no more requests; those that still arrive are refused. */
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trusted_proxies, () =>
@@ -182,7 +182,7 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   if (workers) shareMetrics(metrics, workers.link)
-  // Opened before everything that settles calls, so that it is closed after that.
+  // Telemetry is opened before everything that settles calls, so that it is closed after that.
   const telemetry = opened.adopt(
     await openTelemetry(environment.variables, {
       metrics,
@@ -409,7 +409,10 @@ function shareMetrics(metrics: Metrics, link: Link): void {
 const UNASKED =
   'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
-/** Creates the client for all upstreams. Data that nobody requested is counted and logged. */
+/**
+ * Creates the client for all upstreams. Bytes that an upstream sends although no request waits for them are
+ * counted and logged.
+ */
 function openUpstreams(
   secrets: Secrets,
   { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
@@ -465,7 +468,9 @@ interface ReadinessInputs {
   readonly isDegraded: () => boolean
 }
 
-/** Returns a check whether calls are accepted. If it takes too long, it has failed. */
+/**
+ * Returns a function that checks whether calls are accepted. A check that takes too long counts as failed.
+ */
 function readinessOf(services: ReadinessInputs): () => Promise<Readiness> {
   const { isDraining, loaded, accounts, isDegraded } = services
   return async () => {

@@ -9,14 +9,15 @@ interface SharedServices extends Pick<LimitFeedOptions, 'node' | 'namespace' | '
 }
 
 /**
- * Exchanges providers' rate limits and keys in cooldown with the other nodes; undefined if there are none.
+ * Exchanges providers' rate limits and keys in cooldown with the other nodes; undefined if there are no other
+ * nodes.
  */
 export async function shareLimits(
   { limitAnnouncer }: Cluster,
   { node, namespace, secrets, settings, providerLimits: limits, keyRings }: SharedServices,
 ): Promise<LimitFeed | undefined> {
   if (!limitAnnouncer) return undefined
-  // Loaded on demand, because most gateways run alone.
+  // The module is loaded on demand, because most gateways have no other nodes.
   const { LimitFeed } = await import('../cluster/limit-feed.ts')
   const channels = (): Settings['channels'] => settings().channels
   return new LimitFeed({ node, namespace, secrets, announcer: limitAnnouncer, channels, limits, keyRings })

@@ -12,7 +12,7 @@ interface StorageWatchDependencies {
   readonly storage: StorageHealth
   /** Tries to write to the database; resolves to whether that succeeded. */
   readonly probe: () => Promise<boolean>
-  /** Makes other processes that use the same database try too; undefined if there are none. */
+  /** Makes other processes that use the same database try to write, too; undefined if there are none. */
   readonly announce?: (() => void) | undefined
   /** Undefined if another process writes the log lines for all processes. */
   readonly log: Pick<Logger, 'error' | 'info'> | undefined

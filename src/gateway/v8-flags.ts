@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 
 /**
  * V8 flags for threads that are started later: their memory for new objects (young generation) starts small.
- * The main thread's keeps the size that it got at the start (`bin/sluice.mjs`).
+ * That of the main thread keeps the size that `bin/sluice.mjs` gave it.
  */
 const THREAD_FLAGS = ['--min-semi-space-size=0'] as const
 

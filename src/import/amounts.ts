@@ -11,8 +11,8 @@ export class QuotaConverter {
   readonly #unitsHere: number
 
   /**
-   * `unitsThere`: the option `QuotaPerUnit` of the source; undefined if it was never set. Throws
-   * `UnreadableValue`.
+   * `unitsThere` is the number of quota units per dollar in the source, its option `QuotaPerUnit`; undefined
+   * if it was never set. Throws `UnreadableValue`.
    */
   constructor(unitsThere: string | undefined, unitsHere: number) {
     const read = unitsThere === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(unitsThere)

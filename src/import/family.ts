@@ -15,7 +15,7 @@ export interface FamilyDatabase {
   readonly users: readonly SourceRow[]
   readonly tokens: readonly SourceRow[]
   readonly channels: readonly SourceRow[]
-  /** Saved options, by name. */
+  /** Options that the other gateway has saved, by name. */
   readonly options: ReadonlyMap<string, unknown>
   /** Tables that have rows, none of which are imported. */
   readonly leftTables: readonly NotImportedTable[]
@@ -38,8 +38,8 @@ export const MAX_COUNTED_ROWS = 1_000_000
 const DERIVED: readonly string[] = ['abilities', 'setups']
 
 /**
- * Columns that are read if they exist, which depends on the version. Those with the same name in this gateway
- * come first.
+ * Columns that are read if they exist; some versions lack some of them. Those with the same name in this
+ * gateway come first.
  */
 const COLUMNS = {
   users: [
@@ -92,7 +92,7 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
     tokens: await rowsOf(source, 'tokens'),
     channels: await rowsOf(source, 'channels'),
     options: await optionsOf(source),
-    // Counted last, because a failed count may end the transaction.
+    // These tables are counted last, because a failed count may end the transaction.
     leftTables: await leftTables(source),
   }
 }

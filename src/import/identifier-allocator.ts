@@ -23,7 +23,7 @@ type NamedUser = TakenIdentifiers['users'][number] & {
 export class IdentifierAllocator {
   readonly #hashes: IdentifierHashes
   readonly #users: Map<string, NamedUser>
-  /** Names of users that are not deleted, by the form in which names are compared. */
+  /** Names of users that are not deleted, by their comparable form, which ignores case (`comparableName`). */
   readonly #byComparableName: Map<string, string>
   readonly #accessTokens: Set<string>
   readonly #userIds: Set<number>

@@ -22,7 +22,7 @@ import {
 export interface ImportOptions {
   /** Configuration of this gateway; its environment names the target database. */
   readonly config: Config
-  /** SQLite file, or the address of a server. */
+  /** What to import: a file, or the address of a database server. */
   readonly source: string
   /**
    * Names that the operator listed: users whose keys are added to existing users, and users who keep their
@@ -31,7 +31,7 @@ export interface ImportOptions {
   readonly stated: OperatorListedNames
   /** Whether the plan is written; otherwise the report says what would be imported. */
   readonly apply: boolean
-  /** Called after each user with the number of users done, and of all users. */
+  /** Called after each user with the number of users that are done, and the number of all users. */
   readonly onProgress: (done: number, total: number) => void
 }
 
@@ -42,13 +42,15 @@ export interface ImportReport {
   readonly into: string
   readonly applied: boolean
   readonly lines: readonly ReportLine[]
-  /** Number of imported users who need a new password, because theirs cannot be checked here. */
+  /**
+   * Number of imported users who need a new password, because this gateway cannot check the imported hash.
+   */
   readonly passwords: number
   /** Sentence about the conversion of amounts; undefined if source and target use the same quota unit. */
   readonly converted: string | undefined
   /** Whether the target has a root user after the import. */
   readonly hasRoot: boolean
-  /** Number of planned users that could not be written; their lines say why. */
+  /** Number of planned users that could not be written; their lines in the report say why. */
   readonly failed: number
   /** Whether running nodes were notified; otherwise they see the changes within a minute. */
   readonly nodesNotified: boolean
@@ -130,7 +132,8 @@ export function planImport(
   }
 }
 
-// A mistyped name would otherwise be ignored without a notice.
+// Throws if the operator listed a user whom the source does not have: a mistyped name would otherwise be
+// ignored.
 function requireNames({ users }: Pick<FamilyDatabase, 'users'>, stated: OperatorListedNames): void {
   const names = new Set(
     users.map((row) => {

@@ -3,11 +3,13 @@ export interface LitellmProvider {
   /** Number of the channel type. */
   readonly type: number
   /**
-   * Base URL for entries without one. Absent if the channel type has a default, or if an entry must state
-   * one.
+   * Base URL for entries of `model_list` that state none. Absent if the channel type has a default, or if an
+   * entry must state a base URL.
    */
   readonly address?: string
-  /** Whether the address of an entry is used unchanged, as LiteLLM does for servers compatible with OpenAI. */
+  /**
+   * Whether the base URL of an entry is used unchanged, as LiteLLM does for servers compatible with OpenAI.
+   */
   readonly keepsAddress?: true
   /** Name for the channels of this provider; the provider's name if absent. */
   readonly channel?: string

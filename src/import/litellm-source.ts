@@ -43,7 +43,10 @@ const CARRIED: ReadonlySet<string> = new Set([
   'output_cost_per_token',
 ])
 
-/** Sections that are not imported, each with a note on what this gateway has instead. */
+/**
+ * Sections of a LiteLLM configuration that are not imported, each with a note on what this gateway has
+ * instead.
+ */
 const SECTIONS: ReadonlyMap<string, string> = new Map([
   ['general_settings', 'the master key and the database of the proxy are not read: keys are made here'],
   ['litellm_settings', 'see docs/configuration.md for the options of this gateway'],
@@ -168,8 +171,8 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
 }
 
 /**
- * The channel type for rerank. Several vendors use its protocol, and some vendors have a channel type of
- * their own.
+ * The channel type for rerank of all vendors but those in `RERANKERS`, which have a channel type of their
+ * own.
  */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
@@ -202,7 +205,7 @@ function credentials(
   }
 }
 
-/** A channel under construction: entries with the same provider, address and key. */
+/** A channel under construction: all entries of `model_list` with the same provider, address and key. */
 interface Group {
   readonly name: string
   readonly first: Deployment

@@ -123,7 +123,7 @@ function rowsOf(
     const rows: SourceRow[] = []
     const query = connection.query(text, [...values])
     query.on('result', (row: SourceRow) => {
-      // A statement without rows returns a header object instead.
+      // For a statement that returns no rows, the driver passes a header object instead of a row.
       if (row.constructor.name === 'ResultSetHeader') return
       try {
         count(rowCharacters(row))

@@ -72,7 +72,10 @@ const TABLES: ReadonlyMap<string, Left> = new Map<string, Left>([
 
 const UNKNOWN: Left = ['rows of a table that is unknown here', `look at what it has, and ${KEEP}`]
 
-/** Columns with identities at other services. They are imported, but users cannot sign in with them here. */
+/**
+ * Columns with identities at other services. They are imported, but users cannot sign in to this gateway with
+ * them.
+ */
 const LOGINS: readonly (readonly [column: string, service: string])[] = [
   ['github_id', 'GitHub'],
   ['discord_id', 'Discord'],

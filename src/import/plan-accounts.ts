@@ -250,7 +250,7 @@ function skippedToken(row: SourceRow, note: string): ReportLine {
 const LONG_EXPIRED = 1
 const MAX_NAME_LENGTH = 50
 
-/** A token whose ids are not allocated yet. */
+/** A token whose own id and user id are not allocated yet. */
 type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 
 /**

@@ -159,7 +159,9 @@ interface SupportedKind {
 /** The channel type for upstreams that speak chat completions at any address. */
 const CUSTOM = 8
 
-/** Types with the same number in one-api and new-api: resellers and hosts that speak chat completions. */
+/**
+ * Channel types with the same number in one-api and new-api: resellers and hosts that speak chat completions.
+ */
 const SHARED_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [6, { type: CUSTOM, address: 'https://api.openaimax.com' }],
   [7, { type: CUSTOM, address: 'https://api.ohmygpt.com' }],
@@ -171,7 +173,7 @@ const SHARED_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [31, { type: CUSTOM, address: 'https://api.lingyiwanwu.com' }],
 ])
 
-/** Types of new-api whose numbers differ from those of this gateway. */
+/** Channel types of new-api whose numbers differ from those of this gateway. */
 const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ...SHARED_KINDS,
   [19, { type: CUSTOM, address: 'https://api.360.cn' }],
@@ -180,7 +182,9 @@ const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [53, { type: CUSTOM, address: 'https://llm.submodel.ai' }],
 ])
 
-/** Types of one-api. Their numbers differ from new-api's above 25, and in some places below. */
+/**
+ * Channel types of one-api. Their numbers above 25, and some of the lower ones, differ from those of new-api.
+ */
 const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ...SHARED_KINDS,
   ...[1, 8, 14, 17, 20, 24, 25].map((type): [number, SupportedKind] => [type, { type }]),
@@ -214,7 +218,7 @@ const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ],
 ])
 
-/** Names of types whose protocol this gateway does not support. */
+/** Names of channel types whose protocol this gateway does not support. */
 const UNSUPPORTED_KINDS: Readonly<Record<GatewayFamily, ReadonlyMap<number, string>>> = {
   'new-api': new Map([
     [2, 'Midjourney'],
@@ -248,7 +252,7 @@ const UNSUPPORTED_KINDS: Readonly<Record<GatewayFamily, ReadonlyMap<number, stri
   ]),
 }
 
-/** How channels of this type are served here; undefined if the type is not supported. */
+/** How this gateway serves channels of an imported type; undefined if it does not support the type. */
 function supportedKind(family: GatewayFamily, type: number): SupportedKind | undefined {
   if (family === 'one-api') return ONE_API_KINDS.get(type)
   return NEW_API_KINDS.get(type) ?? (channelType(type) ? { type } : undefined)
@@ -266,7 +270,7 @@ const MANUALLY_DISABLED = 2
 /** Settings of new-api that change requests or responses and that this gateway does not have. */
 const IGNORED_SETTINGS = ['force_format', 'thinking_to_content'] as const
 
-/** A channel of another gateway, reduced to what is supported here. */
+/** A channel of another gateway, reduced to what this gateway supports. */
 interface SourceChannel {
   readonly cells: RowReader
   readonly name: string
@@ -283,8 +287,8 @@ interface SourceChannel {
 }
 
 /**
- * Reads a channel, and adds notes about settings that have no effect here. Throws `UnreadableValue` if a
- * required value cannot be read.
+ * Reads a channel, and adds notes about settings that have no effect in this gateway. Throws
+ * `UnreadableValue` if a required value cannot be read.
  */
 function readChannel(cells: RowReader, family: GatewayFamily): SourceChannel {
   const status = cells.integer('status', ENABLED)
@@ -412,8 +416,8 @@ function textsOf(cells: RowReader, setting: Record<string, unknown>): Record<str
 }
 
 /**
- * Fields that are copied unchanged and have no effect here, so that management tools for one-api and new-api
- * can display them.
+ * Fields that are copied unchanged and have no effect in this gateway, so that management tools for one-api
+ * and new-api can display them.
  */
 function displayOnlyFields(cells: RowReader, family: GatewayFamily): Record<string, string> {
   const names =

@@ -199,7 +199,7 @@ const READ_ELSEWHERE: ReadonlySet<string> = new Set([
   ...RATIO_OPTIONS.keys(),
 ])
 
-/** Options about prices and permissions that have no counterpart here, with an explanation each. */
+/** Options about prices and permissions that this gateway does not have, with an explanation each. */
 const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ['GroupGroupRatio', 'a group has one ratio here, for all users'],
   ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
@@ -248,7 +248,10 @@ const RATIO_ONE: Decimal = { digits: 1n, scale: 0 }
 /** Groups that new-api opens to everybody by default; one-api has no open groups. */
 const DEFAULT_OPEN_GROUPS = { 'new-api': ['default', 'vip'], 'one-api': [] } as const
 
-/** Special group name with which the other gateway chooses a group automatically; not supported here. */
+/**
+ * Special group name with which the other gateway chooses a group automatically; this gateway does not
+ * support that.
+ */
 export const AUTO_GROUP = 'auto'
 
 /** A settings entry to be written, with its report line. */
@@ -258,8 +261,8 @@ export interface PlannedEntry {
 }
 
 /**
- * Plans the groups that have a ratio, and the groups that rows name without defining a ratio, which get ratio
- * 1.
+ * Plans the groups that have a ratio, and the groups that only users, tokens or channels name, which get
+ * ratio 1.
  */
 function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntry[] {
   const ratios = options.decimals('GroupRatio') ?? new Map<string, Decimal>()

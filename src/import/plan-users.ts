@@ -167,7 +167,7 @@ function settingOf(cells: RowReader): { readonly setting: string; readonly sideb
       return { setting: text, sidebar_modules: typeof modules === 'string' ? modules : '' }
     }
   } catch {
-    // Text that is not JSON is noted below.
+    // A text that is not JSON gets the same note as JSON that is not an object.
   }
   cells.note('setting: expected a JSON object; left out')
   return { setting: '', sidebar_modules: '' }

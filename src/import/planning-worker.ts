@@ -28,8 +28,8 @@ async function sendPlan(task: PlanningTask): Promise<void> {
   const source = await readSource(path, {
     limits: UPLOAD_LIMITS,
     shown,
-    // Variables are not read: an uploaded file could otherwise send secrets of this machine to an address of
-    // its choice.
+    // Environment variables are not read: an uploaded file could otherwise send secrets of this machine to an
+    // address of its choice.
     variable: () => undefined,
     missing: 'is not read over HTTP: give the channel its key',
   })

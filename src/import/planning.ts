@@ -24,8 +24,8 @@ export interface PlanningTask {
 export const NEXT_ACCOUNTS = 'next'
 
 /**
- * Message from the planning process: the plan, or a part of its accounts (the last part is empty), or a
- * refusal.
+ * Message from the planning process: the plan, or a part of the plan's accounts (the last part is empty), or
+ * a refusal.
  */
 export type PlanningMessage =
   | ({ readonly kind: 'plan' } & Omit<PlannedImport, 'accounts'>)
@@ -35,15 +35,15 @@ export type PlanningMessage =
 /** Maximum heap size of the planning process in MiB. A file that needs more is refused. */
 const MAX_HEAP_MIB = 512
 
-/** Maximum time for making a plan. */
+/** Maximum milliseconds for making a plan. */
 const MAX_MS = 120_000
 
-// The extension is .ts in the source and .js in the build.
+// The worker's file name ends in .ts in the source and in .js in the build.
 const PROGRAM = new URL(`./planning-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Plans imports in a separate process, because an uploaded file is untrusted: memory and time of the process are
- * limited, and calls continue if it crashes. One import is planned at a time.
+ * Plans imports in a separate process, because an uploaded file is untrusted: memory and time of the process
+ * are limited, and calls continue if it crashes. One import is planned at a time.
  */
 export class PlanningProcesses implements ImportPlanner {
   readonly #environment: Environment
@@ -88,7 +88,7 @@ class PlanningProcess {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    // Not handled here, because the `exit` event follows.
+    // An error needs no handling of its own, because the `exit` event follows.
     this.#child.on('error', () => {})
   }
 
@@ -127,7 +127,7 @@ class PlanningProcess {
     const { signal } = over
     const answer = once(this.#child, 'message', { signal })
     const end = once(this.#child, 'exit', { signal })
-    // Only one of the two promises is used; the other one rejects when it is aborted.
+    // Only one of the two promises is used; the rejection of the other one when it is aborted is ignored.
     answer.catch(() => {})
     end.catch(() => {})
     try {

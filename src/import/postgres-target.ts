@@ -6,7 +6,7 @@ import type { Database } from '../store/row-types.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { COPIED_TABLES, COUNTED_TABLES, TABLES_NOT_COPIED } from './migrate/tables.ts'
 
-/** Timeout of a statement. It is long, because sums over a large log are slow. */
+/** Timeout of a statement in milliseconds. It is long, because sums over a large log are slow. */
 const STATEMENT_TIMEOUT_MS = 600_000
 
 /** Highest id that each table has ever assigned, so that no id is assigned again. */

@@ -6,7 +6,7 @@ export interface ReadLimits {
   readonly rows: number
   /** Maximum number of bytes of all tables together. */
   readonly bytes: number
-  /** Timeout of one statement. */
+  /** Timeout of one statement in milliseconds. */
   readonly ms: number
 }
 
@@ -68,15 +68,15 @@ export function rowCharacters(row: Readonly<Record<string, unknown>>): number {
 /** Maximum number of tables whose names are read; one-api and new-api each have about thirty. */
 export const MAX_TABLES = 200
 
-/** Time until an answer is given up on this side, as a multiple of the server's statement timeout. */
+/** Factor by which the gateway waits longer for an answer than the statement timeout of the server. */
 const TIMEOUT_FACTOR = 1.05
 
-/** Interval at which time and size are checked while an answer arrives. */
+/** Milliseconds between two checks of time and size while an answer arrives. */
 const CHECK_INTERVAL_MS = 5
 
 /**
- * Maximum ratio of all received bytes to bytes of values. It is above 1, because rows also have headers and
- * lengths.
+ * Maximum ratio of all received bytes to the bytes of values. It is above 1, because rows also have headers
+ * and lengths.
  */
 const WIRE_FACTOR = 4
 
@@ -86,7 +86,10 @@ const WIRE_FACTOR = 4
  */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20
 
-/** Limits on bytes and milliseconds before the server accepts the login. */
+/**
+ * Maximum bytes that a server may send before it accepts the login; it has `MAX_GREETING_MS` milliseconds for
+ * that.
+ */
 const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 
@@ -115,7 +118,7 @@ export class ConnectionReadLimits {
     this.#stop = stop
   }
 
-  /** Records that a row is complete. */
+  /** Records that a complete row was received. */
   noteRow(): void {
     this.#lastRowAt = this.#socket.bytesRead
   }

@@ -34,7 +34,7 @@ export interface ReadingOptions {
   readonly missing: string
 }
 
-/** Maximum size of a configuration file. */
+/** Maximum size of a configuration file in bytes. */
 const MAX_CONFIGURATION_BYTES = 4 * 2 ** 20
 
 /** First bytes of a SQLite file. */

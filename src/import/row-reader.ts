@@ -79,7 +79,7 @@ export class RowReader {
 
   #decoded(column: string, value: unknown): string {
     if (typeof value === 'string') {
-      // Sources are decoded so that bytes that are not UTF-8 become this replacement character.
+      // The source's texts were decoded so that bytes that are not UTF-8 became this replacement character.
       if (value.includes('\uFFFD')) throw new UnreadableValue(column, 'a text in UTF-8')
       return value
     }
@@ -87,7 +87,7 @@ export class RowReader {
     try {
       if (value instanceof Uint8Array) return utf8.decode(value)
     } catch {
-      // Bytes that are not UTF-8 are refused below.
+      // Bytes that are not UTF-8 get the same error as other unreadable values.
     }
     throw new UnreadableValue(column, 'a text in UTF-8')
   }

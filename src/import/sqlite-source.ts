@@ -31,7 +31,7 @@ export function openSqliteSource(path: string, limits = READ_LIMITS, shown = pat
     },
     async rows(table, columns) {
       const names = columns.map(quoted)
-      // Reads lengths before values, so that a row that is too large is refused before it is loaded into
+      // Lengths are read before values, so that a row that is too large is refused before it is loaded into
       // memory.
       const bytes = names.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ')
       const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)}`)

@@ -198,8 +198,8 @@ function secretsToWrite(environment: Environment): Secrets {
 }
 
 /**
- * Returns the hash functions. Without a secret they return their input, because nothing is stored in that
- * case.
+ * Returns the functions that hash keys and access tokens. Without a secret they return their input, because
+ * nothing is stored in that case.
  */
 function hashesOf(secrets: Secrets | undefined): IdentifierHashes {
   return {
@@ -224,7 +224,7 @@ function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undef
 }
 
 /**
- * Tells the running nodes to read everything again: over Redis if they use it, otherwise over PostgreSQL.
+ * Makes the running nodes read everything again: over Redis if they use it, otherwise over PostgreSQL.
  * `namespace` is their namespace in Redis. Rejects if the announcement cannot be sent.
  */
 async function notifyNodes(

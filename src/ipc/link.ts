@@ -43,7 +43,7 @@ export class Link {
   constructor(socket: Socket) {
     this.#socket = socket
     socket.on('data', (bytes: Buffer) => this.#onBytes(bytes))
-    // Errors are followed by the `close` event.
+    // Errors need no handling, because the `close` event follows.
     socket.on('error', () => {})
     this.closed = new Promise((resolve) =>
       socket.on('close', () => {

@@ -5,12 +5,12 @@
  */
 const MIN_SIZE = 16
 /**
- * In milliseconds. At least as many calls as end within this time may run at the same time. Cheap calls
+ * At least as many calls as end within this time, in milliseconds, may run at the same time. Cheap calls
  * (thousands per second) gain from that, because many of them share a database batch and a turn of the event
  * loop.
  */
 const MIN_TIME_MS = 12
-/** By how much the window shrinks for each call that ends. */
+/** Number of calls by which the window shrinks for each call that ends. */
 const SHRINKAGE_PER_END = 1 / 16
 
 /**
@@ -26,7 +26,10 @@ const SHRINKAGE_PER_END = 1 / 16
  * upstreams: the calls begun in an idle second would return as a flood in the next one.
  */
 export class CongestionWindow {
-  /** Busy time of the event loop while calls waited: per call that ended, and per call that began. */
+  /**
+   * Busy time of the event loop while calls waited, per call that ended; `#beginnings` has it per call that
+   * began.
+   */
   readonly #endings = new RecentInterval()
   readonly #beginnings = new RecentInterval()
   #underWay = 0
@@ -39,15 +42,18 @@ export class CongestionWindow {
   }
 
   /**
-   * Records that a call has begun. `hasWaited` is true if it was in the queue, so that the time before it is
-   * measured.
+   * Records that a call has begun. `hasWaited` is true if it was in the queue; only then does it count for
+   * the recent time per call.
    */
   callBegan(hasWaited: boolean): void {
     this.#underWay += 1
     if (hasWaited) this.#beginnings.note()
   }
 
-  /** Records that a call has ended. `isMeasured` is true if calls are waiting, so that its cost counts. */
+  /**
+   * Records that a call has ended. `isMeasured` is true if calls are waiting; only then does it count for the
+   * recent time per call.
+   */
   callEnded(isMeasured: boolean): void {
     this.#underWay -= 1
     this.#size = Math.max(MIN_SIZE, this.#size - SHRINKAGE_PER_END)
@@ -55,8 +61,9 @@ export class CongestionWindow {
   }
 
   /**
-   * Records a time during which calls waited, and how much of it the event loop was idle. `leastRate` is the
-   * minimum growth of the window per idle millisecond, for when the cost of a call is unknown.
+   * Records `ms` milliseconds during which calls waited, of which the event loop was idle for `idleMs`.
+   * `leastRate` is the minimum growth of the window per idle millisecond, for when the cost of a call is
+   * unknown.
    */
   addTime(ms: number, idleMs: number, leastRate: number): void {
     this.#endings.addTime(ms, ms - idleMs)
@@ -68,7 +75,7 @@ export class CongestionWindow {
     this.#size = Math.min(this.#size + rate * idleMs, this.#underWay + MIN_SIZE)
   }
 
-  /** Allows more calls to begin, once no call waits. */
+  /** Lets as many calls begin at once as after an idle time; called when no call waits any more. */
   reopen(): void {
     this.#size = this.#underWay + MIN_SIZE
   }

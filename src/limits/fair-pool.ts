@@ -5,7 +5,7 @@ export type PoolClient = number | string
 export interface PoolSize {
   /** The total amount. It may change at any time. */
   readonly max: () => number
-  /** Share from 0 to 1 that a client may hold if no other client has asked recently. */
+  /** Share from 0 to 1 that a client may hold if no other client has wanted an amount recently. */
   readonly aloneShare: number
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
@@ -23,7 +23,10 @@ export class FairPool {
   readonly #size: PoolSize
   readonly #shares = new Map<PoolClient, number>()
   #held = 0
-  /** The last client that asked and when, and when any other client last asked, in milliseconds. */
+  /**
+   * The last client that wanted an amount, at `#lastMs`. Any other client last wanted one at `#otherMs`. Both
+   * are in milliseconds.
+   */
   #lastClient: PoolClient | undefined
   #lastMs = Number.NEGATIVE_INFINITY
   #otherMs = Number.NEGATIVE_INFINITY
@@ -63,7 +66,7 @@ export class FairPool {
     return isAlone ? Math.min(reachable, Math.ceil(max * this.#size.aloneShare)) : Math.floor(reachable / 2)
   }
 
-  /** Whether no client holds anything or has asked recently. */
+  /** Whether no client holds an amount or has recently wanted one. */
   get isIdle(): boolean {
     return this.#held === 0 && this.#size.nowMs() - this.#lastMs > RECENT_MS
   }
@@ -110,7 +113,7 @@ const SWEEP_MS = 60_000
 
 /**
  * A pool that clients share, and in which each client's keys share the client's part by the same rule. A key
- * may have all of that part if no other key has asked recently.
+ * may have all of that part if no other key of the client has wanted an amount recently.
  */
 export class TwoLevelPool {
   readonly #size: PoolSize

@@ -1,7 +1,7 @@
 /** A piece of work that waits. */
 interface WaitingWork {
   readonly flow: string
-  /** Virtual start time; the work with the lowest one runs next. */
+  /** Virtual start time; the work with the lowest start time runs next. */
   readonly tag: number
   readonly start: () => void
   readonly refuse: () => void
@@ -17,7 +17,7 @@ export class FairQueue {
   readonly #maxWaiting: number
   /** Waiting work in order of arrival. */
   readonly #waiting: WaitingWork[] = []
-  /** For each flow with work here: its latest tag, and the number of its pieces of work. */
+  /** For each flow whose work waits or runs: its latest tag, and the number of its pieces of work. */
   readonly #latest = new Map<string, { tag: number; pieces: number }>()
   #running = 0
   /** Virtual time: the tag of the work that was started last. */

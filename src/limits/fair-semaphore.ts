@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.ts'
 
 /** Number of slots, and limits of the queue. */
 interface SemaphoreSize extends PoolSize {
-  /** Maximum length of the queue. Clients share it like the slots. */
+  /** Maximum length of the queue. Clients share the queue fairly, as they share the slots. */
   readonly waiting: () => number
   /** Maximum time in the queue, in milliseconds. */
   readonly waitMs: () => number
@@ -118,12 +118,12 @@ export class SlotEntry {
     return this.#state
   }
 
-  /** Whether it has a slot. */
+  /** Whether the entry has a slot. */
   get isIn(): boolean {
     return this.#state === 'in'
   }
 
-  /** Releases the slot or the place in the queue, if it has one. */
+  /** Releases the slot or the place in the queue, if the entry has one. */
   leave(): void {
     if (this.#state === 'out') return
     this.#leave(this)
@@ -150,8 +150,8 @@ export class SlotEntry {
 /** Maximum time for which a request waits for a slot, in milliseconds. */
 const WAIT_MS = 2_000
 /**
- * The length of the queue and the number of account slots, as a fraction of the slots for calls; and the
- * minimum of each.
+ * The length of the queue and the number of account slots, as a fraction of the slots for calls; at least
+ * `LEAST_WAITING` and `LEAST_ACCOUNTS`.
  */
 const PART = 1 / 8
 const LEAST_WAITING = 8

@@ -15,7 +15,7 @@ export interface MemoryUsage {
   readonly heapLimit: number
   /** Memory of the whole process; 0 if the process has no limit, because it is then not measured. */
   readonly resident: number
-  /** Infinite unless a container limits the process. */
+  /** Maximum memory of the whole process; infinite unless a container limits it. */
   readonly residentLimit: number
 }
 
@@ -24,7 +24,7 @@ export function memoryUsage(): MemoryUsage {
   const { used_heap_size: heap, heap_size_limit: heapLimit } = getHeapStatistics()
   const constrained = process.constrainedMemory()
   const residentLimit = constrained > 0 && constrained < totalmem() ? constrained : Number.POSITIVE_INFINITY
-  // Measured only if there is a limit, because it can take a millisecond.
+  // The memory of the process is measured only if it has a limit, because that can take a millisecond.
   const resident = residentLimit === Number.POSITIVE_INFINITY ? 0 : process.memoryUsage.rss()
   return { heap, heapLimit, resident, residentLimit }
 }
@@ -72,8 +72,8 @@ function exceedsLimits({ heap, heapLimit, resident, residentLimit }: MemoryUsage
 }
 
 /**
- * How much the heap may grow between two full garbage collections during overload, in percent of what
- * remained after the first.
+ * Maximum growth of the heap between two full garbage collections during overload, in percent of what the
+ * first one left.
  */
 const OVERLOAD_PERCENT = 150
 
@@ -86,6 +86,6 @@ export function setHeapGrowthOnOverload(isOverload: boolean): void {
   const [major = 0, minor = 0] = process.versions.v8.split('.').map(Number)
   // Newer versions of V8 may not have the flag, and would log an error each time.
   if (major > 14 || (major === 14 && minor > 7)) return
-  // With 0, V8 decides itself. It reads the flag after each full collection.
+  // The value 0 lets V8 decide how far the heap may grow. V8 reads the flag after each full collection.
   setFlagsFromString(`--heap-growing-percent=${isOverload ? OVERLOAD_PERCENT : 0}`)
 }

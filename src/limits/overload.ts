@@ -26,8 +26,8 @@ const POLL_MS = 5
  */
 const MIN_OPEN = 64
 
-// Created once: at thousands of refusals per second, capturing stack traces would cost as much as everything
-// else.
+// This error is created once: at thousands of refusals per second, capturing stack traces would cost as much
+// as everything else.
 const TOO_MANY = overloaded('more calls arrive than can be served; try again')
 const NO_MEMORY = overloaded('the calls under way use all available memory; try again')
 const FULL = overloaded('the maximum of calls under way is reached; try again')
@@ -85,7 +85,9 @@ export class Overload {
   #isPolling = false
   #refused = 0
   #lastRefusal: GatewayError | undefined
-  /** Time and idle time when the queue was last served; undefined while it is empty. */
+  /**
+   * Time and idle time, in milliseconds, when the queue was last served; undefined while the queue is empty.
+   */
   #lastServed: { readonly nowMs: number; readonly idleMs: number } | undefined
 
   constructor(loop: EventLoop, memory: MemoryFunctions) {
@@ -194,7 +196,7 @@ export class Overload {
 
   /**
    * Begins as many queued calls as the window allows. In addition, up to `maxOverdue` calls that have waited
-   * very long begin although the window is full.
+   * longer than `BURST_MS` begin although the window is full.
    */
   #beginWaiting(nowMs: number, maxOverdue: number): void {
     let overdueLeft = maxOverdue

@@ -54,8 +54,8 @@ interface Window {
 
 /**
  * Rate limits that several worker processes share, in the memory of the main process. The rules are those of
- * `PERMIT_SCRIPT`, which stores such limits in Redis; but nothing can be lost here, so that there are no
- * generations.
+ * `PERMIT_SCRIPT`, which stores such limits in Redis; but unlike Redis, this memory cannot lose counts, so
+ * there are no generations.
  */
 export class PermitsOfWorkers {
   readonly #windows = new Map<string, Window>()

@@ -117,13 +117,16 @@ export interface PermitRequest {
   readonly known: number
   /** Number of the bucket to which the node's permits belong. */
   readonly bucket: number
-  /** Numbers of permits of that bucket: used since the last report, returned unused, and kept. */
+  /**
+   * Number of permits of that bucket that were used since the last report. `returned` permits are given back
+   * unused; `kept` ones remain with the node.
+   */
   readonly used: number
   readonly returned: number
   readonly kept: number
   /** Amounts used without a permit, with their age in milliseconds. */
   readonly added: readonly (readonly [agoMs: number, amount: number])[]
-  /** Number of permits for which calls are waiting, and number of permits wanted in total. */
+  /** Number of permits for which calls are waiting. `want` is the number of permits requested in total. */
   readonly need: number
   readonly want: number
 }

@@ -16,13 +16,13 @@ export class Permits {
   readonly #buckets: WindowBuckets
   /** Everything that this node has used. */
   readonly #local = new SlidingWindow()
-  /** What this node has used without being able to reach the others, since the last snapshot. */
+  /** What this node has used while it could not reach the other nodes, since their last response. */
   #isolated: SlidingWindow | undefined
   #stock = 0
   #validUntilMs = 0
   #bucket = 0
   #used = 0
-  /** What was used without a permit, and not reported to the other nodes yet. */
+  /** What this node has used without a permit, and not reported to the other nodes yet. */
   #added: readonly UsageSample[] = []
   /** The report that was sent but not answered yet. */
   #inFlight: { readonly sentMs: number; readonly added: readonly UsageSample[] } | undefined
@@ -43,8 +43,8 @@ export class Permits {
   }
 
   /**
-   * Allows a request if there is a permit for it, or refuses it if the snapshot shows that the limit is
-   * reached. Undefined if the other nodes must be asked.
+   * Allows a request if there is a permit for it, or refuses it if the other nodes' last response shows that
+   * the limit is reached. Undefined if the other nodes must be asked.
    */
   take(nowMs: number): LimitDecision | undefined {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
@@ -59,15 +59,15 @@ export class Permits {
   }
 
   /**
-   * Checks a limit that is used without permits, if the snapshot is recent enough. Undefined if the other
-   * nodes must be asked.
+   * Checks a limit whose use needs no permits, if the snapshot of the other nodes' use is recent enough.
+   * Undefined if the other nodes must be asked.
    */
   check(nowMs: number): LimitDecision | undefined {
     const isFresh = nowMs - this.#snapshotMs < Math.min(FRESH_MS, this.windowMs)
     return isFresh ? this.peek(nowMs) : undefined
   }
 
-  /** Decides by the snapshot, however old it is, without taking anything. */
+  /** Decides by the snapshot of what all nodes have used, however old it is, without taking anything. */
   peek(nowMs: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
@@ -79,7 +79,7 @@ export class Permits {
     this.#recordUse(nowMs, amount)
     const last = this.#added.at(-1)
     const { widthMs } = this.#buckets
-    // Amounts in the same bucket are combined, and reported with the time of the last one.
+    // Amounts that belong to the same time bucket are combined, and reported with the time of the last one.
     const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
     this.#added = isNear
       ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
@@ -87,8 +87,8 @@ export class Permits {
   }
 
   /**
-   * Allows a request while the other nodes cannot be asked, within this node's share of what was left at the
-   * last snapshot.
+   * Allows a request while the other nodes cannot be asked, within this node's share of what was left of the
+   * limit when they last answered.
    */
   takeIsolated(nowMs: number, nodes: number): LimitDecision {
     const verdict = this.peekIsolated(nowMs, nodes)
@@ -109,7 +109,7 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** Checks like `takeIsolated`, without taking anything. */
+  /** Whether `takeIsolated` would allow a request; nothing is taken. */
   peekIsolated(nowMs: number, nodes: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
@@ -143,12 +143,12 @@ export class Permits {
     return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
 
-  /** Whether the shared window must still contain use that this node has reported. */
+  /** Whether the shared store must still contain something that this node has reported as used. */
   isReported(nowMs: number): boolean {
     return (this.#snapshot?.version(nowMs) ?? 0) > 0 && this.#local.sum(nowMs, this.windowMs) > 0
   }
 
-  /** Whether it is time to check that the shared window still contains what was reported. */
+  /** Whether it is time to check that the shared store still contains what this node has reported. */
   isUnverified(nowMs: number): boolean {
     return !this.#inFlight && nowMs - this.#requestedMs >= VERIFY_MS
   }
@@ -158,7 +158,7 @@ export class Permits {
     return !this.#inFlight && nowMs >= this.#refetchMs && this.#stock * 2 < this.#targetStock(nowMs)
   }
 
-  /** Whether the snapshot is so old that it should be refreshed. */
+  /** Whether the snapshot of what all nodes have used is so old that it should be refreshed. */
   isStale(nowMs: number): boolean {
     return !this.#inFlight && nowMs - this.#snapshotMs > STOCK_MS
   }
@@ -188,7 +188,8 @@ export class Permits {
     this.#generation = generation
     const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
     const kept = isReturned ? 0 : this.#stock
-    // Report what was used without permits before fetching more permits, because other nodes may do so too.
+    // A request that reports use without permits fetches no spare permits: other nodes may still have such
+    // use to report.
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#targetStock(nowMs) - kept) : 0
     const request = {
@@ -222,7 +223,8 @@ export class Permits {
     const { widthMs } = this.#buckets
     this.#bucket = response.bucket
     this.#stock += response.granted
-    // Counted from the time of sending, so that no permit is used after the end of its bucket.
+    // The validity begins when the request was sent, so that no permit is used after the end of its time
+    // bucket.
     this.#validUntilMs = sentMs + response.bucket * widthMs - response.nowMs
     this.#snapshot = snapshotFrom(response, nowMs, widthMs, this.windowMs)
     this.#snapshotMs = nowMs
@@ -275,7 +277,9 @@ export class Permits {
     return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#buckets.widthMs, 250) : idleMs)
   }
 
-  /** Units that are free by the last snapshot. Permits that a node holds do not count as free. */
+  /**
+   * Units of the limit that are free by the last snapshot. Permits that a node holds do not count as free.
+   */
   #free(nowMs: number): number {
     const unreported = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
     return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported
@@ -293,23 +297,23 @@ export class Permits {
 const EMPTY_WINDOW = new SlidingWindow()
 
 /**
- * Unused permits are returned after this many milliseconds, or after this share of the window if that is
+ * Unused permits are returned after this many milliseconds, or after `IDLE_SHARE` of the window if that is
  * shorter. If less than `SCARCE_SHARE` of the limit is free, they are returned sooner.
  */
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
 const SCARCE_SHARE = 1 / 4
-/** Maximum milliseconds until something that was used is reported. */
+/** Maximum milliseconds until a node reports what it has used. */
 const REPORT_MS = 100
-/** Milliseconds for which the permits should last at the recent rate of use. */
+/** Milliseconds for which a node's permits should last at its recent rate of use. */
 const STOCK_MS = 200
 /**
- * Minimum and maximum milliseconds for which a refusal is repeated before the other nodes are asked again.
+ * Minimum and maximum milliseconds for which a node refuses requests without asking the other nodes again.
  */
 const RETRY_MS = { min: 5, max: 1_000 }
 /** Milliseconds after which a node checks that the shared window still contains what it has reported. */
 const VERIFY_MS = 500
-/** Maximum age in milliseconds of a snapshot that is used without asking the other nodes. */
+/** Maximum age in milliseconds of a snapshot of the other nodes' use that decides without asking them. */
 const FRESH_MS = 1_000
 
 /**
@@ -335,7 +339,7 @@ class WindowSnapshot {
     return this.used(nowMs) > 0 ? this.#version : 0
   }
 
-  /** Total amount that has not expired yet. */
+  /** Total amount that all nodes have used and that has not expired yet. */
   used(nowMs: number): number {
     let sum = 0
     for (const [atMs, amount] of this.#expiries) if (atMs > nowMs) sum += amount
@@ -354,13 +358,13 @@ class WindowSnapshot {
     return 0
   }
 
-  /** Milliseconds until everything has expired. */
+  /** Milliseconds until all used amounts have expired. */
   resetMs(nowMs: number): number {
     return Math.max(0, Math.ceil((this.#expiries.at(-1)?.[0] ?? nowMs) - nowMs))
   }
 }
 
-/** Converts the store's response that arrived at `nowMs`. */
+/** Converts the store's response to a snapshot; `nowMs` is when it arrived. */
 function snapshotFrom(
   response: PermitResponse,
   nowMs: number,

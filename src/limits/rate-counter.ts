@@ -160,7 +160,7 @@ export class SubjectTable<Entry extends Evictable> {
     return false
   }
 
-  // Hashed with a secret salt, so that no client can choose with which subject it shares an entry.
+  // The subject is hashed with a secret salt, so that no client can choose with whom it shares an entry.
   #sharedKey(subject: string | number): string {
     const digest = hash('sha256', `${SALT} ${subject}`, 'buffer')
     return `shared ${digest.readUInt32LE() % this.#shared}`

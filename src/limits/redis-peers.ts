@@ -14,8 +14,8 @@ import {
 
 /**
  * Lua functions for the generation in KEYS[2]: the time, as text, since which the stored windows are
- * complete. An unreadable one is replaced; its length is checked before it is read. `newGeneration` is called
- * when windows were lost, so that all nodes report again.
+ * complete. An unreadable generation is replaced; its length is checked before it is read. `newGeneration` is
+ * called when windows were lost, so that all nodes report again.
  */
 const GENERATION_FUNCTIONS = `
 local time = redis.call('TIME')
@@ -50,8 +50,8 @@ export interface PeerTimeouts {
   /** Timeout of connecting and of every other command; the connection is then closed. */
   readonly connectionMs: number
   /**
-   * How long a new generation is not trusted. In this time, all nodes must notice it and report again what
-   * they have used.
+   * Milliseconds for which a new generation is not trusted, because all nodes must first notice it and report
+   * again what they have used.
    */
   readonly refillingMs: number
 }
@@ -67,7 +67,10 @@ const REFRESH_MS = 1_000
  */
 const HASH_COUNT = 16_384
 
-/** Script of a heartbeat. KEYS: none; the generation. Returns the server's time and the generation. */
+/**
+ * Script of a heartbeat. Expects the generation's key as KEYS[2]; KEYS[1] is unused. Returns the server's
+ * time and the generation.
+ */
 const HEARTBEAT_SCRIPT = `${GENERATION_FUNCTIONS}
 return { nowMs, readGeneration() }
 `
@@ -100,7 +103,7 @@ export class RedisPeers implements PermitPeers, SlotPeers {
   readonly #generationKey: string
   #generation: string | undefined
   readonly #clock = new ServerClock()
-  /** Until when the generation counts as new, in milliseconds on the monotonic clock. */
+  /** Until when the generation is too new to be trusted, in milliseconds on the monotonic clock. */
   #refillingUntilMs = Number.NEGATIVE_INFINITY
   /** Whether the server has answered the last request in time. */
   #isResponsive = false
@@ -213,8 +216,8 @@ export class RedisPeers implements PermitPeers, SlotPeers {
     this.#options.onReachability(true)
   }
 
-  // Computed from the generation's age, so that all nodes trust it from the same moment on. A wrong age can
-  // only make this time too short once.
+  // Sets how long the generation is not trusted: by its age, so that all nodes trust it from the same moment
+  // on. A wrong age can only make this time too short once.
   #startRefilling(generation: string, serverMs?: number): void {
     const [seconds = 0, microseconds = 0] = generation.split('.').map(Number)
     const ageMs = serverMs === undefined ? 0 : Math.max(0, serverMs - seconds * 1000 - microseconds / 1000)

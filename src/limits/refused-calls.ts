@@ -4,14 +4,17 @@ import type { RefusedCall } from '../domain/refused-call.ts'
 
 /** Milliseconds for which refused calls are collected before they are written together. */
 const GATHER_MS = 500
-/** Maximum number of refused calls that wait to be written: of all API keys, and of one key. */
+/**
+ * Maximum number of refused calls of all API keys that wait to be written; `MAX_WAITING_OF_KEY` is that of
+ * one key.
+ */
 const MAX_WAITING = 2_000
 const MAX_WAITING_OF_KEY = 200
 
 /**
  * Stores refused calls, which have no row in the usage log, for 72 hours. They are written in batches after
- * the client got its answer; a crash loses the most recent ones. The number per API key is limited here and
- * in the database, so that one key cannot push out the refused calls of others. Calls without a valid key
+ * the client got its answer; a crash loses the most recent ones. The number per API key is limited in memory
+ * and in the database, so that one key cannot push out the refused calls of others. Calls without a valid key
  * count as calls of one key.
  */
 export class RefusedCalls {
@@ -129,7 +132,7 @@ export class RefusalCounts {
     const written = this.#counts
     this.#counts = new Map()
     try {
-      // Sorted, so that all nodes write in the same order, which avoids deadlocks.
+      // The counts are sorted, so that all nodes write in the same order, which avoids deadlocks.
       const counts = [...written]
         .toSorted(([one], [other]) => (one < other ? -1 : 1))
         .map(([, count]) => count)

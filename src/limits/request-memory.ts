@@ -3,13 +3,13 @@ import { type PoolClient, type PoolOwner, TwoLevelPool } from './fair-pool.ts'
 const MIB = 1024 * 1024
 /** Minimum bytes of memory that requests of any size share. */
 const SHARED_BYTES = 192 * MIB
-/** The shared memory is also at least as large as this many request bodies of maximum size. */
+/** The shared memory is also at least as large as this number of request bodies of maximum size. */
 const SHARED_BODIES = 4
 /** Part of the shared memory that one client may hold if no other client has called recently. */
 const SHARED_MAX_PART = 7 / 8
 /** Additional bytes of memory that only small amounts may use. */
 const RESERVE_BYTES = 64 * MIB
-/** Part of this reserve that one client may hold if no other client has called recently. */
+/** Part of the reserve (`RESERVE_BYTES`) that one client may hold if no other client has called recently. */
 const RESERVE_MAX_PART = 1 / 2
 /** Maximum bytes of an amount that counts as small. */
 const SMALL_BYTES = 256 * 1024
@@ -46,7 +46,7 @@ type Turn = 'answers' | 'conversions' | 'shared answers'
 interface Waiting {
   readonly allocation: MemoryAllocation
   readonly bytes: number
-  /** Set if the allocation may exceed its share, unless another one of the same kind does so already. */
+  /** Set if the allocation may exceed its share when no other one of the same kind does so. */
   readonly turn?: Turn
   readonly decide: (isTaken: boolean) => void
 }
@@ -54,7 +54,8 @@ interface Waiting {
 /**
  * Limits the memory that requests make the gateway hold: bodies, uploads, fetched files, data read from the
  * database, upstream responses, and live views. Clients and their keys share it fairly, and there is a
- * reserve for small amounts. Memory must be taken here before anything is stored, and is returned here.
+ * reserve for small amounts. Code takes memory from this object before it stores anything, and returns it
+ * afterwards.
  */
 export class RequestMemory {
   readonly #shared: TwoLevelPool

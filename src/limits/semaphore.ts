@@ -4,7 +4,7 @@ import type { SlotPeers } from './peers.ts'
 export interface ParallelLimit {
   /** Whom it limits, such as `key:17`. */
   readonly subject: string
-  /** Always above 0. */
+  /** Maximum number of running calls; always above 0. */
   readonly max: number
 }
 
@@ -52,7 +52,7 @@ export class LocalSemaphore implements Semaphore {
 const SWEEP_INTERVAL_MS = 100
 /** Maximum number of subjects that are reported to the other nodes in one run. */
 const MAX_PER_SWEEP = 500
-/** Maximum number of attempts if the shared store's data is replaced meanwhile. */
+/** Maximum number of attempts to report if the shared store's data is replaced meanwhile. */
 const MAX_TRIES = 3
 
 /** Tells a call that waits for a slot whether it got one. */

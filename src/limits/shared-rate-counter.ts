@@ -10,7 +10,7 @@ const SWEEP_INTERVAL_MS = 50
 const MAX_PER_SWEEP = 500
 /** Maximum number of entries per run that are checked for whether the store still contains them. */
 const MAX_CHECKS = 50
-/** Maximum number of attempts if the shared store's data is replaced meanwhile. */
+/** Maximum number of attempts to report if the shared store's data is replaced meanwhile. */
 const MAX_TRIES = 3
 
 interface Waiter {

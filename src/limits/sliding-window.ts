@@ -20,8 +20,8 @@ export type UsageSample = readonly [atMs: number, amount: number]
 
 /**
  * Counts what was used within the last `windowMs` milliseconds. Because the window slides, there is no moment
- * at which twice the limit can pass. Exact up to 64 separate times; beyond that, stricter by up to a 64th of
- * the window.
+ * at which twice the limit can pass. The count is exact for up to 64 separate times; beyond that, the limit
+ * is stricter by up to a 64th of the window.
  */
 export class SlidingWindow {
   readonly #times: number[] = []
@@ -36,7 +36,7 @@ export class SlidingWindow {
     return { ...verdict, remaining: verdict.remaining - amount, resetMs: windowMs }
   }
 
-  /** Checks like `take`, but uses nothing. */
+  /** Decides like `take`, but does not count `amount` as used. */
   peek(nowMs: number, amount: number, max: number, windowMs: number): LimitDecision {
     this.#expire(nowMs, windowMs)
     const last = this.#times.at(-1)

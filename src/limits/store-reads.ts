@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import { MemoryAllocation, type RequestMemory } from './request-memory.ts'
 
-/** Maximum number of a user's database reads that run at the same time, and that wait. */
+/** Maximum number of a user's database reads that run at the same time; up to `MAX_WAITING` others wait. */
 const MAX_RUNNING = 8
 const MAX_WAITING = 256
 /** Maximum milliseconds for which one read waits in total, for its turn and for memory. */
@@ -63,7 +63,7 @@ export class StoreReads {
   }
 }
 
-/** What a read needs. */
+/** What a `StoreRead` is created with. */
 interface StoreReadInputs {
   readonly memory: RequestMemory
   readonly allocation: MemoryAllocation

@@ -27,7 +27,7 @@ export const auditSchema = z.object({
   changes: z.array(z.object({ field: z.string(), before: z.unknown(), after: z.unknown() })),
 })
 
-/** Converts an entry for responses. */
+/** Converts an entry of the audit log to its form in responses. */
 function auditObject({
   id,
   atMs,
@@ -84,7 +84,7 @@ export const auditQuery = z.object({
   to: wholeNumber().describe('Excluded'),
 })
 
-/** Converts a query to a filter. */
+/** Converts the query parameters of the audit log to a filter for the database. */
 export function auditFilter({ from, to, ...wanted }: z.output<typeof auditQuery>): AuditFilter {
   return {
     ...wanted,

@@ -51,7 +51,7 @@ export interface QuotaDisplay {
   readonly usd_exchange_rate: number
 }
 
-/** The quota display of these settings. */
+/** How quota units are converted for display by these settings. */
 export function quotaDisplay({ options }: Settings): QuotaDisplay {
   const { digits, scale } = options.usd_exchange_rate
   return {

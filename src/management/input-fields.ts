@@ -112,7 +112,10 @@ export function textsFilter() {
 
 const textFilter = textField('expected a text').max(2000, { error: 'expected at most 2000 characters' })
 
-/** A query parameter that may be given several times; one of its ids must match. Like `textsFilter`. */
+/**
+ * A query parameter that may be given several times; one of its ids must match. Empty values count as
+ * missing.
+ */
 export function idsFilter() {
   const schema = several(textField('expected an id').regex(/^\d{0,15}$/, { error: 'expected an id' }))
     .transform((values) => (values.length === 0 ? undefined : values.map(Number)))
@@ -124,14 +127,14 @@ export function idsFilter() {
 function several(value: z.ZodString) {
   return z
     .union([value, z.array(value).max(MAX_SEVERAL, { error: `expected at most ${MAX_SEVERAL} values` })], {
-      // The union has two alternatives: one text, or a list of texts.
+      // The error of the alternative that the client meant: one text, or a list of texts.
       error: ({ errors: [ofText = [], ofList = []], input }) =>
         (Array.isArray(input) ? ofList : ofText)[0]?.message ?? 'expected a text',
     })
     .transform((given): readonly string[] => (typeof given === 'string' ? [given] : given).filter(Boolean))
 }
 
-/** A query parameter with several of these names, separated by commas. */
+/** A query parameter with one or more of the names `choices`, separated by commas. */
 export function namesFilter(choices: readonly string[]) {
   const expected = `expected ${choices.join(', ')}`
   const schema = several(textFilter)

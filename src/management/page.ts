@@ -20,7 +20,7 @@ export function orderQuery<const Names extends readonly [string, ...string[]]>(n
   })
 }
 
-/** The order that a query asks for; undefined for the usual order of the list. */
+/** The order that a query asks for; undefined if it asks for none. */
 export function orderOf<Name>({
   sort,
   order,

@@ -61,13 +61,13 @@ interface ChannelObservations {
   readonly minutes: ChannelMinutes
 }
 
-/** Asks the other nodes (`kind` or `kind:argument`), and answers their questions. */
+/** Asks the other nodes a question (`kind` or `kind:argument`), and answers theirs. */
 interface NodeQuestions {
   others(question?: string): Promise<readonly string[]>
   answerWith(report: (argument: string) => Promise<string>, kind?: string): void
 }
 
-/** Selects kept answers; undefined fields match everything. */
+/** Selects stored answers; undefined fields match everything. */
 interface AnswerFilter {
   readonly userId: number | undefined
   readonly tokenId: number | undefined
@@ -84,14 +84,17 @@ interface RunningSource {
   stop(id: string, userId: number | undefined): boolean
 }
 
-/** What is needed in addition for sign-ins and for the administration of channels, options and prices. */
+/**
+ * What is needed, in addition to `ManagementServices`, for sign-ins and for the administration of channels,
+ * options and prices.
+ */
 export interface AdministrationServices extends ManagementServices {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient
   readonly channels: ChannelObservations
   /** The name of this node. */
   readonly node: string
-  /** Asks the other nodes; undefined if there cannot be any. */
+  /** Asks the other nodes; undefined if the gateway cannot have any. */
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
   readonly imports: ImportPlanner
@@ -106,7 +109,7 @@ export interface AdministrationServices extends ManagementServices {
   /** Statistics of what guards have decided on this node. */
   readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
-  /** Takes memory for bytes that are about to be read for a user, after the user's earlier reads. */
+  /** Waits for the user's turn to read, and takes memory for bytes that are about to be read for the user. */
   readonly holdToRead: (bytes: number) => Promise<void>
   /** Undefined unless the environment names an OpenTelemetry collector. */
   readonly telemetry: Telemetry | undefined
@@ -144,10 +147,10 @@ export interface LiveSettings {
   readonly declared: DeclaredSettings
   /**
    * The stored channel of that name, enabled or disabled; undefined if it is ignored because it conflicts
-   * with the file.
+   * with gateway.yaml.
    */
   storedChannel(name: string): Channel | undefined
-  /** Ids of drained channels: they get no new calls while others can serve them. */
+  /** Ids of drained channels, which get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
   /** The built-in price of a model, preferably from the list of this vendor. */
   builtInPrice(model: string, vendor: string | undefined): BuiltInPrice

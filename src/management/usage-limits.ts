@@ -20,7 +20,10 @@ type GivenUsageLimits = {
   readonly [Name in keyof typeof usageLimitFields]?: z.output<(typeof usageLimitFields)[Name]>
 }
 
-/** The same fields as responses show them, and how much of the budget is used in the current period. */
+/**
+ * The fields of the budget and the rate limit as responses show them, and how much of the budget is used in
+ * the current period.
+ */
 export const usageLimitSchema = {
   budget: z.int(),
   budget_period: z.string(),
@@ -96,9 +99,9 @@ export type OwnedBudget = Pick<LimitedOwner, 'budget' | 'owner'>
 
 /** How much of a budget is used in its current period. */
 export interface BudgetUse {
-  /** Quota units that were charged. */
+  /** Quota units that were charged in the current period. */
   readonly used: number
-  /** Quota units that are reserved by running calls. */
+  /** Quota units that running calls have reserved, in addition to `used`. */
   readonly held: number
   /** Start of the next period, in Unix seconds. */
   readonly resetsAt: number

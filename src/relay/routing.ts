@@ -79,10 +79,10 @@ export class Routing {
 
   /**
    * Finds the models for a call, with their groups and channels: the requested model and, if `mayFallBack`,
-   * its available fallbacks. If all channels of the requested model have ended, its successor takes its
-   * place. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed` for a group
-   * that the user may not use; `model_not_found` if there is no channel, with a hint if there is one for
-   * another endpoint; `unsupported_endpoint` if no channel of the model has the endpoint.
+   * its available fallbacks. If the requested model was shut down at all its channels, its successor takes
+   * its place. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed` for a
+   * group that the user may not use; `model_not_found` if there is no channel, with a hint if there is one
+   * for another endpoint; `unsupported_endpoint` if no channel of the model has the endpoint.
    */
   resolve(
     settings: Settings,
@@ -135,7 +135,7 @@ export class Routing {
     return last ?? own
   }
 
-  /** Whether the model has a channel at which it has not ended. */
+  /** Whether the model has a channel whose provider has not shut the model down. */
   #isServed(settings: Settings, { name, channels }: ResolvedModel): boolean {
     const ends = this.#ends.of(settings)
     if (ends.isEmpty) return true
@@ -237,12 +237,14 @@ function unserved(
   )
 }
 
-// Conversations can be converted between protocols; a list of documents is not a conversation.
+// A rerank request contains a list of documents, not a conversation, so it cannot be converted between
+// protocols.
 function isReranking(protocol: ProtocolName): boolean {
   return !PROTOCOLS[protocol].isConversation
 }
 
-// Only messages upstreams support a request without the suffix, because it becomes a field there.
+// A name with the thinking suffix is served under its plain name only by messages channels: there the suffix
+// becomes a field of the request.
 function serves({ protocol: protocols, models }: Channel, name: string, plain: string): boolean {
   return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))
 }
@@ -278,8 +280,9 @@ function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
   return group
 }
 
-// Sorts by priority, then channels of the client's protocol first, then by `measure`, smallest first, then
-// randomly by weight. Channels of weight 0 are used only if there are no others.
+// Sorts channels by priority; then those with the client's protocol come first; then those with a smaller
+// `measure` (load or latency); the rest is random by weight. Of equal priority and protocol, channels of
+// weight 0 come last.
 function inOrder(
   channels: readonly Channel[],
   protocol: ProtocolName,
@@ -302,7 +305,7 @@ function inOrder(
   return drawn.map(({ channel }) => channel)
 }
 
-// The difference of two infinities would be NaN.
+// Equal values are compared first, because the difference of two infinities would be NaN.
 function compared(a: number, b: number): number {
   return a === b ? 0 : a - b
 }

@@ -53,7 +53,7 @@ export function statedServiceOfHead(
   return undefined
 }
 
-/** How the head and the body of a response state that it was served. */
+/** Combines the tier and region that the head of a response states with those in its body. */
 export function statedServiceOfResponse(
   head: StatedServiceOfHead | undefined,
   body: StatedService | undefined,
@@ -62,7 +62,7 @@ export function statedServiceOfResponse(
   return head.isFirst ? { ...body, ...head.served } : { ...head.served, ...body }
 }
 
-/** Members of request bodies that name a service tier. */
+/** JSON members of request bodies that name a service tier. */
 const TIER_MEMBERS: readonly string[] = ['speed', 'service_tier', 'serviceTier']
 const REGION_MEMBERS: readonly string[] = ['inference_geo']
 
@@ -72,24 +72,24 @@ type Sender = Pick<Channel, 'allow' | 'override' | 'pass_through' | 'service_tie
 export interface RequestedService {
   readonly serviceTier?: string | undefined
   readonly region?: string | undefined
-  /** Names of members that are left out of the request to the channel. */
+  /** Names of JSON members that are left out of the request to the channel. */
   readonly dropped?: readonly string[] | undefined
 }
 
-/** A value, tier or region, that a request may name and a channel may change. */
+/** A service tier or region, which a request may name and a channel may change. */
 interface Named {
   readonly members: readonly string[]
-  /** Reads the value from the members of a request. */
+  /** Reads the tier or region from the JSON members of a request. */
   readonly read: (member: (name: string) => unknown) => string | undefined
   readonly requested: string | undefined
   readonly isAllowed: boolean
   /** What the channel sends in place of the client's value. */
   readonly own?: string | undefined
-  /** What the gateway sends if the client's value is not sent. */
+  /** What the gateway sends if the channel has no value of its own and the client's value is not sent. */
   readonly usual?: string | undefined
 }
 
-/** The value in the request that is sent to the channel; undefined if it names none. */
+/** The tier or region in the request that is sent to the channel; undefined if the request names none. */
 function sentValue(
   { override, pass_through: isOpen }: Sender,
   dropped: readonly string[],
@@ -107,8 +107,8 @@ function sentValue(
 }
 
 /**
- * Returns a function that reads members from an override. For Converse, whose tier is an object, it returns
- * the `type`.
+ * Returns a function that reads JSON members from a channel's `override` setting. The tier of the Converse
+ * API is an object, of which the `type` is returned.
  */
 function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown {
   return (name) => {
@@ -120,9 +120,9 @@ function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown 
 }
 
 /**
- * The tier in the request that is sent to a channel: that of an override, otherwise the channel's own,
- * otherwise the client's if the channel allows it. `auto` leaves the choice to the provider; undefined if the
- * request names no tier.
+ * The tier in the request that is sent to a channel: that of the channel's `override`, otherwise the
+ * channel's own, otherwise the client's if the channel allows it. `auto` leaves the choice to the provider;
+ * undefined if the request names no tier.
  */
 export function sentTier(
   channel: Sender,
@@ -141,7 +141,7 @@ export function sentTier(
   })
 }
 
-/** The region in the request that is sent to a channel; undefined if it names none. */
+/** The region in the request that is sent to a channel; undefined if the request names none. */
 function sentRegion(
   channel: Sender,
   { region: requested, dropped = [] }: RequestedService,
@@ -156,8 +156,8 @@ function sentRegion(
 }
 
 /**
- * Whether the provider chooses the tier by its project settings, because the request sent names none or
- * `auto`.
+ * Whether the provider chooses the tier by its project settings, because the request that was sent names no
+ * tier or `auto`.
  */
 export function choosesTier({ base_url }: Pick<Channel, 'base_url'>, sent: string | undefined): boolean {
   return (sent === undefined || sent === 'auto') && choosesTierByProject(base_url)
@@ -181,12 +181,15 @@ export function chargedTier(
   }
 }
 
-/** The rate by which a call is charged, and whether its price is incomplete. */
+/** The prices by which a call is charged, and whether they are incomplete. */
 export interface CallRate extends ServiceRate {
   readonly isIncomplete: boolean
 }
 
-/** The rate for an answer: by the tier and region that it states, otherwise by those that were sent. */
+/**
+ * The prices for a response, by the tier and region that it states, otherwise by those in the request that
+ * was sent.
+ */
 export function rateOfStatedService(
   call: Pick<Call, 'plan'>,
   target: Target,
@@ -201,8 +204,8 @@ export function rateOfStatedService(
 }
 
 /**
- * The tier and region by which a call is charged: those that the answer states, otherwise those that were
- * sent.
+ * The tier and region by which a call is charged: those that the response states, otherwise those in the
+ * request that was sent.
  */
 export function serviceToCharge(
   { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
@@ -227,8 +230,8 @@ function pick({ serviceTier, region }: RequestedService): RequestedService {
 }
 
 /**
- * The rate of the prompt, for a call that ends before the response states anything: that of the request to
- * the first channel.
+ * The price of the prompt for a call that ends before the response states a tier: by the tier in the request
+ * to the first channel.
  */
 export function rateOfRequestedService({ dialect, rate, settings, request, channels }: Plan): Rate {
   const [first] = channels
@@ -241,7 +244,7 @@ export function rateOfRequestedService({ dialect, rate, settings, request, chann
   return serviceRate(rate, channel, model, { tier: sent }).rate
 }
 
-/** The rate for the charge of a call. Warns the operator about a tier without a price. */
+/** The prices for the charge of a call. Warns the operator about a tier without a price. */
 export function chargedRate(call: Call, target: Target, stated: StatedService | undefined): CallRate {
   const served = rateOfStatedService(call, target, stated)
   if (served.isUnpriced)
@@ -254,8 +257,8 @@ export function chargedRate(call: Call, target: Target, stated: StatedService | 
 }
 
 /**
- * The tiers and the region in which a channel may serve a request. The hold must cover the most expensive
- * tier.
+ * The tiers and the region in which a channel may serve a request. The amount reserved for the call must
+ * cover the most expensive tier.
  */
 export function possibleTiersAndRegion(
   { channel }: Pick<ChannelPlan, 'channel'>,
@@ -279,8 +282,8 @@ const PLAIN: readonly string[] = [STANDARD_TIER_NAME]
 const CHOSEN: readonly string[] = [STANDARD_TIER_NAME, 'fast']
 
 /**
- * Assigns a lifetime to tokens that were written to a cache without a reported one: the longest lifetime in
- * the request that was sent, otherwise the provider's default.
+ * Assigns a lifetime to tokens that were written to the provider's cache, if the provider reported none: the
+ * longest lifetime in the request that was sent, otherwise the provider's default.
  */
 export function withCacheLifetimeOfSentRequest(
   reported: ReportedUsage,
@@ -292,11 +295,14 @@ export function withCacheLifetimeOfSentRequest(
   return withLifetime(reported, named ?? (serviceVendor(channel) === OPENAI ? '30m' : '5m'))
 }
 
-/** Members of a request that mark what is cached, with the lifetime in `ttl`. */
+/**
+ * JSON members of a request that mark the content to be cached by the provider; `ttl` in them is its
+ * lifetime.
+ */
 const MARKS = ['cache_control', 'prompt_cache_breakpoint', 'prompt_cache_options', 'cachePoint'] as const
 const LIFETIMES = Object.keys(CACHE_LIFETIMES) as readonly CacheLifetime[]
 /**
- * Maximum depth to which a request is searched for these marks. It reaches content blocks inside tool
+ * Maximum depth to which a request is searched for cache marks. It reaches content blocks inside tool
  * results.
  */
 const MAX_LEVELS = 8
@@ -317,5 +323,5 @@ function longestLifetime(body: Buffer): CacheLifetime | undefined {
   return LIFETIMES[longest]
 }
 
-/** Members that contain blocks with marks. */
+/** JSON members of a request that contain blocks with cache marks. */
 const HOLDERS = ['messages', 'system', 'tools', 'input', 'content', 'output'] as const

@@ -28,7 +28,7 @@ import type { ParsedRequest, Plan } from './request-stages.ts'
 import { type CalledEndpoint, hasEndpoint, type ResolvedModel, Routing } from './routing.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 
-/** Reasons for which a channel is skipped only while there is another one. */
+/** Reasons for which a channel is skipped only while another channel is available. */
 const SOFT: ReadonlySet<SkipReason> = new Set<SkipReason>(['resting', 'drained', 'ended', 'no_key'])
 
 /** Services that a simulation reads. */
@@ -56,7 +56,7 @@ export async function simulateCall(
   const all = services.settings()
   const settings = { ...all, channels: all.channels.filter((channel) => !call.without.has(channel)) }
   const { model: name, protocol } = call
-  // The table lacks gemini, because the paths of its calls name the model.
+  // `dialects` has no entry for gemini, because gemini calls name their model in the path.
   const byProtocol: Partial<Record<ServedProtocol, Dialect>> = dialects
   const dialect = byProtocol[protocol] ?? { ...dialects.chat, name: protocol }
   let group = caller.token.group || caller.user.group
@@ -198,12 +198,15 @@ function whyNotOf(
     : null
 }
 
-/** Share of calls for which the channel is chosen by weight although `balance` is `load` or `latency`. */
+/**
+ * Share of calls (0 to 1) for which the channel is chosen by weight although `balance` is `load` or
+ * `latency`.
+ */
 const BY_WEIGHT = 0.1
 
 /**
- * The expected share of first attempts of each channel, by the order of `Routing`: channels with the client's
- * protocol first, channels of weight 0 last.
+ * The expected share of first attempts of each channel (0 to 1), by the order of `Routing`: channels with the
+ * client's protocol first, channels of weight 0 last.
  */
 function sharesOf(
   channels: readonly { readonly channel: Channel; readonly native: boolean }[],

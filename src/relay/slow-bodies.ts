@@ -7,11 +7,11 @@ import type { RequestMemory, MemoryAllocation } from '../limits/request-memory.t
 const SAMPLE_MS = 1_000
 /** Number of samples before a body can count as too slow. */
 const GRACE_SAMPLES = 10
-/** Minimum bytes per sample after these first samples. */
+/** Minimum bytes that must arrive per sample, after the first `GRACE_SAMPLES` samples. */
 const MIN_BYTES_PER_SAMPLE = 1_024
 /**
- * A body has stalled if its size in bytes is more than this many times what arrived in the last two
- * intervals.
+ * A body has stalled if its bytes in memory are more than this many times the bytes that arrived in the last
+ * two intervals.
  */
 const STALL_RATIO = 8
 
@@ -32,8 +32,8 @@ export class PendingBody {
   #progressOneEarlier = 0
 
   /**
-   * `refuse` must release the allocation before it returns. `progress` returns the number of bytes received,
-   * of which fewer may be in memory.
+   * `refuse` must release the body's memory before it returns. `progress` returns the number of bytes
+   * received; a part of them may be elsewhere than in memory.
    */
   constructor(
     request: Request,
@@ -49,8 +49,8 @@ export class PendingBody {
   }
 
   /**
-   * Bytes in memory per byte received since the sample before the last one: roughly the seconds in which they
-   * would arrive.
+   * Bytes in memory, divided by the bytes received since the last sample but one: roughly the seconds that
+   * the body would take at its present speed.
    */
   get stallRatio(): number {
     return this.allocation.bytes / Math.max(1, this.#progress() - this.#progressOneEarlier)
@@ -90,9 +90,9 @@ export class SlowBodies {
   }
 
   /**
-   * Refuses the stalled body with the least progress for its memory, so that `requester` can get that memory.
-   * The body must be one of the same client, or of a client that holds at least as much memory. Returns false
-   * if there is none, or if `requester` has stalled more.
+   * Refuses the stalled body that progresses least for the memory it occupies, so that `requester` gets that
+   * memory. The body must be one of the same client, or of a client that holds at least as much memory.
+   * Returns false if there is no such body, or if `requester` has stalled more.
    */
   refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: RequestMemory): boolean {
     const { client } = requester.allocation.owner

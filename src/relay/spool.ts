@@ -24,7 +24,7 @@ export class Spool {
     this.#space = new TwoLevelPool({ max, aloneShare: MAX_PART_OF_CLIENT, nowMs })
   }
 
-  /** Bytes on disk that all files together occupy. */
+  /** Bytes of disk space that all files together occupy. */
   get held(): number {
     return this.#space.held
   }

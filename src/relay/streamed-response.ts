@@ -33,11 +33,14 @@ import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 import type { Target } from './request-stages.ts'
 
-/** Number of bytes processed at a time while a hold is nearly used up: a few dozen events. */
+/**
+ * Number of bytes processed at a time while the amount reserved for a call is nearly used up: a few dozen
+ * events.
+ */
 const MIN_READ_BYTES = 4_096
-/** Time for which data sent to a client may remain unread, before the client is disconnected. */
+/** Milliseconds for which data sent to a client may remain unread, before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
-/** Interval at which a running stream records its cost so far. */
+/** Interval, in milliseconds, at which a running stream records its cost so far. */
 const MARK_INTERVAL_MS = 5_000
 const NO_BYTES = Buffer.alloc(0)
 /** Marks the end of the upstream's response in the queue of chunks. */
@@ -56,11 +59,11 @@ export class StreamedResponse extends ResponseHandler {
   readonly #gate: DeliveryGate
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
-  /** Bytes that are sent after each chunk was read, once the hold is durable. */
+  /** Bytes for the client. They are sent each time a chunk was read, once the call's hold is durable. */
   readonly #outgoing = new OutgoingBytes()
   /**
-   * Chunks that arrived while tokens were being counted, or for which tokens must be counted first; then how
-   * the response ended.
+   * Chunks that have arrived but may not be processed yet, for example while tokens are counted; the last
+   * entry says how the response ended.
    */
   readonly #unread: (Buffer | typeof END | Failure)[] = []
   readonly #keepAlive = new KeepAlive()
@@ -86,7 +89,7 @@ export class StreamedResponse extends ResponseHandler {
     this.call.noteFirstByte()
     this.#unread.push(chunk)
     if (!this.#prompt?.isPending) return this.#takeUnread()
-    // The first event must contain the tokens of the prompt, which are still being counted.
+    // The first event must contain the number of prompt tokens, so the chunk waits until they are counted.
     if (!this.#pauses.has('count')) this.#readAfter('count', this.#prompt.ready())
   }
 
@@ -162,8 +165,8 @@ export class StreamedResponse extends ResponseHandler {
     this.#tap.release()
   }
 
-  // One chunk may contain more output than the hold covers. Only bytes that the hold covers are forwarded
-  // before tokens are counted.
+  // One chunk may contain more output than the amount reserved for the call covers. Only the bytes that it
+  // covers are forwarded before tokens are counted.
   #takeUnread(): void {
     while (this.state !== 'over' && !this.#pauses.mayNotRead) {
       const chunk = this.#unread.shift()
@@ -283,7 +286,8 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  // If the hold seems to be used up, reading pauses until the tokens are counted exactly.
+  // If the amount reserved for the call seems to be used up, reading pauses until the tokens are counted
+  // exactly.
   #checkHold(): void {
     if (this.#pauses.has('count') || this.state === 'over') return
     this.#pauses.begin('count')
@@ -296,7 +300,7 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  // Waits until guards' services have checked the end of the stream.
+  // Waits until the external services of guards have checked the end of the stream.
   #completeAfter(checking: Promise<void>): void {
     this.#pauses.begin('guard')
     this.#after(checking, () => {
@@ -315,7 +319,7 @@ export class StreamedResponse extends ResponseHandler {
 
   #continueAfter(reason: 'count' | 'memory' | 'guard'): void {
     this.#pauses.remove(reason)
-    // Forwards what was held back while guards' services were asked.
+    // Forwards what was held back while the external services of guards checked it.
     if (reason === 'guard' && this.state !== 'over') this.#take(NO_BYTES)
     this.#takeUnread()
     this.#pauses.apply()
@@ -368,8 +372,8 @@ export class StreamedResponse extends ResponseHandler {
 }
 
 /**
- * Time without an event after which a keep-alive event is sent. Clients end a stream after some minutes of
- * silence, proxies after one minute. Most clients do not count comments as events.
+ * Milliseconds without an event after which a keep-alive event is sent. Clients end a stream after some
+ * minutes of silence, proxies after one minute. Most clients do not count comments as events.
  */
 const MAX_SILENCE_MS = 15_000
 

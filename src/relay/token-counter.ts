@@ -38,7 +38,7 @@ export class TokenCounter {
     this.#threads = threads
   }
 
-  /** Whether another text would have to wait long. */
+  /** Whether another text would have to wait long until it is counted. */
   get isBusy(): boolean {
     return this.#highPriority.length + this.#lowPriority.length + this.#current.length >= BUSY_TEXTS
   }
@@ -158,7 +158,10 @@ export class TokenCounter {
 export const PIECE_LENGTH = 2_000
 /** Maximum number of pieces that are counted of one text. They have 256,000 characters in total. */
 const MAX_PIECES = 128
-/** Fractional part of the golden ratio. Its multiples modulo 1 are spread evenly. */
+/**
+ * Fractional part of the golden ratio. Its multiples modulo 1 are spread evenly, so they choose pieces from
+ * all over a text.
+ */
 const GOLDEN = (Math.sqrt(5) - 1) / 2
 
 /** The pieces of a text that are counted, and how their count is scaled to the whole text. */

@@ -21,8 +21,8 @@ import type { ChannelPlan, ChannelTools, Target } from './request-stages.ts'
 const MAX_TYPE_LENGTH = 64
 
 /**
- * Collects what determines the prices of tools at one upstream; `channel` is undefined if it no longer
- * exists.
+ * Collects what determines the prices of tools at one upstream. `channel` is undefined if the channel was
+ * removed.
  */
 export function toolPricingInputs(
   { models }: Pick<Settings, 'models'>,
@@ -51,7 +51,7 @@ export function toolsForChannel(
   return { pricing, known: offered.flatMap((tool) => knownTool(tool, pricing) ?? []) }
 }
 
-/** Types of the tools that have no price. Duplicates and characters that must not be shown are removed. */
+/** Types of the tools that have no price, each once. Characters that must not be shown are replaced. */
 export function unpricedToolTypes(known: readonly KnownTool[]): readonly string[] {
   const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
@@ -105,7 +105,8 @@ export function reportUnpricedTools(call: Call, { channel, plan }: Target, unpri
   return types.length > 0
 }
 
-// If only citations show that the provider searched, the search counts only if the request offered one.
+// Citations alone may show that the provider searched. Such a search counts only if the request offered
+// tools.
 function shownBy({ plan }: Target, uses: readonly ToolUse[]): readonly ToolUse[] {
   if (uses.length === 0) return uses
   return uses.filter(({ isCited }) => !isCited || plan.tools !== undefined)

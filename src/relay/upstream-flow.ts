@@ -11,19 +11,19 @@ export class UpstreamFlow {
     return this.#request?.isSent === true
   }
 
-  /** Whether nothing more will arrive from the upstream. */
+  /** Whether nothing more will arrive, because the response has ended or was cancelled. */
   get isSilent(): boolean {
     return this.#isSilent
   }
 
-  /** Sets the request as soon as there is one. `send` sends the same request with another body. */
+  /** Sets the request whose response is controlled. `send` sends the same request with another body. */
   start(request: UpstreamRequest, send: (body: Buffer) => void): void {
     this.#request = request
     this.#send = send
     this.#isSilent = false
   }
 
-  /** Sends the next request after a response has ended. */
+  /** Sends the same request with the next body, after a response has ended. */
   goOn(body: Buffer): void {
     this.#send?.(body)
   }

@@ -34,7 +34,7 @@ export class Vocabulary {
     const tokens = decode(file, this.#ends)
     for (let rank = 0, start = 0; rank < tokens; rank++) {
       const end = this.#ends[rank] as number
-      // An empty slot is all that is looked for, because no two tokens of a vocabulary are equal.
+      // Tokens need not be compared, because no two of a vocabulary are equal: the first empty slot is taken.
       let slot = firstSlotOf(file, start, end)
       while (this.#slots[slot] !== 0) slot = nextSlot(slot)
       this.#slots[slot] = rank + 1
@@ -57,7 +57,7 @@ export class Vocabulary {
     if (this.#rankOf(word, 0, word.length) !== NONE) return 1
     const starts = Int32Array.from({ length: word.length + 1 }, (_, at) => at)
     let tokens = word.length
-    // For each token, the rank of the token that it would form with the next one.
+    // For each token, the rank of the token that it would form together with the token after it.
     const ranks = new Int32Array(tokens)
     const rankOfPair = (at: number): number =>
       at + 2 > tokens ? NONE : this.#rankOf(word, starts[at] as number, starts[at + 2] as number)
@@ -125,7 +125,7 @@ function decode(file: Uint8Array, ends: Uint32Array): number {
 
 /** Maximum number of pieces whose counts are cached, in about 2 MB. */
 const MAX_PIECES = 10_000
-/** Pieces up to this length are counted each time, which costs no more than their digest. */
+/** Maximum characters of pieces that are counted each time, because computing their digest costs as much. */
 const MAX_UNCACHED_LENGTH = 16
 
 /**

@@ -17,7 +17,7 @@ export class WholeResponse extends ResponseHandler {
   #earlierBytes = 0
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
-  /** Set while guards' services check the response, which has arrived completely. */
+  /** Set while the external services of guards check the response, which has arrived completely. */
   #checked: { readonly facts: ReplyFacts; readonly stop: AbortController } | undefined
   #read = (bytes: Buffer): WholeReply => this.target.request.reply(bytes)
 
@@ -61,7 +61,8 @@ export class WholeResponse extends ResponseHandler {
     }
   }
 
-  // While guards' services check the response, the client may leave and the call may be stopped.
+  // While the external services of guards check the response, the client may leave and the call may be
+  // stopped.
   #check(reply: WholeReply, check: NonNullable<WholeReply['check']>): void {
     const stop = new AbortController()
     this.#checked = { facts: reply.facts, stop }

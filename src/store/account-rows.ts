@@ -24,7 +24,7 @@ export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): To
   return { ...TOKEN.fromRow(row), ...usageLimitsFromRow(row) }
 }
 
-/** Converts the columns of a user's row that calls and charges need. */
+/** Converts those columns of a user's row that calls and charges need. */
 export function userFromRow(row: Parameters<typeof CALLING_USER.fromRow>[0] & UsageLimitColumns): User {
   return { ...CALLING_USER.fromRow(row), ...usageLimitsFromRow(row) }
 }

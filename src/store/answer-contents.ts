@@ -12,7 +12,10 @@ const PART_BYTES = 262_144
 /** An answer to be stored, with its content in pieces of any size. */
 export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
   readonly pieces: readonly Buffer[]
-  /** The last removal before its call began; absent if it is stored whatever was removed. */
+  /**
+   * Number of the last removal of stored answers before the call began. If a later removal concerns the
+   * answer, it is not stored. Absent if removals do not matter.
+   */
   readonly lastRemoval?: number
 }
 
@@ -29,8 +32,8 @@ export class AnswerContents {
   }
 
   /**
-   * Stores the content in parts, and then the row, like `storeAnswer`. If a write fails, removes the parts
-   * again.
+   * Stores the content in parts, and then the row of the answer. Resolves to the result of `storeAnswer`. If
+   * a write fails, removes the parts again.
    */
   async store({ pieces, ...answer }: AnswerToStore): Promise<StoredBytesOfUser | undefined> {
     const answerId = randomUUID()
@@ -48,7 +51,7 @@ export class AnswerContents {
         )
       return await this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: undefined }))
     } catch (error) {
-      // If this fails too, the parts are removed when their day is over.
+      // If this removal fails too, the parts are removed after the day on which the answer expires.
       await this.#rows.write('removeAnswerParts', { kind, lookup, day, answerId }).catch(() => {})
       throw error
     }
@@ -62,8 +65,8 @@ export class AnswerContents {
 }
 
 /**
- * Copies one part out of the pieces. A copy, because posting a view to a thread would clone all of the memory
- * it belongs to.
+ * Copies one part out of the pieces. Without the copy, posting a view to a thread would clone all of the
+ * memory that the view belongs to.
  */
 function partOf(pieces: readonly Buffer[], part: number): Uint8Array {
   const from = part * PART_BYTES

@@ -32,15 +32,21 @@ export interface BudgetRequest {
   readonly max: number
 }
 
-/** Place of a call in the bank's queue of calls that wait for quota; `docs/ledger.md: Waiting for other calls`. */
+/**
+ * Place of a call in the bank's queue of calls that wait for quota; `docs/ledger.md: Waiting for other
+ * calls`.
+ */
 export interface LoanPlace {
-  /** Names the call among those of its process. */
+  /** Number that identifies the waiting call within its process. */
   readonly ticket: number
-  /** Its order of arrival, once the bank has answered. */
+  /** Number by which the bank orders waiting calls; undefined until the bank has answered. */
   readonly order: number | undefined
-  /** What the call holds once it is admitted, in quota units. */
+  /** Quota units that are reserved for the call once it is admitted. */
   readonly amount: number
-  /** Whether open holds prevent it, so that it does not pass calls that came first. */
+  /**
+   * Whether the call waits because running calls have reserved the quota. It then does not overtake calls
+   * that wait longer.
+   */
   readonly waits: boolean
 }
 
@@ -48,30 +54,39 @@ export interface LoanPlace {
 export interface LoanRequest {
   /** Id of the token, or the HMAC of its key. */
   readonly token: number | { readonly keyHash: string }
-  /** Amounts required in addition to what the node has borrowed already; 0 for none. */
+  /** Amounts required in addition to what the node has borrowed already; 0 if nothing more is required. */
   readonly need: { readonly token: number; readonly user: number }
   /** Maximum amounts that are useful to the node; a higher `need` takes precedence. */
   readonly max: { readonly token: number; readonly user: number }
   /** Budgets that the calls are charged to. */
   readonly budgets?: readonly BudgetRequest[]
-  /** The place of a call; without one, the request passes all that wait. A request that is refused gets a place. */
+  /**
+   * Place of the call in the queue. Without it, the request overtakes all calls that wait; if it is refused,
+   * the call gets a place.
+   */
   readonly place?: LoanPlace | undefined
 }
 
 /** Response of the bank to a `LoanRequest`. */
 export interface LoanResponse {
-  /** Whether all needs were lent. False if too little is free, or if the token or the user is disabled. */
+  /**
+   * Whether all required amounts were lent. False if too little is free, or if the token or the user is
+   * disabled.
+   */
   readonly granted: boolean
   readonly token: Token
   readonly user: User
   readonly tokenState: AccountState
   readonly userState: AccountState
   readonly budgetStates: readonly AccountState[]
-  /** Order of a call that waits; absent if the request has no place or was granted. */
+  /**
+   * Number by which the bank orders a waiting call; absent if the request has no place in the queue or was
+   * granted.
+   */
   readonly order?: number | undefined
   /**
-   * Whether a request that was refused would be granted if all processes returned what they borrowed and, as far
-   * as the bank knows, do not hold.
+   * Whether the request was refused only because processes have borrowed more than their running calls need,
+   * as far as the bank knows. It could be granted if they returned the rest.
    */
   readonly isReturnable?: boolean | undefined
 }
@@ -85,11 +100,11 @@ export interface AccountState {
   readonly remain: number
   /** Part of the balance that is not lent to any node. */
   readonly free: number
-  /** Amount lent to the node, without what it has reported as spent. */
+  /** Amount lent to the node, minus the charges that it has reported. */
   readonly amount: number
   /**
-   * Charges of this node that the bank has counted since the last state. Only if the bank sees them without a
-   * report.
+   * Charges of this node that the bank has counted since the last state; absent if the bank learns of charges
+   * only from reports.
    */
   readonly counted?: number
 }
@@ -99,7 +114,10 @@ export interface HoldReport {
   readonly account: AccountName
   /** Sum of the open holds. */
   readonly held: number
-  /** Expected charge of these holds for a token or a budget. It is booked if the node is lost. */
+  /**
+   * Expected charge of these holds, for a token or a budget. The bank charges it if the node stops
+   * responding.
+   */
   readonly estimate: number
 }
 
@@ -121,14 +139,15 @@ export interface BankStatement {
 export interface Bank {
   /**
    * Requests loans. Resolves to one result per request, in order: undefined for an unknown token, `locked` if
-   * another database session has locked the row of an account. `left` are tickets of calls that no longer wait.
+   * another database session has locked the row of an account. `left` are the tickets of calls that no longer
+   * wait.
    */
   acquire(
     requests: readonly LoanRequest[],
     left?: readonly number[],
   ): Promise<readonly (LoanResponse | 'locked' | undefined)[]>
   /**
-   * Reports settled calls (as JSON, like the outbox has them) and open holds. A call that is reported several
+   * Reports settled calls, as the JSON texts in the outbox, and open holds. A call that is reported several
    * times counts once. Also renews the node's leases for another minute.
    */
   apply(calls: readonly string[], held: readonly HoldReport[]): Promise<BankStatement>

@@ -9,9 +9,12 @@ import type { StoredEntry } from '../domain/settings.ts'
 import type { StoredSettingRow } from './row-types.ts'
 import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
-/** Prefix of the line with the proxy, among the lines with keys. No key begins with it. */
+/**
+ * Prefix of the proxy's line in the encrypted text of a channel, which has one key per line. No key begins
+ * with it.
+ */
 const PROXY_LINE = '\tproxy\t'
-/** Prefix of a line with a retired key, followed by the time and the key. */
+/** Prefix of the line of a retired key; the time of its retirement and the key follow. */
 const RETIRED_LINE = '\tretired\t'
 
 /** Converts the row of a channel, decrypting its keys and its proxy. */
@@ -76,7 +79,7 @@ export function entryFromRow({ section, name, value }: StoredSettingRow, secrets
   return { section: section as StoredEntry['section'], name, value: JSON.parse(text) }
 }
 
-/** Text of a setting as stored in its row. */
+/** JSON text of a setting for its row; encrypted in sections with secrets. */
 export function entryText({ section, name, value }: StoredEntry, secrets: Secrets): string {
   const text = JSON.stringify(value)
   return SEALED_SECTIONS.has(section) ? seal(secrets, text, { table: 'stored_settings', row: name }) : text

@@ -64,8 +64,8 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
     createPrivateFile(file)
     const lock = new DatabaseSync(file, { timeout: 0 })
     try {
-      // Either lock of SQLite excludes other writers. The type shows who holds it: with the lock of a command
-      // (IMMEDIATE), reads still succeed.
+      // Both kinds of SQLite lock exclude other writers. The kind shows who holds the lock: while a command
+      // holds it (IMMEDIATE), others can still read.
       lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
     } catch (error) {
       const inUse = isBusy(error) && new DataFolderInUse(path, holderOf(lock), { cause: error })
@@ -85,8 +85,8 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
 }
 
 /**
- * Like `lockDataFolder`, but waits up to `COMMAND_LOCK_TIMEOUT_MS` for commands to release the folder.
- * Rejects with `DataFolderInUse` if a gateway has locked it, or if commands still have.
+ * Like `lockDataFolder`, but waits up to `COMMAND_LOCK_TIMEOUT_MS` for other commands to release the folder.
+ * Rejects with `DataFolderInUse` if a gateway has locked it, or if commands have not released it by then.
  */
 export async function lockDataFolderInTurn(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
   const endMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
@@ -102,8 +102,8 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
 }
 
 /**
- * Reads the secret from the file `secret` of a data folder; creates the file if it is missing. Makes the file
- * readable only by its owner. The folder must be locked.
+ * Reads the gateway secret from the file `secret` of a data folder; creates the file if it is missing. Makes
+ * the file readable only by its owner. The folder must be locked.
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
@@ -146,8 +146,8 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
   }
 }
 
-// Written to a temporary file first. A secret that was cut off by a crash could not decrypt what others have
-// stored with it.
+// The secret is written to a temporary file first, so that a crash cannot leave a part of it in the final
+// file.
 function makeSecret(folder: string, file: string): void {
   const unfinished = `${file}.unfinished`
   // An unfinished file was left behind by an interrupted start, or placed there by an attacker.
@@ -189,7 +189,8 @@ function nameProcess(folder: string): void {
   try {
     writeFileSync(fileIn(folder), `${process.pid} ${hostname()}\n`, { mode: 0o600, flag: 'wx' })
   } catch {
-    // A full disk must not prevent the start; the message of a second start then names "another process".
+    // A full disk must not prevent the start. Without this file, the error message of a second start says
+    // "another process".
   }
 }
 
@@ -198,7 +199,7 @@ function removeProcessName(folder: string): void {
   try {
     rmSync(fileIn(folder), { force: true })
   } catch {
-    // A name that is not removed does no harm.
+    // A file that stays behind does no harm, because it is not a lock.
   }
 }
 
@@ -218,7 +219,8 @@ function textOf(path: string): string {
   }
 }
 
-// The file may still contain the id of a killed gateway, if the current one has not written its id yet.
+// Whether a process with this id runs. The id may still be that of a killed gateway, if the present one has
+// not written its own yet.
 function runs(id: number): boolean {
   try {
     return process.kill(id, 0)

@@ -27,7 +27,9 @@ export class LargeContents {
     this.#rows = rows
   }
 
-  /** Stores the content in parts, and then the row of the response, like `storeResponse`. */
+  /**
+   * Stores the content in parts, and then the row of the response. Resolves to the result of `storeResponse`.
+   */
   async store({ content, ...response }: ResponseWithContent): Promise<StoredBytesOfUser | undefined> {
     const input = partsOf(content.input)
     const parts = [...input, ...partsOf(content.response)]
@@ -48,7 +50,7 @@ export class LargeContents {
         bytes: Buffer.byteLength(content.input) + Buffer.byteLength(content.response),
       },
     })
-    // Its user was deleted meanwhile.
+    // The user of the response was deleted meanwhile, so its row was not stored.
     if (!sum) await removeParts(this.#rows, response.id)
     return sum
   }

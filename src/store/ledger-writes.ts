@@ -12,7 +12,10 @@ interface HoldReference {
   readonly user_id: number
 }
 
-/** Owner of parked holds, instead of a run of the gateway. */
+/**
+ * Owner of parked holds, whose calls continue at the provider without this process. The owner of other holds
+ * is a run of the gateway.
+ */
 export const PARKED_OWNER = 'parked'
 
 /** A token and its user, including the effect of all writes queued before. */
@@ -39,7 +42,7 @@ export interface StoredPriceSet {
   readonly content: string
 }
 
-/** Result of `prune`. */
+/** Result of `prune`, which removes old rows of the usage log. */
 export interface PruneResult {
   /** Number of rows that were removed. */
   readonly rows: number
@@ -56,11 +59,14 @@ export interface LedgerWrites {
   hold(opening: HoldOpening): void
   /** Adds `by` quota units to an open hold; no effect if the call is settled already. */
   growHold(growth: HoldReference & { readonly by: number }): void
-  /** Records that output worth `amount` quota units was delivered. A lower amount than before is ignored. */
+  /**
+   * Records that output worth `amount` quota units was delivered, which is charged after a crash. A lower
+   * amount than before is ignored.
+   */
   markProgress(mark: HoldReference & { readonly amount: number }): void
   /**
-   * Closes the hold, charges the call and stores its provenance. Repeating this for the same id has no
-   * effect.
+   * Closes the hold, charges the call and stores its provenance (which channel and key answered). Repeating
+   * this for the same id has no effect.
    */
   settle(call: SettledCall): void
   /** Tests whether holds can be written, by writing one and removing it. */
@@ -70,7 +76,7 @@ export interface LedgerWrites {
    * hold open.
    */
   parkHold(hold: HoldReference): void
-  /** The parked holds. */
+  /** Holds of calls that continue at the provider without this process. */
   parkedHolds(): ParkedHold[]
   /**
    * Settles the holds that other runs of the gateway left open: charges what was delivered, with reason
@@ -89,7 +95,7 @@ export interface LedgerWrites {
   }
   /**
    * Looks at the `limit` oldest rows of the usage log, and removes those whose calls ended before `beforeMs`
-   * (Unix milliseconds). The daily sums stay.
+   * (Unix milliseconds). The daily sums of usage stay.
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null

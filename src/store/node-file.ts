@@ -4,7 +4,7 @@ import type { LedgerWrites } from './ledger-writes.ts'
 import type { CallProvenance } from './operations/stored-responses.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
-/** A settled call that may not be reported to the bank yet. */
+/** A settled call that may still have to be reported to the bank. */
 export interface OutboxEntry {
   /** Position of the call in the order of settlements. */
   readonly place: number
@@ -18,7 +18,7 @@ export interface OutboxEntry {
   readonly row: string
 }
 
-/** A settled call whose provenance other nodes may not see yet. */
+/** A settled call whose provenance (which channel and key answered) may not be visible to other nodes yet. */
 export interface UnsharedProvenance {
   /** Position of the call in the order of settlements. */
   readonly place: number
@@ -32,7 +32,9 @@ export interface UnsharedProvenance {
 export interface NodeWrites
   extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'probe' | 'recover'> {
   hold(opening: HoldOpening): void
-  /** Closes the hold, and stores the call and its provenance until they are reported and shared. */
+  /**
+   * Closes the hold of a call. Stores the call until it is reported, and its provenance until that is shared.
+   */
   settle(call: SettledCall): void
   /** The oldest calls in the outbox that are not charged to an account in `except`. */
   outbox(page: { readonly limit: number; readonly except: readonly AccountName[] }): OutboxEntry[]
@@ -49,7 +51,7 @@ export interface NodeWrites
   joinBank(bank: { readonly bankId: string }): string
 }
 
-/** Open file of a node. Writes take effect in order, like those of `Store`, and resolve when durable. */
+/** Open file of a node. Writes take effect in the order in which they are made, and resolve when durable. */
 export interface NodeFile {
   /** Name of the node in the bank. */
   readonly node: string

@@ -4,8 +4,8 @@ import process from 'node:process'
 const OTHERS = 0o077
 
 /**
- * Creates a file that only its owner can open; an existing file is handled like in `keepPrivate`. Throws if
- * the file cannot be written. An existing file is not opened, because closing it again would release this
+ * Creates a file that only its owner can open. For an existing file, does the same as `keepPrivate`. Throws
+ * if the file cannot be written. An existing file is not opened, because closing it again would release this
  * process's locks on it.
  */
 export function createPrivateFile(path: string): void {

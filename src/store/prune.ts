@@ -3,7 +3,8 @@ import { removeParts } from './large-contents.ts'
 import type { Rows, Store } from './store.ts'
 
 /**
- * Age at which parts of a response without a row are removed. The row of younger parts may still be written.
+ * Age in milliseconds from which parts of a response without a row are removed. The row of younger parts may
+ * still be written.
  */
 const ORPHAN_AFTER_MS = 3_600_000
 /** Maximum number of rows that one write removes. */
@@ -41,8 +42,8 @@ export async function pruneExpired(
 }
 
 /**
- * Removes stored parts of contents whose response has no row, until there are no more or the signal aborts.
- * Resolves to the number of parts.
+ * Removes parts of stored responses that have no row, until there are no more or the signal aborts. Resolves
+ * to the number of removed parts.
  */
 export async function pruneOrphanedParts(
   rows: Pick<Rows, 'read' | 'write'>,
@@ -64,7 +65,10 @@ export async function pruneOrphanedParts(
 
 const DAY_MS = 86_400_000
 
-/** Target duration of a batch without its commit, whose duration does not depend on so few rows. */
+/**
+ * Target duration of a batch in milliseconds. The time of its commit is not included, because it hardly
+ * depends on the number of rows.
+ */
 const TARGET_BATCH_MS = 1
 const FIRST_BATCH = 100
 const MIN_BATCH = 20
@@ -72,8 +76,8 @@ const MAX_BATCH = 1_000
 
 /**
  * Removes the usage rows of calls that ended more than `days` days before `nowMs`. Works in batches of a few
- * milliseconds, until there are no more rows or the signal aborts. Resolves to the number of rows removed.
- * Rejects with `StoreUnavailable` like the store; the next run then continues.
+ * milliseconds, until there are no more rows or the signal aborts. Resolves to the number of removed rows.
+ * Rejects with `StoreUnavailable` if the store fails; the next run then continues.
  */
 export async function pruneUsage(
   store: Pick<Store, 'write'>,

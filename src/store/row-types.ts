@@ -24,9 +24,9 @@ export interface Database extends OtherTables {
 }
 
 /**
- * Sums of the usage log, kept after its rows are removed: by half hour for `options.slot_days`, and by day
- * forever (`SUM_KINDS`). The columns of the two latency histograms are in `LATENCY_COLUMNS` instead. Only
- * SQLite also has the table `unsummed_calls`, which `DeferredSums` describes.
+ * Sums of the usage log, kept after the log's rows are removed: by half hour for `options.slot_days`, and by
+ * day forever (`SUM_KINDS`). The columns of the two latency histograms are listed in `LATENCY_COLUMNS` and
+ * not here. Only SQLite also has the table `unsummed_calls`, which `DeferredSums` describes.
  */
 interface UsageSumsTable extends UsageColumns {
   kind: number

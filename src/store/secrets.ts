@@ -10,8 +10,8 @@ import {
 } from 'node:crypto'
 
 /**
- * Keys derived from the operator's secret. They can be posted to a thread. Key objects are used because
- * hashing with them takes a seventh of the time that it takes with bytes, which are checked at every use.
+ * Keys derived from the operator's secret. They can be posted to a thread. They are key objects, because Node
+ * checks keys given as bytes at every use: hashing takes seven times as long with them.
  */
 export interface Secrets {
   /** Identifier of the secret, which is part of every encrypted value. */
@@ -20,7 +20,10 @@ export interface Secrets {
   readonly lookupKey: KeyObject
   /** Key that signs messages between nodes. */
   readonly messageKey: KeyObject
-  /** Value stored in the database, by which a start detects that the secret is a different one. */
+  /**
+   * Value stored in the database, by which a start detects that the secret is not the one that the database
+   * was created with.
+   */
   readonly check: string
 }
 
@@ -104,14 +107,14 @@ export function databaseMessageKey(secrets: Secrets): Buffer {
 }
 
 /**
- * Key that authenticates what the gateway remembers of prompts. It also keeps these data apart from those of
- * other gateways.
+ * Key that authenticates the hashes of prompts that the gateway remembers. Gateways with different secrets
+ * cannot use each other's hashes.
  */
 export function promptKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.lookupKey).update('prompts\n').digest()
 }
 
-/** Key for the tokens by which guards replace values in prompts. */
+/** Key for the placeholder tokens with which guards replace values in prompts. */
 export function guardKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.lookupKey).update('guards\n').digest()
 }
@@ -139,7 +142,7 @@ export function unseal(secrets: Secrets, sealed: string, place: SealContext): st
   return unsealBytes(secrets, sealed, place).toString('utf8')
 }
 
-/** Decrypts bytes; otherwise like `unseal`. */
+/** Decrypts bytes by the same rules as `unseal`. */
 export function unsealBytes(secrets: Secrets, sealed: string, place: SealContext): Buffer {
   const [version, keyId, text, ...rest] = sealed.split('.')
   if (version !== 'v1' || text === undefined || rest.length > 0) {

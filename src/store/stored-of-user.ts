@@ -2,7 +2,7 @@ import { ANSWER_KINDS } from '../domain/kept-answer.ts'
 import { removeParts } from './large-contents.ts'
 import type { Rows } from './store.ts'
 
-/** Rows that one write removes. Charges share its commit, and wait no longer than for this. */
+/** Rows that one write removes. They are few, because charges of calls wait for the same commit. */
 const REMOVED_AT_A_TIME = 20
 
 /**
@@ -15,7 +15,7 @@ export async function removeStoredOfUser(rows: Pick<Rows, 'write'>, userId: numb
   for (let more = true; more; ) {
     const dropped = await rows.write('removeOldestStored', {
       userId,
-      // Everything, whatever the sum is.
+      // A negative maximum removes everything, even if the total size of the data is wrong.
       maxBytes: -Number.MAX_SAFE_INTEGER,
       limit: REMOVED_AT_A_TIME,
     })

@@ -25,7 +25,7 @@ export const DIMENSION_COLUMNS = [
 /** A column by which sums are divided. */
 export type DimensionColumn = (typeof DIMENSION_COLUMNS)[number]
 
-/** Values stored in the columns by which a kind of sums is not divided. */
+/** Values stored in those columns by which a kind of sums is not divided. */
 export const NO_DIMENSION = {
   user_id: 0,
   token_id: 0,
@@ -80,7 +80,8 @@ export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionCol
 }
 
 /**
- * Returns the dimension values under which a call is added to a kind, in the order of `DIMENSION_COLUMNS`.
+ * Returns the values of the dimensions under which a call is added to the sums of a kind, in the order of
+ * `DIMENSION_COLUMNS`.
  */
 export function dimensionsIn(
   { by }: SumKind,
@@ -89,7 +90,7 @@ export function dimensionsIn(
   return DIMENSION_COLUMNS.map((name) => (by.has(name) ? values[name] : NO_DIMENSION[name]))
 }
 
-// Sums divided by users and keys have the most rows.
+// Sums that are divided by users and keys have the most rows.
 const sizeOf = ({ by }: SumKind): number => by.size + (by.has('user_id') ? DIMENSION_COLUMNS.length : 0)
 
 const buckets = (name: string): string[] =>
@@ -101,7 +102,7 @@ export const TOTAL_COLUMNS: readonly string[] = buckets('total')
 /** Columns of the histogram of times to the first byte. */
 export const FIRST_BYTE_COLUMNS: readonly string[] = buckets('first')
 
-/** The column of the usage log that each histogram counts. */
+/** Column of the usage log, in milliseconds, from which each histogram is counted. */
 export const LATENCY_SOURCE_COLUMNS = { total: 'duration_ms', first: 'first_byte_ms' } as const
 
 /** Columns of both histograms. */
@@ -134,7 +135,9 @@ export const SUM_COLUMNS: readonly string[] = [
   'hit_saved',
 ]
 
-/** Reasons with which calls with a complete response end. Only the durations of these calls are counted. */
+/**
+ * Final reasons of calls whose response was complete. Only the durations of these calls are in the histogram.
+ */
 export const COMPLETE_REASONS = ['complete', 'estimated'] as const
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
@@ -154,7 +157,7 @@ export type SummedCall = Pick<
   readonly hit_saved?: number | undefined
 }
 
-/** Adds a call to sums in the order of `SUM_COLUMNS`. */
+/** Adds a call to an array of sums, which are in the order of `SUM_COLUMNS`. */
 export function addCall(
   sums: number[],
   {

@@ -10,7 +10,10 @@ export const TABLES = {
   store_identity: {
     columns: {
       id: 'integer primary key',
-      /** Value by which a start detects that the secret is a different one. */
+      /**
+       * Value by which a start detects that the gateway secret is not the one that the database was created
+       * with.
+       */
       key_check: 'text',
     },
   },
@@ -36,7 +39,7 @@ export const TABLES = {
   budget_crossings: {
     columns: {
       account: 'text',
-      /** The percentage that was reached, 80 or 100. An account has at most one row for each. */
+      /** The percentage that was reached: 80 or 100. An account has at most one row for each. */
       percent: 'integer',
       amount: 'integer',
       used: 'integer',
@@ -60,7 +63,10 @@ export const TABLES = {
       code: 'text',
       message: 'text',
       retry_after: 'integer?',
-      /** JSON of `RefusedLimit`. */
+      /**
+       * The limit that refused the call, as JSON of `RefusedLimit`; null if it was refused for another
+       * reason.
+       */
       limited: 'text?',
     },
     indexes: {
@@ -80,7 +86,10 @@ export const TABLES = {
       /** Address and header `User-Agent` of the client at the sign-in. */
       address: "text default ''",
       user_agent: "text default ''",
-      /** Time of the latest request, rounded to minutes; 0 if there was none since the session began. */
+      /**
+       * Time of the latest request with the session, rounded to minutes; 0 if there was none since the
+       * session began.
+       */
       last_used: 'integer default 0',
       /**
        * HMAC of the access token that began the session. The session is valid only as long as that token.
@@ -134,7 +143,10 @@ export const TABLES = {
       call_id: 'text?',
       /** Prices of a background call, as `priceSetText` writes them. */
       rate: 'text?',
-      /** How a background response ended, as JSON, for the node that holds its quota; null until then. */
+      /**
+       * How a background response ended, as JSON, for the node that holds the quota of its call; null until
+       * then.
+       */
       outcome: 'text?',
       /** Size of the content in bytes before encryption; null for a response that the provider stores. */
       kept_bytes: 'integer?',
@@ -145,29 +157,29 @@ export const TABLES = {
     },
     indexes: {
       stored_responses_by_call: '(call_id) where call_id is not null',
-      // Excludes responses that the provider stores, because the index would add a fifth to their cost. Their
-      // ids sort by time.
+      // Excludes responses that the provider stores, because the index would make their storage a fifth more
+      // expensive. They are found by their ids, which sort by time.
       stored_responses_by_end: '(expires_ms) where content_cipher is not null or call_id is not null',
       stored_responses_by_age: '(user_id, created_ms) where content_cipher is not null',
     },
   },
 
   /**
-   * Parts of large stored contents. If a part has no row in `stored_responses`, no response needs it any
-   * more.
+   * Parts of large stored contents. If a part's response has no row in `stored_responses`, the part is not
+   * needed any more.
    */
   response_parts: {
     columns: {
       response_id: 'text',
       part: 'integer',
-      /** Time of the latest attempt to store it. */
+      /** Time of the latest attempt to store the part. */
       created_ms: 'integer',
-      /** Encrypted text. */
+      /** Encrypted text of the part. */
       content_cipher: 'text',
     },
     key: ['response_id', 'part'],
     rows: 'plain',
-    // The search for parts without a response looks only at the first part of each.
+    // The search for parts without a response looks only at the first part of each content.
     indexes: { response_parts_first: '(created_ms, response_id) where part = 0' },
   },
 
@@ -178,8 +190,8 @@ export const TABLES = {
   },
 
   /**
-   * Signed parts of replies. They are added again if a client sends the reply back without them in a later
-   * turn.
+   * Signed parts of replies (such as reasoning). They are added again if a client sends the reply back
+   * without them in a later turn.
    */
   kept_signatures: {
     columns: {
@@ -189,7 +201,7 @@ export const TABLES = {
       /** Encrypted JSON of the provider account and the signed parts. */
       content_cipher: 'text',
       expires_ms: 'integer',
-      /** Time since which it is stored. */
+      /** Time at which the signature was stored. */
       kept_ms: 'integer default 0',
     },
     key: ['user_id', 'hash'],
@@ -200,15 +212,15 @@ export const TABLES = {
   /** Answers that are stored to be returned again: `KeptAnswer`. */
   kept_answers: {
     columns: {
-      /** `AnswerKind` */
+      /** Kind of the answer: `AnswerKind`. */
       kind: 'text',
       /** HMAC of the values by which the answer is looked up. */
       lookup: 'text',
       /** Id of the content. It changes each time the row is replaced. */
       answer_id: 'text',
       /**
-       * Whose total in `kept_sums` the bytes count for: a user id, or 0 for answers with a limit of their
-       * own.
+       * Row of `kept_sums` to which the answer's bytes are added: a user id, or 0 for answers with a limit of
+       * their own.
        */
       owner_id: 'integer',
       user_id: 'integer',
@@ -217,7 +229,7 @@ export const TABLES = {
       /** Encrypted JSON of the response's status, headers and facts. */
       head_cipher: 'text',
       parts: 'integer',
-      /** Size of the content in bytes. */
+      /** Size of the answer's content in bytes. */
       bytes: 'integer',
       created_ms: 'integer',
       expires_ms: 'integer',
@@ -240,7 +252,7 @@ export const TABLES = {
       day: 'integer',
       answer_id: 'text',
       part: 'integer',
-      /** Encrypted bytes. */
+      /** Encrypted bytes of the part. */
       content_cipher: 'text',
     },
     key: ['day', 'answer_id', 'part'],
@@ -250,11 +262,11 @@ export const TABLES = {
   /** Removals of kept answers. A call that began before a matching removal does not store its answer. */
   answer_removals: {
     columns: {
-      /** Consecutive, in the order of the commits. */
+      /** Number of the removal. Numbers are consecutive, in the order of the commits. */
       id: 'integer primary key',
-      /** `AnswerKind` */
+      /** Kind of the removed answers: `AnswerKind`. */
       kind: 'text',
-      /** Filter of the removal: null matches all. */
+      /** Filter of the removal: only answers with these values are removed; null matches all values. */
       user_id: 'integer?',
       token_id: 'integer?',
       model: 'text?',
@@ -272,9 +284,9 @@ export const TABLES = {
       fingerprint: 'text',
       /** Id of the attempt that sends the call to the provider. */
       claim: 'text',
-      /** Process that makes this attempt. */
+      /** Process that makes the attempt in `claim`. */
       node: 'text',
-      /** Time until which that process counts as running; null once the call has ended. */
+      /** Time until which the process in `node` counts as running; null once the call has ended. */
       until_ms: 'integer?',
       expires_ms: 'integer',
     },
@@ -284,7 +296,7 @@ export const TABLES = {
     },
   },
 
-  /** Total size of the data stored for each user, updated in the same transactions as the rows. */
+  /** Total bytes of the data stored for each user, updated in the same transactions as the rows. */
   kept_sums: {
     columns: { user_id: 'integer primary key', bytes: 'integer' },
   },
@@ -323,7 +335,7 @@ export const TABLES = {
       kind: 'text',
       name: 'text',
       object_id: 'integer?',
-      /** JSON of the fields that are not secret. `tags` has a tag for each secret field, also as JSON. */
+      /** JSON of the fields that are not secret. `tags` is JSON with a keyed hash of each secret field. */
       fields: 'text',
       tags: 'text',
     },
@@ -356,17 +368,20 @@ export const TABLES = {
    */
   alert_outbox: {
     columns: {
-      /** Id of the event, the same for all receivers. */
+      /** Id of the event, equal for all its receivers. */
       id: 'text',
-      /** Tag of the receiver; empty until the event is assigned to receivers. */
+      /** Tag that identifies the receiver; empty until the event is assigned to receivers. */
       target: 'text',
       type: 'text',
       /** JSON of the event's data. */
       data: 'text',
       created_ms: 'integer',
-      /** Time of the next attempt. During an attempt, the time at which it counts as lost. */
+      /**
+       * Time of the next attempt to deliver the event. During an attempt, the time at which the attempt
+       * counts as lost.
+       */
       due_ms: 'integer',
-      /** Time of the first attempt. */
+      /** Time of the first attempt to deliver the event. */
       first_ms: 'integer?',
       attempts: 'integer',
     },
@@ -404,9 +419,9 @@ export const TABLES = {
   /** Shutdown days of models, as listed by upstreams. They stay if a list no longer contains the model. */
   model_ends: {
     columns: {
-      /** Tag of the upstream's address. */
+      /** Hash of the upstream's base URL. */
       source: 'text',
-      /** The upstream's name of the model. */
+      /** Name of the model as the upstream lists it. */
       model: 'text',
       /** Day of the shutdown, as `2026-10-23`. */
       ends_on: 'text',
@@ -416,12 +431,18 @@ export const TABLES = {
     key: ['source', 'model'],
   },
 
-  /** Models about whose shutdown receivers were informed: the day, and the smallest threshold in days. */
+  /**
+   * Models about whose shutdown receivers were informed: the day of the shutdown, and the smallest number of
+   * days before it at which they were.
+   */
   model_endings_told: {
     columns: { model: 'text primary key', ends_on: 'text', threshold: 'integer' },
   },
 
-  /** Prices of a model in a group, by version of the prices. A row is written once: `priceSetText`. */
+  /**
+   * Prices of a model in a group, by version of the prices. A row is never changed. Its format is that of
+   * `priceSetText`.
+   */
   price_sets: {
     columns: { version: 'text', model: 'text', group_name: 'text', content: 'text' },
     key: ['version', 'model', 'group_name'],

@@ -45,8 +45,8 @@ const NO_TERMS = Object.fromEntries(
 ) as unknown as UsageLimitColumns
 
 /**
- * Returns all limit columns of a new row. A column left out would become NULL if other rows of the same
- * statement have it.
+ * Returns all limit columns of a new row. If a column were left out, it would become NULL whenever another
+ * row of the same statement has it.
  */
 export function newUsageLimitColumns(given: UsageLimitChanges): UsageLimitColumns {
   return { ...NO_TERMS, ...usageLimitColumns(given) }

@@ -64,7 +64,7 @@ function usageAttributes(counts: TokenCounts): AttributeValues {
     'gen_ai.usage.output_tokens': counts.output,
     'gen_ai.usage.cache_read.input_tokens': counts.cacheRead || undefined,
     'gen_ai.usage.cache_write.input_tokens': counts.cacheWrite || undefined,
-    // The name of this attribute until August 2026, which Phoenix still reads.
+    // Until August 2026 the attribute had this name, which Phoenix still reads.
     'gen_ai.usage.cache_creation.input_tokens': counts.cacheWrite || undefined,
     'gen_ai.usage.reasoning.output_tokens': counts.reasoning || undefined,
     ...(isSplit && {
@@ -119,7 +119,7 @@ export function attemptAttributes(attempt: TracedAttempt): AttributeValues {
   }
 }
 
-/** Attributes of the span of a request that is not a call. */
+/** Attributes of the span of an HTTP request that is not a call of a model. */
 export function requestAttributes(traced: TracedRequest): AttributeValues {
   const { status, failure } = traced
   return {

@@ -21,7 +21,7 @@ export interface SignalState extends Record<ExportResult, number> {
   lastError: string | null
 }
 
-/** Minimum time between two log lines about failed exports. */
+/** Minimum milliseconds between two log lines about failed exports. */
 const WARN_INTERVAL_MS = 60_000
 
 /** Counts exports, and logs failures. */
@@ -44,7 +44,7 @@ export class ExportCounts {
         { host, protocol, sent: 0, failed: 0, dropped: 0, lastSentMs: null, lastError: null },
       ]),
     )
-    // Creates all series with 0, so that the first failure is visible as an increase.
+    // Every combination begins with 0, so that the first failure is visible as an increase.
     for (const signal of this.#states.keys()) for (const result of RESULTS) this.#count(signal, result, 0)
   }
 

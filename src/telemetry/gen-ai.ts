@@ -12,7 +12,7 @@ export type AttributeValues = Readonly<Record<string, string | number | boolean 
 
 /** A row of `OPERATIONS`. */
 interface Operation {
-  /** Value of `gen_ai.operation.name`: the well-known name if the conventions define one. */
+  /** Value of `gen_ai.operation.name`: the well-known name if the OpenTelemetry conventions define one. */
   readonly name: string
   /** Type of the output; absent if it depends on the request. */
   readonly output?: 'image' | 'speech' | 'text'
@@ -40,8 +40,8 @@ export const OPERATIONS: Readonly<Record<CallKind, Operation>> = {
 export type Modalities = Readonly<Partial<Record<'text' | 'audio' | 'image' | 'unknown', number>>>
 
 /**
- * Numbers of tokens of a call, by the definitions of the conventions. `input` and `output` include all other
- * numbers.
+ * Numbers of tokens of a call, as the OpenTelemetry conventions define them. `input` and `output` include all
+ * other numbers.
  */
 export interface TokenCounts {
   readonly input: number

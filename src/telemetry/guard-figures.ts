@@ -3,10 +3,13 @@ import type { GuardVerdict } from '../domain/guard.ts'
 const HOUR_MS = 3_600_000
 /** Number of hours that the figures cover, including the current one. */
 const HOURS = 24
-/** Upper bound of the first bucket of delays in milliseconds, and the number of buckets per doubling. */
+/**
+ * Upper bound of the first bucket of delays, in milliseconds. `STEPS` buckets cover the range from one delay
+ * to twice that delay.
+ */
 const FIRST_MS = 0.01
 const STEPS = 4
-/** Number of buckets. The last one has delays from about ten minutes. */
+/** Number of buckets. The last one counts all delays from about ten minutes. */
 const BUCKETS = 105
 
 /** Result of a guard for one call. */

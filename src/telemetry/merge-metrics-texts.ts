@@ -5,8 +5,8 @@ const MERGES = { largest: Math.max, smallest: Math.min } as const
 const ROWS: ReadonlyMap<string, MetricRow> = new Map(Object.values(METRICS).map((row) => [row.name, row]))
 
 /**
- * Merges the `metricsText` of several processes; a series is placed as in the first text that contains it.
- * Values are added up, or merged as the metric defines. With `countersOnly`, gauges are omitted.
+ * Merges the `metricsText` of several processes. A series has the position that it has in the first text with
+ * it. Its values are added up, or merged as the metric defines. With `countersOnly`, gauges are omitted.
  */
 export function mergeMetricsTexts(
   texts: readonly string[],

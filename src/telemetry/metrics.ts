@@ -6,10 +6,13 @@ import { Counter, Histogram, type Metric, type Sample } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
-/** Sampling interval for the delay of the event loop. Each sample includes the interval itself. */
+/**
+ * Interval, in milliseconds, at which the delay of the event loop is measured. A measured value contains the
+ * interval, which is subtracted.
+ */
 const SAMPLE_MS = 100
 
-/** The numbers of tokens in a usage that have their own `kind` in `sluice_tokens_total`. */
+/** The numbers of tokens in a usage that have a `kind` of their own in `sluice_tokens_total`. */
 const COUNTS = [...INDEPENDENT_KINDS.map(({ count }) => count), 'reasoning'] as const
 
 type Table = typeof METRICS
@@ -19,20 +22,20 @@ type Counted<Type> = {
   [Name in keyof Table]: Table[Name] extends { readonly type: Type } ? Name : never
 }[keyof Table]
 
-/** A text for each label. */
+/** One text for each of the labels, in the same order. */
 type Texts<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string }
 
 type Series = Record<Counted<'counter'>, Counter> & Record<Counted<'histogram'>, Histogram>
 
 /**
- * Metrics for the operator. Labels have only values that the configuration limits, and recording a call takes
+ * Metrics for the operator. Labels have only values that the configuration limits. Recording a call takes
  * only a few additions. OpenTelemetry's SDK is not used, because it creates and hashes an object of
  * attributes for each record.
  */
 export class Metrics {
   /**
-   * Given the metrics text of this worker, resolves to the texts of the other workers; undefined in a gateway
-   * of one process.
+   * Resolves to the metrics texts of the other workers. It is given the text of this worker. Undefined in a
+   * gateway of one process.
    */
   ofOthers: ((own: string) => Promise<readonly string[]>) | undefined
   /** Whether there is enough disk space to store data for users. */

@@ -21,7 +21,7 @@ type Values = readonly string[]
  */
 interface LabelNode<Cell> {
   readonly branches: Map<string, LabelNode<Cell>>
-  /** Only leaves have a cell. */
+  /** The value for these labels; only a leaf of the tree has one. */
   cell?: Cell
 }
 
@@ -39,7 +39,7 @@ abstract class Series<Cell> {
 
   protected abstract createCell(): Cell
 
-  /** Returns the cell for these label values; creates it at the first use. */
+  /** Returns the cell with the value for these labels; creates it at the first use. */
   protected cell(values: Values): Cell {
     let branch = this.#root
     for (const value of values) {

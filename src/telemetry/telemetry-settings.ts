@@ -18,7 +18,10 @@ export interface SamplerSettings {
 
 /** How one signal is exported. */
 export interface SignalSettings {
-  /** Host and port of the collector; the rest of its address may contain a secret. */
+  /**
+   * Host and port of the collector. The rest of the collector's address is left out, because it may contain a
+   * secret.
+   */
   readonly host: string
   readonly protocol: Protocol
   /**
@@ -51,8 +54,8 @@ export interface TelemetrySettings extends QueueSettings {
 }
 
 /**
- * Timeout of an export including retries, unless an environment variable sets one. Also the maximum time that
- * a stop waits.
+ * Timeout of an export including retries, in milliseconds, unless an environment variable sets one. The
+ * gateway's stop waits at most as long.
  */
 const EXPORT_TIMEOUT_MS = 3_000
 const MAX_MS = 3_600_000
@@ -65,7 +68,7 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
 const ALWAYS = { root: 'on', ratio: 1 } as const
 const NEVER = { root: 'off', ratio: 0 } as const
 
-/** Possible values of `OTEL_TRACES_SAMPLER`. */
+/** Possible values of `OTEL_TRACES_SAMPLER`, and the rules that each stands for. */
 const SAMPLERS: ReadonlyMap<string, SamplerSettings> = new Map([
   ['always_on', { ...ALWAYS, isParentBased: false }],
   ['always_off', { ...NEVER, isParentBased: false }],
@@ -144,7 +147,7 @@ export function readTelemetrySettings(
     signals: new Map(
       wanted.map((signal) => {
         const own = OF_SIGNAL[signal]
-        // A timeout set by a variable is read by the exporters themselves.
+        // If a variable sets the timeout, the exporter reads it itself, so it is not set again.
         const timeoutMs = (given(own.timeout) ?? timeout) ? undefined : EXPORT_TIMEOUT_MS
         const host = URL.parse(given(own.endpoint) ?? shared ?? '')?.host ?? ''
         return [signal, { host, protocol: protocolOf(own.protocol) ?? protocol, timeoutMs }] as const

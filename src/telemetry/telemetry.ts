@@ -15,7 +15,7 @@ export interface TracedRequest {
   /** Path of the route; undefined if none matched. */
   readonly route: string | undefined
   readonly status: number
-  /** Unix milliseconds, like `endedMs`. */
+  /** Start of the request in Unix milliseconds; `endedMs` has the same unit. */
   readonly startedMs: number
   readonly endedMs: number
   /** The client's header `traceparent`. */
@@ -43,14 +43,11 @@ export interface TracedAttempt extends Omit<AttemptEntry, 'message'> {
 /** Request and response of a call whose content is stored, as exchanged with the client. */
 export interface CallContent {
   readonly request: Buffer
-  /** Undefined if the client received nothing. */
+  /** The response's bytes; undefined if the client received nothing. */
   readonly answer: Buffer | undefined
 }
 
-/**
- * A settled call. Names of models, channels and sessions are its only texts that come from an operator or a
- * client.
- */
+/** A settled call. Its only texts from an operator or a client are names of models, channels and sessions. */
 export interface TracedCall {
   readonly facts: HoldFacts
   readonly settlement: Settlement
@@ -88,7 +85,10 @@ export interface Telemetry {
   call(traced: TracedCall): void
   /** Whether content of this size can be exported now. */
   hasRoomFor(content: CallContent): boolean
-  /** Adds the content of a call with `awaitsContent`; undefined if it was not stored after all. */
+  /**
+   * Adds the content of a call that was recorded with `awaitsContent`; undefined if the content was not
+   * stored after all.
+   */
   content(id: string, content: CallContent | undefined): void
   /** Exports everything that is still queued. Never rejects. */
   close(): Promise<void>

@@ -14,7 +14,9 @@ const FAILURES_TO_OPEN = 5
 const MIN_OPEN_MS = 5_000
 /** Maximum milliseconds for which a circuit breaker stays open. */
 const MAX_OPEN_MS = 60_000
-/** If a channel's `retry-after` demands a longer pause (in milliseconds), the operator is informed. */
+/**
+ * If a channel's `retry-after` demands a pause longer than this (in milliseconds), the operator is informed.
+ */
 const LONG_PAUSE_MS = 60_000
 
 /** State of a circuit breaker. In `half-open`, the next attempt decides whether it closes. */
@@ -25,19 +27,19 @@ interface BreakerFigures {
   readonly state: BreakerState
   /** Number of consecutive failures. */
   readonly failures: number
-  /** Milliseconds for which it will stay open. */
+  /** Milliseconds for which the circuit breaker will stay open; 0 if it is not open. */
   readonly openForMs: number
 }
 
 /** The circuit breaker of a channel that has failed. */
 interface Breaker {
   failures: number
-  /** Milliseconds for which it was last opened; 0 while it is closed. */
+  /** Milliseconds for which the circuit breaker was last opened; 0 while it is closed. */
   openMs: number
   openUntilMs: number
-  /** Whether the operator should be informed of its state. */
+  /** Whether the operator should be informed that the circuit breaker is open. */
   isReported: boolean
-  /** In state `half-open`, the attempt that decides. */
+  /** In state `half-open`, the attempt that decides whether the circuit breaker closes. */
   decisive: CountedAttempt | undefined
 }
 
@@ -97,8 +99,8 @@ export class ChannelHealth {
   }
 
   /**
-   * Begins an attempt at a channel. While its breaker is half-open, the first attempt decides. The result
-   * must be held with `using`.
+   * Begins an attempt at a channel. While the channel's circuit breaker is half-open, the first attempt
+   * decides whether it closes. The result must be held with `using`, so that the attempt always ends.
    */
   begin({ name }: Channel): CountedAttempt {
     const attempt = new CountedAttempt(this, name)
@@ -107,7 +109,7 @@ export class ChannelHealth {
     return attempt
   }
 
-  /** Called only by `CountedAttempt`. */
+  /** Closes the channel's circuit breaker. Called only by `CountedAttempt`. */
   succeeded(name: string): void {
     if (this.#breakers.size === 0) return
     const breaker = this.#breakers.get(name)
@@ -115,7 +117,7 @@ export class ChannelHealth {
     this.#breakers.delete(name)
   }
 
-  /** Called only by `CountedAttempt`. Lets another attempt decide. */
+  /** Lets another attempt decide whether the circuit breaker closes. Called only by `CountedAttempt`. */
   abandoned(name: string, attempt: CountedAttempt): void {
     const breaker = this.#breakers.size === 0 ? undefined : this.#breakers.get(name)
     if (breaker?.decisive === attempt) breaker.decisive = undefined
@@ -130,7 +132,8 @@ export class ChannelHealth {
     }
     breaker.failures += 1
     const isDecisive = breaker.decisive === attempt
-    // If the circuit breaker is already open, attempts that began before do not prolong that.
+    // If the circuit breaker is already open, the failure of an attempt that began before does not prolong
+    // this.
     if (breaker.openUntilMs > nowMs && !isDecisive) return
     breaker.decisive = undefined
     if (isDecisive || breaker.failures >= FAILURES_TO_OPEN) {

@@ -2,13 +2,16 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 
 /**
- * Share of calls whose channel is always chosen by weight, so that a channel that has become faster is
- * noticed.
+ * Share of calls (0 to 1) whose channel is always chosen by weight, so that a channel that has become faster
+ * is noticed.
  */
 const BY_WEIGHT_SHARE = 0.1
 /** Milliseconds for which a measured time to the first byte counts. */
 const WINDOW_MS = 60_000
-/** Maximum number of times that are stored per channel and model; older ones are overwritten. */
+/**
+ * Maximum number of measured times to the first byte that are stored per channel and model; older ones are
+ * overwritten.
+ */
 const MAX_TIMES = 101
 
 /**
@@ -28,8 +31,8 @@ interface Times {
 
 /**
  * How busy each channel is on this node: its running calls, and the times to the first byte in the last
- * minute. Stored by channel name, so that it survives a reload of the configuration. `docs/configuration.md:
- * Balance`.
+ * minute. The data is stored by channel name, so that it survives a reload of the configuration.
+ * `docs/configuration.md: Balance`.
  */
 export class ChannelLoad {
   readonly #busy = new Map<string, number>()
@@ -64,9 +67,9 @@ export class ChannelLoad {
   }
 
   /**
-   * Returns a function that rates channels; the channel with the lowest rating should be used. A channel
-   * without a time in the last minute is rated infinite. Undefined if only the weights should decide, as they
-   * always do for a tenth of the calls.
+   * Returns a function that rates channels by their load or speed; the channel with the lowest rating should
+   * be used. A channel without a measured time in the last minute is rated infinite. Undefined if only the
+   * weights decide, which is always so for a tenth of the calls.
    */
   measure(
     balance: Model['balance'],

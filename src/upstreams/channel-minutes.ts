@@ -10,24 +10,24 @@ const STEPS = 4
 /** Number of histogram buckets. The last one counts all durations above an hour. */
 const COUNTS = 88
 
-/** Numbers of attempts at a channel in one minute. */
+/** Numbers of attempts at a channel in one minute, and how long they took. */
 export interface MinuteFigures {
   readonly requests: number
   readonly failed: number
-  /** Percentiles of the durations of successful attempts, in milliseconds; null if there are none. */
+  /** Percentiles of the durations of successful attempts, in milliseconds; null if no attempt succeeded. */
   readonly p50_ms: number | null
   readonly p95_ms: number | null
 }
 
 /** The last failed attempt at a channel. */
 export interface LastError {
-  /** Unix milliseconds. */
+  /** Time of the failed attempt in Unix milliseconds. */
   readonly atMs: number
   /** The cause in a few fixed words, the same as in the metrics. */
   readonly cause: string
 }
 
-/** Numbers of attempts at a channel in the last hour. */
+/** Numbers of attempts at a channel in the last hour, and how long they took. */
 export interface HourFigures {
   readonly requests: number
   readonly failed: number
@@ -35,17 +35,20 @@ export interface HourFigures {
 }
 
 /**
- * Numbers of attempts at a channel in the last 15 minutes, and how the calls ended that had a failed attempt
- * there.
+ * Numbers of attempts at a channel in the last 15 minutes. For calls with a failed attempt at the channel,
+ * also how they ended.
  */
 export interface RecentFigures {
   readonly requests: number
   readonly failed: number
   /** Numbers of attempts since the channel's circuit breaker last closed. */
   readonly sinceRecovery: { readonly requests: number; readonly failed: number }
-  /** Number of calls that another channel then answered. */
+  /** Number of calls with a failed attempt at this channel that another channel then answered. */
   readonly rescued: number
-  /** Number of calls that failed, because no other channel answered them. */
+  /**
+   * Number of calls with a failed attempt at this channel that no other channel answered, so that they
+   * failed.
+   */
   readonly lost: number
 }
 
@@ -53,7 +56,7 @@ export interface RecentFigures {
 export type ChannelRecord = 'untried' | 'answered' | 'failed'
 
 interface Minute {
-  /** The minute, counted from 1970-01-01. */
+  /** Number of the minute, counted from 1970-01-01, UTC. */
   number: number
   requests: number
   failed: number
@@ -68,14 +71,14 @@ interface ChannelFigures {
   readonly minutes: (Minute | undefined)[]
   lastError: LastError | undefined
   /**
-   * When the current run of failures began, in Unix milliseconds. Failures belong to the same run if less
-   * than `RECENT_MINUTES` lie between them.
+   * Unix milliseconds at which the present series of failures began. Failures belong to the same series if
+   * they are less than `RECENT_MINUTES` apart.
    */
   failingSinceMs: number
   record: ChannelRecord
   /** Whether the channel's last test failed, and no call was answered since. */
   hasFailedTest: boolean
-  /** Attempts by key; undefined as long as the channel has only one key. */
+  /** Numbers of attempts by API key; undefined as long as the channel has only one key. */
   keys: Map<string, KeyMinutes> | undefined
 }
 
@@ -85,14 +88,14 @@ interface KeyMinutes {
   readonly requests: Uint32Array
 }
 
-/** Number of most recent minutes from which the present condition of a channel is judged. */
+/** Number of most recent minutes by which the present condition of a channel is judged. */
 const RECENT_MINUTES = 15
 
 const IDLE: MinuteFigures = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
 
 /**
- * Numbers of attempts at all channels on this node, for each minute of the last hour. Stored by channel name,
- * so that they survive a reload of the configuration. `docs/administration.md: Channel health`.
+ * Numbers of attempts at all channels on this node, for each minute of the last hour. They are stored by
+ * channel name, so that they survive a reload of the configuration. `docs/administration.md: Channel health`.
  */
 export class ChannelMinutes {
   readonly #channels = new Map<string, ChannelFigures>()
@@ -178,8 +181,8 @@ export class ChannelMinutes {
   }
 
   /**
-   * Numbers of attempts in the last 15 minutes, and when the current run of failures began, in Unix
-   * milliseconds.
+   * Numbers of attempts in the last 15 minutes, and the Unix milliseconds at which the present series of
+   * failures began.
    */
   recent(name: string): RecentFigures & { readonly failingSinceMs: number } {
     const figures = this.#channels.get(name)
@@ -197,7 +200,7 @@ export class ChannelMinutes {
     return { ...sums, failingSinceMs: figures?.failingSinceMs ?? 0 }
   }
 
-  /** Numbers of attempts in the last hour. */
+  /** Numbers of attempts at a channel in the last hour, and how long they took. */
   hour(name: string): HourFigures {
     const after = minuteOf(this.#now()) - RECORDED_MINUTES
     const durations = new Uint32Array(COUNTS)
@@ -293,7 +296,7 @@ function countOf(tookMs: number): number {
   return Math.min(COUNTS - 1, Math.round(STEPS * Math.log2(Math.max(1, tookMs))))
 }
 
-// The shortest duration that at least this share of all durations does not exceed.
+// Returns the shortest duration that at least a `share` of all durations does not exceed, in milliseconds.
 function percentile(durations: Uint32Array, total: number, share: number): number | null {
   let left = Math.ceil(total * share)
   for (const [at, count] of durations.entries()) {

@@ -5,30 +5,30 @@ import { OPENAI } from '../domain/price-data/openai.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER } from './tier-headers.ts'
 
-/** Changes that make a request name a service tier. */
+/** Changes to a request after which it names a certain service tier. */
 export interface TierEdits {
-  /** Top-level members to be set, with their JSON texts. */
+  /** Top-level JSON members to be set, with their values as JSON texts. */
   readonly set: ReadonlyMap<string, string>
-  /** Top-level members to be removed, because they could name another tier. */
+  /** Top-level JSON members to be removed, because they could name another tier. */
   readonly remove: readonly string[]
   /** Headers to be added, names and values alternately. */
   readonly headers: readonly string[]
 }
 
-/** How requests of a protocol or provider name service tiers. */
+/** How requests of one protocol, or to one provider, name service tiers. */
 interface Spelling {
-  /** Top-level members in which a request may name a tier. */
+  /** Top-level JSON members in which a request may name a tier. */
   readonly members: readonly string[]
   /**
-   * Changes that name a tier, by the gateway's own name of the tier; `auto` leaves the choice to the
-   * provider.
+   * For each tier, by the gateway's own name, the changes that make a request name it; `auto` leaves the
+   * choice to the provider.
    */
   readonly tiers: Readonly<Record<string, Partial<TierEdits>>>
-  /** Returns the changes for any other tier; absent if the provider has no others. */
+  /** Returns the changes for a tier that is not in `tiers`; absent if the provider has no further tiers. */
   readonly others?: (written: string) => Partial<TierEdits>
 }
 
-/** No changes: this tier is the provider's default, so that a request need not name it. */
+/** No changes, because the tier is the provider's default and need not be named. */
 const UNNAMED: Partial<TierEdits> = {}
 
 const member = (name: string, value: unknown): Partial<TierEdits> => ({
@@ -49,7 +49,7 @@ const OPENAI_TIERS: Spelling = {
   },
 }
 
-/** For servers of other vendors, which may have tiers of their own. */
+/** Service tiers of servers that are compatible with OpenAI's; they may have further tiers of their own. */
 const COMPATIBLE_TIERS: Spelling = {
   ...OPENAI_TIERS,
   others: (written) => ofOpenAi(written.toLowerCase()),
@@ -64,7 +64,7 @@ const MESSAGES_TIERS: Spelling = {
   },
 }
 
-/** Tiers that are named in one member, with the provider's value for each. */
+/** Service tiers that are named by the value of a single JSON member. */
 const memberTiers = (name: string, spelled: Readonly<Record<string, unknown>>): Spelling['tiers'] => ({
   auto: UNNAMED,
   ...Object.fromEntries(Object.entries(spelled).map(([tier, value]) => [tier, member(name, value)])),
@@ -85,7 +85,10 @@ const CONVERSE_TIERS: Spelling = {
   }),
 }
 
-/** For messages requests to Bedrock. The member is moved to a header when the request is adapted. */
+/**
+ * Service tiers of messages requests to Bedrock. The JSON member is moved to a header when the request is
+ * adapted.
+ */
 const INVOKE_TIERS: Spelling = {
   members: ['service_tier', 'speed'],
   tiers: memberTiers('service_tier', {
@@ -107,7 +110,7 @@ const VERTEX_TIERS: Spelling = {
   },
 }
 
-/** How requests name tiers, by protocol; undefined if requests have no tier. */
+/** How requests name service tiers, by protocol; undefined if requests of the protocol cannot name one. */
 const BY_PROTOCOL: Readonly<Record<ProtocolName, Spelling | undefined>> = {
   chat: COMPATIBLE_TIERS,
   responses: COMPATIBLE_TIERS,
@@ -119,7 +122,10 @@ const BY_PROTOCOL: Readonly<Record<ProtocolName, Spelling | undefined>> = {
 
 type ByProtocol = Readonly<Partial<Record<ProtocolName, Spelling>>>
 
-/** How requests to a provider name tiers, if that differs from the protocol. */
+/**
+ * How requests to a provider name service tiers, for protocols in which this differs from the protocol
+ * itself.
+ */
 const BY_PROVIDER: Readonly<Record<Channel['provider'], ByProtocol>> = {
   generic: {},
   azure: {},
@@ -127,7 +133,7 @@ const BY_PROVIDER: Readonly<Record<Channel['provider'], ByProtocol>> = {
   vertex: { chat: VERTEX_TIERS, messages: VERTEX_TIERS, gemini: VERTEX_TIERS },
 }
 
-/** Matches paths whose requests may name a tier. */
+/** Matches paths whose requests may name a service tier. */
 const TIERED =
   /^\/(?:chat\/completions|messages|responses|converse|converse-stream)$|:(?:generateContent|streamGenerateContent)\b/
 
@@ -143,13 +149,14 @@ function spellingOf(channel: Provided, protocol: ProtocolName): Spelling | undef
   return spelling === COMPATIBLE_TIERS && serviceVendor(channel) === OPENAI ? OPENAI_TIERS : spelling
 }
 
-/** Whether requests to a channel may name tiers that their protocol does not have. */
+/** Whether requests to a channel may name service tiers that the protocol itself does not have. */
 export function takesAnyTier({ provider }: Pick<Channel, 'provider'>, protocol: ProtocolName): boolean {
   return BY_PROVIDER[provider][protocol] === INVOKE_TIERS
 }
 
 /**
- * Tiers that requests cannot name: batches have endpoints of their own, and purchased capacity has no name.
+ * Service tiers that requests cannot name: batches have endpoints of their own, and purchased capacity has no
+ * name.
  */
 const NOT_REQUESTED: ReadonlySet<string> = new Set(['batch', 'provisioned'])
 
@@ -160,7 +167,7 @@ function editsFor(spelling: Spelling, written: string): Partial<TierEdits> | und
   return NOT_REQUESTED.has(tier) ? undefined : spelling.others?.(written)
 }
 
-/** An error message if requests to a channel cannot name this tier; undefined if they can. */
+/** Returns an error message if requests to a channel cannot name this service tier; undefined if they can. */
 export function tierError(
   {
     provider,
@@ -182,7 +189,10 @@ const OTHER_SPELLINGS: ReadonlyMap<string, string> = new Map([['fast', 'fast or 
 const NOTHING: TierEdits = { set: new Map(), remove: [], headers: [] }
 const cache = new WeakMap<object, Map<ProtocolName, TierEdits>>()
 
-/** The changes that make requests to a channel name the channel's own tier; undefined if it has none. */
+/**
+ * Returns the changes after which a request to a channel names the channel's own service tier; undefined if
+ * the channel has none.
+ */
 export function channelTierEdits(
   channel: Provided & Pick<Channel, 'service_tier'>,
   protocol: ProtocolName,

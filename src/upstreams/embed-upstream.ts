@@ -6,7 +6,7 @@ import { batchForm, embedContentForm, predictForm } from '@sluice/wire/gemini/em
 import { methodPath } from '@sluice/wire/gemini'
 import type { EmbedForm } from '@sluice/wire/texts-to-embed'
 
-/** How to request embeddings from an upstream that does not speak OpenAI's protocol for them. */
+/** How to request embeddings from an upstream that does not support OpenAI's protocol for them. */
 export interface EmbedUpstream {
   readonly form: EmbedForm
   /** The protocol of its error responses. */
@@ -17,15 +17,18 @@ export interface EmbedUpstream {
   readonly model: string
 }
 
-/** Request formats of embedding models on Bedrock, by the upstream's or the client's name of the model. */
+/**
+ * Request formats of embedding models on Bedrock. The pattern matches the upstream's or the client's name of
+ * the model.
+ */
 const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
   [/titan-embed/i, titanForm],
   [/cohere|embed-(?:english|multilingual|v\d)/i, cohereForm],
 ]
 
 /**
- * Matches embedding models on Vertex AI that still have the method `:predict`: those older than Gemini's, and
- * Gemini's first one.
+ * Matches the embedding models on Vertex AI that still have the method `:predict`: models from before Gemini,
+ * and Gemini's first embedding model.
  */
 const IS_PREDICTED = /^(?!.*gemini)|gemini-embedding-001$/i
 

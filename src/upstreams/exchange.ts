@@ -5,14 +5,14 @@ import type { UpstreamKey } from './key-ring.ts'
 import type { WireRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
-/** Where a request is sent: a channel with one of its keys, and the quota reserved for the request. */
+/** Recipient of a request: a channel with one of its keys, and the quota reserved for the request. */
 export interface RequestRecipient {
   readonly hold: Hold
   readonly channel: Channel
   readonly key: UpstreamKey
 }
 
-/** An upstream's response with any status, whose body arrives while it is read. */
+/** An upstream's response, with any status code. Its body arrives while it is read. */
 export interface StreamedExchange extends UpstreamResponseHead {
   /**
    * The pieces of the body. Throws `TransportError` if the connection breaks. Leaving the loop early cancels
@@ -85,7 +85,7 @@ export function exchangeStreamed(
   }
 }
 
-/** An upstream's complete response with any status, or the reason why there is none. */
+/** An upstream's complete response, with any status code, or the reason why there is none. */
 export type WholeExchange =
   | {
       readonly status: number
@@ -97,8 +97,8 @@ export type WholeExchange =
   | { readonly failure: string }
 
 /**
- * Sends a request and reads the complete response: at most `maxBytes`, within `timeoutMs` milliseconds.
- * Failures of the upstream do not reject.
+ * Sends a request and reads the complete response: at most `maxBytes`, within `timeoutMs` milliseconds. A
+ * failure of the upstream is returned as `failure`; the promise does not reject.
  */
 export async function exchangeWhole(
   upstreams: UpstreamClient,

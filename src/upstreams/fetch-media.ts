@@ -22,13 +22,17 @@ interface FetchBounds {
   readonly take: (bytes: number) => void
 }
 
-/** Fetches a media file from a URL that a client gave. Throws `MediaUnavailable`, or what `take` throws. */
+/**
+ * Fetches a media file from a URL that a client gave. Throws `MediaUnavailable` if that fails, or the error
+ * that `bounds.take` throws.
+ */
 export async function fetchMedia(url: string, agent: Agent, bounds: FetchBounds): Promise<FetchedMedia> {
   let target = checkedUrl(url)
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
     const response = await get(target, agent, bounds.signal)
     const { statusCode, headers, body } = response
-    // Destroying the body below emits an error, which would end the process without a listener.
+    // Destroying the body in the `finally` block emits an error, which would end the process without a
+    // listener.
     body.on('error', () => {})
     try {
       if (REDIRECTS.has(statusCode) && typeof headers['location'] === 'string') {
@@ -38,7 +42,7 @@ export async function fetchMedia(url: string, agent: Agent, bounds: FetchBounds)
       if (statusCode !== 200) throw new MediaUnavailable(`its server responded ${statusCode}`)
       return { bytes: await collected(body, headers, bounds), mediaType: typeOf(headers) }
     } finally {
-      // Otherwise a body that was not read to its end would keep the connection open.
+      // The body may not have been read to its end; it would then keep the connection open.
       body.destroy()
     }
   }

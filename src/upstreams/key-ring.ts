@@ -9,7 +9,7 @@ export interface UpstreamKey {
   readonly value: string
 }
 
-/** A time for which a key is not used, and why. */
+/** A time for which an API key is not used, and why. */
 export interface Cooldown {
   /** End of the cooldown, in milliseconds of the monotonic clock. */
   readonly endMs: number
@@ -20,8 +20,8 @@ export interface Cooldown {
 }
 
 /**
- * A cooldown that has started or ended on this node, to be sent to the other nodes. Without `cooldown` it has
- * ended.
+ * A cooldown of an API key that has started or ended on this node, to be sent to the other nodes. Undefined
+ * `cooldown` means that it has ended.
  */
 export interface CooldownChange {
   readonly channel: string
@@ -40,12 +40,12 @@ interface Ring {
 }
 
 /**
- * The keys of all channels. They are used in turn; a key that was refused is not used for some time (its
- * cooldown).
+ * The API keys of all channels. They are used in turn; a key that the upstream refused is not used for some
+ * time (its cooldown).
  */
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
-  // Stored by channel name and key, so that cooldowns survive a reload of the configuration.
+  // Cooldowns by channel name and key, so that they survive a reload of the configuration.
   readonly #cooldowns = new Map<string, StartedCooldown>()
   /** Called when a cooldown starts or ends; undefined if there are no other nodes. */
   onChange: ((change: CooldownChange) => void) | undefined
@@ -73,7 +73,10 @@ export class KeyRings {
     return (this.#cooldowns.get(nameOf(channel, key))?.endMs ?? 0) > nowMs
   }
 
-  /** Number of a channel's keys that were recently refused or have reached their rate limit. */
+  /**
+   * Number of a channel's keys that are not used for now, because they were recently refused or have reached
+   * their rate limit.
+   */
   setAside(channel: Pick<Channel, 'name' | 'keys'>, nowMs: number): number {
     return channel.keys.filter((value) => this.cooldownOf(channel.name, value, nowMs)).length
   }
@@ -116,8 +119,8 @@ export class KeyRings {
   }
 
   /**
-   * Applies a change that another node has sent. The end of a cooldown is limited in the same way as on this
-   * node.
+   * Applies a change that another node has sent. A cooldown from another node is limited to the same maximum
+   * as one that starts on this node.
    */
   apply({ channel, key, cooldown }: CooldownChange, nowMs: number): void {
     const name = nameOf({ name: channel }, { value: key })

@@ -2,12 +2,12 @@ import { timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
 
-/** Header with the gateway's mark, which every request to an upstream has. */
+/** Header of every request to an upstream, with a mark by which the gateway recognises its own requests. */
 export const LOOP_MARK_HEADER = 'x-gateway-via'
 
 /**
  * Throws `GatewayError` if a request was sent by this gateway or by one with the same secret. Otherwise a
- * channel that points to this gateway would call itself endlessly.
+ * channel whose URL is that of this gateway would call itself endlessly.
  */
 export function refuseLoop({ headers }: Request, mark: string): void {
   const given = headers[LOOP_MARK_HEADER]

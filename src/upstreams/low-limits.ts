@@ -1,13 +1,22 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { LowestRemaining } from './stated-limits.ts'
 
-/** A channel's limit for a model counts as low if less than this share is left of each of its keys. */
+/**
+ * Share from 0 to 1. A channel's rate limit for a model counts as low if less than this is left of each of
+ * its keys.
+ */
 const LOW_SHARE = 0.05
-/** The limit stays low until one of the keys has more than this share left. */
+/**
+ * Share from 0 to 1. A rate limit that is low stays low until one of the channel's keys has more than this
+ * left.
+ */
 const ENOUGH_SHARE = 0.1
-/** Milliseconds after which a limit that stays low is reported again. */
+/** Milliseconds after which a rate limit that stays low is reported again. */
 const REPEAT_MS = 15_000
-/** Changes are collected only as long as reports are at most this many milliseconds apart. */
+/**
+ * Maximum milliseconds between two reports. After a longer time, collected changes are discarded, and limits
+ * that are low count as new.
+ */
 const FORGOTTEN_MS = 60_000
 /** Maximum number of low limits that are tracked, and of changes that wait to be reported. */
 const MAX_LOW = 1_000
@@ -17,23 +26,23 @@ export interface ModelKeys extends Pick<Channel, 'name' | 'keys'> {
   readonly model: string
 }
 
-/** What has changed about a channel's limit for a model since the last report. */
+/** What has changed about a channel's rate limit for a model since the last report. */
 export interface LowLimitChange {
   readonly channel: string
   readonly model: string
-  /** Whether the limit was low at the last report, and then was not low for some time. */
+  /** Whether a limit that was low at the last report was not low for some time since. */
   readonly hadEnough: boolean
-  /** What the key with the most left still has; undefined if the limit was not low. */
+  /** What is left of the limit for the key that has the most left; undefined if the limit was not low. */
   readonly low: LowestRemaining | undefined
-  /** Whether the limit became low; false if it is still low since an earlier report. */
+  /** Whether the limit became low since the last report; false if it was low before. */
   readonly isNew: boolean
-  /** Whether the limit became low after the last report, but is not low any more. */
+  /** Whether a limit that became low since the last report is not low any more. */
   readonly hasEnough: boolean
 }
 
 interface Low {
   readonly of: ModelKeys
-  /** When it was last reported, in milliseconds of a monotonic clock. */
+  /** When the low limit was last reported, in milliseconds of a monotonic clock. */
   reportedMs: number
 }
 
@@ -48,15 +57,16 @@ export class LowLimits {
   readonly #leftOf: (of: ModelKeys) => readonly (LowestRemaining | undefined)[]
 
   /**
-   * `leftOf` returns what each key has left for a model; undefined for a key about which nothing is known.
+   * `leftOf` returns, for each key, what is left of its limits for a model; undefined for a key whose limits
+   * are unknown.
    */
   constructor(leftOf: (of: ModelKeys) => readonly (LowestRemaining | undefined)[]) {
     this.#leftOf = leftOf
   }
 
   /**
-   * Notes that a provider has stated how much one of the keys has left (`share`). If it was stated to another
-   * node (`isOwn` is false), only that node reports the change, so that no change is reported twice.
+   * Notes that a provider has stated which share of a key's limit is left. If it was stated to another node
+   * (`isOwn` is false), only that node reports the change, so that no change is reported twice.
    */
   noted(of: ModelKeys, share: number, isOwn = true): void {
     if (share >= LOW_SHARE && this.#low.size === 0) return
@@ -92,7 +102,7 @@ export class LowLimits {
     return due
   }
 
-  /** Makes all low limits be reported again as new, because a report could not be stored. */
+  /** Causes all low limits to be reported again as new, because a report could not be stored. */
   forget(): void {
     for (const [name, { of }] of this.#low) {
       const most = this.#mostLeft(of)
@@ -125,7 +135,9 @@ export class LowLimits {
     return news
   }
 
-  /** What the key with the most left still has; undefined if nothing is known about one of the keys. */
+  /**
+   * What is left for the key that has the most left; undefined if the limits of one of the keys are unknown.
+   */
   #mostLeft(of: ModelKeys): LowestRemaining | undefined {
     let most: LowestRemaining | undefined
     for (const left of this.#leftOf(of)) {

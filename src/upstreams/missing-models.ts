@@ -2,7 +2,7 @@ import type { Channel } from '../domain/records/channel.ts'
 
 /** Milliseconds for which a channel is skipped for a model after a 404. */
 const MISSING_MS = 60_000
-/** Maximum number of entries; beyond it, the oldest one is removed. */
+/** Maximum number of remembered pairs of channel and model; beyond it, the oldest pair is removed. */
 const MAX_ENTRIES = 1_000
 
 interface Missing {
@@ -18,12 +18,12 @@ export interface MissingModel {
 }
 
 /**
- * Remembers models for which an upstream recently responded with 404. If a channel's configuration changes,
- * it is tried again, because its address or mapping may have been wrong. `docs/operations.md: Channels that
- * fail`.
+ * Remembers models for which an upstream recently responded with 404. If the configuration of a channel
+ * changes, the channel is tried again, because its address or model mapping may have been wrong.
+ * `docs/operations.md: Channels that fail`.
  */
 export class MissingModels {
-  // Entries by the channel's name and the client's name of the model, the oldest first.
+  // Remembered models by the channel's name and the client's name of the model, the oldest first.
   readonly #missing = new Map<string, Missing>()
 
   /** Whether a channel should be skipped for a model as long as another channel serves it. */
@@ -55,7 +55,7 @@ export class MissingModels {
       if (untilMs > nowMs) yield { channel: channel.name, model }
   }
 
-  /** Records that the channel does have the model. */
+  /** Records that the channel does have the model, so that it is no longer skipped. */
   remove(channel: Channel, model: string): void {
     if (this.#missing.size > 0) this.#missing.delete(nameOf(channel, model))
   }

@@ -32,7 +32,7 @@ export class ModelEnds {
     this.#tag = tag
   }
 
-  /** Replaces the dates that come from upstreams' model lists. */
+  /** Replaces the shutdown dates that come from upstreams' model lists. */
   replaceListed(ends: readonly ListedEnd[]): void {
     const bySource = new Map<string, Map<string, ModelEnd>>()
     for (const { source, model, ends_on: on, known_ms: knownMs } of ends) {
@@ -40,14 +40,15 @@ export class ModelEnds {
       bySource.set(source, ofSource)
       ofSource.set(model, { on, knownMs })
     }
-    // If nothing has changed, the indexes stay, and everything that was computed from them.
+    // If no date has changed, the indexes stay, together with everything that was computed from them.
     if (isDeepStrictEqual(bySource, this.#listed)) return
     this.#listed = bySource
     this.#indexes = new WeakMap()
   }
 
   /**
-   * The dates in the model list of the upstream with this base URL, by the upstream's names of the models.
+   * The shutdown dates in the model list of the upstream with this base URL, by the upstream's names of the
+   * models.
    */
   listedAt({ base_url: baseUrl }: Pick<Channel, 'base_url'>): {
     readonly source: string
@@ -58,8 +59,8 @@ export class ModelEnds {
   }
 
   /**
-   * The dates for the models in these settings. Returns the same object until the settings or the dates
-   * change.
+   * The shutdown dates for the models in these settings. Returns the same object until the settings or the
+   * dates change.
    */
   of(settings: Settings): EndIndex {
     let index = this.#indexes.get(settings)
@@ -102,7 +103,7 @@ interface ServedEnd {
 
 /** A model with a shutdown date in at least one channel. */
 interface IndexedModel {
-  /** The latest date; undefined if one of the model's channels has no date. */
+  /** The latest shutdown date of the model in any channel; undefined if one of its channels has no date. */
   readonly ending: EndingModel | undefined
   readonly channels: ReadonlyMap<Channel, number>
 }
@@ -130,7 +131,10 @@ class EndIndex {
     return [...this.#models.values()].flatMap(({ ending }) => ending ?? [])
   }
 
-  /** The shutdown date of a model: the latest one of its channels. Undefined if one of them has none. */
+  /**
+   * The shutdown date of a model: the latest date in any of its channels. Undefined if one of its channels
+   * has no date.
+   */
   endOf(model: string): EndingModel | undefined {
     return this.#find(model)?.ending
   }

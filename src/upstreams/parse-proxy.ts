@@ -24,7 +24,7 @@ export function parseProxy(text: string): Proxy | undefined {
   }
 }
 
-// Read from the text, because `URL` omits a port that is the default of the scheme.
+// The port is read from the text, because `URL` omits a port that is the default of the scheme.
 function portIn(text: string): number | undefined {
   const port = /:(\d+)\/?$/.exec(text)?.[1]
   return port === undefined ? undefined : Number(port)

@@ -10,8 +10,9 @@ import { type Provider, ProviderRefusal, type ProviderTarget, type WireRequest }
 export type SendRequest = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
 
 /**
- * Sends a request in the form that the provider expects. Making that form may take a while, for example to
- * get a token. After a 401 response, the request is sent once more if the provider considers that useful.
+ * Sends a request in the form that the provider expects. It may take a while to make that form, for example
+ * to get an access token. After a 401 response, the request is sent once more if the provider considers that
+ * useful.
  */
 export class ProviderExchange implements UpstreamRequest, UpstreamResponseListener {
   readonly #provider: Provider
@@ -89,7 +90,7 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
 
   #begin(): void {
     this.#sent = undefined
-    // Begins later, because the caller must have this object before its listener is called.
+    // The request begins later, because the caller must have this object before its listener is called.
     Promise.resolve()
       .then(() => this.#provider.request(this.#request, { ...this.#target, now: new Date() }))
       .then((made) => this.#onMade(made))
@@ -111,7 +112,7 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
     this.#listener.onError(new TransportError('the request could not be made', false, detail))
   }
 
-  // Reports a response that refuses the key, so that the channel's next key is tried.
+  // Passes a 401 response with this message to the listener, so that the channel's next key is tried.
   #refuseKey(message: string): void {
     this.#listener.onHead({
       status: 401,

@@ -14,19 +14,21 @@ import {
   type HeadWithLimits,
 } from './stated-limits.ts'
 
-/** The maximum that a call may use of a provider's limit. */
+/** The maximum that a call may use of a provider's rate limit. */
 export interface CallBound {
   readonly tokens: number
 }
 
-/** Milliseconds for which a statement about a limit counts if it does not say when the limit is reset. */
+/**
+ * Milliseconds for which a stated rate limit is valid if the response does not say when the limit is reset.
+ */
 const WITHOUT_RESET_MS = 60_000
 /** Maximum number of pairs of key and model whose limits are stored; beyond it, the oldest is forgotten. */
 const MAX_KEPT = 10_000
 /** Maximum number of pairs of key and model in the metrics. */
 const MAX_SAMPLED = 1_000
 
-/** What a provider has stated about a key's limits for a model and is still valid. */
+/** What a provider has stated about the rate limits of an API key for a model, as long as it is valid. */
 export interface KeyLimits extends StatedLimits {
   readonly channel: string
   readonly key: string
@@ -42,10 +44,10 @@ interface LabelledAmount {
 /** A channel with its keys. */
 type KeyedChannel = Pick<Channel, 'name' | 'keys'>
 
-/** What a response has stated about a key's limits for a model, to be sent to other nodes. */
+/** What a response has stated about the rate limits of an API key for a model, to be sent to other nodes. */
 export interface LimitsForOtherNodes extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   readonly stated: StatedLimits
-  /** When it was stated, in Unix milliseconds. */
+  /** When the provider stated the limits, in Unix milliseconds. */
   readonly statedMs: number
 }
 
@@ -61,7 +63,7 @@ interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
  * providers`.
  */
 export class ProviderLimits {
-  /** Watches for channels whose keys have all nearly used up their limits for a model. */
+  /** Watches for channels all of whose keys have nearly used up their limits for a model. */
   readonly low: LowLimits
   /** All stored limits, the oldest first. */
   readonly #kept = new Set<KeptLimits>()
@@ -72,7 +74,7 @@ export class ProviderLimits {
   readonly #byChannel = new Map<string, Map<string, Map<string, KeptLimits>>>()
   readonly #history = new ShareHistory()
   readonly #nowMs: () => number
-  /** Called with what responses to this node state; undefined if there are no other nodes. */
+  /** Called with the limits that responses to this node state; undefined if there are no other nodes. */
   onNoted: ((noted: LimitsForOtherNodes) => void) | undefined
 
   constructor(nowMs: () => number = Date.now) {
@@ -95,8 +97,8 @@ export class ProviderLimits {
   }
 
   /**
-   * For each key of a channel: what was stated about its limits and is still valid, for the model of which
-   * the least is left.
+   * The valid limits of each of a channel's keys. If a key has limits for several models, those of the model
+   * with the smallest share left are returned.
    */
   ofChannel(name: string): ReadonlyMap<string, KeyLimits> {
     const least = new Map<string, KeyLimits>()
@@ -111,16 +113,16 @@ export class ProviderLimits {
   }
 
   /**
-   * For each minute of the last hour: how many percent of its limit a key had left, for the model of which
-   * the least was left. Null if nothing was stated. The current minute comes last.
+   * The percentage of a key's limit that was left in each minute of the last hour, for the model of which the
+   * smallest share was left. Null if nothing was stated in that minute. The current minute comes last.
    */
   historyOf(channel: string, key: string): readonly (number | null)[] {
     return this.#history.of(historyName(channel, key), this.#nowMs())
   }
 
   /**
-   * Counts a call as running. The returned function must be called with the head of the response, or without
-   * it if there is none, and ends that; further calls of it do nothing.
+   * Counts a call as running. The returned function ends this: call it with the head of the response, or
+   * without an argument if there is no response. Further calls of the function do nothing.
    */
   begin(
     channel: KeyedChannel,
@@ -141,8 +143,9 @@ export class ProviderLimits {
   }
 
   /**
-   * What the keys of these channels have left, for the metrics. Keys are named by their position, starting at
-   * 1. At most `MAX_SAMPLED` pairs of key and model are included: those with the least left.
+   * What is left of the limits of these channels' keys, for the metrics. Keys are named by their position,
+   * starting at 1. At most `MAX_SAMPLED` pairs of key and model are included: those with the smallest share
+   * left.
    */
   samples(channels: readonly KeyedChannel[]): LabelledAmount[] {
     const nowMs = this.#nowMs()
@@ -173,7 +176,7 @@ export class ProviderLimits {
     this.onNoted?.(kept)
   }
 
-  /** Applies what a response to another node has stated, unless something later is known. */
+  /** Applies the limits that a response to another node has stated, unless later ones are known. */
   apply(channel: KeyedChannel, { key, model, stated, statedMs }: Omit<LimitsForOtherNodes, 'channel'>): void {
     const kept = this.#keptOf(channel.name, key, model)
     const nowMs = this.#nowMs()
@@ -181,7 +184,7 @@ export class ProviderLimits {
       this.#keep(channel, kept, boundedLimits(stated, nowMs), Math.min(statedMs, nowMs), nowMs, false)
   }
 
-  /** Yields everything that was stated and is still valid, for a node that has just joined. */
+  /** Yields all stated limits that are still valid, for a node that has just joined. */
   *noted(): Iterable<LimitsForOtherNodes> {
     const nowMs = this.#nowMs()
     for (const kept of this.#kept) if (holdingOf(kept, nowMs)) yield kept
@@ -228,7 +231,8 @@ export class ProviderLimits {
 
   #forget(kept: KeptLimits): void {
     const { channel, key, model } = kept
-    // If these limits were already forgotten while a call was running, others may be stored in their place.
+    // These limits may have been forgotten while a call was running, and replaced by others under the same
+    // key. The others must stay.
     if (!this.#kept.delete(kept)) return
     const byKey = this.#byChannel.get(channel)
     const byModel = byKey?.get(key)
@@ -238,8 +242,8 @@ export class ProviderLimits {
   }
 
   /**
-   * For each key, the count of its limits of which the least is left for a model; undefined if nothing is
-   * known about a key.
+   * For each key of a channel, which of its limits for a model (requests or tokens) has the smallest share
+   * left; undefined for a key whose limits are unknown.
    */
   #shares({ name, keys, model }: ModelKeys): (LowestRemaining | undefined)[] {
     const nowMs = this.#nowMs()
@@ -251,13 +255,15 @@ export class ProviderLimits {
   }
 }
 
-/** What was stated about a count, unless it has been reset since. */
+/** What was stated about a limit (requests or tokens); undefined if the limit has been reset since. */
 function holding(kept: KeptLimits, count: ProviderCount, nowMs: number): StatedCount | undefined {
   const stated = kept.stated[count]
   return stated && (stated.resetsMs ?? kept.statedMs + WITHOUT_RESET_MS) > nowMs ? stated : undefined
 }
 
-/** What was stated about a key's limits for a model and is still valid; undefined if nothing is. */
+/**
+ * What was stated about a key's limits for a model, as long as it is valid; undefined if nothing is valid.
+ */
 function holdingOf(kept: KeptLimits, nowMs: number): KeyLimits | undefined {
   const requests = holding(kept, 'requests', nowMs)
   const tokens = holding(kept, 'tokens', nowMs)

@@ -18,7 +18,7 @@ export interface WireRequest {
   readonly path: string
   /** Headers, names and values alternately. A provider adds the credentials. */
   readonly headers: readonly string[]
-  /** Empty unless the method is POST. */
+  /** Body of the request; empty unless the method is POST. */
   readonly body: Buffer | OutgoingBody
   /** Content type of the body; JSON if absent. */
   readonly contentType?: string | undefined
@@ -36,7 +36,7 @@ export type JsonRequest = WireRequest & { readonly body: Buffer }
 /** A request body after the provider's changes. */
 export interface AdaptedBody<Body extends WireRequest['body'] = Buffer> {
   readonly body: Body
-  /** Names of members that were left out because the provider refuses them. */
+  /** Names of JSON members that were left out because the provider refuses them. */
   readonly dropped: readonly string[]
   /** Headers that replace those of the request; absent if they do not change. */
   readonly headers?: readonly string[]
@@ -66,12 +66,13 @@ export interface Provider {
    */
   request(request: WireRequest, target: ProviderTarget): WireRequest | Promise<WireRequest>
   /**
-   * Converts the provider's stream format and errors to those of the protocol. If absent, they are the same.
+   * Converts the provider's stream format and errors to those of the protocol. Absent if the provider uses
+   * the protocol's own.
    */
   responses?(request: WireRequest, listener: UpstreamResponseListener): UpstreamResponseListener
   /**
-   * Called after a 401 response to `refused`, to discard what was derived from the key, such as a token.
-   * Returns whether the request should be sent once more with the same key.
+   * Called after a 401 response to the request `refused`. Discards what was derived from the key, such as an
+   * access token. Returns whether the request should be sent once more with the same key.
    */
   renew?(target: Pick<ProviderTarget, 'channel' | 'key'>, refused: WireRequest): boolean
 }

@@ -9,17 +9,18 @@ import { parseProxy } from './parse-proxy.ts'
 const KEY_PATTERN =
   /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+|\barn:aws[\w-]*:[^\s"',]+/gi
 
-/** Minimum length of a header value that counts as secret; shorter ones may be ordinary words. */
+/** Minimum characters of a header value that counts as secret; shorter values may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
-/** What is removed from texts of a channel's upstream. */
+/** What is removed from texts that a channel's upstream has sent. */
 interface Redaction {
   /** Matches the channel's secrets in all their encodings; undefined if it has none. */
   readonly secrets: RegExp | undefined
   readonly addresses: readonly string[]
 }
 
-// Made when a channel's first error is redacted, because other calls do not need it.
+// A channel's patterns are made when its first error is redacted, because channels without errors do not need
+// them.
 const redactions = new WeakMap<Channel, Redaction>()
 
 /** Removes a channel's keys, secret headers, proxy credentials and address from an upstream's `text`. */
@@ -52,24 +53,26 @@ function secretsOfProxy(proxy: string): string[] {
   return credentials ? [`${credentials.user}:${credentials.password}`, credentials.password] : []
 }
 
-// A key that consists of several secrets, and each of them.
+// Returns a key and, if it consists of several secrets, each of these.
 function secretsIn(key: string): string[] {
   const parts = key.startsWith('{') ? linesOfPrivateKey(key) : key.split(':')
   return [key, ...parts.filter((part) => part !== key && part.length >= MIN_SECRET_LENGTH)]
 }
 
-// The lines of the private key in PEM format, which the JSON key of a service account contains.
+// Returns the lines of the private key in PEM format that the JSON key of a service account contains.
 function linesOfPrivateKey(key: string): string[] {
   const text = parseRecord(key)?.['private_key']
   return typeof text === 'string' ? text.split('\n').filter((line) => !line.startsWith('-----')) : []
 }
 
 /**
- * Minimum bytes of a secret that is also searched in encoded form. Encodings of shorter ones may be parts of
- * ordinary words.
+ * Minimum bytes of a secret that is also searched in encoded form. The encoding of a shorter secret may occur
+ * in ordinary words.
  */
 const MIN_BYTES = 8
-/** Maximum bytes of a secret that are searched in one piece; a longer secret is searched in several. */
+/**
+ * Maximum bytes of a secret that are searched as one piece; a longer secret is searched in several pieces.
+ */
 const MAX_BYTES = 256
 
 /**
@@ -81,7 +84,7 @@ function secretForms(secret: string): string {
   const forms = [literal(secret)]
   if (bytes.length < MIN_BYTES) return forms[0] ?? ''
   for (let start = 0; start < bytes.length; start += MAX_BYTES) {
-    // A short last piece begins earlier, so that it has the minimum length.
+    // If the last piece is short, it begins earlier, so that it has the minimum length.
     const piece = bytes.subarray(Math.max(0, Math.min(start, bytes.length - MIN_BYTES)), start + MAX_BYTES)
     forms.push(percentEncoded(piece), hexadecimal(piece), ...[0, 1, 2].map((before) => base64(piece, before)))
   }
@@ -112,8 +115,8 @@ function base64(bytes: Buffer, before: number): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
   const first = Math.ceil((before * 8) / 6)
   const last = Math.floor(((before + bytes.length) * 8) / 6)
-  // The characters at both ends are encoded together with neighbouring bytes, but contain bits of the secret
-  // too.
+  // The characters at both ends of the encoded secret encode neighbouring bytes, but contain bits of the
+  // secret too, so they are also removed.
   const start = before === 0 ? '' : ANY
   const end = (before + bytes.length) % 3 === 0 ? '' : `${ANY}${PADDING}`
   const inner = text.slice(first, last).replaceAll(/[+/]/g, (sign) => SIGNS[sign] ?? '')
@@ -124,7 +127,9 @@ const SIGNS: Readonly<Record<string, string>> = { '+': '(?:[+-]|%2[Bb])', '/': '
 const ANY = '(?:[\\w+/-]|%2[BbFf])?'
 const PADDING = '(?:=|%3[Dd]){0,2}'
 
-/** Matches a JSON string literal, the text between two literals, or a literal without an end. */
+/**
+ * Matches a JSON string literal, the text between two string literals, or a string literal without an end.
+ */
 const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
 
 /**

@@ -11,8 +11,8 @@ interface PausingHead {
 }
 
 /**
- * The pause in milliseconds that a response demands, at most `MAX_RETRY_AFTER_MS`; undefined if it demands
- * none. The header in milliseconds is read first, because it is more exact.
+ * The pause that a response demands, in milliseconds and at most `MAX_RETRY_AFTER_MS`; undefined if it
+ * demands none. `retry-after-ms` takes precedence over `retry-after`, because it is more exact.
  */
 export function requestedPauseMs({ retryAfter, headers }: PausingHead, nowMs: number): number | undefined {
   const ms = millisecondsIn(headers[RETRY_AFTER_MS_HEADER]) ?? retryAfterMs(retryAfter, nowMs)

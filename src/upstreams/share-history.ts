@@ -1,8 +1,11 @@
 /** Number of minutes that are stored, including the current one. */
 export const HISTORY_MINUTES = 60
-/** Maximum number of names for which minutes are stored; beyond it, the oldest name is forgotten. */
+/**
+ * Maximum number of names (pairs of channel and key) for which minutes are stored; beyond it, the oldest name
+ * is forgotten.
+ */
 const MAX_NAMES = 10_000
-/** Stands for a minute for which nothing was noted. */
+/** Value for a minute in which no share was noted. */
 const NOTHING = 255
 
 interface Ring {
@@ -12,11 +15,11 @@ interface Ring {
   readonly percents: Uint8Array
 }
 
-/** For each name and each minute of the last hour: the smallest share that was noted. */
+/** The smallest share of a rate limit that was left, for each name and each minute of the last hour. */
 export class ShareHistory {
   readonly #rings = new Map<string, Ring>()
 
-  /** Notes a share from 0 to 1. */
+  /** Notes the share of a rate limit that is left, from 0 to 1. */
   note(name: string, nowMs: number, share: number): void {
     const minute = minuteOf(nowMs)
     let ring = this.#rings.get(name)
@@ -30,7 +33,10 @@ export class ShareHistory {
     ring.percents[at] = Math.min(ring.percents[at] ?? NOTHING, Math.round(share * 100))
   }
 
-  /** The shares of the last hour in percent, the oldest minute first; null for a minute without any. */
+  /**
+   * The smallest share in each minute of the last hour in percent, the oldest minute first; null for a minute
+   * in which none was noted.
+   */
   of(name: string, nowMs: number): readonly (number | null)[] {
     const ring = this.#rings.get(name)
     const latest = minuteOf(nowMs)
@@ -52,7 +58,8 @@ export class ShareHistory {
 }
 
 /**
- * Removes the values of the minutes between the latest one and this one, which are those of an hour before.
+ * Moves on to a later minute. Removes the values at the indexes of the minutes in between, because they are
+ * those of an hour before.
  */
 function advance(ring: Ring, minute: number): void {
   for (let gap = Math.min(minute - ring.minute, HISTORY_MINUTES); gap > 0; gap -= 1)

@@ -28,7 +28,7 @@ const ALLOWED_PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 
 /** Whether an address is on the public internet. Addresses in unknown ranges count as private. */
 export function isPublicAddress(address: string): boolean {
-  // Needed because the address of Azure's metadata service is public.
+  // A separate check is needed, because the address of Azure's metadata service is in a public range.
   if (!ipaddr.isValid(address) || isMetadataAddress(address)) return false
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
@@ -52,7 +52,8 @@ export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): 
     bodyTimeout: timeoutMs,
     connect(options, callback) {
       const host = hostOf(options)
-      // Checked here, because IP addresses in a URL are not passed to `lookup`.
+      // IP addresses are checked before the connection is opened, because those in a URL are not passed to
+      // `lookup`.
       if (!allowPrivateNetworks && ipaddr.isValid(host) && !isPublicAddress(host)) {
         callback(new ForbiddenAddress(), null)
       } else if (!allowPrivateNetworks && !ALLOWED_PORTS.has(options.port)) {

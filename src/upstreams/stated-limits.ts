@@ -1,6 +1,6 @@
 import { MAX_RETRY_AFTER_MS, RETRY_AFTER_MS_HEADER, requestedPauseMs } from './retry-after.ts'
 
-/** What providers' rate limits count. */
+/** The units in which providers limit the rate of calls. */
 export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
 export type ProviderCount = (typeof PROVIDER_COUNTS)[number]
 
@@ -11,7 +11,9 @@ export interface StatedCount {
   readonly resetsMs: number | undefined
 }
 
-/** The headers in which a provider states a limit, and how to read the time of its reset. */
+/**
+ * The names of the headers in which a provider states a limit, and how to read the time of the limit's reset.
+ */
 interface StatedForm {
   readonly count: ProviderCount
   readonly limit: string
@@ -39,8 +41,8 @@ const anthropic = (count: ProviderCount, name: string): StatedForm => ({
   resetMs: (text) => dateMs(text),
 })
 
-// A provider may state limits for input tokens, output tokens and all tokens. The one with the least left
-// counts.
+// A provider may state limits for input tokens, output tokens and all tokens. The limit with the fewest
+// tokens left counts.
 const FORMS: readonly StatedForm[] = [
   openai('requests'),
   openai('tokens'),
@@ -56,7 +58,7 @@ export const PROVIDER_LIMIT_HEADERS: readonly string[] = [
   RETRY_AFTER_MS_HEADER,
 ]
 
-/** The limits that one response states. Invalid values are left out. */
+/** The rate limits that one response states. Invalid values are left out. */
 export interface StatedLimits {
   readonly requests?: StatedCount
   readonly tokens?: StatedCount
@@ -70,7 +72,7 @@ export interface HeadWithLimits {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Reads the limits that a response states. */
+/** Reads the rate limits that a response states. */
 export function statedLimits(head: HeadWithLimits, nowMs: number): StatedLimits {
   const { headers } = head
   const stated: { -readonly [Of in keyof StatedLimits]: StatedLimits[Of] } = {}
@@ -89,7 +91,10 @@ export function statedLimits(head: HeadWithLimits, nowMs: number): StatedLimits 
   return stated
 }
 
-/** Limits that another node has read, with their times bounded in the same way. */
+/**
+ * Returns limits that another node has read, with their times cut to the maxima that also apply to limits
+ * read on this node.
+ */
 export function boundedLimits({ requests, tokens, restsUntilMs }: StatedLimits, nowMs: number): StatedLimits {
   const bounded = (stated: StatedCount): StatedCount => ({
     ...stated,
@@ -110,7 +115,7 @@ function amountIn(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
-/** Maximum time until a reset, in milliseconds; a later reset is replaced by this. */
+/** Maximum time until a limit is reset, in milliseconds. A later reset is set to this time. */
 const MAX_RESET_MS = 31 * 86_400_000
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -140,9 +145,12 @@ function dateMs(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** The count (requests or tokens) of which the smallest share is left. */
+/** The limit (on requests or on tokens) of which the smallest share is left. */
 export interface LowestRemaining {
-  /** Share that is left, from 0 to 1. If the whole limit is unknown: 0 if nothing is left, otherwise 1. */
+  /**
+   * Share of the limit that is left, from 0 to 1. If the size of the limit is unknown: 0 if nothing is left,
+   * otherwise 1.
+   */
   readonly share: number
   readonly kind: ProviderCount
   readonly remaining: number
@@ -151,8 +159,8 @@ export interface LowestRemaining {
 }
 
 /**
- * Finds the count (requests or tokens) of which the smallest share is left. During a pause that the provider
- * demands, nothing is left.
+ * Finds the limit (on requests or on tokens) of which the smallest share is left. During a pause that the
+ * provider demands, nothing is left.
  */
 export function lowestRemaining(limits: StatedLimits): LowestRemaining {
   const { restsUntilMs } = limits

@@ -3,7 +3,7 @@ import { firstStatedTier, STANDARD_TIER_NAME } from '@sluice/wire/service-tier'
 /** Header in which Bedrock states the service tier that served a call, and in which requests name one. */
 export const BEDROCK_TIER_HEADER = 'x-amzn-bedrock-service-tier'
 
-/** Header with the same meaning for Vertex AI. */
+/** Header in which Vertex AI states the service tier that served a call, and in which requests name one. */
 export const VERTEX_TIER_HEADER = 'x-vertex-ai-llm-shared-request-type'
 
 /**
@@ -12,7 +12,7 @@ export const VERTEX_TIER_HEADER = 'x-vertex-ai-llm-shared-request-type'
  */
 export const VERTEX_TYPE_HEADER = 'x-vertex-ai-llm-request-type'
 
-/** Values of these headers, by the gateway's own names of the tiers. */
+/** Values of the header with the service tier, by the gateway's own names of the tiers. */
 const BEDROCK_VALUES: Readonly<Record<string, string>> = {
   [STANDARD_TIER_NAME]: 'default',
   flex: 'flex',
@@ -21,20 +21,23 @@ const BEDROCK_VALUES: Readonly<Record<string, string>> = {
 }
 const VERTEX_VALUES: Readonly<Record<string, string>> = { flex: 'flex', fast: 'priority' }
 
-/** A service tier that a request names in a member, converted to a header. */
+/** A service tier that a request names in a JSON member, converted to a header. */
 export interface TierHeader {
   /** Name and value of the header; empty for the provider's default tier. */
   readonly header: readonly string[]
-  /** Whether the provider does not have this tier, so that it is left out. */
+  /** Whether the provider does not have this tier, so that the tier is left out of the request. */
   readonly isLacking: boolean
 }
 
-/** Converts the tier in a request member to Bedrock's header. */
+/** Converts the service tier in a JSON member of a request to Bedrock's header. */
 export function bedrockTier(value: unknown): TierHeader {
   return tierHeader(value, BEDROCK_TIER_HEADER, BEDROCK_VALUES)
 }
 
-/** Converts the tier in a request member to Vertex AI's header, which is absent for the standard tier. */
+/**
+ * Converts the service tier in a JSON member of a request to Vertex AI's header; there is no header for the
+ * standard tier.
+ */
 export function vertexTier(value: unknown): TierHeader {
   return tierHeader(value, VERTEX_TIER_HEADER, VERTEX_VALUES)
 }

@@ -29,15 +29,15 @@ import type { Providers } from './providers.ts'
 interface CachedAddress {
   readonly destination: ChannelDestination
   readonly basePath: string
-  /** Headers that all requests have; they come before the header with the key. */
+  /** Headers that all requests have, as text; they come before the header with the key. */
   readonly headers: string
-  /** The channel's own headers; they come after the header with the key. */
+  /** Headers from the channel's configuration, as text; they come after the header with the key. */
   readonly channelHeaders: string
   /** Request lines with headers, by path. Each path belongs to only one protocol. */
   readonly heads: Map<string, string>
 }
 
-/** What the upstream client needs. */
+/** Services that `UpstreamClient` needs. */
 export interface UpstreamClientDependencies {
   /** Returns the channels in the current configuration. After each change it returns a new list. */
   readonly channels: () => readonly Channel[]
@@ -75,7 +75,10 @@ export class UpstreamClient {
     this.#providers = providers
   }
 
-  /** Adapts the body to the channel's upstream, once for all attempts. `dropped` names what was left out. */
+  /**
+   * Adapts the body to the channel's upstream, once for all attempts. `dropped` in the result names what was
+   * left out.
+   */
   adapt(channel: Channel, request: WireRequest): AdaptedBody<WireRequest['body']> {
     const { body: given } = request
     // Only a JSON object can be changed, not a form or an empty body.
@@ -114,8 +117,8 @@ export class UpstreamClient {
     }
     request.onBody?.(body)
     const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
-    // The request line and headers are not cached if they are unique: those of forms contain a boundary, and
-    // paths of requests without a body contain a response's id.
+    // The request line and the headers are cached, unless they are unique: headers of forms contain a
+    // boundary, and paths of requests without a body contain a response's id.
     const start =
       body.length > 0 && contentType === undefined
         ? cachedHead(address, path, keyHeaders)
@@ -190,7 +193,7 @@ function headOf(
   return requestLine(method, basePath + path) + headers + own + channelHeaders
 }
 
-/** The header that contains the key, and what comes before the key in it, by protocol. */
+/** Name of the header that contains the key, and the text before the key in it, by protocol. */
 const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: string }> = {
   chat: { name: 'authorization', prefix: 'Bearer ' },
   messages: { name: 'x-api-key', prefix: '' },
@@ -207,7 +210,7 @@ function credentials(protocol: ProtocolName, key: string): string[] {
   return [name, prefix + key]
 }
 
-/** Matches paths of requests to which a channel's own changes apply. */
+/** Matches paths of requests to which the changes in a channel's configuration apply. */
 const EDITED =
   /^\/(?:chat\/completions|completions|messages|responses|converse|converse-stream|rerank)$|:(?:generateContent|streamGenerateContent)\b/
 function tierEditsFor(
@@ -217,12 +220,12 @@ function tierEditsFor(
   return channel.service_tier !== null && mayNameTier(path) ? channelTierEdits(channel, protocol) : undefined
 }
 
-/** Matches paths of endpoints that only count tokens. They accept fewer members. */
+/** Matches paths of endpoints that only count tokens. They accept fewer JSON members than calls. */
 const COUNTING = /\/(?:count_tokens|input_tokens)$/
 
 /**
- * Applies the changes in a channel's configuration to a body, in one step. Requests that count tokens only
- * get the system prompt; requests to other endpoints stay unchanged.
+ * Applies the changes in a channel's configuration to a body, in one step. To requests that count tokens,
+ * only the system prompt is added; requests to other endpoints stay unchanged.
  */
 function editedBody(
   body: Buffer,
@@ -250,9 +253,9 @@ interface RefusedMembers {
   readonly members: readonly string[]
 }
 
-/** Request members that a vendor refuses, although it always does what they ask for. */
+/** JSON members that a vendor refuses, although it always does what the members demand. */
 const REFUSED: readonly RefusedMembers[] = [
-  // At this vendor the last chunk of every stream contains the usage.
+  // Mistral always sends the usage in the last chunk of a stream.
   { host: /(?:^|\.)mistral\.ai$/, protocol: 'chat', members: ['stream_options'] },
 ]
 const NOTHING = new Map<string, string>()
@@ -260,7 +263,10 @@ const NOTHING = new Map<string, string>()
 const byAddress = new Map<string, readonly RefusedMembers[]>()
 const MAX_ADDRESSES = 1_000
 
-/** Removes members that the channel's vendor refuses. Returns the same Buffer if there are none. */
+/**
+ * Removes the JSON members that the channel's vendor refuses. Returns the same Buffer if the vendor refuses
+ * none.
+ */
 export function withoutRefusedMembers(
   body: Buffer,
   { protocol }: Pick<WireRequest, 'protocol'>,
@@ -282,7 +288,10 @@ function refusedAt(baseUrl: string): readonly RefusedMembers[] {
   return rows
 }
 
-/** Where connections go: a channel with one of its keys. The id does not contain the key itself. */
+/**
+ * Where connections go: a channel with one of its keys. The id of the destination does not contain the key
+ * itself.
+ */
 export interface ChannelDestination extends Destination {
   /** Name of the channel. */
   readonly channel: string
@@ -306,7 +315,7 @@ export function destinationOf(channel: Channel, key: string, lookup?: LookupFunc
   return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
 }
 
-/** Whether one of the channels still has this address, proxy and key. */
+/** Whether one of the channels still has the address, proxy and key of this destination. */
 export function isConfigured(
   { channel, url, keyHash, proxyHash }: ChannelDestination,
   channels: readonly Channel[],

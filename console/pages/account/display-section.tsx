@@ -10,7 +10,7 @@ import {
 } from '../../components/preferences.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Theme, language and time zone, which are stored in this browser. */
+/** Settings for theme, language and time zone, which are stored in this browser. */
 export function DisplaySection() {
   const { account, shell } = useTexts()
   const { theme, language, timeZone } = usePreferences()

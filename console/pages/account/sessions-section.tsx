@@ -9,7 +9,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
 
-/** The sessions of the account. */
+/** The sessions in which the account is signed in; each can be ended. */
 export function SessionsSection() {
   const texts = useTexts()
   const { account } = texts

@@ -4,7 +4,7 @@ import type { Texts } from '../../locales/en.ts'
 /** A change of a field in words, as the table shows it. */
 export interface ChangeText {
   readonly field: string
-  /** Undefined if there was no value before. */
+  /** The value before the change; undefined if there was none. */
   readonly before: string | undefined
   readonly after: string
 }

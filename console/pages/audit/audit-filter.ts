@@ -8,17 +8,17 @@ export const PERIODS = ['today', '7d', '30d', 'all'] as const
 const DAYS = { today: 0, '7d': 6, '30d': 29 } as const
 const DAY_S = 86_400
 
-/** The period in the address. */
+/** The period in the page's URL. */
 export function periodOf({ period }: SearchState): (typeof PERIODS)[number] {
   return PERIODS.find((one) => one === period) ?? '30d'
 }
 
-/** Whether the list is filtered by more than its period. */
+/** Whether the audit log is filtered by more than its period. */
 export function isAuditFiltered({ actor, kind, object }: SearchState): boolean {
   return [actor, kind, object].some((text) => (text ?? '') !== '')
 }
 
-/** The filter in the address. */
+/** The filter in the page's URL. */
 export function auditFilterOf(search: SearchState, nowMs: number, timeZone: string): AuditFilter {
   const period = periodOf(search)
   const today = startOfDay(nowMs / 1000, timeZone)

@@ -17,7 +17,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { auditFilterOf, isAuditFiltered, PERIODS, periodOf } from './audit-filter.ts'
 import { useAuditColumns } from './use-audit-columns.tsx'
 
-/** The list of changes and who made them, newest first. */
+/** The audit log: what was done and by whom, newest first. */
 export function AuditPage() {
   const { audit, common, logs } = useTexts()
   const { profile } = useSignedInAccount()

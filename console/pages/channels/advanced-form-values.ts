@@ -6,7 +6,7 @@ export interface NameValuePair {
   readonly value: string
 }
 
-/** The typed values of the section Advanced. */
+/** The typed values of the section Advanced in the form of a channel. */
 export interface AdvancedFormValues {
   /** Pairs of a model name that callers use and the name that the upstream uses. */
   readonly mapping: NameValuePair[]
@@ -33,7 +33,7 @@ interface Stored {
   readonly other: string
 }
 
-/** The fields of the API whose errors are shown in this section. */
+/** The fields of the API whose errors are shown in the section Advanced. */
 export const ADVANCED_FIELDS = {
   model_mapping: 'mapping',
   header_override: 'headers',
@@ -48,7 +48,7 @@ export const ADVANCED_FIELDS = {
   setting: 'systemPrompt',
 } as const satisfies Readonly<Record<string, keyof AdvancedFormValues>>
 
-/** Names of all form fields in this section. */
+/** Names of all form fields in the section Advanced. */
 export const ADVANCED_FIELD_NAMES: ReadonlySet<string> = new Set<keyof AdvancedFormValues>([
   ...Object.values(ADVANCED_FIELDS),
   'protocols',
@@ -116,7 +116,7 @@ export function overridesBeyondRows({ overrides }: Stored): string | undefined {
   return overrides.trim() !== '' && overrides.includes('"operations"') ? overrides : undefined
 }
 
-/** The number of values that differ from those of a new channel. */
+/** The number of advanced settings that differ from those of a new channel. */
 export function countChangedAdvanced(typed: AdvancedFormValues): number {
   const texts = [typed.proxy, typed.probe, typed.testModel, typed.systemPrompt, typed.serviceTier]
   const lists = [typed.mapping, typed.headers, typed.overrides, typed.protocols]
@@ -127,7 +127,7 @@ function pairsOf(text: string, shown: (value: unknown) => string): NameValuePair
   return Object.entries(recordOf(text)).map(([name, value]) => ({ name, value: shown(value) }))
 }
 
-// A text that would be read as another JSON value is shown in quotes.
+// A text that would be read as another JSON value, such as `12` or `true`, is shown in quotes.
 function shownValue(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value)
   return typeof jsonOf(value) === 'string' && !value.startsWith('"') ? value : JSON.stringify(value)

@@ -24,7 +24,7 @@ type TypedSetting = (typeof RECORD_SETTINGS)[number]
 export interface ChannelFormValues extends Readonly<Record<TypedSetting, FormValue>>, AdvancedFormValues {
   readonly name: string
   readonly type: string
-  /** Empty if the channel uses the usual protocol of its provider. */
+  /** The chosen protocol; empty if the channel uses the usual protocol of its provider. */
   readonly protocol: string
   readonly baseUrl: string
   /** The API version for Azure, the region for Bedrock, the location for Vertex AI. */
@@ -82,7 +82,8 @@ export function channelFieldsOf(typed: ChannelFormValues): ChannelFields {
     type,
     ...(protocols.length > 0 && { protocol: protocols.length > 1 ? protocols : protocols[0] }),
     base_url: typed.baseUrl.trim(),
-    // Absent for other providers: their channels keep the value that another tool stored.
+    // `other` is left out for other providers, so that their channels keep the value that another tool
+    // stored.
     ...(isNamed(type) && other + typed.settings.other !== '' && { other }),
     project: type === VERTEX ? typed.project.trim() || null : null,
     key: keysOf(typed.keys, type === BEDROCK ? other : ''),

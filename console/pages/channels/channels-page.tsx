@@ -51,7 +51,7 @@ export function ChannelsPage() {
   const onResult = (id: number, result: ChannelTest | undefined): void =>
     setResults((before) => withResult(before, id, result))
   const { items: shown = [], total: all = 0 } = query.data ?? {}
-  // Shares are computed among all channels, so they cannot be shown for a part of the list.
+  // Shares of traffic are computed among all channels, so they cannot be shown for a part of the list.
   const isWhole = !isFiltered && all === shown.length
   const columns = useChannelColumns(isWhole ? shown : [], health, setToDelete, onResult)
   const testing = useAction(async () => {

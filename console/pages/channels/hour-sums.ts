@@ -5,12 +5,12 @@ export const HEALTH_INTERVAL_MS = 5000
 
 const WIDTH = 96
 const HEIGHT = 24
-/** The height, in pixels, of the strip with failures at the bottom. */
+/** The height, in pixels, of the strip at the bottom of the chart that shows failures. */
 const FAILURES = 6
-/** The space above and below the line, in pixels. */
+/** The space above and below the line of the chart, in pixels. */
 const INSET = 1
 
-/** The sums of the last hour of a channel. */
+/** Sums over the attempts at a channel in the last hour. */
 export interface HourSums {
   readonly requests: number
   readonly failed: number
@@ -28,7 +28,7 @@ export interface SparklineShape {
   readonly failures: readonly { readonly x: number; readonly size: number }[]
 }
 
-/** The sums of the last hour. */
+/** The sums over the attempts at a channel in the last hour. */
 export function sumOfLastHour(minutes: readonly ChannelMinute[]): HourSums {
   return {
     requests: minutes.reduce((sum, { requests }) => sum + requests, 0),
@@ -38,8 +38,8 @@ export function sumOfLastHour(minutes: readonly ChannelMinute[]): HourSums {
 }
 
 /**
- * Computes the chart: the vertical axis reaches from 0 to the largest median, and the oldest minute is on the
- * left.
+ * Computes the chart of median durations: the vertical axis reaches from 0 to the largest median, and the
+ * oldest minute is on the left.
  */
 export function sparkline(minutes: readonly ChannelMinute[]): SparklineShape {
   const step = WIDTH / Math.max(1, minutes.length - 1)

@@ -119,7 +119,10 @@ function MatchInputs({ form }: { readonly form: GuardForm }) {
   )
 }
 
-/** The input for one field of a match. Errors of the whole match are shown at the first field. */
+/**
+ * The input for one field of a match (what a guard looks for). Errors of the whole match are shown at the
+ * first field.
+ */
 function MatchInput({
   field: { name, input, choices = [] },
   form,

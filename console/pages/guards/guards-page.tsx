@@ -18,12 +18,12 @@ import { TryGuardsOnText } from './try-guards-on-text.tsx'
 import { useGuardColumns } from './use-guard-columns.tsx'
 
 /**
- * The guards with what they have decided in the last 24 hours, or the page for a new guard if the address has
- * `new`.
+ * The guards with what they have decided in the last 24 hours, or the page for a new guard if the page's URL
+ * has the parameter `new`.
  */
 export function GuardsPage() {
   const [search] = useSearchState()
-  // Not a path: `/guards/new` is the page of a guard called `new`.
+  // `new` is a parameter and not a path, because `/guards/new` is the page of a guard called `new`.
   return search['new'] === undefined ? <AllGuards /> : <NewGuard />
 }
 

@@ -1,7 +1,8 @@
 import type { CallDetail } from '../../api/calls.ts'
 
 /**
- * A line of the cost. A line has no price if it is a part of the line above, or if the call has no prices.
+ * A line of a call's cost. A line has no price if it is a part of the line above, or if the call has no
+ * prices.
  */
 export interface CallCostLine {
   readonly kind: string
@@ -12,7 +13,10 @@ export interface CallCostLine {
   readonly quota?: string
 }
 
-/** The lines that make up the cost of a call. If the charge was not computed from counts, only the counts. */
+/**
+ * The lines that make up the cost of a call. If the charge was not computed from counts (such as tokens), the
+ * lines have counts without prices.
+ */
 export function callCostLines(call: CallDetail): readonly CallCostLine[] {
   const reasoning = { kind: 'reasoning', count: call.reasoning_tokens }
   const lines = call.cost ? pricedLines(call.cost) : bareLines(call)

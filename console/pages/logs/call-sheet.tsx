@@ -13,7 +13,7 @@ import classes from './call-sheet.module.css'
 import { RefusedDetails } from './refused-details.tsx'
 import { useNeighbouringCalls } from './use-neighbouring-calls.ts'
 
-/** The details of one call, in a panel beside the list; the panel has its own address. */
+/** The details of one call, in a panel beside the list; the panel has its own URL. */
 export function CallSheet({
   id,
   scope,
@@ -37,7 +37,8 @@ export function CallSheet({
     <Drawer
       opened={id !== undefined}
       onClose={close}
-      // Not the row that was opened: the user may have moved on to another call, whose row gets the focus.
+      // When the panel closes, the focus goes to the row of the call shown last, not to the row that was
+      // opened first.
       returnFocus={false}
       onExitTransitionEnd={() => focusRowOf(last.current)}
       position="right"

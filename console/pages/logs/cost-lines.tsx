@@ -9,7 +9,7 @@ import { useCostLineNames } from './use-cost-line-names.ts'
 /** The cost lines of a call, and how they add up to the charge. */
 export function CostLines({ call }: { readonly call: CallDetail }) {
   const { call: texts, tag } = useTexts()
-  // A string, because a number would lose digits.
+  // The amount is formatted from a string, because a number would lose digits.
   const exactly = new Intl.NumberFormat(tag, { maximumFractionDigits: 20 })
   const { count, money, exact } = useFormatters()
   const { cost, rounded, ratio } = call
@@ -81,7 +81,7 @@ function ServedTerms({ call }: { readonly call: CallDetail }) {
   return terms.length > 0 && <p className={classes['note']}>{terms.join(' ')}</p>
 }
 
-/** A name in the form that it has within a sentence. */
+/** The name of a service tier in lower case, as it is written within a sentence. */
 function lower(name: string): string {
   return name.toLowerCase()
 }

@@ -16,8 +16,8 @@ const CAUSES: ReadonlySet<string> = new Set(FAILURE_CAUSES)
 const BREAKS: ReadonlySet<string> = new Set(CACHE_BREAKS)
 
 /**
- * The filters for which the gateway suggests values, by their name in the address; `field` is the name at the
- * gateway.
+ * The filters for which the gateway suggests values: `name` is the name in the page's URL, `field` the name
+ * in the gateway's API.
  */
 export const VALUE_FILTERS = [
   { name: 'model', field: 'model' },
@@ -31,12 +31,12 @@ export const VALUE_FILTERS = [
   { name: 'region', field: 'region' },
 ] as const satisfies readonly { readonly name: string; readonly field: SuggestedField }[]
 
-/** The period to use if the address has none. */
+/** The period to use if the page's URL has none. */
 export const DEFAULT_PERIOD: Period = '7d'
 
 /**
- * The ways in which a call may have ended: the name in the address, and the reasons that the gateway filters
- * by.
+ * The ways in which a call may have ended: the name in the page's URL, and the reasons that the gateway
+ * filters by.
  */
 export const STATUSES = {
   complete: 'complete',
@@ -57,7 +57,7 @@ export type CallEndStatus = keyof typeof STATUSES | typeof REFUSED_STATUS
 /** The names of all ways in which a call may have ended. */
 export const STATUS_NAMES = [...Object.keys(STATUSES), REFUSED_STATUS] as readonly CallEndStatus[]
 
-/** The status in the address; undefined for calls of any status. */
+/** The status in the page's URL; undefined for calls of any status. */
 export function statusOf({ status }: SearchState): CallEndStatus | undefined {
   return STATUS_NAMES.find((one) => one === status)
 }
@@ -73,7 +73,7 @@ const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
   'break',
 ])
 
-/** Whether this filter applies to calls of this status. */
+/** Whether the filter with this name applies to calls of this status. */
 export function hasFilter(status: CallEndStatus | undefined, name: string): boolean {
   return status === REFUSED_STATUS ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
 }
@@ -87,12 +87,12 @@ export function callIdIn(text: string | undefined): string | undefined {
 
 const FILTER_NAMES = [...VALUE_FILTERS.map(({ name }) => name), 'id', 'session', 'break']
 
-/** Changes of the address that remove all filters except the period. */
+/** Changes of the page's URL that remove all filters except the period. */
 export const NO_FILTERS: SearchState = Object.fromEntries(
   [...FILTER_NAMES, 'status'].map((name) => [name, undefined]),
 )
 
-/** Whether the list is filtered by more than its period. */
+/** Whether the list of calls is filtered by more than its period. */
 export function isFiltered(search: SearchState): boolean {
   return countFilters(search) > 0
 }
@@ -104,15 +104,15 @@ export function countFilters(search: SearchState): number {
 }
 
 /**
- * The period in the address. It is cut to full minutes, so that rendering the page again does not change the
- * request.
+ * The period in the page's URL. It is cut to full minutes, so that rendering the page again does not change
+ * the request.
  */
 export function logTimeRange(search: SearchState, nowMs: number, timeZone: string): TimeRange {
   const now = Math.floor(nowMs / 60_000) * 60
   return timeRangeOf(periodInAddress(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
 }
 
-/** The filter in the address, for settled calls. */
+/** The filter in the page's URL, for settled calls. */
 export function callFilterOf(search: SearchState, scope: CallScope, { from, to }: TimeRange): CallFilter {
   const isAll = scope === 'all'
   const status = statusOf(search)
@@ -134,7 +134,7 @@ export function callFilterOf(search: SearchState, scope: CallScope, { from, to }
   }
 }
 
-/** The filter of refused calls in the address. */
+/** The filter in the page's URL, for refused calls. */
 export function refusedCallFilterOf(
   search: SearchState,
   scope: CallScope,

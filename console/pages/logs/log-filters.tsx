@@ -27,7 +27,7 @@ const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 /** Filters without an input; only links in the charts of usage set them. */
 const OF_CHARTS: ReadonlySet<string> = new Set(['group', 'tier', 'region'])
 
-/** The filters of calls, which are kept in the address. */
+/** The filters of calls, which are stored in the page's URL. */
 export function LogFilters({
   scope,
   span,

@@ -38,7 +38,7 @@ const OF_ADMINS = ['user', 'channel']
 const UNSORTED = { sort: undefined, order: undefined }
 const REFRESH_MS = 60_000
 
-/** The filters of the log that the page Sessions supports as well. */
+/** The filters of the page Logs that the page Sessions has as well. */
 const sessionsOf = ({ period = DEFAULT_PERIOD, from, to, user }: SearchState): SearchState => ({
   period,
   from,
@@ -46,13 +46,13 @@ const sessionsOf = ({ period = DEFAULT_PERIOD, from, to, user }: SearchState): S
   user,
 })
 
-/** The log: settled calls, or calls that were refused before they began. */
+/** The page Logs: settled calls, or calls that were refused before they began. */
 export function LogsPage() {
   const [search] = useSearchState()
   return statusOf(search) === REFUSED_STATUS ? <RefusedCalls /> : <SettledCalls />
 }
 
-/** What both lists need: the filters, which are stored in the address. */
+/** What both lists need: the filters, which are stored in the page's URL. */
 function useLog() {
   const { isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()

@@ -5,7 +5,7 @@ export function mergeLiveCalls(live: readonly Call[], listed: readonly Call[], m
   return [...unlistedCalls(live, listed), ...listed].slice(0, Math.max(max, listed.length))
 }
 
-/** The sums, plus the calls that ended since the sums and the list were loaded. */
+/** The sums of calls, plus the calls that ended since the sums and the list were loaded. */
 export function addLiveCallsToSums(sums: CallSums, live: readonly Call[], listed: readonly Call[]): CallSums {
   const fresh = unlistedCalls(live, listed)
   return {

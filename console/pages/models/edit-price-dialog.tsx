@@ -27,7 +27,7 @@ export function EditPriceDialog({
   edited,
   onClose,
 }: {
-  /** Empty while the dialog is closed. */
+  /** The models whose price is edited; empty while the dialog is closed. */
   readonly edited: readonly ManagedModel[]
   readonly onClose: () => void
 }) {

@@ -52,7 +52,10 @@ export function ModelEnd({ model }: { readonly model: ManagedModel }) {
   )
 }
 
-/** The same badge without the list, for users who may not see who calls the model. */
+/**
+ * A badge with the day on which a model is retired; it opens no list, for users who may not see who calls the
+ * model.
+ */
 export function ModelEndMark({ on }: { readonly on: string | undefined }) {
   const markOf = useEndMark()
   return on === undefined ? undefined : <StateMark {...markOf(on)} />

@@ -5,7 +5,7 @@ import type { ManagedModel } from '../../api/models.ts'
 /** The prices that the form always shows, by their names in gateway.yaml. */
 export const MAIN_PRICES = ['input', 'output', 'cache_read'] as const
 
-/** The prices that the form shows on request. */
+/** Prices that few models need, which the form shows on request. */
 export const MORE_PRICES = [
   'cache_write_5m',
   'cache_write_1h',
@@ -33,7 +33,7 @@ export interface PriceTierFormValues {
   readonly input: string
   readonly output: string
   readonly cache_read: string
-  /** Further prices of the row, which the form does not show. */
+  /** Further prices for long prompts, which the form does not show. */
   readonly otherFields: Readonly<Record<string, unknown>>
 }
 
@@ -43,7 +43,7 @@ export interface ServiceTierFormValues {
   readonly factor: string
   readonly input: string
   readonly output: string
-  /** Further prices of the row, which the form does not show. */
+  /** Further prices of the service tier, which the form does not show. */
   readonly otherFields: Readonly<Record<string, unknown>>
 }
 
@@ -59,7 +59,7 @@ export interface RegionFormValues {
 export interface PriceFormValues {
   readonly amounts: Readonly<Record<PriceName, string>>
   readonly tiers: readonly PriceTierFormValues[]
-  /** Service tiers without a row have the price of the vendor. */
+  /** A service tier that is not listed has the price of the vendor. */
   readonly service: readonly ServiceTierFormValues[]
   readonly regions: readonly RegionFormValues[]
 }
@@ -81,7 +81,7 @@ export function isName(text: string): boolean {
   return A_NAME.test(text.trim())
 }
 
-/** Whether a row has either a factor, or both an input price and an output price. */
+/** Whether a service tier has either a factor, or both an input price and an output price. */
 export function isServicePrice({ factor, input, output }: ServiceTierFormValues): boolean {
   const own = [input, output].filter((text) => text.trim() !== '')
   return own.length === 0 ? isPrice(factor) : factor.trim() === '' && own.length === 2 && own.every(isPrice)

@@ -15,7 +15,7 @@ import type { PriceForm } from './price-inputs.tsx'
 /** Suggested names of service tiers. */
 const TIERS = ['flex', 'batch', 'fast', 'ultrafast']
 
-/** Inputs for the prices of service tiers. A tier without a row has the price of the vendor. */
+/** Inputs for the prices of service tiers. A tier that is not listed has the price of the vendor. */
 export function ServiceTiers({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (

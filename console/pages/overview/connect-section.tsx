@@ -15,7 +15,7 @@ export const RECENT_CALLS = 5
 /** Milliseconds between two checks for the first call. */
 const LOOK_MS = 1500
 
-/** How to connect a program: the address, examples, and whether the first call has arrived. */
+/** How to connect a program: the gateway's URL, examples, and whether the first call has arrived. */
 export function ConnectSection() {
   const { overview } = useTexts()
   const address = `${location.origin}/v1`

@@ -6,7 +6,7 @@ export const COMPARED_PROTOCOLS = ['chat', 'messages'] as const
 /** Endpoints that are not conversations: a call does not include earlier questions. */
 export const MEDIA_ENDPOINTS = ['images', 'speech', 'embeddings'] as const
 
-/** The name of such an endpoint. */
+/** The name of an endpoint for images, speech or embeddings. */
 export type MediaEndpoint = (typeof MEDIA_ENDPOINTS)[number]
 
 /** The protocol or endpoint with which the playground calls a model. */
@@ -30,7 +30,7 @@ export interface ToolCall {
   readonly input: string
 }
 
-/** The typed result of a tool call. */
+/** The result of a tool call, as the user typed it. */
 export interface ToolResult {
   readonly id: string
   readonly text: string

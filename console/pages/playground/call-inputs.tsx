@@ -24,7 +24,7 @@ export function CallInputs({
   readonly typed: CallFormValues
   readonly onType: (changes: Partial<CallFormValues>) => void
   readonly areToolsWrong: boolean
-  /** The protocols and endpoints of the chosen models. */
+  /** The protocols and endpoints of the chosen models, which decide what inputs are shown. */
   readonly media: ReadonlySet<Protocol>
 }) {
   const { playground } = useTexts()

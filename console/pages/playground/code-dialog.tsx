@@ -7,7 +7,7 @@ import { isConversation } from './answer.ts'
 import classes from './exchange-view.module.css'
 import type { Call } from './use-conversation.ts'
 
-/** Shows example programs that send the same request. */
+/** Shows example programs that send the same request as the playground. */
 export function CodeDialog({
   opened,
   onClose,

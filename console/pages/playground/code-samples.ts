@@ -1,4 +1,4 @@
-/** A program that sends the same request. */
+/** A program that sends the same request as the playground. */
 export interface CodeSample {
   readonly name: 'curl' | 'OpenAI Python' | 'OpenAI Node' | 'Anthropic Python' | 'Anthropic Node'
   readonly code: string
@@ -20,7 +20,7 @@ export function codeSamples({
   /** The path of the curl example. */
   readonly path: string
   readonly bodies: { readonly curl: object; readonly chat: object; readonly messages: object }
-  /** If false, there is only the curl example. */
+  /** Whether the model answers in a conversation; for other models there is only the curl example. */
   readonly isConversation: boolean
 }): readonly CodeSample[] {
   const body = JSON.stringify(bodies.curl, undefined, 2).replaceAll("'", String.raw`'\''`)

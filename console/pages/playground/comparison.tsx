@@ -20,7 +20,10 @@ interface Compared {
   readonly call: CallDetail | null | undefined
 }
 
-/** Compares the answers to one question: their cost and times, and the cost of a month. */
+/**
+ * Compares the answers to one question: their cost and times, and the cost of a month with a typed number of
+ * calls per day.
+ */
 export function Comparison({ answers }: { readonly answers: readonly Answer[] }) {
   const { playground } = useTexts()
   const { profile } = useSignedInAccount()

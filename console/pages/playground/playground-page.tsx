@@ -209,7 +209,8 @@ const MODEL_FIELDS = Array.from({ length: MAX_MODELS }, (_, place) =>
 )
 
 /**
- * The models in the address that the key may call; if there are none, the first model that the key may call.
+ * The models in the page's URL that the key may call; if there are none, the first model that the key may
+ * call.
  */
 function chosenModels(callable: readonly PricedModel[], search: SearchState): readonly string[] {
   const named = new Set(MODEL_FIELDS.map((field) => search[field]))

@@ -16,7 +16,7 @@ interface ChatReply {
   readonly error?: { readonly message?: string }
 }
 
-/** Adds an event of a stream, or a whole reply, of the chat protocol. */
+/** Adds to the content what an event of a stream, or a whole response, in the chat protocol contains. */
 export function readChat(content: Content, reply: unknown): Content {
   const { choices, error } = reply as ChatReply
   if (error) return { ...content, error: error.message ?? '' }

@@ -11,7 +11,7 @@ interface GeminiReply {
   readonly error?: { readonly message?: string }
 }
 
-/** Adds an event of a stream, or a whole reply, of the Gemini protocol. */
+/** Adds to the content what an event of a stream, or a whole response, in the Gemini protocol contains. */
 export function readGemini(content: Content, reply: unknown): Content {
   const { candidates, error } = reply as GeminiReply
   if (error) return { ...content, error: error.message ?? '' }

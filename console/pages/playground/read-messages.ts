@@ -18,7 +18,7 @@ interface MessagesEvent {
   readonly error?: { readonly message?: string }
 }
 
-/** Adds an event of a stream, or a whole reply, of the messages protocol. */
+/** Adds to the content what an event of a stream, or a whole response, in the messages protocol contains. */
 export function readMessages(content: Content, reply: unknown): Content {
   const { type, content: blocks, content_block: block, delta, error } = reply as MessagesEvent
   if (error) return { ...content, error: error.message ?? '' }
@@ -27,7 +27,9 @@ export function readMessages(content: Content, reply: unknown): Content {
   return (blocks ?? []).reduce((all, one) => withBlock(all, one, JSON.stringify(one.input ?? {})), content)
 }
 
-/** Adds a content block. In a stream, the input of a tool call follows in later events. */
+/**
+ * Adds a block of a response to the content. In a stream, the input of a tool call follows in later events.
+ */
 function withBlock(content: Content, block: Block, input: string): Content {
   const { type, id = '', name = '', text = '', thinking = '', signature = '' } = block
   if (type === 'tool_use') return { ...content, calls: [...content.calls, { id, name, input }] }

@@ -19,7 +19,7 @@ interface ResponsesEvent {
   readonly response?: { readonly error?: { readonly message?: string } | null }
 }
 
-/** Adds an event of a stream, or a whole reply, of the responses protocol. */
+/** Adds to the content what an event of a stream, or a whole response, in the responses protocol contains. */
 export function readResponses(content: Content, reply: unknown): Content {
   const { type, delta = '', item, output, error, message, response } = reply as ResponsesEvent
   const failure = error?.message ?? response?.error?.message ?? (type === 'error' ? message : undefined)
@@ -27,7 +27,7 @@ export function readResponses(content: Content, reply: unknown): Content {
   if (type === 'response.output_text.delta') return { ...content, text: content.text + delta }
   if (type === 'response.reasoning_summary_text.delta' || type === 'response.reasoning_text.delta')
     return { ...content, thinking: content.thinking + delta }
-  // The text of an item arrived in earlier events; a tool call is complete only now.
+  // At the end of an item, only a tool call is added: the text of other items has arrived in earlier events.
   if (type === 'response.output_item.done')
     return item?.type === 'function_call' ? withItem(content, item) : content
   return (output ?? []).reduce(withItem, content)

@@ -15,7 +15,7 @@ export interface Conversation {
   readonly clear: () => void
 }
 
-/** A call as it was sent; `bodyOf` returns the body that it would have for another target. */
+/** A call as it was sent; `bodyOf` returns the body that it would have for another model and protocol. */
 export interface Call extends ModelAndProtocol {
   readonly isStream: boolean
   readonly bodyOf: (target: ModelAndProtocol) => object

@@ -23,7 +23,7 @@ export function SessionCalls({
 }: {
   readonly calls: readonly Call[]
   readonly isStale: boolean
-  /** The log's filters that select these calls. */
+  /** The filters of the page Logs that select the calls of the session. */
   readonly log: SearchState
 }) {
   const { sessions } = useTexts()

@@ -21,7 +21,10 @@ import classes from './sessions.module.css'
 const REFRESH_MS = 60_000
 const IN_ORDER = { sort: 'created_at', order: 'asc' } as const
 
-/** A session: its sums, and its calls in order, each with the reason why a prompt cache was not used. */
+/**
+ * A session (calls that belong to one conversation): its sums, and its calls in order, each with the reason
+ * why a prompt cache was not used.
+ */
 export function SessionPage() {
   const { id = '' } = useParams({ strict: false })
   const { sessions } = useTexts()

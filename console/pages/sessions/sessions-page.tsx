@@ -119,7 +119,7 @@ export function SessionsPage() {
 }
 
 /**
- * The period in the address, cut to full minutes so that rendering the page again does not change the
+ * The period in the page's URL, cut to full minutes so that rendering the page again does not change the
  * request.
  */
 function spanIn(search: SearchState, nowMs: number, timeZone: string): TimeRange {

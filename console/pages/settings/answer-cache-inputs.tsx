@@ -11,14 +11,17 @@ const TYPED: readonly (readonly [field: AnswerCacheField, example: string])[] = 
   ['price', '0.1'],
 ]
 
-/** The inputs for the option `cache`; they cannot be changed if gateway.yaml sets the option. */
+/**
+ * The inputs for the option `cache`, which caches answers; they cannot be changed if gateway.yaml sets the
+ * option.
+ */
 export function AnswerCacheInputs({
   value,
   source,
   error,
   onChange,
 }: {
-  /** The option as JSON text; empty if nothing is kept. */
+  /** The option as JSON text; empty if no answers are cached. */
   readonly value: string
   /** The place in gateway.yaml that sets the option; undefined if there is none. */
   readonly source: string | undefined

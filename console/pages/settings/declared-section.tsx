@@ -3,7 +3,7 @@ import { FormSection } from '../../components/form-section.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './settings-page.module.css'
 
-/** A section that only gateway.yaml can set: its values, each with its line number. */
+/** A section of the settings that only gateway.yaml can set: its values, each with its line number. */
 export function DeclaredSection({
   title,
   text,

@@ -3,7 +3,7 @@ import type { GatewayOption } from '../../api/options.ts'
 /** The typed values of a group. */
 export interface GroupFormValues {
   readonly name: string
-  /** The factor on prices for the group, as a decimal text. */
+  /** The factor by which prices are multiplied for the group, as a decimal text. */
   readonly ratio: string
   readonly isOpen: boolean
 }

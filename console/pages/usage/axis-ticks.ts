@@ -3,8 +3,9 @@ const INTERVALS = 4
 const STEPS = [1, 2, 2.5, 5, 10]
 
 /**
- * The values at which an axis is labelled, from 0 to at least `max`. Their distance is 1, 2, 2.5 or 5 × 10ⁿ
- * times `unit`, for example the quota units of one dollar. For counts, the distance is a whole number.
+ * The values at which an axis is labelled, from 0 to at least `max`. They are 1, 2, 2.5 or 5 × 10ⁿ times
+ * `unit` apart (`unit` is, for example, the quota units of one dollar). For counts, the distance is a whole
+ * number.
  */
 export function axisTicks(
   max: number,

@@ -21,7 +21,7 @@ export function CacheSection({
   linkOf,
 }: {
   readonly usage: Usage
-  /** Returns the log's filters that select the calls whose cache was not used for this reason. */
+  /** Returns the filters of the page Logs that select the calls whose cache was not used for this reason. */
   readonly linkOf: (reason: CacheBreak) => SearchState
 }) {
   const { caches } = useTexts()

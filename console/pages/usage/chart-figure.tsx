@@ -16,7 +16,8 @@ import { axisTicks } from './axis-ticks.ts'
 import classes from './usage-page.module.css'
 
 /**
- * Returns the log's filters that select the calls of one interval of time; `at` is its start in Unix seconds.
+ * Returns the filters of the page Logs that select the calls of one interval of time; `at` is its start in
+ * Unix seconds.
  */
 type SlotLink = (at: number) => SearchState
 
@@ -30,7 +31,7 @@ interface Scale {
   readonly data: ChartData
   readonly linkOf: SlotLink
   readonly format: (value: number) => string
-  /** Like `format`, but shorter, for the labels of the axis. */
+  /** Formats a value for the labels of the axis, shorter than `format`. */
   readonly axis: (value: number) => string
   /** The labels of the axis are multiples of this value. */
   readonly unit?: number

@@ -7,13 +7,15 @@ export interface SeriesName {
   readonly label: string
 }
 
-/** A line, or a part of each bar. `name` is its field in the rows of the data. */
+/** A line of a chart, or a part of each bar. `name` is its field in the rows of the data. */
 export interface ChartSeries {
   readonly name: string
   readonly label: string
   readonly color: string
   readonly isDashed?: true
-  /** The series that a click on this one filters by. */
+  /**
+   * A click on this line or part filters the page by the series; undefined if it cannot be used as a filter.
+   */
   readonly filter?: SeriesName
 }
 
@@ -93,7 +95,7 @@ function stackedData(
   }
 }
 
-/** One series for each field, summed over all calls. */
+/** One series for each of the given `fields` of usage, summed over all calls. */
 export function fieldSeriesData(
   usage: Usage,
   fields: readonly { readonly label: string; readonly of: (point: UsagePoint) => number }[],

@@ -25,7 +25,10 @@ interface ChartsOf {
   readonly grouping: Grouping
   readonly search: SearchState
   readonly onSearch: (changes: SearchState) => void
-  /** Returns the log's filters that select the calls of one interval of time. */
+  /**
+   * Returns the filters of the page Logs that select the calls of one interval of time; `at` is its start in
+   * Unix seconds.
+   */
   readonly linkOf: (at: number) => SearchState
   readonly onFilter: (one: SeriesName, by?: Grouping) => void
 }
@@ -89,14 +92,15 @@ export function Charts(page: ChartsOf) {
 }
 
 /**
- * Failed calls, grouped as on the page, in another way or by cause; or refused calls, grouped by error code.
+ * A chart of failed calls, grouped as the rest of the page, by another dimension or by cause; or of refused
+ * calls, grouped by error code.
  */
 function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFilter }: ChartsOf) {
   const { usage: texts, logs } = useTexts()
   const { profile } = useSignedInAccount()
   const counted = useCounted()
   const chosen = errorGroupingOf(search, scope)
-  // For the grouping of the page, the failed calls are already loaded.
+  // With the page's own grouping, the failed calls are already loaded.
   const asked = chosen === grouping ? undefined : chosen
   const { data } = useQuery({
     ...(asked === 'refusals'
@@ -120,7 +124,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
           otherLabel: texts.other,
           isFilter: by !== undefined,
         })
-  // Failed calls cannot be divided by every grouping that the page offers.
+  // The gateway cannot group failed calls by every dimension; the page's own grouping is offered in any case.
   const own = ERROR_GROUPINGS.some((one) => one === grouping)
     ? undefined
     : { value: grouping, label: texts.groupings[grouping] }

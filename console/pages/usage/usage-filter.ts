@@ -7,10 +7,10 @@ import type { SearchState } from '../../components/search-state.ts'
 import { keyFilters, keyIdText, valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
 import { dayText, hourText, startOfMonth } from '../../components/time.ts'
 
-/** The period to use if the address has none. */
+/** The period to use if the page's URL has none. */
 export const DEFAULT_PERIOD = '30d'
 
-/** The dimensions by which sums can be grouped, by their name in the address. */
+/** The dimensions by which sums can be grouped, by their names in the page's URL. */
 export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group', 'tier', 'region'] as const
 
 /** A dimension that sums are grouped by. */
@@ -42,7 +42,7 @@ const A_MONTH_S = 32 * DAY_S
 /** A period of more than this number of days is divided into months. */
 const MANY_DAYS = 200
 
-/** The grouping in the address, if it is available in this scope. */
+/** The grouping in the page's URL, if this scope (own calls or the calls of all users) has it. */
 export function groupingOf({ by }: SearchState, scope: CallScope): Grouping {
   return groupings(scope).find((one) => one === by) ?? 'model'
 }
@@ -53,24 +53,27 @@ export const ERROR_GROUPINGS = ['model', 'key', 'user', 'channel', 'cause', 'ref
 /** A way to group failed or refused calls. */
 export type ErrorGrouping = (typeof ERROR_GROUPINGS)[number]
 
-/** The ways to group failed calls that are available in this scope. */
+/** The ways to group failed calls in this scope (own calls or the calls of all users). */
 export function errorGroupings(scope: CallScope): readonly ErrorGrouping[] {
   return ERROR_GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
-/** Reads the grouping of failed calls from the address; undefined if they are grouped as on the page. */
+/**
+ * The grouping of failed calls in the page's URL; undefined if it has none, so that the page's own grouping
+ * applies.
+ */
 export function errorGroupingOf({ errors }: SearchState, scope: CallScope): ErrorGrouping | undefined {
   return errorGroupings(scope).find((one) => one === errors)
 }
 
-/** Groupings available in this scope. */
+/** The ways to group sums in this scope (own calls or the calls of all users). */
 export function groupings(scope: CallScope): readonly Grouping[] {
   return GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
 /**
- * The query for an address. The period ends with the current minute, so that rendering the page again does
- * not change the request.
+ * The query for the filters in the page's URL. The period ends with the current minute, so that rendering the
+ * page again does not change the request.
  */
 export function usageQueryOf(
   search: SearchState,
@@ -106,7 +109,7 @@ export function usageQueryOf(
   }
 }
 
-/** The value that the address has to filter by this series. */
+/** The value of the parameter in the page's URL that filters by this series. */
 export function filterText(grouping: Grouping, { key, label }: { key: string; label: string }): string {
   if (grouping === 'key') return keyIdText(key)
   return valuesToUrlText([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
@@ -118,7 +121,10 @@ function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] 
   return to - from > MANY_DAYS * DAY_S ? 'month' : 'day'
 }
 
-/** The log's filters that select the calls of one interval of a chart. */
+/**
+ * The filters of the page Logs that select the calls of one interval of a chart; `at` is its start in Unix
+ * seconds.
+ */
 export function logSearchOfInterval(
   search: SearchState,
   at: number,
@@ -133,13 +139,18 @@ export function logSearchOfInterval(
   return { period: 'custom', from: dayText(at, tz), to: dayText(last, tz), ...filters }
 }
 
-/** The log's filters that select the calls of the period whose cache was not used for this reason. */
+/**
+ * The filters of the page Logs that select the calls of the period whose prompt cache was not used for this
+ * reason.
+ */
 export function logSearchOfCacheBreak(search: SearchState, reason: CacheBreak): SearchState {
   const filters = Object.fromEntries(GROUPINGS.map((name) => [name, search[name]]))
   return { ...periodSearch(search), ...filters, break: reason }
 }
 
-/** The parameters of the period, also for the default period, because other pages have another default. */
+/**
+ * The URL parameters of the period, also for the default period, because other pages have another default.
+ */
 export function periodSearch(search: SearchState): SearchState {
   const period = periodInAddress(USAGE_PERIODS, search, DEFAULT_PERIOD)
   return period === 'custom' ? { period, from: search['from'], to: search['to'] } : { period }

@@ -11,7 +11,7 @@ import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { DEFAULT_PERIOD, FIELDS, type Grouping, groupingOf, groupings } from './usage-filter.ts'
 
-/** Period, grouping and filters of sums, which are kept in the address. */
+/** Period, grouping and filters of sums, which are stored in the page's URL. */
 export function UsageFilters({
   scope,
   span,

@@ -2,7 +2,7 @@ import type { Usage, UsagePoint } from '../../api/usage.ts'
 
 /** The sums of a series over all intervals. */
 export interface SeriesSum {
-  /** Empty for the row "other". */
+  /** The key by which the gateway identifies the series; empty for the row "other". */
   readonly key: string
   readonly label: string
   readonly sum: UsagePoint
@@ -10,7 +10,7 @@ export interface SeriesSum {
 
 /** A series as a chart shows it. */
 export interface ShownSeries {
-  /** Undefined for the sum of all other series. */
+  /** The key by which the gateway identifies the series; undefined for the sum of all other series. */
   readonly key: string | undefined
   readonly label: string
   readonly points: readonly UsagePoint[]
@@ -86,7 +86,7 @@ export function shownSeries(
   const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
   const points = slots.map((_, slot) => sumOfPoints(rest.map((one) => one.points[slot] ?? ZERO_POINT)))
-  // The sum of the others is not shown if this figure is always 0.
+  // The sum of all other series is not shown if it is 0 in each interval.
   if (points.every((point) => point[rank] === 0)) return shown
   return [...shown, { key: undefined, label: otherLabel, points }]
 }

@@ -14,7 +14,7 @@ export type ArgumentKind =
   | 'pattern'
   | 'task'
   | 'title'
-  /** A name that was given to a thing, so that it cannot be guessed. */
+  /** An id or another given name, which cannot be guessed. */
   | 'identifier'
   /** An array or an object. */
   | 'structure'

@@ -8,7 +8,7 @@ const MAX_FILE_BYTES = 25 * 1024 * 1024
 const SILENT = 'A recording that this simulated model cannot read.'
 const PIECE_BYTES = 24_000
 
-/** Replies with speech: a WAV file, raw samples, or events with either. It consists of tones. */
+/** Replies with speech that consists of tones: a WAV file, raw samples, or events with either. */
 export function speechReply(body: Fields): Reply {
   const text = asString(body.input)
   if (text === '') throw new Refusal('malformed', 'input: a text is required')

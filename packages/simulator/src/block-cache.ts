@@ -15,7 +15,7 @@ export interface CacheBlock {
   readonly mark?: CachedPrefixLifetime
   /** Whether the part is a setting or a role: it belongs to the prefix, but is not counted as a block. */
   readonly isSetting?: true
-  /** Whether the breakpoint is only used to find a cached prefix, and not to write one. */
+  /** Whether the cache breakpoint is only used to find a cached prefix, and not to write one. */
   readonly onlyReads?: true
 }
 

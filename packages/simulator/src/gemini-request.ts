@@ -6,7 +6,7 @@ import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
 const MAX_TOKENS = 4096
-/** The level at which the model does not think, so that there is no summary of thoughts. */
+/** The thinking level at which the model does not think, so that there is no summary of thoughts. */
 const LEAST = 'MINIMAL'
 
 /**
@@ -70,7 +70,7 @@ function declared(value: unknown): Tool {
   }
 }
 
-/** Writes the type names of OpenAPI as JSON Schema does. */
+/** Writes the type names of a schema in lower case, as JSON Schema does: `STRING` becomes `string`. */
 function plainSchema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainSchema)
   if (typeof value !== 'object' || value === null) return value

@@ -20,7 +20,7 @@ interface Verb {
   readonly requestStems: ReadonlySet<string>
   /** Stems of the words in the names of tools for this action. */
   readonly nameStems: ReadonlySet<string>
-  /** Whether such tools change something or run code. */
+  /** Whether tools for this action change something or run code. */
   readonly changes: boolean
 }
 
@@ -45,7 +45,7 @@ const VERBS: readonly Verb[] = [
   RUN_VERB,
 ]
 
-/** Words in a tool's name that the message need not contain if it contains the verb. */
+/** Words that the message need not contain if it contains the tool's verb: `file` in `read_file`. */
 const NEUTRAL = new Set(
   (
     'file files text content contents code web http url page shell command bash terminal string str local ' +

@@ -128,7 +128,9 @@ function lifetimeOf(control: unknown): '5m' | '1h' | undefined {
   return asFields(control).ttl === '1h' ? '1h' : '5m'
 }
 
-/** Marks the last block. The field `cache_control` of the whole request has this effect. */
+/**
+ * Marks the last block as a cache breakpoint, which is the effect of `cache_control` for the whole request.
+ */
 function withAutomatic(cached: readonly CacheBlock[], mark: '5m' | '1h' | undefined): CacheBlock[] {
   const last = cached.findLastIndex(({ isSetting }) => isSetting !== true)
   const own = cached[last]?.mark

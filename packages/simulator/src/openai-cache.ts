@@ -46,9 +46,9 @@ export function useOpenAiCache(cache: PromptCache, prompt: OpenAiPrompt): CacheU
 }
 
 /**
- * Marks the parts at which prefixes are searched or written. Written are the last breakpoints of the client
- * and, unless the mode is `explicit`, the end of the prompt. Prefixes are also searched at earlier parts,
- * because an earlier request may have ended there.
+ * Marks the parts at which prefixes are searched or written. Prefixes are written at the last breakpoints of
+ * the client and, unless the mode is `explicit`, at the end of the prompt. Prefixes are also searched at
+ * earlier parts, because an earlier request may have ended there.
  */
 function withImplicit(blocks: readonly CacheBlock[], body: Fields): CacheBlock[] {
   const { mode, ttl } = asFields(body.prompt_cache_options)

@@ -7,7 +7,7 @@ import type { Frame, Reply } from './upstream.ts'
 export interface Pace {
   readonly firstTokenMs: number
   readonly tokenMs: number
-  /** Maximum time of a reply that is not streamed, regardless of its number of tokens. */
+  /** Maximum time, in milliseconds, of a reply that is not streamed, regardless of its number of tokens. */
   readonly maxWholeMs: number
 }
 

@@ -22,9 +22,9 @@ interface Source {
   valuesLeft: number
 }
 
-// Maximum depth, because schemas may be recursive.
+// Maximum depth of a created value, because schemas may be recursive.
 const MAX_DEPTH = 12
-/** Depth from which only required members are created. */
+/** Depth of a value from which on only required fields of objects are created. */
 const REQUIRED_ONLY_DEPTH = 2
 const MAX_VALUES = 2000
 

@@ -112,7 +112,7 @@ function parsed(bytes: Buffer): Fields {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return asFields(value)
   } catch {
-    // Text that is not JSON is refused below.
+    // Text that is not JSON is refused after this block, like JSON that is not an object.
   }
   throw new Refusal('malformed', 'The body of the request is not a JSON object')
 }

@@ -111,7 +111,8 @@ export function bedrockTier(body: Fields, headers: IncomingHttpHeaders): string 
 }
 
 /**
- * Number of tokens that a directive declares as written to the cache, by lifetime; together at most `prompt`.
+ * Number of tokens that a `simulate(…)` directive declares as written to the cache, by lifetime; together at
+ * most `prompt`.
  */
 export function directedCacheWrites(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
   let left = prompt

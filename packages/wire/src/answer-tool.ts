@@ -19,11 +19,16 @@ export function withAnswerAsText(reply: Reply, tool: string): Reply {
   return { ...reply, parts, stop: stopWithoutTool(reply.stop) }
 }
 
-/** Does the same as `withAnswerAsText` for a stream. */
+/**
+ * Turns the call of the tool into the text of a reply, like `withAnswerAsText`, while the reply is streamed.
+ */
 export class AnswerToolDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder
   readonly #tool: string
-  /** For each part that is a call of the tool: whether any of its input has arrived. */
+  /**
+   * The parts that are calls of the tool, by their number; the value says whether any of the input has
+   * arrived.
+   */
   readonly #answers = new Map<number, boolean>()
 
   constructor(decoder: StreamDecoder, tool: string) {

@@ -102,7 +102,9 @@ class CohereReading implements VectorResponseReader {
   }
 }
 
-/** The vectors of a response, which are a list, or an object with a list for their type. */
+/**
+ * The vectors of a response: `embeddings` is a list of them, or an object whose field `float` is the list.
+ */
 function vectorsIn(scan: ScannedObject): string[] | undefined {
   const member = scan.span('embeddings')
   if (!member) return undefined

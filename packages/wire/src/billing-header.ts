@@ -7,7 +7,10 @@ import type { SystemText } from './conversation.ts'
  */
 export const BILLING_HEADER = 'x-anthropic-billing-header:'
 
-/** Leaves the line out of the system texts that begin with it, and a text that has nothing else. Reports `billing_header`. */
+/**
+ * Removes the line from the system texts that begin with it, and removes a text that has nothing else.
+ * Reports `billing_header` as dropped.
+ */
 export function withoutBillingHeader<Text extends SystemText>(
   system: readonly Text[],
   dropped: Dropped,

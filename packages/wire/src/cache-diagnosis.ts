@@ -19,17 +19,20 @@ export function responseDiagnosis({ id, prompt_cache_diagnostics: verdict }: Fie
   return { id, verdict }
 }
 
-/** Returns the verdict as an object to spread into a reply; an empty object if there is none. */
+/**
+ * Returns the provider's explanation (verdict) as an object to spread into a reply; an empty object if there
+ * is none.
+ */
 export function cacheVerdictMember(verdict: unknown): { readonly cacheVerdict?: object } {
   return typeof verdict === 'object' && verdict !== null ? { cacheVerdict: verdict } : {}
 }
 
-/** Maximum length in characters of a verdict that is stored. */
+/** Maximum length, in characters, of a provider's explanation (verdict) that is stored. */
 const MAX_VERDICT_LENGTH = 2_048
 /** Matches ids of responses that may be sent back to the provider. */
 const ID = /^[\w.-]{1,200}$/
 
-/** The verdict as JSON; empty if there is none or it is too long. */
+/** The provider's explanation (verdict) as JSON; empty if there is none or it is too long. */
 export function cacheVerdictText(diagnosis: CacheDiagnosis | undefined): string {
   const { verdict } = diagnosis ?? {}
   if (typeof verdict !== 'object' || verdict === null) return ''

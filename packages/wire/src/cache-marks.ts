@@ -18,17 +18,19 @@ export const BREAKPOINT = 'prompt_cache_breakpoint'
 
 /** The cache marks that an upstream accepts. A cache mark sets the end of a prefix of the prompt to cache. */
 export interface CacheMarkRules {
-  /** The field that expresses a mark, in protocols that have two of them. */
+  /** The request field that expresses a cache mark, in protocols that have two such fields. */
   readonly field?: Cache['field']
   /** Accepted lifetimes of a cached prefix, shortest first. */
   readonly lifetimes: readonly CacheLifetime[]
-  /** Maximum number of marks in a request. If there are more, the last ones are kept. */
+  /** Maximum number of cache marks in a request. If there are more, the last ones are kept. */
   readonly maxMarks: number
-  /** The kinds of objects that may have a mark. */
+  /** The kinds of objects that may have a cache mark. */
   readonly places: readonly CacheMarkPlace[]
-  /** Whether a mark at the end of a tool's result belongs to the result itself instead of its last part. */
+  /**
+   * Whether a cache mark at the end of a tool's result belongs to the result itself instead of its last part.
+   */
   readonly marksWholeResults?: true
-  /** Whether a text that has a mark must be in a list. */
+  /** Whether a text that has a cache mark must be in a list. */
   readonly needsLists?: true
 }
 
@@ -40,7 +42,7 @@ export const MESSAGES_MARKS: CacheMarkRules = {
   lifetimes: ['5m', '1h'],
   maxMarks: 4,
   places: ['tool', 'content', 'answer', 'call', 'result'],
-  // Anthropic's documentation allows marks on results, but not on the parts within a result.
+  // Anthropic's documentation allows cache marks on tool results, but not on the parts within a result.
   marksWholeResults: true,
 }
 
@@ -62,7 +64,10 @@ export const CHAT_MARKS: CacheMarkRules = {
   needsLists: true,
 }
 
-/** Rules of `prompt_cache_breakpoint` in chat requests. OpenAI itself writes only the last four. */
+/**
+ * Rules of `prompt_cache_breakpoint` in chat requests. The number is not limited, because OpenAI itself
+ * caches only at the last four.
+ */
 export const CHAT_BREAKPOINTS: CacheMarkRules = {
   field: BREAKPOINT,
   lifetimes: ['30m', '12h'],
@@ -75,8 +80,8 @@ export const CHAT_BREAKPOINTS: CacheMarkRules = {
 export const RESPONSES_BREAKPOINTS: CacheMarkRules = { ...CHAT_BREAKPOINTS, places: ['content', 'result'] }
 
 /**
- * Reads the breakpoint of a part, as an object to spread. A breakpoint without a lifetime has the lifetime of
- * the request.
+ * Reads the cache breakpoint of a part, as an object to spread. A breakpoint without a lifetime has the
+ * lifetime of the request.
  */
 export function readBreakpoint(part: Readonly<Record<string, unknown>>): { cache?: Cache } {
   const given = part[BREAKPOINT]
@@ -85,7 +90,7 @@ export function readBreakpoint(part: Readonly<Record<string, unknown>>): { cache
   return { cache: { ttl: isLifetime(ttl) ? ttl : undefined, field: BREAKPOINT } }
 }
 
-/** Renders a breakpoint as an object to spread into a part. */
+/** Renders a cache breakpoint as an object to spread into a part. */
 export function writeBreakpoint(cache: Cache | undefined): Readonly<Record<string, unknown>> {
   return cache ? { [BREAKPOINT]: { mode: 'explicit', ...(cache.ttl && { ttl: cache.ttl }) } } : {}
 }
@@ -94,7 +99,7 @@ function isLifetime(value: unknown): value is CacheLifetime {
   return (CACHE_LIFETIMES as readonly unknown[]).includes(value)
 }
 
-/** Sets the lifetime in the request's `prompt_cache_options` on breakpoints that have none. */
+/** Sets the lifetime in the request's `prompt_cache_options` on cache breakpoints that have none. */
 export function withCacheLifetimeOfRequest(conversation: Conversation, options: unknown): Conversation {
   const ttl = asRecord(options)?.['ttl']
   if (!isLifetime(ttl)) return conversation
@@ -138,7 +143,7 @@ export function withCacheMarks(
   })
 }
 
-/** Moves a mark on the last part of a tool's result to the result itself. */
+/** Moves a cache mark on the last part of a tool's result to the result itself. */
 function withWholeResultMarks(conversation: Conversation): Conversation {
   if (!conversation.turns.some(({ parts }) => parts.some(endsWithMark))) return conversation
   const turns = conversation.turns.map(({ role, parts }) => ({
@@ -155,7 +160,7 @@ function withWholeMark(result: ToolResultPart): ToolResultPart {
   return { ...result, parts: [...result.parts.slice(0, -1), unmarked], cache }
 }
 
-/** Whether a part is a tool's result that has no mark itself, but whose last part has one. */
+/** Whether a part is a tool's result that has no cache mark itself, but whose last part has one. */
 function endsWithMark(part: Part): part is ToolResultPart {
   const last = part.kind === 'tool-result' && !part.cache ? part.parts.at(-1) : undefined
   return last !== undefined && isMarked(last)
@@ -165,14 +170,17 @@ function statedLifetime({ ttl, field }: Cache): CacheLifetime {
   return ttl ?? (field === BREAKPOINT ? '30m' : '5m')
 }
 
-/** The index in `CACHE_LIFETIMES` of the lifetime that a mark gets. */
+/** The index in `CACHE_LIFETIMES` of the lifetime that a cache mark gets. */
 function lifetimeOf(mark: Cache, lifetimes: readonly CacheLifetime[]): number {
   const least = CACHE_LIFETIMES.indexOf(statedLifetime(mark))
   const longer = lifetimes.find((lifetime) => CACHE_LIFETIMES.indexOf(lifetime) >= least)
   return CACHE_LIFETIMES.indexOf(longer ?? lifetimes.at(-1)!)
 }
 
-/** Whether the lifetime can be omitted: the client omitted it too, and the default is the same. */
+/**
+ * Whether the lifetime of a cache mark can be omitted: the client omitted it too, and the default is the
+ * same.
+ */
 function isDefault(mark: Cache, ttl: CacheLifetime | undefined, { field }: CacheMarkRules): boolean {
   return mark.ttl === undefined && mark.field === field && ttl === statedLifetime({ ...mark, ttl: undefined })
 }

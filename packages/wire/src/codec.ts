@@ -23,9 +23,15 @@ export type Dropped = Set<string>
 export interface ReplyIdentity {
   /** The time of creation in Unix seconds. */
   readonly created: number
-  /** An id for protocols whose ids have their own format. */
+  /**
+   * A new id for the reply, used if the upstream states none or if its id has another format than the
+   * client's protocol.
+   */
   readonly id: string
-  /** The protocol of the upstream. Undefined if it does not matter. */
+  /**
+   * The protocol of the upstream. Encoders use it to state how the usage was counted; undefined if that need
+   * not be stated.
+   */
   readonly upstream?: ProtocolName
 }
 
@@ -36,7 +42,10 @@ export interface UpstreamModel {
   readonly capabilities: Capabilities
 }
 
-/** Converts between the shared form and a protocol of upstreams. Pure and synchronous. */
+/**
+ * Converts between the protocol of an upstream and the gateway's own form (`Conversation`, `Reply`). Pure and
+ * synchronous.
+ */
 export interface UpstreamCodec {
   /** Whether these media must be fetched first because `encodeRequest` cannot send them as a URL. */
   mustFetch(media: MediaPart): boolean
@@ -85,13 +94,22 @@ export interface StreamOptions {
 
 /** Decodes a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
-  /** Whether `push` may return events that refer to the pushed bytes (`CopiedText`). */
+  /**
+   * Set by the caller: whether `push` may return `CopiedText`: events that are valid only as long as the
+   * pushed bytes are.
+   */
   copiesTexts?: boolean
   /** The usage that the upstream has reported so far. It is final when the stream has ended. */
   readonly usage: ReportedUsage | undefined
-  /** What the upstream has stated about tier and region of the service; absent if only `usage` states it. */
+  /**
+   * What the upstream has stated about the service tier and the region that it used; absent if only `usage`
+   * states it.
+   */
   readonly served?: StatedService | undefined
-  /** What the upstream has stated about the prompt cache. Absent if the protocol has no such statement. */
+  /**
+   * What the upstream has stated about hits and misses of the prompt cache. Absent if the protocol has no
+   * such statement.
+   */
   readonly diagnosis?: CacheDiagnosis | undefined
   /** The audio, images and hidden reasoning received so far. */
   readonly arrived: ReceivedMedia

@@ -14,7 +14,9 @@ export type { ConversationForm } from './conversation-walk.ts'
 
 /** Size of a digest in bytes. */
 const DIGEST_BYTES = 24
-/** Size in bytes of a mark, the beginning of a digest. */
+/**
+ * Size in bytes of a mark, the part at the beginning of a digest by which conversations are found quickly.
+ */
 const MARK_BYTES = 4
 /** Number of bytes of a turn that its mark depends on, taken at equal distances. */
 const SAMPLED_BYTES = 8
@@ -30,7 +32,10 @@ const BEGINNING_BYTES = 128
  */
 const MAX_HASHED_BYTES = 8_192
 
-/** A text that begins with a secret of fixed length, and a 32-bit number that depends on the text. */
+/**
+ * What all digests of one scope depend on: a text that begins with a secret of fixed length, and a 32-bit
+ * number that is derived from this text.
+ */
 export interface DigestSeed {
   readonly text: string
   readonly mark: number
@@ -40,11 +45,9 @@ export interface DigestSeed {
 export interface DigestScope {
   /** Secret of 32 bytes. */
   readonly key: KeyObject
-  /**
-   * Conversations with different `text` have no digest in common, and those with different `mark` no mark.
-   */
+  /** Makes the digests and marks of different scopes differ: digests depend on `text`, marks on `mark`. */
   readonly seed: DigestSeed
-  /** The name that decides the maximum tokens of images, as in `promptText`. */
+  /** The name of the model, on which the maximum number of tokens of an image depends. */
   readonly model: string
 }
 
@@ -64,7 +67,10 @@ export class ConversationDigests {
   readonly #scope: DigestScope
   readonly #scan: ScannedObject
   readonly #spans: readonly number[]
-  /** Numbers up to the end of each turn. The first entry is for the head, everything before the turns. */
+  /**
+   * Byte and token counts up to the end of each turn. The first entry is for the head, which is everything
+   * before the turns.
+   */
   readonly #ends: readonly TurnEnd[]
   /**
    * A number for each turn, which depends on the sampled bytes up to its end; undefined until it is needed.
@@ -110,7 +116,8 @@ export class ConversationDigests {
   }
 
   /**
-   * Upper bound on the tokens of the whole prompt, if `tokens` is their number up to the end of this turn.
+   * Maximum number of tokens of the whole prompt, if the prompt up to the end of this turn has `tokens`
+   * tokens.
    */
   bound(turn: number, tokens: number): number {
     const known = this.#at(turn)
@@ -125,8 +132,8 @@ export class ConversationDigests {
     return bytes - mediaBytes
   }
 
-  // Without the sampled bytes, conversations of the same length would have the same marks, for example a
-  // batch of similar tasks.
+  // Some bytes of each turn are sampled, because otherwise conversations of the same length would have the
+  // same marks, for example those of a batch of similar tasks.
   #sampled(): Uint32Array {
     const samples = new Uint32Array(this.#ends.length)
     let sample = 0
@@ -135,7 +142,10 @@ export class ConversationDigests {
       const length = end.bytes - before.bytes
       const begin = turn < BEGINNING_TURNS ? Math.min(BEGINNING_BYTES, length) : 0
       const step = Math.max(1, Math.ceil((length - begin) / SAMPLED_BYTES))
-      /** Position of the next sampled byte in the turn, and position at which the current span begins. */
+      /**
+       * `next` is the position in the turn of the next sampled byte, `at` the position in the turn at which
+       * the current span begins.
+       */
       let next = 0
       let at = 0
       // The last span of the previous turn may continue into this turn.
@@ -157,8 +167,8 @@ export class ConversationDigests {
 }
 
 /**
- * Returns what a keyed hash must cover for a text in parts: the parts, or their GMAC if there are many bytes.
- * `key` is a secret of 32 bytes. `docs/decisions/prompt-digests.md`
+ * Returns the input of a keyed hash of a text that consists of `parts`: the parts themselves, or their GMAC
+ * if they are large. `key` is a secret of 32 bytes. `docs/decisions/prompt-digests.md`
  */
 export function digestInput(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0)

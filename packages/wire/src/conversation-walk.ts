@@ -4,15 +4,21 @@ import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 import type { FindMedia, FoundMedia, PromptLevels } from './prompt-text.ts'
 import { mediaTokensBeyondBytes } from './prompt-tokens.ts'
 
-/** Describes how the conversations of a protocol are compared. */
+/**
+ * Describes which members of a request are compared, to recognize that two requests of a protocol have the
+ * same beginning.
+ */
 export interface ConversationForm {
   readonly levels: PromptLevels
   /**
-   * Top-level members that may differ between compared conversations. Each of their bytes counts as at most
-   * one token.
+   * Top-level members in which compared conversations may differ. For the maximum number of tokens, each of
+   * their bytes counts as one token.
    */
   readonly uncompared: ReadonlySet<string>
-  /** A top-level member, and names of its members that may differ because they only control sampling. */
+  /**
+   * A top-level member (`of`), and those of its members that may differ between compared conversations,
+   * because they only control sampling.
+   */
   readonly sampling?: { readonly of: string; readonly names: ReadonlySet<string> }
   /** Whether a text means the same as a list with one text part. */
   readonly textIsPart?: true
@@ -25,26 +31,35 @@ export interface ConversationForm {
   readonly extraTokens?: (scan: ScannedObject, turn: Node) => number
 }
 
-/** Numbers for the conversation up to one position. */
+/** Byte and token counts of a conversation from its beginning to some position. */
 interface Sums {
   /** Number of bytes that the digest covers. */
   bytes: number
   /** Number of bytes of media data. */
   mediaBytes: number
-  /** Maximum number of tokens in addition to one per byte; negative if media have fewer tokens than bytes. */
+  /**
+   * Maximum number of tokens that the prompt can have above one token per byte; negative if media have fewer
+   * tokens than bytes.
+   */
   beyondBytes: number
-  /** Maximum number of tokens of media given as an address, whose content may have changed since. */
+  /**
+   * Maximum number of tokens of media given by URL or id. Their content may have changed since an earlier
+   * request.
+   */
   elsewhere: number
 }
 
-/** The numbers at the end of a turn. */
+/** Byte and token counts of a conversation from its beginning to the end of a turn. */
 export interface TurnEnd extends Readonly<Sums> {
-  /** Number of offsets in the list of spans up to the end of the turn, and the end of the last span. */
+  /**
+   * Length of `DigestSpans.offsets` at the end of the turn. `end` is the offset in the body at which the last
+   * part ends.
+   */
   readonly spans: number
   readonly end: number
 }
 
-/** The parts of a body that a digest covers. */
+/** The parts of a request body that a digest covers. */
 export class DigestSpans {
   /** Offsets at which parts begin and end, alternating. */
   readonly offsets: number[] = []
@@ -65,7 +80,7 @@ export function bytePartsAt(bytes: Buffer, offsets: readonly number[], count = o
   return parts
 }
 
-/** The parts of a conversation that are compared with those of the next request in the same session. */
+/** The parts of a conversation of which `ConversationFingerprint` makes digests. */
 export interface ConversationParts {
   readonly tools: DigestSpans
   /** The system prompt, with the turns at the beginning that contain instructions. */
@@ -78,7 +93,7 @@ export interface ConversationParts {
 /** A range of the request's bytes. */
 type Span = readonly [start: number, end: number]
 
-/** Names of cache marks, which are members, or the only member of a block. */
+/** Names of cache marks. A cache mark is a member of a block, or the only member of a block of its own. */
 const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
 /** Types of text parts in requests. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['"text"', '"input_text"'])
@@ -91,7 +106,7 @@ const TEXTS: ReadonlySet<string> = new Set(['content', 'system'])
 const HEAD_HOLDERS: ReadonlySet<string> = new Set(['system', 'tools', 'toolConfig'])
 
 const BILLING_LINE = Buffer.from(`"${BILLING_HEADER}`)
-/** Members of a system prompt, or of an instruction, that have its text, or parts with texts. */
+/** Members of a system prompt or an instruction that contain its text, or parts with texts. */
 const TEXT_HOLDERS = ['text', 'content', 'parts'] as const
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -99,7 +114,7 @@ const COMMA = 0x2c
 const LETTER_N = 0x6e
 /** Minimum size in bytes of media data. Anything shorter may be an address or an id. */
 const MIN_DATA_BYTES = 512
-/** Number of bytes at the beginning by which an address is told from data. */
+/** Number of bytes at the beginning of media in which a colon shows that they are a URL and not base64. */
 const ADDRESS_BYTES = 24
 const DATA_URL = Buffer.from('"data:')
 
@@ -148,7 +163,7 @@ export class DigestWalk {
     return this.#scan.kindOf(node) === 'array' ? this.#scan.elements(node) : [node]
   }
 
-  /** The numbers up to this point. */
+  /** The byte and token counts up to the part that was added last to `offsets`. */
   endAt({ offsets }: DigestSpans): TurnEnd {
     return { ...this.#sums, spans: offsets.length, end: offsets.at(-1) ?? 0 }
   }
@@ -307,7 +322,10 @@ export class DigestWalk {
     )
   }
 
-  /** Leaves out children of a value, each with one comma beside it. */
+  /**
+   * Collects the ranges of children that a digest does not cover. Each range includes one comma beside the
+   * child.
+   */
   #leaveOut(
     children: readonly (readonly [first: Node, last: Node, isLeftOut: boolean])[],
     left: Span[],
@@ -425,10 +443,10 @@ export class DigestWalk {
   }
 }
 
-/** A kind of object that may contain media, in itself or deeper. */
+/** A kind of object in a request that contains media, or contains objects with media. */
 interface MediaLevel {
   readonly media: FindMedia | undefined
-  /** Members that may contain media, and how each is read. */
+  /** Members that may contain media, each with the level that says how its value is read. */
   readonly below: readonly { readonly name: string; readonly reading: string }[]
 }
 
@@ -442,7 +460,7 @@ function mediaLevelsOf(all: PromptLevels): ReadonlyMap<string, MediaLevel> {
 
 function findMediaLevels({ levels }: PromptLevels): ReadonlyMap<string, MediaLevel> {
   const found = new Map<string, MediaLevel>()
-  // Levels may contain each other, so this is repeated until no more are found.
+  // Levels can contain each other, so the search is repeated until it finds no more levels with media.
   for (let size = -1; size !== found.size; ) {
     size = found.size
     for (const [level, { media, read }] of Object.entries(levels)) {

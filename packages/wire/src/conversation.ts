@@ -2,8 +2,8 @@ import type { ConversionProtocol } from './protocols.ts'
 
 /**
  * A request in a form that does not depend on the protocol. It contains what at least two protocols can
- * express. Decoders create it, rules change it, encoders write it. Only converted calls use it; calls that
- * are not converted keep their bytes.
+ * express. Decoders create it, the gateway's rules change it, encoders write it. Only converted calls use it;
+ * calls that are not converted keep their bytes.
  */
 export interface Conversation {
   readonly model: string
@@ -34,11 +34,11 @@ export interface Conversation {
   /** Web search by the provider; undefined if not requested. */
   readonly webSearch: WebSearch | undefined
   /**
-   * Whether the client requested usage at the end of a stream. Only in protocols in which it must be
-   * requested.
+   * Whether the client requested usage at the end of a stream. Only used for protocols that report it only on
+   * request.
    */
   readonly includeUsage: boolean
-  /** Number of choices; absent if one is requested. */
+  /** Number of replies that the client requests; absent for one reply. */
   readonly choices?: RequestedChoices
   /** Request for log probabilities of the reply's tokens; absent if not requested. */
   readonly logprobs?: RequestedLogprobs
@@ -49,20 +49,23 @@ export interface Conversation {
   readonly endUser?: EndUser
   /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
-  /** Whether requests to the upstream may name any tier, although most tiers are not part of its protocol. */
+  /**
+   * Whether the request to the upstream may name any service tier, even one that is not part of the
+   * upstream's protocol.
+   */
   readonly takesAnyTier?: true
   /**
    * Whether contents are written as lists even where a text would do, because the upstream accepts cache marks: a mark
    * needs a list, and the bytes of a message must stay when its mark moves to a later one.
    */
   readonly listsContent?: true
-  /** Fields that have the same name in several protocols; undefined if there are none. */
+  /** Fields that chat and responses requests have in common; undefined if the request has none. */
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some protocols, as JSON text. */
   readonly repeated?: RepeatedFields
 }
 
-/** Number of choices that a client requests. */
+/** Number of alternative replies (choices) that a client requests. */
 export interface RequestedChoices {
   /** At least 2. */
   readonly count: number
@@ -153,7 +156,7 @@ export type Thinking =
   | { readonly kind: 'off'; readonly effort?: 'none' | 'minimal' }
   /** At most this many tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /** The model decides, guided by an effort; undefined for the model's default effort. */
+  /** The model decides how much to think, guided by `effort`; undefined for the model's default effort. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
 /** How much to think. `thinking.ts` converts it to tokens and to the names used in protocols. */
@@ -175,14 +178,17 @@ export type Part =
   | SearchPart
   | OpaquePart
 
-/** Marks that the prompt may be cached up to this point. */
+/** A cache mark: the prompt up to this point may be cached by the provider. */
 export interface Cache {
   /**
-   * How long it is cached; undefined for the field's default: 5m for `cache_control`, 30m for
+   * How long the prompt is cached; undefined for the default of the field: 5m for `cache_control`, 30m for
    * `prompt_cache_breakpoint`.
    */
   readonly ttl: CacheLifetime | undefined
-  /** The member that contains the mark in the client's request, and later in the upstream's. */
+  /**
+   * The member that contains the cache mark, in the client's request and in the upstream's; absent for
+   * `cache_control`.
+   */
   readonly field?: 'prompt_cache_breakpoint'
 }
 
@@ -278,8 +284,8 @@ export interface ProviderSignature {
   readonly protocol: ConversionProtocol
   readonly value: string
   /**
-   * What carries the signature instead of the thought, in protocols that sign other parts: the next call, or
-   * an empty text at this position.
+   * What carries the signature in protocols that do not sign the thought itself: the next tool call, or an
+   * empty text in place of the thought.
    */
   readonly signs?: 'call' | 'text'
 }
@@ -292,12 +298,13 @@ export interface Tool {
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
-  /** The tool as the client declared it; absent if it is a function with this name. */
+  /** How the client declared the tool; absent if it declared a function with this name. */
   readonly form?: ToolForm
 }
 
 /**
- * A tool of the client's protocol that is sent as a function. Its calls are converted back for the client.
+ * How a client declared a tool that the upstream gets as a function. Calls of the function are converted back
+ * for the client.
  */
 export interface ToolForm {
   /** A `custom` tool takes plain text. A `function` here is one in a namespace. */
@@ -331,8 +338,8 @@ export type ToolChoice =
 export interface SearchPart {
   readonly kind: 'search'
   /**
-   * Dialect of the provider that ran the search. For messages, the opaque parts before it contain what the
-   * provider needs when the client sends the conversation again.
+   * Protocol of the provider that ran the search. For messages, the opaque parts before this part contain
+   * what the provider needs when the client sends the conversation again.
    */
   readonly protocol: ConversionProtocol
   /** Text that was searched for; empty if the provider does not report it. */

@@ -3,7 +3,7 @@ import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 import { reroutingMemberName } from './upstream-settings.ts'
 
-/** Whether a value means something else than leaving the field out. */
+/** Whether a request with this value of a field differs in meaning from a request without the field. */
 export type IsMeaningful = (value: unknown) => boolean
 
 export const isAnyValue: IsMeaningful = () => true
@@ -16,9 +16,9 @@ export const isNotDefault =
     !defaults.includes(value as string)
 
 /**
- * Reports the top-level fields of a request that a conversion ignores, if their values matter. `read`
- * contains the fields that it uses. `known` contains the fields that are reported by name; all others are
- * reported as `unknown`.
+ * Adds the top-level fields of a request that its conversion ignores to `dropped`, unless their values mean
+ * the default. `read` are the fields that the conversion uses. `known` are the fields that are reported by
+ * name; all others are reported as `unknown`.
  */
 export function reportDroppedFields(
   scan: ScannedObject,

@@ -11,7 +11,7 @@ import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { Dropped } from './codec.ts'
 
-/** A request that is sent to a channel without conversion. */
+/** A request that is sent to a channel in the client's own protocol. */
 export interface EditedRequest {
   /** The body. It is the client's own Buffer if nothing had to be changed. */
   readonly body: Buffer
@@ -25,9 +25,9 @@ const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/
 const NOTHING: readonly string[] = []
 
 /**
- * Applies changes to a request, and removes what may cause a different model or price, unless the channel
- * allows it. `isOpen` is pass-through mode, in which nothing is removed. `docs/api.md: Other models and
- * prices`.
+ * Applies changes to a request, and removes members that may cause a different model or price, unless the
+ * channel allows them. `isOpen` is pass-through mode, in which nothing is removed. `docs/api.md: Other models
+ * and prices`.
  */
 export function editRequest(
   scan: ScannedObject,
@@ -44,7 +44,10 @@ export function editRequest(
   return { body: applyEdits(scan.bytes, scan, edits), dropped: removal.dropped }
 }
 
-/** Returns the names of the top-level members that may cause a different model or price. */
+/**
+ * Returns the names of the top-level members of a request by which the provider may use a different model or
+ * price.
+ */
 export function reroutingMemberNames(scan: ScannedObject): string[] {
   return [...scan.members.keys()].flatMap((member) => reroutingMemberName(member) ?? [])
 }
@@ -57,8 +60,8 @@ interface Removal extends Edits {
 }
 
 /**
- * Finds what must be removed. `replaced` contains members that are already sent with a different text than
- * the client's.
+ * Finds the members that may cause a different model or price. `replaced` contains the members that are sent
+ * with another text than the client's.
  */
 function rerouting(
   scan: ScannedObject,
@@ -89,12 +92,18 @@ function rerouting(
   return removal
 }
 
-/** Whether thinking settings in `extra_body` are sent to the channel's upstream. */
+/**
+ * Whether thinking settings in `extra_body` are sent to this upstream: to Google, or if the channel allows
+ * `extra_body`.
+ */
 export function passesGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettings): boolean {
   return allow.has('extra_body') || GOOGLE_HOST.test(new URL(baseUrl).hostname)
 }
 
-/** JSON text of the part of a member that is kept in any case; undefined if there is none. */
+/**
+ * JSON text of the part of a member that is sent even if the channel does not allow the member; undefined if
+ * there is none.
+ */
 function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
   if (key === 'provider') return restrictingPart(scan, node)
@@ -108,8 +117,8 @@ function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: strin
 }
 
 /**
- * Members that contain tools, or items with tools, and functions that remove names of models from these
- * tools.
+ * Functions that remove names of models from tools, by the request member that contains the tools, or items
+ * with tools.
  */
 const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => string | undefined> = new Map([
   ['tools', toolsWithoutModels],
@@ -160,7 +169,10 @@ const RESTRICTING: ReadonlySet<string> = new Set([
 /** The member `provider` of a request to OpenRouter, as JSON text. */
 export interface ProviderMember {
   readonly whole: string
-  /** The members that are kept in any case; undefined if there are none. */
+  /**
+   * The members of `provider` that are sent even if the channel does not allow `provider`; undefined if there
+   * are none.
+   */
   readonly restricting: string | undefined
 }
 

@@ -4,11 +4,11 @@ import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Prefix of an envelope: a signature made by the gateway. It encloses data of another protocol that its
- * provider wants back unchanged.
+ * Prefix of an envelope: a text that the gateway puts in the place of a signature. It encloses data of
+ * another protocol, which the provider of this protocol wants back unchanged.
  */
 export const ENVELOPE_PREFIX = 'sluice-1.'
-/** A JSON string that begins with the prefix. */
+/** The beginning of every envelope as a JSON string. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
 const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversation }) => isConversation))
@@ -18,14 +18,17 @@ const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversat
  * express.
  */
 export type EnvelopeContent = ({ readonly proof?: ProviderSignature } | { readonly opaque: OpaquePart }) & {
-  /** Position of the thought, in protocols that do not state it elsewhere. */
+  /** Position of the thought in the reply, in protocols that do not state it elsewhere. */
   readonly place?: unknown
 }
 
 /** Envelope for a thought without a signature, for clients that discard thoughts without one. */
 export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 
-/** Used in place of the provider's index of a web page, if another provider found the page. */
+/**
+ * Sent to messages clients in place of a provider's encrypted data about a web page, if another provider
+ * found the page.
+ */
 export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 
 /**
@@ -52,12 +55,12 @@ export function isEnvelope(content: string): boolean {
   return content.startsWith(ENVELOPE_PREFIX)
 }
 
-/** Whether a body may contain an envelope. If false, it certainly does not. */
+/** Whether a body may contain an envelope. If this returns false, the body certainly contains none. */
 export function mayHoldEnvelope(body: ScannedObject): boolean {
   return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
-/** Opens an envelope. Content that is not an envelope is taken for a proof of the protocol `wire` itself. */
+/** Opens an envelope. Content that is not an envelope counts as a signature of the protocol `wire`. */
 export function openEnvelope(content: string, wire: ConversionProtocol): EnvelopeContent {
   const own: EnvelopeContent = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own
@@ -83,8 +86,8 @@ function seal(content: object): string {
 }
 
 /**
- * Member by which an opaque part is recognized as signed, by protocol; undefined if a protocol has no such
- * parts.
+ * Tests whether an opaque part is signed or encrypted by its provider, by protocol; undefined for protocols
+ * without such parts.
  */
 const SIGNED: Readonly<
   Record<ConversionProtocol, ((block: Readonly<Record<string, unknown>>) => boolean) | undefined>
@@ -96,7 +99,10 @@ const SIGNED: Readonly<
   converse: ({ reasoningContent }) => reasoningContent !== undefined,
 }
 
-/** Whether a provider wants an opaque part back unchanged, like thoughts that it encrypted. */
+/**
+ * Whether the provider wants this opaque part back unchanged in the next request, for example encrypted
+ * thoughts.
+ */
 export function isSignedOpaquePart({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
   return SIGNED[protocol]?.(asRecord(value) ?? {}) ?? false
 }

@@ -6,10 +6,16 @@ import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 const MAX_OUTPUT_TOKENS = 10_000_000
 const MAX_MODEL_LENGTH = 256
 const MAX_PREVIEW = 60
-/** Pattern for JSON Schema, without \p{Cc}, which not all implementations support. */
+/**
+ * Regular expression for JSON Schema that excludes control characters. It does not use \p{Cc}, which not all
+ * validators support.
+ */
 const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 
-/** Checks a member that is present and not null. Throws `invalid_request`. */
+/**
+ * Checks a member of a request that is present and not null. Throws `invalid_request` if its value is not
+ * accepted.
+ */
 export interface Check {
   (scan: ScannedObject, member: Member): void
   /** Schema of the accepted values; undefined if every value is accepted. */
@@ -129,7 +135,10 @@ function maximumFrom(min: number): Check {
   return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
-/** Returns the path of an element. It is a function, because paths are needed only for errors. */
+/**
+ * Returns the path of a value in the request, for an error message. It is a function, because the path is
+ * needed only if there is an error.
+ */
 export type PathOf = () => string
 
 /** Like `checkEachObject`, for the `messages` of a conversation. There must be at least one. */
@@ -221,7 +230,7 @@ export const tokenIdsSchema: JsonSchema = {
   items: { type: 'integer', minimum: 0 },
 }
 
-/** Whether all elements are numbers, so that the list is one text in token ids. */
+/** Whether all elements of a list are numbers. Such a list is one text, given as token ids. */
 export function areNumbers(scan: ScannedObject, elements: readonly Node[]): boolean {
   return elements.every((element) => scan.kindOf(element) === 'number')
 }

@@ -1,7 +1,10 @@
 import { codePointsIn, type ReplyEvent } from './reply.ts'
 import type { TextMatch } from './sse/frame-template.ts'
 
-/** Buffer in which frames are joined. It is large enough for most conversions of a 64 KiB read. */
+/**
+ * Buffer in which frames are joined. It is large enough for most conversions of the 64 KiB that are read at
+ * once.
+ */
 const SCRATCH = Buffer.allocUnsafeSlow(262_144)
 /** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
@@ -45,7 +48,7 @@ export class FrameWriter {
     else source.copy(SCRATCH, at, from, to)
   }
 
-  /** Writes copied texts unchanged, each inside a frame. */
+  /** Writes each text of the event inside its own frame. The bytes of the texts are copied unchanged. */
   copied(frame: TextFrame, { bytes, spans, size, frames }: CopiedText): void {
     const { head, tail, between } = frame
     if (!this.#fits(size + frames * between.length)) {
@@ -69,7 +72,7 @@ export class FrameWriter {
     this.#at = at + tail.length
   }
 
-  /** Writes one copied text unchanged inside a frame; `i` is the index in `spans` at which it begins. */
+  /** Writes one text inside a frame. `i` is the index in `spans` of the offset at which the text begins. */
   copiedAt({ head, tail }: TextFrame, bytes: Buffer, spans: readonly number[], i: number): void {
     this.bytes(head)
     this.bytes(bytes, spans[i], spans[i + 1])
@@ -92,10 +95,10 @@ export class FrameWriter {
   }
 }
 
-/** The part to which a text is appended. */
+/** The part of a reply to which a copied text is appended. */
 export interface CopiedPart {
   readonly kind: 'text' | 'thinking' | 'tool-input'
-  /** Number of the part. */
+  /** Index of the part in the reply. */
   readonly index: number
 }
 
@@ -110,7 +113,7 @@ export class CopiedText implements CopiedPart {
   readonly bytes: Buffer
   /** For each frame, the offsets at which its text begins and ends, without quotes. */
   readonly spans: number[] = []
-  /** Total number of bytes of these texts. */
+  /** Total number of bytes of the texts in `spans`. */
   size = 0
   /** Number of escape sequences in all spans; each has two bytes and stands for one character. */
   escapes = 0
@@ -123,7 +126,7 @@ export class CopiedText implements CopiedPart {
     this.add(match)
   }
 
-  /** Adds the text of the next frame. It must be in the same bytes. */
+  /** Adds the text of the next frame, whose offsets must refer to the same bytes. */
   add({ from, to, escapes, codePoints }: TextMatch): void {
     this.spans.push(from, to)
     this.size += to - from
@@ -144,7 +147,7 @@ export class CopiedText implements CopiedPart {
     return text
   }
 
-  /** Removes the text of the first frame, and returns it as an event that does not refer to the bytes. */
+  /** Removes the text of the first frame, and returns it as an event that does not refer to `bytes`. */
   takeFirst(): ReplyEvent {
     const { kind, index } = this
     const text = this.#textAt(0)
@@ -174,7 +177,7 @@ export interface TextFrame {
   readonly head: Buffer
   /** From the closing quote of the text to the end of the frame. */
   readonly tail: Buffer
-  /** Bytes between the texts of two consecutive frames. */
+  /** Bytes between the texts of two consecutive frames: `tail` and `head`. */
   readonly between: Buffer
 }
 

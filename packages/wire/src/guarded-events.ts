@@ -11,13 +11,16 @@ import {
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
-/** A text of an answer that arrives in pieces over several events. */
+/** A text of an answer that arrives in pieces, in several events of a stream. */
 export interface TextChannel {
-  /** Identifies the text. It begins with the key of its group and a slash. */
+  /**
+   * Identifies the text in the stream. It begins with the block, item or candidate to which the text belongs,
+   * and a slash.
+   */
   readonly key: string
   readonly place: TextPlace
   readonly isSigned: boolean
-  /** Whether the text is JSON, the arguments of a tool. */
+  /** Whether the text is JSON: the arguments of a tool. */
   readonly isJson: boolean
   /** Writes an event with another piece of the text, including the blank line after it. */
   frame(text: string): string
@@ -29,32 +32,38 @@ export interface EventText extends FoundText {
   readonly channel?: TextChannel
   /** Whether the text repeats one that arrived in pieces before. */
   readonly isRepeated?: boolean
-  /** Whether the text of the channel is complete after this piece. */
+  /** Whether the text of `channel` is complete after this piece. */
   readonly isLast?: boolean
 }
 
-/** The texts of an event, and which texts end with it. */
+/** The texts in an event of a stream, and the texts that are complete when the event arrives. */
 export interface EventTexts {
   /** The texts in the order of their bytes. */
   readonly texts: readonly EventText[]
   /**
-   * Beginnings of the keys of texts that have ended before this event. A text may also end with its own last
-   * piece: see `isLast`.
+   * Beginnings of the keys of the texts that are complete before this event. A text may also be complete with
+   * its own last piece: see `isLast`.
    */
   readonly ends: readonly string[]
   readonly repeating: readonly RepeatingSpan[]
-  /** Offsets of the event's number, in a dialect that has one. */
+  /** Offsets of the event's `sequence_number`, in a protocol that has one. */
   readonly sequence?: readonly [from: number, to: number]
 }
 
-/** Reads an event of a dialect: which of its texts are pieces, and which channels end before it. */
+/**
+ * Reads an event in one protocol: which of its texts are pieces of longer texts, and which texts are complete
+ * before the event.
+ */
 type EventReader = (
   scan: ScannedObject,
   found: GeneratedTexts,
   origin: StreamFacts,
 ) => {
   readonly ends: readonly string[]
-  /** Reads a text at the end of this path from the root; undefined if it is not a text. */
+  /**
+   * Returns the text with the channel to which it belongs; undefined if it is not a text. `way` is the path
+   * from the root of the event to the text.
+   */
   readonly read: (text: FoundText, way: readonly Step[]) => EventText | undefined
   readonly sequence?: readonly [from: number, to: number]
 }
@@ -62,8 +71,9 @@ type EventReader = (
 const ALL = ['']
 
 /**
- * Finds the texts in an event of a stream, in the client's dialect. The place of a text decides whether it is a
- * piece, so that members which the API does not describe can be pieces too.
+ * Finds the texts in an event of a stream, in the client's protocol. The path of a text in the event decides
+ * whether it is a piece of a longer text, so that members which the API does not describe can contain pieces
+ * too.
  */
 export function eventTexts(scan: ScannedObject, origin: StreamFacts): EventTexts {
   const found = textsOfEvent(scan, origin)
@@ -78,7 +88,7 @@ function wayTo({ step }: FoundText): Step[] {
   return way.toReversed()
 }
 
-/** Members of deltas whose texts are whole. */
+/** Members of deltas that contain complete texts, not pieces of a longer text. */
 const WHOLE: ReadonlySet<string> = new Set([
   'annotations',
   'citation',
@@ -87,25 +97,28 @@ const WHOLE: ReadonlySet<string> = new Set([
   'search_results',
 ])
 
-/** Whether a text at the end of this path is a piece. */
+/** Whether a text at this path of an event is a piece of a longer text. */
 function isPiece({ isData, isNumber }: FoundText, steps: readonly Step[]): boolean {
   return !isData && !isNumber && !steps.some(({ name = '' }) => WHOLE.has(name))
 }
 
-/** A text as a piece of the channel with this key. */
+/** Marks a text of an event as a piece of the longer text with this key. */
 function pieceOf(text: FoundText, key: string, frame: TextChannel['frame'], isLast = false): EventText {
   const { place, isSigned, isJson } = text
   return { ...text, channel: { key, place, isSigned, isJson, frame }, ...(isLast && { isLast }) }
 }
 
-/** A path as a name that is the same in all events with a piece of the text. */
+/** Writes the path of a piece as a name. The name is the same in all events with a piece of the same text. */
 function nameOf(scan: ScannedObject, steps: readonly Step[]): string {
   return steps
     .map(({ name }, at) => name ?? `[${steps[at + 1] ? identityOf(scan, steps[at + 1]?.of) : ''}]`)
     .join('.')
 }
 
-/** What identifies an element of a list in several events: its `index`, otherwise its `type`. */
+/**
+ * The `index` of an element of a list, otherwise its `type`. This recognizes the same element in several
+ * events.
+ */
 function identityOf(scan: ScannedObject, element: Node | undefined): string {
   for (const member of ['index', 'type']) {
     const node = element === undefined ? undefined : scan.memberOf(element, member)
@@ -114,7 +127,7 @@ function identityOf(scan: ScannedObject, element: Node | undefined): string {
   return ''
 }
 
-/** The JSON of an object that contains only a text at the end of this path. */
+/** The JSON of an object that contains only this text, at this path. */
 function objectWith(scan: ScannedObject, steps: readonly Step[], text: string): string {
   return steps.reduceRight((json, { name, of }, at) => {
     if (name === undefined) return `[${json}]`
@@ -123,7 +136,7 @@ function objectWith(scan: ScannedObject, steps: readonly Step[], text: string): 
   }, JSON.stringify(text))
 }
 
-/** Members that are not objects or lists, as JSON with a comma after each. */
+/** Members of an object as JSON, with a comma after each. Members that are objects or lists are left out. */
 function membersOf(scan: ScannedObject, object: Node, names: readonly string[]): string {
   return names
     .map((name) => {
@@ -163,7 +176,7 @@ const messages: EventReader = (scan) => {
     ends: isOver ? ALL : type === 'content_block_stop' ? [`${index}/`] : [],
     read(text, [root, ...steps]) {
       const isDelta = root?.name === 'delta' && !isOver
-      // The texts of a block itself continue in its deltas; texts deeper in it are whole.
+      // The texts of a block itself are continued by its deltas; texts deeper in the block are complete.
       const isBegun = root?.name === 'content_block' && steps.length === 1
       const [first] = steps
       if (!first || !isPiece(text, steps) || !(isDelta || isBegun)) return text
@@ -177,13 +190,16 @@ const messages: EventReader = (scan) => {
   }
 }
 
-/** Types of events with pieces (`delta`), and of those that repeat a text that came in pieces (`done`). */
+/**
+ * Types of events with a piece of a text (`delta`), and of events that repeat the whole text after its pieces
+ * (`done`).
+ */
 const EVENT_TYPE = /^(?:response\.)?([\w.]+)\.(delta|done)$/
 /** Types of events that contain the whole response at its end. */
 const LAST = /^response\.(?:completed|incomplete|failed)$/
-/** Members with objects that repeat texts which came in pieces. */
+/** Members of events that contain texts which have arrived in pieces before. */
 const REPEATED: ReadonlySet<string | undefined> = new Set(['response', 'item', 'part'])
-/** Types of events whose pieces are bytes of sound. */
+/** Types of events whose pieces are bytes of audio, not texts. */
 const SOUND: ReadonlySet<string> = new Set(['audio', 'output_audio'])
 
 const responses: EventReader = (scan, texts, { signsReasoning }) => {
@@ -224,7 +240,10 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
   }
 }
 
-/** The indexes of an event within its item, as a part of a key. An index of 0 may be absent. */
+/**
+ * The indexes of an event except `output_index`, as a part of the key of its text. An index of 0 is left out,
+ * because events may omit it.
+ */
 function indexesOf(scan: ScannedObject): string {
   let indexes = ''
   for (const key of [...scan.members.keys()].toSorted()) {
@@ -234,7 +253,7 @@ function indexesOf(scan: ScannedObject): string {
   return indexes
 }
 
-// The same event with another piece, and without its other texts.
+// Writes an event like this one with another piece, and without its other texts.
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,
@@ -279,7 +298,7 @@ const gemini: EventReader = (scan) => {
           last.has(member.of),
         )
       }
-      // Arguments in pieces: each piece states the path of its value.
+      // Arguments that arrive in pieces: each piece states the path of the value to which it belongs.
       if (member.name !== 'functionCall' || leaf?.name !== 'stringValue' || text.isData) return text
       const path = membersOf(scan, leaf.of, ['jsonPath'])
       return pieceOf(
@@ -301,7 +320,10 @@ function kindOf(scan: ScannedObject, part: Node): (typeof KINDS)[number] | 'othe
   return isTrue(scan, part, 'thought') ? 'thought' : 'text'
 }
 
-/** The channels that the parts of an event end: a text ends where a part of another kind begins. */
+/**
+ * The texts that are complete because of the parts in a chunk: a text ends where a part of another kind
+ * begins.
+ */
 function partsOf(scan: ScannedObject): {
   readonly ends: readonly string[]
   readonly last: ReadonlySet<Node>
@@ -330,7 +352,7 @@ function isTrue(scan: ScannedObject, object: Node, name: string): boolean {
   return value !== undefined && scan.kindOf(value) === 'true'
 }
 
-/** The objects in a list at the root. */
+/** The objects in a top-level list. */
 function objectsIn(scan: ScannedObject, name: string): Node[] {
   const list = scan.span(name)
   return list ? objectsOf(scan, list.node) : []

@@ -2,7 +2,8 @@ import { applyEdits } from './json/json-edit.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Types of responses that contain texts but are not conversations: images, or the transcript of a recording.
+ * Responses with texts that guards check, although they are not conversations: images, or the transcript of a
+ * recording.
  */
 export type MediaAnswerKind = 'images' | 'transcript'
 
@@ -16,24 +17,25 @@ export interface TextSpan {
 export interface MediaTexts {
   /** Texts that do not repeat another text. */
   readonly texts: readonly TextSpan[]
-  /** Lists that each repeat the whole text in parts: segments, or words. */
+  /** Lists that each repeat the whole text in parts: the segments and the words of a transcript. */
   readonly lists: readonly (readonly TextSpan[])[]
   /**
-   * Offsets of lists that repeat the text token by token or as token ids, and the JSON to put in their place.
+   * Offsets of lists that repeat the text token by token or as token ids, and the JSON that replaces a list
+   * if the text is changed.
    */
   readonly tokens: readonly (readonly [from: number, to: number, instead: string])[]
 }
 
 /**
- * Members of a response that are lists of parts of its text, with the name of the member that contains the
- * part.
+ * Members of a transcript that repeat its text in parts, each with the name of the member that contains the
+ * text of a part.
  */
 const LISTS = [
   ['segments', 'text'],
   ['words', 'word'],
 ] as const
 
-/** Members of a transcript that repeat its text. */
+/** Members of a transcript that repeat its text and are removed when the text is changed. */
 const LISTED = ['segments', 'words', 'logprobs'] as const
 
 /** Finds the texts of a complete response with images, or of a transcript in JSON. */
@@ -58,7 +60,9 @@ export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTe
   }
 }
 
-/** Replaces the content of a complete response: no images, or an empty transcript. */
+/**
+ * Replaces the content of a complete response that a guard has blocked: no images, or an empty transcript.
+ */
 export function emptiedMediaAnswer(scan: ScannedObject, about: MediaAnswerKind): Buffer {
   const replace = new Map([about === 'images' ? ['data', '[]'] : ['text', '""']])
   if (about === 'transcript') for (const name of LISTED) if (scan.has(name)) replace.set(name, '[]')
@@ -73,7 +77,7 @@ export function withoutParts(scan: ScannedObject): Buffer {
 
 /** A text that an event of a stream contains. */
 export interface MediaEventText extends TextSpan {
-  /** Which text this is a piece of; undefined if the text is complete. */
+  /** Kind of the longer text of which this is a piece; undefined if the text is complete. */
   readonly piece?: 'text' | 'segment'
 }
 
@@ -104,10 +108,10 @@ const EVENT_TEXTS: Readonly<
   'transcript.text.done': ['text'],
 }
 
-/** A transcript in lines, and which of the lines are texts. */
+/** A transcript split into lines. Some lines are texts; the others are numbers and times. */
 export interface SubtitleLines {
   readonly lines: readonly string[]
-  /** Indexes of the lines that are texts. */
+  /** Indexes in `lines` of the lines that are texts. */
   readonly texts: readonly number[]
 }
 

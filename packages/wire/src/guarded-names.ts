@@ -1,6 +1,6 @@
 import type { TextPlace } from './guarded-texts.ts'
 
-/** Members whose texts are terms of a protocol, names or ids, and so are not checked. */
+/** Members whose texts are words of a protocol, names or ids. Guards do not check them. */
 export const TERMS: ReadonlySet<string> = new Set([
   'aspectRatio',
   'authorization',
@@ -59,9 +59,9 @@ export const TERMS: ReadonlySet<string> = new Set([
   'voice',
 ])
 
-/** Terms whose value may be a list of terms. */
+/** Members in `TERMS` whose value may also be a list of words of a protocol. */
 export const TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
-/** Terms that occur in answers only. */
+/** Members of answers whose texts are words of a protocol, names or ids. Guards do not check them. */
 export const ANSWER_TERMS: ReadonlySet<string> = new Set([
   'blockReason',
   'createTime',
@@ -74,7 +74,7 @@ export const ANSWER_TERMS: ReadonlySet<string> = new Set([
   'responseId',
   'stop_sequence',
 ])
-/** Members of answers that contain nothing but terms and numbers. */
+/** Members of answers that contain only numbers and words of a protocol, such as the usage. */
 export const MEASURES: ReadonlySet<string> = new Set([
   'content_filter_offsets',
   'content_filter_result',
@@ -84,7 +84,10 @@ export const MEASURES: ReadonlySet<string> = new Set([
   'usage',
   'usageMetadata',
 ])
-/** Members of a response that were not generated: they repeat its request, or state how it ended. */
+/**
+ * Members of a response that the model did not generate: they repeat the request, or state how the response
+ * ended.
+ */
 export const UNGENERATED: ReadonlySet<string> = new Set([
   'error',
   'incomplete_details',
@@ -101,8 +104,8 @@ export const UNGENERATED: ReadonlySet<string> = new Set([
   'user',
 ])
 /**
- * Members of which users choose the names within, while the values are of the protocol again: properties of
- * schemas, variables of prompts.
+ * Members that contain objects whose keys users choose, such as properties of schemas and variables of
+ * prompts. The values in these objects are defined by the protocol.
  */
 export const NAMED: ReadonlySet<string> = new Set([
   '$defs',
@@ -115,7 +118,7 @@ export const NAMED: ReadonlySet<string> = new Set([
   'variables',
 ])
 
-/** Members whose texts are such names. */
+/** Members whose texts are names that users chose in a schema. */
 export const NAMES: ReadonlySet<string> = new Set(['$ref', 'propertyOrdering', 'required'])
 
 /** Members that contain the bytes of media or of embeddings in base64. */
@@ -136,7 +139,9 @@ export const ADDRESSES: ReadonlySet<string> = new Set([
   'uri',
   'url',
 ])
-/** Members that stand beside `data` and state its type, by which it is recognized as media. */
+/**
+ * Members that state the type of `data` in the same object. They show that `data` is media and not a text.
+ */
 export const DATA_KINDS = [
   'media_type',
   'mimeType',
@@ -158,7 +163,7 @@ export const REASONING: ReadonlySet<string> = new Set([
   'reasoning.summary',
 ])
 
-/** Members whose whole content belongs to one place. */
+/** Members whose texts all belong to the same part of a call, such as the arguments of a tool. */
 export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['tool_calls', 'tool_arguments'],
   ['function_call', 'tool_arguments'],
@@ -172,7 +177,7 @@ export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>
   ['code_execution_result', 'tool_results'],
 ])
 
-/** Members of calls and results that contain objects whose names users or models choose. */
+/** Members of tool calls and results that contain objects whose keys users or models choose. */
 export const DATA: ReadonlySet<string> = new Set([
   'action',
   'args',
@@ -187,7 +192,10 @@ export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
 export const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
 /** Members that contain the JSON of a tool's arguments. */
 export const JSON_TEXTS: ReadonlySet<string> = new Set(['arguments', 'partial_json'])
-/** Members of answers that repeat the text token by token, and the JSON to put in the place of an object. */
+/**
+ * Members of answers that repeat the text token by token, with the JSON that replaces an object. A list is
+ * replaced by an empty list.
+ */
 export const REPEATING: ReadonlyMap<string, string> = new Map([
   ['logprobs', 'null'],
   ['logprobsResult', '{}'],

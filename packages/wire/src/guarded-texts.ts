@@ -27,7 +27,7 @@ import type { ClientProtocol } from './protocols.ts'
 /** Which part of a call a text belongs to. */
 export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
 
-/** A text in a request or response of any protocol. */
+/** A text that guards check, in a request or response of any protocol. */
 export interface FoundText {
   /** Offsets of the JSON string, including its quotes. */
   readonly from: number
@@ -35,42 +35,43 @@ export interface FoundText {
   readonly place: TextPlace
   /** Whether the text is reasoning that is covered by a signature, so that it must not be changed. */
   readonly isSigned: boolean
-  /**
-   * Whether the text is itself JSON, the arguments of a tool. The strings in it are then the texts to check.
-   */
+  /** Whether the text is itself JSON: the arguments of a tool. Guards then check the strings in it. */
   readonly isJson: boolean
-  /** Whether it is a number in the arguments or the result of a tool. */
+  /** Whether this is not a string but a number, in the arguments or the result of a tool. */
   readonly isNumber: boolean
-  /** Whether it is a name in a schema, or the name of a variable. */
+  /** Whether the text is a name in a schema, or the name of a variable. */
   readonly isName: boolean
-  /** Whether it is inside an object whose names users or models choose. */
+  /** Whether the text is inside an object whose keys users or models choose. */
   readonly isData: boolean
-  /** The last step of the path from the root of an answer to it. */
+  /** The last step of the path from the root of an answer to the text; undefined in requests. */
   readonly step: Step | undefined
 }
 
 /** A step of the path to a text: a member of an object, or an element of a list. */
 export interface Step {
   readonly up: Step | undefined
-  /** Undefined for an element. */
+  /** Name of the member; undefined for an element of a list. */
   readonly name: string | undefined
-  /** The object or the list. */
+  /** The object with the member, or the list with the element. */
   readonly of: Node
 }
 
-/** Offsets of a value that repeats texts token by token, and the JSON to put in its place. */
+/**
+ * Offsets of a value that repeats texts token by token, and the JSON that replaces the value if a text is
+ * changed.
+ */
 export type RepeatingSpan = readonly [from: number, to: number, instead: string]
 
-/** The texts of an answer or of one of its events, and what repeats them. */
+/** The texts of an answer or of one of its events, and the values that repeat them token by token. */
 export interface GeneratedTexts {
-  /** In the order of their bytes. */
+  /** The texts in the order of their bytes. */
   readonly texts: readonly FoundText[]
   readonly repeating: readonly RepeatingSpan[]
 }
 
-/** Facts about an answer that it does not state itself. */
+/** Facts that are needed to find the texts of an answer, but that the answer does not state. */
 export interface StreamFacts {
-  /** The client's dialect, in which the answer is. */
+  /** The protocol of the client, in which the answer is written. */
   readonly dialect: ClientProtocol
   /** Whether reasoning is signed by its provider, so that it cannot be changed. */
   readonly signsReasoning: boolean
@@ -83,25 +84,28 @@ export interface TextChange {
   readonly text: string
 }
 
-/** What surrounds a value in the JSON. */
+/** Facts about a value that follow from the members around it. */
 interface Surroundings {
   readonly place: TextPlace
-  /** Whether users or models choose the names of its members, so that these names are texts too. */
+  /**
+   * Whether users or models choose the keys of the value if it is an object, so that guards check these keys
+   * too.
+   */
   readonly isData: boolean
   readonly isSigned: boolean
-  /** Whether all reasoning counts as signed. */
+  /** Whether all reasoning in the answer counts as signed. */
   readonly signsReasoning?: boolean
   /** Whether the value is in a turn of the model; undefined outside of turns. */
   readonly isOfModel?: boolean
-  /** Set at the root of an event of the responses dialect, and at the object of a response. */
+  /** Set in the responses protocol only: for the root of an event, and for the object with the response. */
   readonly isRoot?: 'event' | 'response' | undefined
   readonly isInData?: boolean
 }
 
-/** The texts that were found so far. */
+/** The texts that the search has found so far. */
 interface Found {
   readonly texts: FoundText[]
-  /** Set if it is an answer that is searched. */
+  /** Values that repeat texts token by token. Set only when an answer is searched, not for requests. */
   readonly repeating?: RepeatingSpan[]
 }
 
@@ -127,7 +131,10 @@ export function answerTexts(scan: ScannedObject, origin: StreamFacts): Generated
   return generatedTexts(scan, origin, 'response')
 }
 
-/** Finds the texts of an event of a stream, in the same way. */
+/**
+ * Finds the texts of one event of a streamed answer: all strings except terms of the protocol, ids, the bytes
+ * of media, and what repeats the request.
+ */
 export function textsOfEvent(scan: ScannedObject, origin: StreamFacts): GeneratedTexts {
   return generatedTexts(scan, origin, 'event')
 }
@@ -138,7 +145,7 @@ function generatedTexts(
   form: 'event' | 'response',
 ): GeneratedTexts {
   const found = { texts: [], repeating: [] }
-  // Only responses repeat their requests.
+  // Only the responses protocol repeats the request in its answers.
   const isRoot = dialect === 'responses' ? form : undefined
   collect(scan, ROOT, { place: 'output', isData: false, isSigned: false, signsReasoning, isRoot }, found)
   return found
@@ -214,7 +221,7 @@ function add(
   texts.push({
     from,
     to: scan.endOf(node),
-    // `tool_results` are results in requests. Results in an answer are a part of it.
+    // Guards know `tool_results` only in requests. A tool result in an answer is a part of the output.
     place: repeating && place === 'tool_results' ? 'output' : place,
     isSigned,
     isJson: place === 'tool_arguments' && JSON_TEXTS.has(name),
@@ -225,7 +232,7 @@ function add(
   })
 }
 
-// The names are collected too, because users may choose them: `{"ann@example.com": 5}`.
+// The keys are collected too, because users may choose them: `{"ann@example.com": 5}`.
 function collectData(
   scan: ScannedObject,
   node: Node,
@@ -240,7 +247,7 @@ function collectData(
   }
 }
 
-// The names are collected here as well, but the values are of the protocol again.
+// The keys are collected because users choose them. The values are defined by the protocol.
 function collectNamed(
   scan: ScannedObject,
   node: Node,
@@ -307,7 +314,10 @@ function collectMembers(
   }
 }
 
-/** Whether a member of an answer was not generated. Records lists that repeat its text. */
+/**
+ * Whether a member of an answer was not generated by the model. Adds lists that repeat the text of the answer
+ * to `repeating`.
+ */
 function isUngenerated(
   scan: ScannedObject,
   name: string,
@@ -317,7 +327,7 @@ function isUngenerated(
   step: Step | undefined,
 ): boolean {
   if (isRoot === 'response' && UNGENERATED.has(name)) return true
-  // Pieces of spoken answers do not state the type of their bytes.
+  // Pieces of spoken answers do not state the media type of their bytes.
   if (name === 'data' && step?.name === 'audio') return true
   if (!scan.isContainer(value)) return ANSWER_TERMS.has(name)
   const object = REPEATING.get(name)
@@ -327,7 +337,10 @@ function isUngenerated(
   return true
 }
 
-/** Whether a member is left out: a term, an id, the name of a tool, or the bytes of media. */
+/**
+ * Whether guards do not check a member, because it is a word of the protocol, an id, the name of a tool, or
+ * the bytes of media.
+ */
 function isLeftOut(
   scan: ScannedObject,
   object: Node,
@@ -336,7 +349,8 @@ function isLeftOut(
   type: string,
   role: string | undefined,
 ): boolean {
-  // A schema may use any of these names for its properties, so an object is not left out.
+  // A schema may use any of these names for its properties. Therefore a member with an object is always
+  // searched.
   if (scan.kindOf(value) === 'object') return false
   if (TERMS.has(name)) return !scan.isContainer(value) || TERM_LISTS.has(name)
   if (name === 'name') return role === undefined

@@ -4,7 +4,7 @@ import type { ProtocolName } from './protocols.ts'
 import type { Fields } from './field.ts'
 import { DYNAMIC_BUDGET } from './thinking.ts'
 
-/** A request as sent to the upstream. */
+/** A request as it is sent to the upstream, for finding out whether the model thinks. */
 export interface SentRequest {
   /** The upstream's dialect. */
   readonly dialect: ProtocolName
@@ -14,17 +14,17 @@ export interface SentRequest {
   value(name: string): unknown
 }
 
-/** Thinking that a stream may not contain, although it counts as output and is charged. */
+/** Thinking that the upstream charges as output but may leave out of the stream. */
 export interface HiddenThinking {
   /** Maximum number of thinking tokens; undefined if the request does not limit them. */
   readonly budget: number | undefined
 }
 
-/** How a model thinks, if its streams do not contain all of its thinking. */
+/** How a model thinks whose streams do not contain all of its thinking. */
 interface Thinker {
-  /** Whether it thinks if the request does not say anything about thinking. */
+  /** Whether the model thinks if the request has no thinking settings. */
   readonly byDefault: boolean
-  /** Whether a request can switch thinking off. */
+  /** Whether a request can switch the model's thinking off. */
   readonly canStop: boolean
 }
 
@@ -50,7 +50,7 @@ export function hiddenThinking(
   return { budget: budgets.length > 0 ? Math.max(...budgets) : undefined }
 }
 
-/** Names of models whose providers stream all thinking. */
+/** Matches models whose providers stream all thinking. */
 const THINKS_ALOUD = /(?:^|[^a-z])(?:deepseek|qwen|qwq|kimi|glm|minimax)/i
 const CLAUDE_THINKING = /[-:]thinking\b/i
 const LATEST_GEMINI = /(?:^|[^a-z])gemini-(?:pro|flash|flash-lite)-latest/i
@@ -64,7 +64,7 @@ function thinkerOf(model: string, requestedName: string, stated: DeclaredCapabil
     const known = capabilitiesOf(name, name)
     const { isOpenAi, maximumField, efforts, gemini, alwaysThinks } = known
     if (CODEX_MINI.test(name)) return { byDefault: true, canStop: false }
-    // OpenAI introduced the field with its reasoning models, and only these require it.
+    // OpenAI introduced `max_completion_tokens` with its reasoning models, and only these require it.
     if (isOpenAi)
       return maximumField === 'max_completion_tokens'
         ? { byDefault: true, canStop: efforts?.includes('none') ?? false }
@@ -83,7 +83,7 @@ function thinkerOf(model: string, requestedName: string, stated: DeclaredCapabil
 
 type Values = (name: string) => unknown
 
-/** How the fields of each protocol set thinking. */
+/** Reads the thinking settings from the fields of a request, by protocol. */
 const SETTINGS: Readonly<Record<ProtocolName, (value: Values) => (Setting | undefined)[]>> = {
   chat: (value) => [
     ofEffort(value('reasoning_effort')),
@@ -106,7 +106,7 @@ function ofEffort(effort: unknown): Setting | undefined {
   return effort.toLowerCase() === 'none' ? { kind: 'off' } : { kind: 'on' }
 }
 
-/** Reads `reasoning` of responses requests. Routers accept it in chat requests too. */
+/** Reads `reasoning` of responses requests. Routers also accept it in chat requests. */
 function ofReasoning(value: unknown): Setting | undefined {
   const reasoning = asRecord(value)
   if (!reasoning) return undefined

@@ -4,7 +4,7 @@ import { refuse } from './field-check.ts'
 /** Media type if none is stated. */
 const DEFAULT_TYPE = 'application/octet-stream'
 
-/** Preferred media types, by other names for them. */
+/** Preferred names of media types, by other names for the same types. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['audio/mp3', 'audio/mpeg'],
@@ -12,18 +12,21 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['audio/x-wav', 'audio/wav'],
 ])
 
-/** Media types by the documented formats of `input_audio`. Other types are recognized from the bytes. */
+/**
+ * Media types by the documented values of `format` in `input_audio`. For other values, the type is recognized
+ * from the bytes.
+ */
 const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['mp3', 'audio/mpeg'],
   ['wav', 'audio/wav'],
 ])
 
-/** Formats of `input_audio`, by media type. */
+/** Values of `format` in `input_audio`, by media type. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
   [...AUDIO_TYPES].map(([format, type]) => [type, format]),
 )
 
-/** Returns the format of a media type for `input_audio`; undefined if there is none. */
+/** Returns the value of `format` for `input_audio`; undefined if the media type has none. */
 export function audioFormat(mediaType: string): string | undefined {
   return AUDIO_FORMATS.get(mediaType)
 }

@@ -24,8 +24,8 @@ export interface Capabilities {
   /** Whether the gateway knows the model. */
   readonly isKnown: boolean
   /**
-   * Which sampling settings the model accepts. With the second value, `top_p` is refused if `temperature` is
-   * set.
+   * Which sampling settings the model accepts. `no-top-p-beside-temperature` means that `top_p` is refused if
+   * `temperature` is set.
    */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
   /** Whether the model accepts presence and frequency penalties. */
@@ -56,11 +56,11 @@ export interface Capabilities {
   readonly converse: ConverseCapabilities
 }
 
-/** How models behind the Gemini API differ. */
+/** Differences between models behind the Gemini API. */
 export interface GeminiCapabilities {
   /** Thinking levels that the model accepts, ascending; undefined if it takes a budget instead. */
   readonly levels: readonly EffortName[] | undefined
-  /** Minimum and maximum thinking budget in tokens. */
+  /** Minimum and maximum of a thinking budget, in tokens. */
   readonly budgets: readonly [min: number, max: number]
   /** Whether thinking can be switched off with a budget of 0. */
   readonly canStopThinking: boolean
@@ -72,7 +72,7 @@ export interface GeminiCapabilities {
   readonly takesSystem: boolean
 }
 
-/** A model's name, and the versions of known model families found in it. */
+/** A model's name, and the versions that it contains, by model family. */
 interface Name {
   readonly text: string
   readonly claude: ModelVersion | undefined
@@ -89,7 +89,7 @@ type TableCapabilities = Omit<
 
 type Row = readonly [covers: (name: Name) => boolean, capabilities: Partial<TableCapabilities>]
 
-/** Capabilities to assume for unknown models: every setting is sent. */
+/** Capabilities that are assumed for unknown models: every setting is sent. */
 const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   takesPenalties: true,
@@ -115,9 +115,12 @@ const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
-/** What differs in Gemini models before version 3. */
+/** Capabilities of Gemini models before version 3 that differ from newer ones. */
 const OLD_GEMINI = { ...UNKNOWN.gemini, requiresSignatures: false, mixesTools: false }
-/** Gemini models since 2.5 refuse penalties. Their rules for thinking are stated separately. */
+/**
+ * Capabilities of Gemini models since 2.5, which refuse penalties. Their thinking settings are in the rows of
+ * `TABLE`.
+ */
 const NEW_GEMINI = { takesPenalties: false } as const
 const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
   ...NEW_GEMINI,
@@ -126,8 +129,8 @@ const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
 })
 
 /**
- * Capabilities by model name; the first row that matches is used. Rows begin at a version, so that a new
- * model gets the row of the version before it.
+ * Capabilities by model name; the first row that matches is used. A row applies from a version on, so that a
+ * new model has the capabilities of the version before it.
  */
 const TABLE: readonly Row[] = [
   [
@@ -156,7 +159,8 @@ const TABLE: readonly Row[] = [
     { ...REASONING, efforts: ['medium', 'high', 'xhigh'] },
   ],
   [({ text, gpt }) => isAtLeast(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
-  // If a name has a vendor's prefix, the model is behind a router, which has its own rules for it.
+  // If a name has a vendor's prefix (`openai/gpt-5.6`), the model is behind a router, which has its own rules
+  // for the model.
   [
     ({ text, gpt }) => isAtLeast(gpt, 5, 6) && !text.includes('/'),
     { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
@@ -200,7 +204,8 @@ const TABLE: readonly Row[] = [
     ({ text, gemini }) => gemini !== undefined && !/thinking/i.test(text),
     { thinking: 'none', gemini: OLD_GEMINI },
   ],
-  // The vendor's own servers accept only certain sampling settings; routers accept more.
+  // The vendor's own servers accept only certain sampling settings. Routers, whose names of models contain a
+  // slash, accept more.
   [
     ({ text, kimi }) => isAtLeast(kimi, 2, 5) && !text.includes('/'),
     { sampling: 'none', takesPenalties: false, requiresThoughts: true },
@@ -231,11 +236,11 @@ export function capabilitiesOf(
 
 const NOTHING_STATED: DeclaredCapabilities = {}
 /**
- * Cache of results by the configured capabilities and both names. Otherwise every conversion would try some
- * forty patterns.
+ * Cache of capabilities, by what the operator has configured and by both names of the model. Without it,
+ * every conversion would try some forty patterns.
  */
 const found = new WeakMap<DeclaredCapabilities, Map<string, Capabilities>>()
-/** Maximum number of cached names. It is limited because clients choose the names. */
+/** Maximum number of cached results. It is limited because clients choose the names of models. */
 const MAX_FOUND = 200
 
 function findCapabilities(
@@ -299,11 +304,13 @@ function isAtLeast(version: ModelVersion | undefined, major: number, minor?: num
 }
 
 /**
- * How models behind Bedrock's Converse API differ. This API refuses a whole request because of one member
- * that the model does not support; `docs/api.md: Parameters by model`.
+ * Differences between models behind Bedrock's Converse API, which refuses a whole request because of one
+ * member that the model does not support; `docs/api.md: Parameters by model`.
  */
 export interface ConverseCapabilities {
-  /** Whose way of switching thinking on the model follows; undefined if it is not known. */
+  /**
+   * How thinking is switched on: as for Claude, as for Nova, or by an effort; undefined if it is not known.
+   */
   readonly thinking: 'claude' | 'nova' | 'effort' | undefined
   /** The member in which the model accepts top-k; undefined if it is not known. */
   readonly topK: 'top_k' | 'k' | 'inferenceConfig' | undefined
@@ -318,14 +325,14 @@ export interface ConverseCapabilities {
   readonly cachesForAnHour: boolean
   /** How the model can be forced to follow a schema for its text. */
   readonly schema: 'format' | 'tool' | 'instruction'
-  /** Whether the model can be forced to follow a tool's schema. */
+  /** Whether a tool can be declared as `strict`, so that the model must follow its schema. */
   readonly takesStrict: boolean
   /** Whether a tool result can be marked as failed. */
   readonly statesFailures: boolean
-  /** Whether a turn may contain both texts and calls, or texts and results. */
+  /** Whether a turn may contain both texts and tool calls, or both texts and tool results. */
   readonly mixesTools: boolean
   readonly takesSystem: boolean
-  /** Whether call ids must consist of nine letters and digits. */
+  /** Whether ids of tool calls must consist of nine letters and digits. */
   readonly hasShortIds: boolean
 }
 
@@ -390,7 +397,10 @@ const CONVERSE_TABLE: readonly ConverseRow[] = [
   [named(/\b(?:qwen|deepseek|gemma|minimax|kimi|nemotron|glm)/i), { takesStrict: true }],
 ]
 
-/** Finds a model's capabilities on Converse by the upstream's name for it, or otherwise by the client's. */
+/**
+ * Finds a model's capabilities on Converse by the upstream's name for the model, or otherwise by the client's
+ * name for it.
+ */
 function converseCapabilitiesOf(upstreamName: string, requestedName: string): ConverseCapabilities {
   return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(requestedName)) }
 }

@@ -19,7 +19,7 @@ import { isError, type ReplyFacts } from './reply-facts.ts'
 /** The fields of a moderation request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ModerationsRequest {
   readonly model: string
-  /** Maximum number of tokens that the upstream can count. */
+  /** Maximum number of tokens that the upstream can count for this request. */
   readonly promptBound: number
 }
 
@@ -67,8 +67,8 @@ function checkInput(scan: ScannedObject, { node, count }: Member): void {
 }
 
 /**
- * Maximum number of tokens of a checked request, without a tokenizer: one per byte, and the maximum for each
- * image.
+ * Maximum number of tokens of a checked request. No tokenizer is needed: it is one token per byte, and the
+ * maximum for each image.
  */
 function promptBound(scan: ScannedObject): number {
   const input = scan.span('input')
@@ -103,12 +103,15 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   return { tokens: IMAGE_TOKENS, data }
 }
 
-/** Names of the fields of moderation requests. */
+/** Names of the fields of moderation requests, which must be spelled exactly. */
 export const moderationFieldNames = requestNames(CHECKS.keys(), {
   input: knownNames('type text', { image_url: knownNames('url') }),
 })
 
-/** Reads the facts of a response; never throws. A response is valid if it contains a list of results. */
+/**
+ * Reads validity, error and usage of a response; never throws. A response is valid if it contains a list of
+ * results.
+ */
 export function readModerationsReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const error = isError(reply['error'])

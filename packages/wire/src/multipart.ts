@@ -11,7 +11,7 @@ const MAX_PARTS = 128
 const MAX_PREAMBLE_BYTES = 8_192
 /** Maximum size of a part's headers in bytes. */
 const MAX_HEAD_BYTES = 8_192
-/** Maximum number of bytes kept of a field that is not a file, and of all such fields together. */
+/** Maximum number of bytes that are kept of a field that is not a file, and of all such fields together. */
 const MAX_TEXT_BYTES = 262_144
 const MAX_ALL_TEXT_BYTES = 524_288
 
@@ -43,7 +43,10 @@ export class FormReader {
   #offset = 0
   #head: PartHead = { name: '', filename: undefined, contentType: '' }
   #contentStart = 0
-  /** Content of the current field, if it is to be kept. */
+  /**
+   * Content of the current field as far as it has arrived; undefined for a file, and for a field that is too
+   * long to be kept.
+   */
   #text: Buffer[] | undefined
   #textBytes = 0
   #allTextBytes = 0
@@ -121,7 +124,7 @@ export class FormReader {
       throw refusal(`the head of a part is larger than ${MAX_HEAD_BYTES} bytes`)
     if (end < 0) return false
     this.#head = readPartHead(this.#rest.subarray(0, end))
-    // The last line feed of the headers is not consumed, because a delimiter may begin with it.
+    // The last line feed of the headers stays in `#rest`, because a delimiter may begin with it.
     this.#drop(end + HEAD_END.length - 1)
     this.#contentStart = this.#offset + 1
     this.#text = this.#head.filename === undefined ? [] : undefined
@@ -133,8 +136,8 @@ export class FormReader {
   #readContent(): boolean {
     const at = this.#rest.indexOf(this.#delimiter)
     if (at < 0) {
-      // The last bytes are held, because they may be the beginning of a delimiter and the carriage return
-      // before it.
+      // The last bytes stay in `#rest`, because they may be a carriage return and the beginning of a
+      // delimiter.
       const sure = this.#rest.length - this.#delimiter.length
       if (sure > 0) this.#takeContent(sure)
       return false
@@ -151,7 +154,7 @@ export class FormReader {
   }
 
   #takeContent(length: number): void {
-    // The line feed at the end of the headers may be the first byte here.
+    // The first byte here may be the line feed at the end of the headers, which is not content.
     const from = this.#contentStart - this.#offset
     const piece = this.#rest.subarray(Math.max(0, from), length)
     if (this.#text && piece.length > 0) {
@@ -180,7 +183,7 @@ function refusal(reason: string): WireError {
 /** What the headers of a part state. */
 interface PartHead {
   readonly name: string
-  /** Undefined for a field that is not a file. */
+  /** Name of the file; undefined for a field that is not a file. */
   readonly filename: string | undefined
   /** Content type of the part; empty if not stated. */
   readonly contentType: string

@@ -1,7 +1,7 @@
 import type { Grammar } from './conversation.ts'
 import { asRecord } from './json/record.ts'
 
-/** Name of the argument that contains the text for a custom tool. */
+/** Name of the argument that contains the text for a custom tool, when the tool is sent as a function. */
 export const CUSTOM_INPUT_MEMBER = 'input'
 
 const CUSTOM_SCHEMA = JSON.stringify({
@@ -30,15 +30,16 @@ export function customTool(
   }
 }
 
-/** Writes the text for a custom tool as the JSON arguments of the function. */
+/** Writes the text for a custom tool as the JSON arguments of the function that replaces the tool. */
 export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_INPUT_MEMBER]: input })
 }
 
-/** Matches the beginning of arguments up to the text for a custom tool. */
+/** Matches the beginning of a function's arguments, up to the text for a custom tool. */
 const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_INPUT_MEMBER}"\s*:\s*"`)
 /**
- * Maximum length of that beginning in characters. Longer arguments without it are not in the expected form.
+ * Maximum length of the text that `HEAD` matches, in characters. Longer arguments without a match are not in
+ * the expected form.
  */
 const MAX_HEAD = 64
 const QUOTE = 0x22
@@ -46,16 +47,18 @@ const BACKSLASH = 0x5c
 
 /**
  * Extracts the text for a custom tool from the streamed arguments of the function that replaced the tool.
- * Arguments in the expected form are passed on at once. Others are held until they are complete.
+ * Text in arguments of the expected form is returned as it arrives. Other arguments are held back until they
+ * are complete.
  */
 export class CustomInput {
   /**
-   * Arguments that are still held: a beginning that is not recognized yet, or an incomplete escape sequence.
+   * Arguments that are still held back: a beginning that is not recognized yet, or an incomplete escape
+   * sequence.
    */
   #rest = ''
   #state: 'before' | 'within' | 'after' | 'other' = 'before'
 
-  /** Adds a piece of the arguments. Returns the text that can be passed on. */
+  /** Adds a piece of the arguments. Returns the text that can be sent to the client. */
   push(piece: string): string {
     if (this.#state === 'after') return ''
     this.#rest += piece
@@ -103,7 +106,7 @@ export function customInput(args: string): string {
 
 /**
  * Length of an escape sequence: two or six characters. Two escaped halves of a surrogate pair count as one
- * sequence, so that the first half is held until the second arrives.
+ * sequence, so that the first half is held back until the second arrives.
  */
 function escapeSize(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2
@@ -125,8 +128,8 @@ function unescaped(text: string): string {
 }
 
 /**
- * Returns the text from arguments in another form: the member `input` or the only member, if it is a string;
- * otherwise the arguments unchanged.
+ * Returns the text for a custom tool from arguments that are not in the expected form: the member `input` or
+ * the only member, if it is a string; otherwise the arguments unchanged.
  */
 function textOf(args: string): string {
   try {
@@ -141,8 +144,8 @@ function textOf(args: string): string {
 }
 
 /**
- * Sizes of `search_context_size` and the number of searches that each stands for, ascending. `docs/api.md:
- * Limits`, web search max_uses.
+ * Values of `search_context_size`, each with the maximum number of searches that it stands for, ascending.
+ * `docs/api.md: Limits`, web search max_uses.
  */
 const SIZES = [
   ['low', 1],
@@ -150,10 +153,10 @@ const SIZES = [
   ['high', 10],
 ] as const
 
-/** Maximum number of searches, by the name of a size. */
+/** Maximum number of searches, by the value of `search_context_size`. */
 export const MAX_SEARCHES_BY_SIZE: ReadonlyMap<string, number> = new Map(SIZES)
 
-/** The name of the smallest context size that allows this many searches. */
+/** The smallest `search_context_size` that allows this many searches. */
 export function searchSizeFor(maxUses: number): string {
   return SIZES.find(([, uses]) => maxUses <= uses)?.[0] ?? 'high'
 }
@@ -164,12 +167,12 @@ const CHOICES = [
   ['none', 'none'],
 ] as const
 
-/** Kinds of tool choices that name no tool, by the value of `tool_choice`. */
+/** Kinds of tool choices that name no tool, by the value of `tool_choice` in requests. */
 export const TOOL_CHOICE_KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(
   CHOICES.map(([kind, word]) => [word, kind]),
 )
 
-/** Values of `tool_choice` by kind. */
+/** Values of `tool_choice` in requests, by the kind of tool choice. */
 export const TOOL_CHOICE_WORDS = Object.fromEntries(CHOICES) as Readonly<
   Record<'auto' | 'any' | 'none', string>
 >

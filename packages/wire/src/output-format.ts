@@ -10,19 +10,19 @@ export const FORMAT_KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = 
   ['json_schema', 'json-schema'],
 ])
 
-/** Name for a schema that has none, if the protocol requires one. */
+/** Name that is sent for a schema without one, if the protocol requires a name. */
 const UNNAMED = 'response'
 /** Matches the names of tools that upstreams accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/
 
 const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
 
-/** A conversation whose output format is a schema that the model can follow, or undefined. */
+/** A conversation in which the output format, if there is one, is a schema that the model can follow. */
 export type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
- * Returns the output format for a schema and for the members at `path` that describe it. Without a schema,
- * the format is any JSON object. Throws `invalid_request` with the path of an invalid member.
+ * Returns the output format for a schema and for the members at `path` that name and describe it. Without a
+ * schema, the format is any JSON object. Throws `invalid_request` with the path of an invalid member.
  */
 export function schemaFormat(
   schema: string | undefined,
@@ -40,7 +40,7 @@ export function schemaFormat(
   }
 }
 
-/** Encodes a schema, with the members that describe it. */
+/** Encodes a schema, with the members that name and describe it. */
 export function schemaMembers({ name = UNNAMED, description, schema, strict }: OutputSchema): MemberText[] {
   return [...membersOf({ name, description }), ['schema', schema], ...membersOf({ strict })]
 }

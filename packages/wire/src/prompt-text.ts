@@ -15,8 +15,8 @@ const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
 /**
  * Collects the texts of a request's prompt from its JSON: everything except members that `levels` excludes,
  * and media, whose tokens are estimated. The text of a longer conversation begins with the text of its
- * earlier turns, whose tokens may have been counted already. `model` is the name by which the maximum tokens
- * of images are chosen.
+ * earlier turns, whose tokens may have been counted already. `model` is the name of the model, on which the
+ * maximum number of tokens of an image depends.
  */
 export function promptText(scan: ScannedObject, levels: PromptLevels, model: string): PromptText {
   const walk = new PromptWalk(scan, levels, model)
@@ -164,32 +164,35 @@ function textOfFile(data: string, type: string | undefined, name: string | undef
   return Buffer.from(rest, 'base64').toString()
 }
 
-/** Why a member is not counted as part of the prompt, or is counted elsewhere. */
+/** Why a member of a request is not counted as part of the prompt, or is counted elsewhere. */
 type Reason =
-  /** It controls how the reply is generated and how long it may be. */
+  /** The member controls how the reply is generated and how long it may be. */
   | 'sampling'
   /** The member controls how the request is served: model, streaming, storage, tier. */
   | 'service'
-  /** It refers to something stored elsewhere, which is counted separately. */
+  /** The member refers to something stored elsewhere, which is counted separately. */
   | 'id'
   /** The member is for the records of the client or the provider. */
   | 'metadata'
-  /** It is one word that names the type of an object. */
+  /** The member is one word that names the type of an object. */
   | 'kind'
   /** The member proves that a model wrote the text beside it. */
   | 'signature'
-  /** It was copied from a response. By the provider's rules, the model does not read it again. */
+  /**
+   * The member was copied from an earlier response. By the provider's rules, the model does not read it
+   * again.
+   */
   | 'of the answer'
 
 /**
- * How a member's value is counted: as texts, as JSON or as encrypted text, or by the rules of the level with
- * this name.
+ * How the value of a member is counted: as texts, as JSON, as encrypted text, or by the rules of the level in
+ * `PromptLevels` with this name.
  */
 type Reading = string
 
 /**
- * Rules for the members of one kind of object. A member in neither list is counted as JSON, including its
- * name.
+ * Rules for the members of one kind of object in a request. A member that is in neither list is counted as
+ * JSON, including its name.
  */
 export interface PromptLevel {
   readonly notPrompt: Readonly<Record<string, Reason>>
@@ -199,11 +202,11 @@ export interface PromptLevel {
   readonly media?: FindMedia
 }
 
-/** The media of a part: how their tokens are estimated, and their data if the request contains them. */
+/** The media of a part: how their tokens are estimated, and where the request has their data, if it does. */
 export interface FoundMedia {
   readonly tokens: MediaTokens
   readonly data: Node | undefined
-  /** Media type and name, if stated. */
+  /** Media type and file name, if the request states them. */
   readonly type?: string | undefined
   readonly name?: string | undefined
 }

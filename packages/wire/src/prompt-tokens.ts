@@ -7,7 +7,8 @@ export interface PromptText {
   /** Estimated tokens of media and of the markup around messages, in addition to those of `text`. */
   readonly extraTokens: number
   /**
-   * Like `extraTokens`, for a charge: media count with their maximum, as in the quota reserved for the call.
+   * Like `extraTokens`, but media count with their maximum, as in the quota reserved for the call. Used to
+   * charge the call.
    */
   readonly chargedExtraTokens: number
 }
@@ -34,8 +35,8 @@ export function respondsWithMedia(model: string): boolean {
 export const EXPECTED_BYTES_PER_TOKEN = 4
 
 /**
- * Estimates the tokens of one media part. `bytes` is the length of its data in the body; base64 counts as
- * written.
+ * Estimates the tokens of one image, document or recording. `bytes` is the length of its data in the body;
+ * base64 is not decoded for this.
  */
 export interface MediaTokens {
   /** Maximum number of tokens. */
@@ -103,8 +104,8 @@ export const FEATURE_TOKENS = 256
 export const TOOLS_TOKENS = 512
 
 /**
- * Returns `FEATURE_TOKENS` if the request contains a field that is not in `plain`, the fields that never
- * change the model's input. Any other field may cause the server to add instructions.
+ * Returns `FEATURE_TOKENS` if the request contains a field that is not in `plain`; otherwise 0. `plain` are
+ * the fields that never change the model's input; any other field may cause the server to add instructions.
  */
 export function featureTokens(scan: ScannedObject, plain: ReadonlySet<string>): number {
   for (const { key, node } of scan.members.values())
@@ -116,7 +117,10 @@ export function featureTokens(scan: ScannedObject, plain: ReadonlySet<string>): 
 export const TYPICAL_MESSAGE_TOKENS = 4
 export const TYPICAL_REQUEST_TOKENS = 3
 
-/** Maximum number of tokens of media, minus the bytes of their data, which are counted with the body. */
+/**
+ * Maximum number of tokens of media minus the number of bytes of their data, because these bytes are counted
+ * with the body.
+ */
 export function mediaTokensBeyondBytes(
   scan: ScannedObject,
   { tokens, data }: FoundMedia,

@@ -4,7 +4,7 @@ interface ProtocolRow {
   readonly isConversation: boolean
   /** Whether clients may use the protocol as well. */
   readonly hasClients: boolean
-  /** Whether providers with this protocol sign parts of their replies. */
+  /** Whether providers with this protocol sign parts of their replies, and want them back unchanged. */
   readonly isSigned: boolean
   /** Whether a request can ask for several alternative replies. */
   readonly hasChoices: boolean
@@ -13,8 +13,8 @@ interface ProtocolRow {
 }
 
 /**
- * The protocols of upstreams. Any other module whose behaviour depends on the protocol has a table with an
- * entry for each.
+ * The protocols of upstreams and their properties. Any other module whose behaviour depends on the protocol
+ * has a table with an entry for each protocol.
  */
 export const PROTOCOLS = {
   chat: { isConversation: true, hasClients: true, isSigned: false, hasChoices: true, reportsThoughts: false },
@@ -68,7 +68,7 @@ export type ClientProtocol = ServedProtocol & ConversionProtocol
 /** The names of all protocols, in the order of the table. */
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
-/** Lists the protocols that have a property, in order. */
+/** Lists the protocols for which `has` is true, in the order of the table. */
 export function protocolsWith(has: (row: ProtocolRow) => boolean): ProtocolName[] {
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }

@@ -5,7 +5,10 @@ const RAW_BYTES_PER_SECOND = 48_000
 const CODED_BYTES_PER_SECOND = 8_000
 /** Number of base64 characters that are enough to contain the header of an image. */
 const HEAD_LENGTH = 1_024
-/** Number of tokens of an image in the most expensive common format, and its number of pixels. */
+/**
+ * Number of tokens of a generated image in the most expensive common format, and the number of pixels of this
+ * format.
+ */
 const PICTURE_TOKENS = 6_240
 const PICTURE_PIXELS = 1_024 * 1_536
 /**
@@ -18,7 +21,7 @@ const MAX_SIDE = 8_192
 export interface ReceivedImage {
   /** Width and height such as `1024x1024`; undefined if they cannot be read from its bytes. */
   readonly size: string | undefined
-  /** Number of tokens to charge, unless images have a price of their own. */
+  /** Number of tokens to charge for the image, unless the model has a price per image. */
   readonly tokens: number
 }
 
@@ -34,7 +37,7 @@ export class ReceivedMedia {
     return this.seconds === 0 && this.pictures.length === 0 && this.hiddenTokens === 0
   }
 
-  /** A number that increases with each piece of audio and each image. */
+  /** A number that increases with each piece of audio and each image that arrives. */
   get progress(): number {
     return this.seconds + this.pictures.length
   }

@@ -5,7 +5,7 @@ import type { ClientProtocol } from './protocols.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /**
- * Replaces the content of a complete response by a refusal as its protocol writes it: `content_filter`,
+ * Replaces the content of a complete response by a refusal in the protocol of the response: `content_filter`,
  * `refusal`, an incomplete response, or `SAFETY`. All other members stay unchanged.
  */
 export function refusedAnswer(scan: ScannedObject): Buffer {
@@ -29,7 +29,7 @@ export function refusedAnswer(scan: ScannedObject): Buffer {
   return applyEdits(scan.bytes, scan, { remove: scan.has('output_text') ? ['output_text'] : [], replace })
 }
 
-/** A refusal without an answer of which it could have the other members. */
+/** A complete response with a refusal, used if there is no answer whose other members could be kept. */
 export function refusalOf(dialect: ClientProtocol): Buffer {
   return refusedAnswer(scanObject(Buffer.from(EMPTY[dialect])))
 }
@@ -71,17 +71,26 @@ function indexOf(scan: ScannedObject, object: Node, otherwise: number): number {
   return Number.isSafeInteger(index) ? index : otherwise
 }
 
-/** Remembers what a stream has begun, so that it can be ended by a refusal at any time. */
+/**
+ * Remembers which choices, blocks or items of a stream have begun, so that the stream can be ended by a
+ * refusal at any time.
+ */
 export interface RefusableStream {
   /** Records an event that is sent to the client. */
   note(scan: ScannedObject): void
-  /** Records an event that is not sent. The choices that begin with it must be ended too. */
+  /**
+   * Records an event that is not sent to the client. The choices that begin with this event must be ended
+   * too.
+   */
   noteBlocked?(scan: ScannedObject): void
-  /** Returns the events that end the stream with a refusal. `sequence` is the number of the next event. */
+  /**
+   * Returns the events that end the stream with a refusal. `sequence` is the `sequence_number` of the next
+   * event.
+   */
   refusal(usage: Usage, sequence: number): string
 }
 
-/** The indexes of what has begun; if nothing has, the first one is refused. */
+/** The indexes of the choices or candidates that have begun; if none has, index 0. */
 function indexesOf(begun: ReadonlySet<number>): readonly number[] {
   return begun.size === 0 ? [0] : [...begun]
 }
@@ -117,12 +126,12 @@ class BegunChat implements RefusableStream {
   }
 }
 
-/** Members of a message that clients read from the first event, and that have no text. */
+/** Members of a message without text that clients read from the first event. */
 const MESSAGE_HEAD = ['id', 'type', 'role', 'model', 'usage'] as const
 
 class BegunMessage implements RefusableStream {
   readonly #openBlocks = new Set<number>()
-  /** The first event, if it was not sent. */
+  /** The first event, if it was not sent to the client. */
   #start = ''
 
   note(scan: ScannedObject): void {

@@ -6,7 +6,7 @@ import type { ErrorContent } from './upstream-error.ts'
 
 /**
  * Removes signatures of texts, which models do not need. They would become empty thoughts at the end of a
- * reply, and a client that takes the last part as the answer would find nothing.
+ * reply, and clients that take the last part as the answer would find an empty one.
  */
 export function withoutTextSignatures(reply: Reply): Reply {
   const parts = reply.parts.filter((part) => part.kind !== 'thinking' || part.proof?.signs !== 'text')
@@ -16,7 +16,7 @@ export function withoutTextSignatures(reply: Reply): Reply {
 /** Encoder that removes the signatures of texts from a stream. */
 export class UnsignedTexts implements StreamEncoder {
   readonly #inner: StreamEncoder
-  /** A thought that has begun. The next event shows whether it contains only a signature. */
+  /** A thought that has begun and is held back. The next event shows whether it contains only a signature. */
   #begun: (ReplyEvent & { readonly kind: 'part-start' }) | undefined
   #left: number | undefined
 

@@ -5,12 +5,12 @@ import type { ReceivedMedia } from './received-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import type { StatedService } from './service-tier.ts'
 
-/** What a complete reply states. */
+/** What the gateway reads from a complete reply: its validity, error, usage and content. */
 export interface ReplyFacts {
   /** Whether this is a valid reply of its protocol and not an error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
-  /** Tier and region that the reply states; absent if only `usage` states them. */
+  /** Service tier and region that the reply states; absent if only `usage` states them. */
   readonly served?: StatedService | undefined
   /** What the reply says about the prompt cache; absent if its protocol does not have that. */
   readonly diagnosis?: CacheDiagnosis | undefined

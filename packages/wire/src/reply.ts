@@ -18,7 +18,7 @@ export interface Reply {
   readonly others?: readonly Choice[]
   /** Usage; undefined if the upstream reported none or an implausible one. */
   readonly usage: ReportedUsage | undefined
-  /** Tier and region that the reply states; absent if only `usage` states them. */
+  /** Service tier and region that the reply states; absent if only `usage` states them. */
   readonly served?: StatedService | undefined
   /** What the provider says about the prompt cache, unchanged; absent if it says nothing. */
   readonly cacheVerdict?: object
@@ -49,7 +49,10 @@ export type ReplyPart =
 export interface ReplyText {
   readonly kind: 'text'
   readonly text: string
-  /** The text without links that contain media data; absent if there are no such links. */
+  /**
+   * The text without links that contain media data, which are charged as media; absent if there are no such
+   * links.
+   */
   readonly withoutMedia?: string
   readonly citations?: readonly Citation[]
   readonly logprobs?: Logprobs
@@ -94,7 +97,9 @@ export type ReplyEvent =
       readonly index: number
       readonly text: string
       readonly logprobs?: Logprobs
-      /** Whether the text is a link that contains media data. These are charged as media. */
+      /**
+       * Whether the text is a link that contains media data. Such links are charged as media, not as text.
+       */
       readonly isMedia?: true
     }
   /** A source that a text cites; it may arrive before the text. */
@@ -106,7 +111,7 @@ export type ReplyEvent =
   | { readonly kind: 'part-end'; readonly index: number }
   /** An event without content that keeps the connection alive. */
   | { readonly kind: 'ping' }
-  /** The end of the reply. `usage` is final. */
+  /** The end of the reply. `usage` is complete. */
   | {
       readonly kind: 'end'
       readonly stop: Stop
@@ -125,12 +130,12 @@ export type ReplyEvent =
       readonly status?: number | undefined
     }
 
-/** A part when it starts. */
+/** A part of a reply at its start, without the content that arrives later. */
 export type StartedPart =
   | { readonly kind: 'text'; readonly refusal?: true }
   | { readonly kind: 'thinking' }
   | { readonly kind: 'tool-call'; readonly id: string; readonly name: string }
-  /** A search has ended already when it starts. */
+  /** A search is complete when its part starts. */
   | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
@@ -217,11 +222,11 @@ function choiceText({ parts }: Choice): string {
     .join('\n')
 }
 
-/** A part whose text is being collected. */
+/** A part of a reply whose content is collected from events. */
 interface GrowingPart {
   readonly started: StartedPart
   text: string
-  /** The text without links to media; undefined if there are no such links. */
+  /** The text without links that contain media data; undefined if there are no such links. */
   withoutMedia: string | undefined
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
   readonly citations: Citation[]
@@ -297,7 +302,10 @@ function partOf({ started, text, withoutMedia, proof, citations, logprobs }: Gro
   }
 }
 
-/** Number of part numbers reserved for each choice of a stream. The first choice begins at 0. */
+/**
+ * Number of part indexes that are reserved for each choice of a stream. The indexes of the first choice begin
+ * at 0.
+ */
 const PARTS_OF_CHOICE = 2 ** 24
 
 /** Number of choices that a client requests, as an object to spread into a conversation. */
@@ -323,7 +331,7 @@ export function choiceOf(part: number): number {
   return Math.floor(part / PARTS_OF_CHOICE)
 }
 
-/** Renumbers the event of a choice, so that its part has a number that no part of another choice has. */
+/** Changes the index of the part in an event, so that no part of another choice has the same index. */
 export function withUniquePartIndex(choice: number, event: ReplyEvent): ReplyEvent {
   return 'index' in event ? { ...event, index: choice * PARTS_OF_CHOICE + event.index } : event
 }

@@ -16,19 +16,22 @@ export interface ReportedUsage extends Usage {
    */
   readonly promptIsUnknown?: true
   /**
-   * Whether the upstream did not report the lifetime of tokens written to a cache. `cacheWrite5m` contains
-   * these tokens then.
+   * Whether the upstream did not report the lifetime of tokens written to a cache. `cacheWrite5m` then
+   * contains these tokens.
    */
   readonly lifetimeIsUnknown?: true
-  /** Tier and region that the response states; absent if none. */
+  /** Service tier and region that the response states; absent if it states neither. */
   readonly served?: StatedService
-  /** Present if a part of the output is included only in the reported total. */
+  /** The output by the reported total. Present if only the total includes all of the output. */
   readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools, except web searches; absent if none were reported. */
   readonly tools?: readonly ToolUse[]
 }
 
-/** Output of a report in which only the total includes all of the output. */
+/**
+ * The number of output tokens that follows from a reported total, if only the total includes all of the
+ * output.
+ */
 export interface OutputInTotal {
   /** The total that was reported. */
   readonly total: number
@@ -36,16 +39,16 @@ export interface OutputInTotal {
    * Number of output tokens if the total is right, including tokens that no detail of the report explains.
    */
   readonly output: number
-  /** The report if the total is ignored; undefined if it then contains nothing. */
+  /** The usage without regard to the total; undefined if the report contains nothing else. */
   readonly otherwise: ReportedUsage | undefined
 }
 
-/** Maximum plausible number of output tokens if the request does not state a maximum. */
+/** Maximum plausible number of output tokens if the request states no maximum. */
 const MAX_UNNAMED_OUTPUT = 65_536
 
 /**
- * Returns the report. If its total is implausible, returns the report without it: the output that follows
- * from the total must not exceed the maximum of output tokens.
+ * Returns the report. If its total is implausible, returns the report without the total. A total is
+ * implausible if the output that follows from it exceeds the maximum of output tokens.
  */
 export function withCredibleTotal(
   reported: ReportedUsage,
@@ -63,7 +66,7 @@ export function promptUsage(
   return { ...usage, output: NO_USAGE.output, reasoning: NO_USAGE.reasoning, outputIsUnknown: true }
 }
 
-/** Returns the later of two reports, unless only the earlier one contains the output. */
+/** Returns the later of two reports of usage. Returns the earlier one if only that contains the output. */
 export function preferLaterUsage(
   before: ReportedUsage | undefined,
   later: ReportedUsage | undefined,
@@ -72,7 +75,7 @@ export function preferLaterUsage(
   return before?.served && !later.served ? { ...later, served: before.served } : later
 }
 
-/** Returns only the numbers of a report. */
+/** Returns only the numbers of a report of usage. */
 export function countsOf(reported: ReportedUsage): Usage {
   const {
     outputIsUnknown: _output,
@@ -86,7 +89,10 @@ export function countsOf(reported: ReportedUsage): Usage {
   return usage
 }
 
-/** How long tokens stay in a cache, shortest time first, with the field for tokens written for that time. */
+/**
+ * How long tokens stay in a prompt cache, ascending, with the field of `Usage` that counts the tokens written
+ * for that time.
+ */
 export const CACHE_LIFETIMES = {
   '5m': 'cacheWrite5m',
   '30m': 'cacheWrite30m',
@@ -94,26 +100,26 @@ export const CACHE_LIFETIMES = {
   '12h': 'cacheWrite12h',
 } as const satisfies Readonly<Record<string, keyof Usage>>
 
-/** How long tokens stay in a cache. */
+/** How long tokens stay in a prompt cache. */
 export type CacheLifetime = keyof typeof CACHE_LIFETIMES
 
-/** Moves the tokens written to a cache for an unknown time to the field for this time. */
+/** Moves the tokens that were written to a cache for an unknown time to the field for this lifetime. */
 export function withLifetime(reported: ReportedUsage, lifetime: CacheLifetime): ReportedUsage {
   const { lifetimeIsUnknown: _, cacheWrite5m: written, ...others } = reported
   return { ...others, cacheWrite5m: 0, [CACHE_LIFETIMES[lifetime]]: written }
 }
 
 /**
- * A part of the prompt or output that some upstreams do not include in the prompt or output number, but
- * report in addition to it.
+ * A part of the prompt or output, such as cached tokens. Some upstreams do not include it in the number for
+ * the prompt or output, but report it in addition.
  */
 interface Detail {
   readonly tokens: number
-  /** Whether the part is larger than the number that should include it. */
+  /** Whether the part is larger than the number of tokens that should include it. */
   readonly isLarger: boolean
 }
 
-/** Creates a detail of `tokens` that should be included in `whole`. */
+/** Creates a detail of `tokens` tokens that the number `whole` should include. */
 export function detailOf(tokens: number, whole: number): Detail {
   return { tokens, isLarger: tokens > whole }
 }
@@ -124,9 +130,9 @@ export function sumOf(details: readonly Detail[]): number {
 }
 
 /**
- * Finds the details that explain why a total exceeds its parts by `excess`: those whose sum is exactly
- * `excess`. Details larger than their whole are preferred, then earlier ones. If there are none, returns all
- * details larger than their whole, if their sum is at most `excess`.
+ * Finds the details that explain why a total exceeds the sum of its parts by `excess`: those whose sum is
+ * exactly `excess`. Details larger than the number that should include them are preferred, then earlier ones.
+ * If no details have this sum, returns all details larger than that number, if their sum is at most `excess`.
  */
 export function findExplainingDetails(excess: number, details: readonly Detail[]): readonly Detail[] {
   if (excess <= 0) return []
@@ -143,7 +149,10 @@ export function findExplainingDetails(excess: number, details: readonly Detail[]
 
 const NONE: Counts = {}
 
-/** Names that providers use for the same number, in the details of the prompt or in the usage itself. */
+/**
+ * Names that providers use for the number of tokens read from a cache, in the details of the prompt or in the
+ * usage itself.
+ */
 const CACHE_READ = [
   'prompt_cache_hit_tokens',
   'cache_read_input_tokens',
@@ -260,8 +269,8 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
 }
 
 /**
- * Divides the tokens of one modality into uncached and cached ones, within the remaining numbers.
- * `statedCached` is 0 if the upstream did not report it.
+ * Divides the tokens of one modality into uncached and cached ones, of which there are at most `maxInput` and
+ * `maxCached`. `statedCached` is 0 if the upstream did not report how many are cached.
  */
 function splitByCache(
   { tokens, isLarger }: Detail,

@@ -1,7 +1,7 @@
 import { GATED_MEMBERS } from './upstream-settings.ts'
 import { KnownMemberNames, type SpellingsOf } from './json/known-names.ts'
 
-/** Known names inside the values of fields, by field. */
+/** The names that are known inside the values of fields, by field. */
 type Below = Readonly<Record<string, KnownMemberNames>>
 
 /** Creates the set of an object's known names from a list separated by spaces. */
@@ -32,13 +32,13 @@ const REROUTING = {
   search_parameters: knownNames('mode max_search_results sources return_citations from_date to_date'),
 } as const
 
-/** Fields that local servers accept only in `options`. */
+/** Fields that local servers accept only inside `options`. */
 const LOCAL_OPTIONS = ['num_predict', 'num_ctx'] as const
 
 /**
- * Returns the known top-level names of a request: the given fields, and the fields that must be allowed in
- * any protocol. Some upstreams treat members of `extra_body` and `options` as top-level members, so all names
- * are known there too.
+ * Returns the known names of a request's top-level members: the given fields, and the fields that a channel
+ * must allow in every protocol. Some upstreams treat members of `extra_body` and `options` as top-level
+ * members, so all names are known there too.
  */
 export function requestNames(
   fields: Iterable<string>,

@@ -6,7 +6,7 @@ export interface ErrorContent {
   readonly type: string
   readonly code: string
   readonly message: string
-  /** Whether the code was sent by an upstream. */
+  /** Whether `code` was sent by an upstream; otherwise this gateway chose it. */
   readonly hasOwnCode?: boolean
   /** HTTP status that matches the error, if the error was sent within a stream and the status is known. */
   readonly status?: number

@@ -2,22 +2,22 @@
 export interface UpstreamSettings {
   /** Base URL with the version and without a slash at the end: `https://api.example.com/v1`. */
   readonly base_url: string
-  /** The upstream's name for a model, by the requested name. */
+  /** Maps the model names that clients send to the names that the upstream uses. */
   readonly model_mapping: ReadonlyMap<string, string>
-  /** Fields that may be sent, although not every upstream of the protocol accepts them. */
+  /** Request fields that may be sent, although not every upstream of the protocol accepts them. */
   readonly allow: ReadonlySet<AllowedField>
   /** Whether `store` is removed from requests. */
   readonly disable_store: boolean
-  /** Whether requests are sent with all fields, even those that must otherwise be allowed. */
+  /** Whether requests are sent with all their fields, including those that `allow` would have to list. */
   readonly pass_through: boolean
 }
 
-/** JSON text of the standard tier, as chat and responses requests name it. */
+/** JSON text of the standard service tier, as chat and responses requests name it. */
 export const DEFAULT_TIER = '"default"'
 
 /**
- * Whether chat and responses requests must name the standard tier. Otherwise the provider would use the tier
- * set in its project, which may be more expensive.
+ * Whether chat and responses requests must name the standard service tier. Otherwise the provider would use
+ * the tier set in its project, which may be more expensive.
  */
 export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
   return !allow.has('service_tier') && choosesTierByProject(base_url)

@@ -79,7 +79,7 @@ export function cacheWriteTokens({
   return cacheWrite5m + cacheWrite1h + cacheWrite30m + cacheWrite12h
 }
 
-/** Adds each count of two usages. */
+/** Returns the sum of two usages: each count of one plus the same count of the other. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const names = Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[]
   return Object.fromEntries(

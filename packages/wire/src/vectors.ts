@@ -46,7 +46,7 @@ export class VectorReader {
   readonly #vector = new ChunkList()
   /** Last byte that the current vector will have; 0 if no vector is being read. */
   #closing: 0 | typeof CLOSE | typeof QUOTE = 0
-  /** Held bytes that may be the beginning of a member with a vector. */
+  /** Bytes not passed on yet, because they may be the beginning of a member with a vector. */
   #pending: Buffer = NOTHING
   #count = 0
 
@@ -55,7 +55,7 @@ export class VectorReader {
     this.#listener = listener
   }
 
-  /** Number of vectors so far. */
+  /** Number of vectors found in the response so far. */
   get count(): number {
     return this.#count
   }
@@ -89,7 +89,7 @@ export class VectorReader {
       const start = bytes[colon] === COLON ? afterSpace(bytes, colon + 1) : colon
       if (start === bytes.length && start - key < MAX_NAME_BYTES) return this.#wait(bytes, key)
       const opening = bytes[start]
-      // The name can also be a value: `"object": "embedding"`.
+      // The member's name can also appear as a value: `"object": "embedding"`.
       if (start === colon || (opening !== OPEN && opening !== QUOTE)) continue
       this.#closing = opening === OPEN ? CLOSE : QUOTE
       this.#other(bytes.subarray(0, start))
@@ -98,7 +98,7 @@ export class VectorReader {
     }
   }
 
-  /** Continues to read a vector. Returns the bytes after it. */
+  /** Continues to read a vector. Returns the bytes after the vector. */
   #readVector(bytes: Buffer, closing: typeof CLOSE | typeof QUOTE): Buffer {
     const last = bytes.indexOf(closing)
     this.#vector.add(last === -1 ? bytes : bytes.subarray(0, last + 1))

@@ -1,7 +1,7 @@
 /** Codes of errors that codecs find: in a client's request, or in an upstream's response (`upstream_error`). */
 export type WireErrorCode = 'invalid_json' | 'invalid_request' | 'model_not_specified' | 'upstream_error'
 
-/** Error: a codec cannot read or convert something. The message is for the client. */
+/** Error: a codec cannot read or convert a request or response. The message is for the client. */
 export class WireError extends Error {
   readonly code: WireErrorCode
 

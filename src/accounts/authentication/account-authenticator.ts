@@ -24,7 +24,7 @@ export interface AccountAuthenticatorDependencies {
 /** Live session of a request, and its user. */
 export interface SessionAndUser {
   readonly user: User
-  /** HMAC of the cookie's value. */
+  /** HMAC of the session's secret, which is the value of the cookie. */
   readonly sessionHash: string
 }
 
@@ -108,8 +108,8 @@ function notAuthenticated(): GatewayError {
 }
 
 /**
- * Returns the user ids that these headers state; each must be the id of the access token's owner. Throws 401
- * without an id, unless the request has a session.
+ * Returns the user ids in these headers of the request; each must be the id of the access token's owner.
+ * Throws 401 without an id, unless the request has a session.
  */
 function sentIds({ headers }: Request, isSession: boolean): string[] {
   const ids = USER_HEADERS.map((name) => headers[name]).filter((id) => id !== undefined && id !== '')

@@ -19,13 +19,15 @@ import type { Caller } from './caller.ts'
 
 /** Maximum number of cached keys, unknown ones included. */
 const MAX_KEYS = 50_000
-/** Time for which an unknown key stays cached. */
+/** Milliseconds for which a key stays cached as unknown. */
 const UNKNOWN_MS = 5_000
 
-/** In a cluster: the maximum age at which a cached key is accepted, and the age at which a refresh starts. */
+/**
+ * Used in a cluster: a cached key is accepted up to `MAX_AGE_MS`, and read again from `REFRESH_AGE_MS` on.
+ */
 const MAX_AGE_MS = 60_000
 const REFRESH_AGE_MS = 30_000
-/** Delay before a failed refresh is repeated. */
+/** Delay before a failed read of a cached key is repeated. */
 const RETRY_MS = 1_000
 
 interface CachedKey {
@@ -40,13 +42,13 @@ interface CachedKey {
   readonly account: Account
 }
 
-/** Authenticates API keys. A cached key is checked synchronously. */
+/** Authenticates API keys. A cached key is checked synchronously; any other key is read from the store. */
 export class ApiKeys {
   readonly #store: Store
   readonly #ledger: Ledger
   readonly #hash: (key: string) => string
   readonly #announce: ((change: DataChange) => void) | undefined
-  /** Keys that are being refreshed. */
+  /** Cached keys that are being read again from the store. */
   readonly #refreshing = new Set<string>()
   /** Callers whose keys were refused, by the error that was thrown. */
   readonly #refused = new WeakMap<GatewayError, Caller>()
@@ -75,7 +77,7 @@ export class ApiKeys {
     return (this.#cache ??= new LRUCache({ max: MAX_KEYS }))
   }
 
-  /** Evicts keys of tokens on all nodes, after a change. */
+  /** Evicts the keys of these tokens on all nodes, after the tokens were changed. */
   forget(tokens: number | ReadonlySet<number>): void {
     this.#evictAndAnnounce({ of: 'tokens', ids: typeof tokens === 'number' ? [tokens] : [...tokens] })
   }
@@ -85,7 +87,7 @@ export class ApiKeys {
     this.#evictAndAnnounce({ of: 'user', id: userId })
   }
 
-  /** Evicts a key (without `sk-`) that may be cached as unknown. */
+  /** Evicts a new key (without `sk-`), which may be cached as unknown; announces that to the other nodes. */
   forgetKey(key: string): void {
     this.#evictions += 1
     this.#cache?.delete(key)

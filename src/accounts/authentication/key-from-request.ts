@@ -53,8 +53,8 @@ export function keyFromRequest(request: Request, locations: KeyLocations): strin
 }
 
 /**
- * Returns a key in the alternate vendor's locations: `x-alt-api-key`, which real clients call
- * `x-goog-api-key`, or `key` in the query.
+ * Returns a key in the locations that Gemini clients use: the header `x-goog-api-key` (also accepted as
+ * `x-alt-api-key`), or `key` in the query.
  */
 export function alternateKey(request: Request): string | undefined {
   return (

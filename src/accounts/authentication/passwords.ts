@@ -8,7 +8,7 @@ import { FairQueue } from '../../limits/fair-queue.ts'
  */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
-/** Hash of random bytes at the same cost, so that unknown users take as long as known ones. */
+/** Hash of random bytes, checked for unknown users, so that they take as long as known ones. */
 const DUMMY_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$zuC28nmOxXhr8Hbx54GqSw$txp/5RkXm+d3N5vL7RPH5/QdjlAuXTuhQz/uvWZs/u8'
 
@@ -23,9 +23,9 @@ const CONCURRENCY = 2
 const MAX_WAITING = 100
 
 /**
- * Hashes and verifies passwords in a fair queue. `flow` is the address block of a visitor, or the account
- * that is signed in. The libraries are loaded at first use. New hashes are Argon2id; bcrypt hashes come from
- * imports.
+ * Hashes and verifies passwords. The queue serves each `flow` in turn: the address block of a visitor, or the
+ * account that is signed in. The libraries are loaded at first use. New hashes are Argon2id; bcrypt hashes
+ * come from imports.
  */
 export class Passwords {
   readonly #queue = new FairQueue(CONCURRENCY, MAX_WAITING)
@@ -63,7 +63,7 @@ export class Passwords {
 
 async function matches(hash: string, password: string): Promise<boolean> {
   if (isBcrypt(hash)) {
-    // Other gateways hash a password without normalizing it.
+    // Hashes imported from other gateways were made without normalizing the password.
     const { verify } = await import('@node-rs/bcrypt')
     return verify(password, hash)
   }

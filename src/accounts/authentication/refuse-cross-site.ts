@@ -2,7 +2,9 @@ import { GatewayError } from '../../errors.ts'
 import type { Request } from '../../http/request.ts'
 import { proxyHeader } from './trusted-peer.ts'
 
-/** Values of `Sec-Fetch-Site` for requests by our own pages, or by the person directly. */
+/**
+ * Values of the header `Sec-Fetch-Site` in requests by the gateway's own pages, or by the person directly.
+ */
 const OWN_SITE = new Set(['same-origin', 'none'])
 
 /**

@@ -6,7 +6,7 @@ import { proxyHeader } from './trusted-peer.ts'
 /** Lifetime of a session: 30 days. */
 export const SESSION_SECONDS = 30 * 86_400
 
-/** Format of a session: 32 bytes as base64url. */
+/** Format of a session's secret, the value of the cookie: 32 bytes as base64url. */
 const SESSION = /^[\w-]{43}$/
 
 const NAME = 'session'
@@ -17,7 +17,7 @@ export function sessionOf({ headers: { cookie } }: Request): string | undefined 
   return session !== undefined && SESSION.test(session) ? session : undefined
 }
 
-/** Whether the client uses TLS. TLS ends at a proxy, because the gateway itself serves plain HTTP. */
+/** Whether the client uses TLS, as stated by a trusted proxy: the gateway itself serves plain HTTP. */
 export function isSecureRequest(request: Request, trustedProxies: readonly string[]): boolean {
   return proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https'
 }

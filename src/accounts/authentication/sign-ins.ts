@@ -1,7 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Maximum number of users; the one with the oldest last sign-in is evicted first. */
+/**
+ * Maximum number of users whose sign-ins are remembered; the one with the oldest last sign-in is evicted
+ * first.
+ */
 const MAX_NAMES = 10_000
 /** Maximum number of address ranges that are remembered for each user; the one used longest ago is dropped. */
 const MAX_ADDRESS_BLOCKS = 8

@@ -16,15 +16,15 @@ export interface FoundAccount {
   readonly account: Account
 }
 
-/** Outcome of a loan. */
+/** Outcome of borrowing quota from the bank, the database that nodes share. */
 export interface LoanOutcome {
-  /** The accounts after the loan. They may be other objects than the ones passed in. */
+  /** The accounts after borrowing. They may be other objects than the ones passed to `borrow`. */
   readonly payer: ChargedBalances
-  /** Why nothing was lent. Absent after a loan; even then other calls may already have taken its quota. */
+  /** Why nothing was lent. Absent if quota was lent, even if other calls have already spent it. */
   readonly refusal?: Unaffordable
-  /** Whether other processes may return enough of what they borrowed, without the end of a call. */
+  /** Whether other processes may return enough borrowed quota even if no call ends. */
   readonly isReturnable?: boolean | undefined
-  /** The order of a call that waits. */
+  /** Order of the call among the waiting calls of all processes; undefined if it does not wait. */
   readonly order?: number | undefined
 }
 
@@ -61,12 +61,15 @@ export interface AccountSource {
   ensureAffordable(payer: ChargedBalances, amount: number): Promise<ChargedBalances>
   /**
    * Borrows quota to make `amount` affordable. If other nodes hold that quota, asks them to return what they
-   * do not need. With `place`, the call gets a place among those of all processes that wait.
+   * do not need. With `place`, the call joins the bank's queue of the waiting calls of all processes.
    */
   borrow(payer: ChargedBalances, amount: number, place?: Omit<LoanPlace, 'amount'>): Promise<LoanOutcome>
-  /** Gives up the place of a call. */
+  /** Removes the call with this ticket from the bank's queue of waiting calls. */
   leave(ticket: number): void
-  /** Called after quota of these accounts has become free in this process, for which calls elsewhere may wait. */
+  /**
+   * Called after quota of these accounts has become free in this process; calls of other processes may wait
+   * for it.
+   */
   released(payer: ChargedBalances): void
   /**
    * Changes a user; resolves to undefined for an unknown user. A changed quota can be spent only once it is

@@ -8,8 +8,8 @@ export class Balance {
   remain: number
   held = 0
   /**
-   * Number of unfinished writes to this balance, plus the calls that wait for its quota. Both keep it in
-   * memory.
+   * Number of unfinished writes to this balance, plus the calls that wait for its quota. Unless it is 0, the
+   * balance stays in memory.
    */
   pendingWrites = 0
   /** Sum of all charges so far in quota units, from which the remaining amount of a budget is computed. */
@@ -34,7 +34,10 @@ export class Balance {
     return this.free
   }
 
-  /** Whether calls wait for quota of the account at its bank, so that what is free here is not for other calls. */
+  /**
+   * Whether calls wait for quota of this account at the bank, the database that nodes share. The free quota
+   * of this process is then reserved for them.
+   */
   get isAwaited(): boolean {
     return false
   }
@@ -54,12 +57,15 @@ export class Balance {
     return this.#used
   }
 
-  /** Whether the store contains the whole state of this balance, so that it may be evicted and read again. */
+  /**
+   * Whether the store contains the whole state of this balance, so that it may be removed from memory and
+   * read again.
+   */
   get isIdle(): boolean {
     return this.held === 0 && this.pendingWrites === 0
   }
 
-  /** Adds to the held amount; a negative amount releases. */
+  /** Adds quota units to the held amount, or releases them if the amount is negative. */
   hold(amount: number): void {
     this.held += amount
   }

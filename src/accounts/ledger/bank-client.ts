@@ -7,22 +7,25 @@ import { LeaseTable } from './lease-table.ts'
 import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
 
-/** Maximum interval between this node's reports to the bank. */
+/** Maximum interval between this node's reports to the bank, the database that lends quota to the nodes. */
 const REPORT_MS = 200
 /** Delay before a loan is requested again for an account that another database session has locked. */
 const LOCKED_RETRY_MS = 100
-/** Minimum interval between two reports if another node has asked for one. */
+/** Minimum interval between two reports to the bank if another node has asked for one. */
 const REQUESTED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
-/** Interval of full comparisons with the bank, in which the bank also recovers the leases of lost nodes. */
+/**
+ * Interval at which this node compares all its leases with the bank, which then also takes back the leases of
+ * lost nodes.
+ */
 const COMPARE_INTERVAL_MS = 10_000
 /** Delay between attempts to reach the bank. */
 const RETRY_MS = 250
-/** Maximum time that `close` spends on the last report and the return of leases. */
+/** Maximum time that `close` spends on the last report to the bank and the return of lent quota. */
 const CLOSE_TIMEOUT_MS = 2_000
 const NO_ACCOUNTS: readonly AccountName[] = []
-/** Maximum time that a read waits until recent settlements have been reported. */
+/** Maximum time that a read of charges waits until recent settlements have been reported to the bank. */
 const FLUSH_TIMEOUT_MS = 1_000
 
 /**
@@ -38,14 +41,14 @@ export class BankClient {
   readonly #clock = new LeaseClock()
   #reportedMs = Number.NEGATIVE_INFINITY
   #comparedMs = Number.NEGATIVE_INFINITY
-  /** Set while the bank may have an outdated record of this node's holds. */
+  /** Set while the bank may have an outdated record of the quota that this node's calls hold. */
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
-  /** Set while another node is waiting for a report. */
+  /** Set while another node is waiting for a report of this node to the bank. */
   #isReportRequested = false
   #requested: NodeJS.Timeout | undefined
-  /** Tickets of calls that do not wait any more, of which the bank has not been told. */
+  /** Tickets of calls that have stopped waiting; the bank does not know that yet. */
   #left: number[] = []
   #isDown = false
   #isStopping = false
@@ -93,8 +96,9 @@ export class BankClient {
   }
 
   /**
-   * Requests a loan; `request` is called when it is sent. Resolves to undefined for an unknown token. `waitsFor`
-   * are the accounts of a call with a place in the bank's queue. Rejects with `StoreUnavailable` within two seconds.
+   * Requests a loan of quota. `request` builds the request at the moment when it is sent. Resolves to
+   * undefined for an unknown token. `waitsFor` are the accounts of a call that waits in the bank's queue.
+   * Rejects with `StoreUnavailable` within two seconds.
    */
   acquire(
     request: () => LoanRequest,
@@ -106,13 +110,15 @@ export class BankClient {
     return loan
   }
 
-  /** Gives up a place in the bank's queue. */
+  /** Removes the call with this ticket from the bank's queue of waiting calls. */
   leaveQueue(ticket: number): void {
     this.#left.push(ticket)
     this.#alarm.ring()
   }
 
-  /** Call it after a settled call has been added to the outbox. */
+  /**
+   * Call it after a settled call has been added to the outbox; starts a report once there are enough of them.
+   */
   onSettled(): void {
     if (this.#outbox.onSettled()) this.#alarm.ring()
   }
@@ -124,7 +130,7 @@ export class BankClient {
     if (this.#outbox.mayHaveEntries) await this.#waitForReport()
   }
 
-  /** The sum of the open holds on an account. */
+  /** Quota units of an account that the open holds of this node reserve. */
   held(account: AccountName): number {
     return this.leases.get(account)?.held ?? 0
   }
@@ -160,7 +166,10 @@ export class BankClient {
     this.#alarm.ring()
   }
 
-  /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
+  /**
+   * Reports the settled calls in the outbox to the bank, returns all lent quota, and stops. Calls that cannot
+   * be reported stay in the file.
+   */
   async close({ isUnresolved = false }: { readonly isUnresolved?: boolean } = {}): Promise<void> {
     this.#isStopping = true
     this.#alarm.ring()
@@ -180,7 +189,7 @@ export class BankClient {
 
   async #leaveBank(isUnresolved: boolean): Promise<void> {
     while (this.#outbox.mayHaveEntries) await this.#report()
-    // Open holds keep their leases until the next start.
+    // Holds that are still open keep the quota lent for them until the next start.
     if (isUnresolved) await this.#releaseSpare(Number.POSITIVE_INFINITY)
     else await this.#leave()
   }
@@ -213,7 +222,7 @@ export class BankClient {
         if (!this.#outbox.hasMore) await this.#sleep(this.#isReportRequested ? REQUESTED_MS : REPORT_MS)
       } catch (error) {
         this.#loans.rejectAll(error)
-        // The failed request may have taken effect.
+        // The bank may have executed the failed request, so this node's record of its leases may be outdated.
         this.#mustResync = true
         if (error instanceof NodeNameTaken) this.#clock.end()
         if (!this.#isDown) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
@@ -274,7 +283,8 @@ export class BankClient {
     }
   }
 
-  // The bank decides whose turn it is, so that it gets what is free here before a call with a place asks.
+  // Before calls in the bank's queue ask for loans, the spare quota that they wait for is returned to the
+  // bank. The bank then lends it to the call whose turn it is.
   async #releaseAwaited(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
     const spare = this.leases.releaseAwaited(batch.flatMap(({ waitsFor }) => waitsFor))
     if (spare.length > 0) this.leases.applyStates(await this.#dependencies.bank.release(spare))
@@ -357,7 +367,7 @@ export interface BankClientDependencies {
   readonly bank: Bank
   readonly file: Pick<NodeFile, 'write'>
   readonly openHolds: () => Iterable<OpenHold>
-  /** Called after each report. */
+  /** Called after each report to the bank. */
   readonly onReported?: (() => Promise<void>) | undefined
   /**
    * Called with the error when the bank becomes unreachable, and with undefined when it is reachable again.
@@ -390,23 +400,23 @@ class Alarm {
   }
 }
 
-/** Timeout of a request for a loan. */
+/** Timeout of a request for a loan of quota from the bank. */
 const TIMEOUT_MS = 1_500
-/** Maximum number of requests in one batch. */
+/** Maximum number of requests for loans that are sent to the bank together. */
 const BATCH_SIZE = 100
 
-/** A loan requested by a call that waits for the bank. */
+/** A request for quota from the bank, made by a call that waits for the response. */
 interface PendingLoan {
   /** Builds the request when it is sent, because other calls may have changed the leases until then. */
   readonly request: () => LoanRequest
   readonly waitsFor: readonly AccountName[]
   resolve(loan: LoanResponse | undefined): void
   reject(error: unknown): void
-  /** Whether the call still waits for a response. */
+  /** Whether the call still waits for the bank's response; false after the timeout. */
   isOpen: boolean
 }
 
-/** Queue of requests for loans, in order of arrival. */
+/** Queue of requests for loans of quota from the bank, in order of arrival. */
 class LoanQueue {
   #waiting: PendingLoan[] = []
 
@@ -414,7 +424,9 @@ class LoanQueue {
     return this.#waiting.length === 0
   }
 
-  /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
+  /**
+   * Queues a request for a loan. Resolves to the bank's response; rejects with `StoreUnavailable` on timeout.
+   */
   enqueue(request: () => LoanRequest, waitsFor: readonly AccountName[]): Promise<LoanResponse | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -445,14 +457,14 @@ class LoanQueue {
     return pending.isOpen
   }
 
-  /** Removes the next batch from the queue. */
+  /** Takes the oldest requests out of the queue, to be sent to the bank together. */
   takeBatch(): PendingLoan[] {
     const next = this.#waiting.slice(0, BATCH_SIZE)
     this.#waiting = this.#waiting.slice(BATCH_SIZE)
     return next
   }
 
-  /** Rejects all queued requests. */
+  /** Rejects all queued requests for loans. */
   rejectAll(error: unknown): void {
     const rejected = this.#waiting
     this.#waiting = []

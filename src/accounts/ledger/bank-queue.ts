@@ -4,44 +4,58 @@ import { type CallQueue, Place, type Queued, type Waiting } from './call-queue.t
 import { freeAmount, budgetNames, type ChargedBalances } from './charged-balances.ts'
 import { refusalByOpenHolds, QuotaHeldByOtherCalls } from './quota-refusal.ts'
 
-/** Interval between requests for loans. The bank does not report when calls of other processes end. */
+/**
+ * Interval at which a waiting call requests a loan again. The bank does not report when calls of other
+ * processes end.
+ */
 const ASK_AGAIN_MS = 100
-/** Delay of the next request after a call of this process has ended, or while others return what they do not need. */
+/**
+ * Delay of the next request for a loan after a call of this process has ended, or while other processes
+ * return spare quota.
+ */
 const ASK_SOON_MS = 20
-/** Time after which other loans are requested although one is not answered, as on a locked row. */
+/**
+ * Maximum time for which an unanswered request for a loan, as on a locked row, delays those of other calls.
+ */
 const MAX_ANSWER_MS = 250
-/** Maximum number of loans requested at once for one user. */
+/** Maximum number of loans of quota requested at once for one user's calls. */
 const MAX_LOANS_AT_ONCE = 16
-/** Time in which other processes return what they do not need; one that is lost returns nothing. */
+/**
+ * Time that other processes have to return spare quota. Beyond it a call no longer counts on them: a lost
+ * process returns nothing.
+ */
 export const RETURN_MS = 700
 
-/** A call that waits for a loan. */
+/** A call that waits until the bank lends quota for it. */
 class LoanPlace extends Place {
   readonly beganMs = performance.now()
-  /** Its order among the calls of all processes, once the bank has answered. */
+  /** Position among the waiting calls of all processes, once the bank has stated it. */
   bankOrder: number | undefined
-  /** Whether a loan is being requested. */
+  /** Whether a loan for the call is being requested now. */
   isAsking = false
-  /** Whether open holds prevent it, as far as the bank knows. */
+  /** Whether the bank last reported that only the open holds of other calls prevent this call. */
   isHeld = false
-  /** Whether it is refused as soon as that is known. */
+  /** Whether the wait is over: the call is refused once the bank has answered that open holds prevent it. */
   isExpired = false
-  /** Whether it ended without a loan. */
+  /** Whether the call stopped waiting without a loan. */
   hasLeft = false
 
-  /** Identifies the balances: of places with the same ones, none can be admitted before the first. */
+  /**
+   * Identifies the balances that the call is charged to. Of several calls with the same balances, none is
+   * admitted before the first.
+   */
   get balancesKey(): string {
     return `${this.payer.account.token.id} ${budgetNames(this.payer.budgets).join(' ')}`
   }
 }
 
 /**
- * Calls that wait where quota is borrowed. The bank decides whose turn it is among the calls of all processes: each
- * call gets its place there when it arrives, and nothing is admitted here but by a loan.
+ * Calls that wait for quota to be lent by the bank, the database that nodes share. The bank decides whose
+ * turn it is among the waiting calls of all processes; a call here is admitted only by a loan.
  */
 export class BankQueue implements CallQueue {
   readonly #accounts: Pick<AccountSource, 'borrow' | 'leave'>
-  /** The places by user. */
+  /** The waiting calls, by user id. */
   readonly #borrowers = new Map<number, Borrower>()
   #arrivals = 0
 
@@ -61,7 +75,7 @@ export class BankQueue implements CallQueue {
   }
 
   released({ account: { user }, budgets }: ChargedBalances): void {
-    // Those of other users may wait for a budget of their group.
+    // Calls of other users may wait for the same group's budget.
     if (budgets.length > 0) return this.retryAll()
     const borrower = this.#borrowers.get(user.id)
     if (borrower) this.#schedule(user.id, borrower, ASK_SOON_MS)
@@ -111,8 +125,8 @@ export class BankQueue implements CallQueue {
     borrower.timer = setTimeout(() => void this.#ask(userId, borrower), inMs).unref()
   }
 
-  // Loans are requested in order of arrival. As long as the first of several places with the same balances is
-  // refused, the others are not requested.
+  // Loans are requested in order of arrival. While the first of several calls with the same balances is
+  // refused, no loans are requested for the others.
   async #ask(userId: number, borrower: Borrower): Promise<void> {
     borrower.timer = undefined
     borrower.isAsking = true
@@ -134,7 +148,7 @@ export class BankQueue implements CallQueue {
     if (this.#borrowers.get(userId) === borrower) this.#schedule(userId, borrower, borrower.nextMs)
   }
 
-  /** Resolves to whether the place still waits, because of open holds. */
+  /** Requests a loan for a call. Resolves to true if the call must go on waiting because of open holds. */
   async #borrow(place: LoanPlace): Promise<boolean> {
     if (!place.isOpen || place.isAsking) return false
     const { amount, admit } = place.waiting
@@ -160,7 +174,7 @@ export class BankQueue implements CallQueue {
       if (place.isOpen) this.#refuse(place, error)
     } finally {
       place.isAsking = false
-      // The bank may have given it a place again after it had left.
+      // The bank may have queued the call again after it had stopped waiting.
       if (place.hasLeft) this.#accounts.leave(place.order)
     }
     return false
@@ -191,10 +205,10 @@ function refusedAs({ payer, waiting }: LoanPlace): QuotaHeldByOtherCalls {
 class Borrower {
   readonly places = new Set<LoanPlace>()
   timer: NodeJS.Timeout | undefined
-  /** Time of the timer, by `performance.now()`. */
+  /** Time at which `timer` ends, by `performance.now()`. */
   dueAt = 0
   isAsking = false
-  /** Time from the end of the requests under way to the next ones. */
+  /** Milliseconds from the end of the current requests to the next ones. */
   nextMs = ASK_AGAIN_MS
 }
 

@@ -1,39 +1,45 @@
 import { refusalByOpenHolds } from './quota-refusal.ts'
 import { countPendingWrites, type ChargedBalances } from './charged-balances.ts'
 
-/** A call or the growth of a hold that is prevented by other holds. Growths wait only if quota is not borrowed. */
+/**
+ * A call, or the growth of a call's hold, that must wait for other holds to end. Growths wait only if this
+ * process does not borrow its quota.
+ */
 export interface Waiting {
   readonly amount: number
-  /** What it holds already, if it is the growth of a hold. Growths have precedence, because their calls are under way. */
+  /**
+   * The hold that is to grow; undefined for a new call. Growths have precedence, because their calls are
+   * already running.
+   */
   readonly grown?: { readonly amount: number } | undefined
-  /** Takes the amount from these balances, on all of which it is free. */
+  /** Reserves the amount on these balances, all of which have that much free quota. */
   readonly admit: (payer: ChargedBalances) => void
   /** Called instead of `admit` if the end of other calls can no longer make the amount affordable. */
   readonly refuse: (error: unknown) => void
 }
 
-/** A call or a growth in the queue. */
+/** A call, or the growth of a call's hold, in the queue. */
 export interface Queued {
   /** Ends the wait; neither `admit` nor `refuse` is called. */
   leave(): void
-  /** Ends the wait with a refusal; where quota is borrowed, after the first answer of the bank. */
+  /** Ends the wait with a refusal; if quota is borrowed, only after the first answer of the bank. */
   expire(): void
 }
 
 /** Calls that wait for the open holds of others, in order of arrival for each balance. */
 export interface CallQueue {
-  /** Adds a call or a growth that is not affordable now. */
+  /** Adds a call, or the growth of a hold, that is not affordable now. */
   add(waiting: Waiting, payer: ChargedBalances): Queued
-  /** Admits what is now affordable, after quota of these balances has become free. */
+  /** Admits the waiting calls that have become affordable, after quota of these balances has become free. */
   released(payer: ChargedBalances): void
-  /** Tries all again, after an operator has changed a balance. */
+  /** Checks all waiting calls again, after an operator has changed a balance. */
   retryAll(): void
 }
 
-/** A call or a growth that waits. Its balances stay in memory meanwhile. */
+/** Entry of a call, or the growth of a hold, in the queue. Its balances stay in memory while it waits. */
 export class Place {
   readonly waiting: Waiting
-  /** Rises with each arrival in this process. */
+  /** Number of the entry in order of arrival in this process. */
   readonly order: number
   #payer: ChargedBalances
   isOpen = true
@@ -61,14 +67,14 @@ export class Place {
   }
 }
 
-/** The limits on the wait of a call. */
+/** How long a call waits for quota, and what ends its wait. */
 export interface Patience {
   readonly waitMs: number
   /** Calls the listener when the client has left; returns a function that removes it. */
   readonly onLeft: (listener: () => void) => () => void
 }
 
-/** Maximum delay of a timer. */
+/** Maximum delay of a Node.js timer; with a longer delay it would fire at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /**

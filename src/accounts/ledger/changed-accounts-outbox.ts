@@ -6,8 +6,8 @@ type Outbox = Pick<NodeFile, 'write'>
 
 /**
  * Outbox of a process whose calls are charged in the bank by the same commit that records them. Its entries
- * therefore charge nothing. Each lists accounts whose state has changed (`LocalBank.apply`); further calls of
- * the same accounts add no entry until it is read.
+ * therefore charge nothing. Each entry lists accounts whose state has changed (`LocalBank.apply`). Until it
+ * is read, further calls of the same accounts add no entry.
  */
 export class ChangedAccountsOutbox implements Outbox {
   readonly #entries = new Map<string, OutboxEntry>()
@@ -15,7 +15,7 @@ export class ChangedAccountsOutbox implements Outbox {
   readonly #read = new Map<string, OutboxEntry>()
   #lastPlace = 0
 
-  /** Records the accounts of a call whose charge is durable. */
+  /** Adds an entry with the accounts of a call whose charge is durable. */
   add(call: SettledCall): void {
     const { token_id, user_id, budgets } = call
     const key = `${token_id} ${budgets}`
@@ -25,7 +25,7 @@ export class ChangedAccountsOutbox implements Outbox {
     this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
   }
 
-  /** Reads entries, or removes reported ones; there are no other operations. */
+  /** Reads entries (`outbox`), or removes reported ones (any other name). */
   readonly write = ((
     name: string,
     input: { readonly limit?: number; readonly places?: readonly number[] },
@@ -39,7 +39,7 @@ export class ChangedAccountsOutbox implements Outbox {
   #page(limit: number): OutboxEntry[] {
     for (const [key, entry] of this.#entries) {
       if (this.#read.size >= limit) break
-      // An account of an earlier page may have been charged again since.
+      // The accounts of an entry that was read before may have been charged again since.
       this.#read.delete(key)
       this.#read.set(key, entry)
       this.#entries.delete(key)

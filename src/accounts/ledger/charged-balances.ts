@@ -29,14 +29,17 @@ export function affordableAmount(account: Account, budgets: readonly ChargedBudg
   return isAwaited ? Math.min(0, free) : free
 }
 
-/** As `affordableAmount`, whether calls wait or not: for a call whose turn it is. */
+/**
+ * Quota units available for the hold of a call whose turn it is. Unlike `affordableAmount`, it does not
+ * reserve quota for the calls that wait at the bank.
+ */
 export function freeAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   return leastFree(account, budgets, ({ balance, periodBudget }) => balance.freeAtAmount(periodBudget.amount))
 }
 
 /**
- * Quota units by which an open hold can grow. Unlike `freeAmount`, ignores at which amount of a budget its quota
- * was lent, because that may have changed since the hold was admitted.
+ * Quota units by which an open hold can grow. Unlike `freeAmount`, it includes quota that was lent for another
+ * amount of a budget, because the amount may have changed since the hold was admitted.
  */
 export function growableAmount(account: Account, budgets: readonly ChargedBudget[]): number {
   return leastFree(account, budgets, ({ balance }) => balance.free)
@@ -52,7 +55,7 @@ function leastFree(
   return free
 }
 
-/** Adds to the held amount of every balance; a negative amount releases. */
+/** Adds quota units to the held amount of every balance; a negative amount releases them. */
 export function addHold(payer: ChargedBalances, amount: number): void {
   forEachBalance(payer, (balance) => balance.hold(amount))
 }
@@ -83,7 +86,7 @@ export function balancesForGroup({ account, budgets }: ChargedBalances, group: s
   return { account, budgets: budgets.filter(({ periodBudget }) => charged.includes(periodBudget.name)) }
 }
 
-/** The names of the accounts. */
+/** The names of the budgets' accounts, such as `b:…`. */
 export function budgetNames(budgets: readonly ChargedBudget[]): readonly BudgetName[] {
   return budgets.map(({ periodBudget }) => periodBudget.name)
 }

@@ -1,12 +1,16 @@
 /**
- * Time without an answer of the bank after which this node stops spending its leases. The bank takes them
- * back after 60 s by its own clock.
+ * Time without an answer of the bank (the database that lends quota) after which this node stops spending its
+ * leases. The bank takes them back after 60 s by its own clock.
  */
 const LEASE_VALID_MS = 50_000
-/** Maximum drift of the time of day against the monotonic clock. */
+/**
+ * Maximum change of the difference between the time of day and the monotonic clock; more means that the clock
+ * was set.
+ */
 const MAX_MOVE_MS = 2_000
 /**
- * Interval of the ticks; and the time without a tick after which the process counts as having been suspended.
+ * Interval of the timer that shows that this process runs; and the time without it after which the process
+ * counts as having been suspended.
  */
 const TICK_MS = 1_000
 const SUSPENDED_MS = 5_000
@@ -17,15 +21,15 @@ export interface ClockReading {
   readonly timeOfDayMs: number
 }
 
-/** The current moment. */
+/** Reads both clocks at the same moment. */
 export function readClocks(): ClockReading {
   return { monotonicMs: performance.now(), timeOfDayMs: Date.now() }
 }
 
 /**
- * Determines how long this node may spend its leases without an answer of the bank. If the clock was set or
- * the process was suspended, the bank may have measured more time than the monotonic clock here, so the bank
- * must answer before leases are spent again.
+ * Determines how long this node may spend quota lent by the bank without an answer of the bank. If the clock
+ * was set or the process was suspended, the bank may have measured more time than this node's monotonic
+ * clock. It must then answer before lent quota is spent again.
  */
 export class LeaseClock {
   readonly #now: () => ClockReading
@@ -59,7 +63,7 @@ export class LeaseClock {
     this.#aheadMs = timeOfDayMs - monotonicMs
   }
 
-  /** Ends the use of the leases, because they now belong to another process. */
+  /** Ends the use of the lent quota, because another process now uses this node's name. */
   end(): void {
     this.#validUntilMs = Number.NEGATIVE_INFINITY
   }

@@ -5,18 +5,18 @@ import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
 import { budgetNames } from './charged-balances.ts'
 
-/** Size of a hold that is expected before an account's first hold, in quota units. */
+/** Quota units that an account's first hold is assumed to need. */
 const INITIAL_TYPICAL_HOLD = 50_000
-/** Time without use after which the spare part of a lease is released. */
+/** Time without use after which the unneeded part of the quota that the bank has lent is returned. */
 const IDLE_MS = 5_000
 
-/** What this node keeps of its lease on an account. */
+/** An account whose spare quota this node returns to the bank, and the quota units that it keeps. */
 interface Released {
   readonly account: AccountName
   readonly keep: number
 }
 
-/** Leases of this node, by account. */
+/** Quota that the bank has lent to this node (leases), by account. */
 export class LeaseTable {
   readonly #balances = new Map<AccountName, LeasedBalance>()
   readonly #recalled = new Set<AccountName>()
@@ -42,12 +42,12 @@ export class LeaseTable {
     return balance
   }
 
-  /** Called with each account whose lease the bank has recalled although it has open holds. */
+  /** Called with each account whose lent quota the bank has recalled although open holds still need it. */
   set onRecalled(listener: (account: AccountName) => void) {
     this.#onRecalled = listener
   }
 
-  /** Applies states received from the bank. */
+  /** Applies the states of accounts that the bank has sent. */
   applyStates(states: readonly AccountState[]): void {
     for (const state of states) {
       const balance = this.#balances.get(state.account)
@@ -55,7 +55,7 @@ export class LeaseTable {
     }
   }
 
-  /** Prepares for answers of a bank that was restored from an older copy. */
+  /** Prepares for answers of a bank whose database was restored from an older copy. */
   expectRestored(): void {
     for (const balance of this.#balances.values()) balance.expectRestored()
   }
@@ -77,7 +77,7 @@ export class LeaseTable {
     return reports
   }
 
-  /** Marks amounts whose report may not have arrived, so that they are reported again. */
+  /** Marks accounts whose held amounts may not have reached the bank, so that they are reported again. */
   markUnsynced(accounts: Iterable<AccountName>): void {
     for (const account of accounts) this.#balances.get(account)?.markUnsynced()
   }
@@ -94,7 +94,10 @@ export class LeaseTable {
       for (const name of accountsOf(entry)) this.#balances.get(name)?.applyReported(entry.quota)
   }
 
-  /** Marks an account whose spare quota another node needs, for a call that may wait for it. */
+  /**
+   * Marks an account whose spare quota another node has asked for, because a call of that node may wait for
+   * it.
+   */
   requestRecall(account: AccountName): void {
     const balance = this.#balances.get(account)
     if (!balance) return
@@ -103,8 +106,9 @@ export class LeaseTable {
   }
 
   /**
-   * Takes spare quota out of the leases, to be released to the bank: quota that was recalled, that calls wait for, or
-   * that has been idle. The bank learns of each recalled account what this node needs of it.
+   * Takes spare quota out of the leases, to be returned to the bank: quota that was recalled, that calls wait
+   * for, or that has been idle. A recalled account is included even without spare quota, so that the bank
+   * learns what this node keeps.
    */
   releaseSpare(nowMs: number): Released[] {
     const spare: Released[] = []
@@ -118,7 +122,10 @@ export class LeaseTable {
     return spare
   }
 
-  /** Takes the spare quota of those of these accounts that calls wait for, so that the bank gives it to the first. */
+  /**
+   * Takes the spare quota out of the leases on these accounts if calls wait for it, so that the bank can lend
+   * it to the first of these calls.
+   */
   releaseAwaited(accounts: Iterable<AccountName>): Released[] {
     const spare: Released[] = []
     for (const account of new Set(accounts)) {
@@ -128,7 +135,7 @@ export class LeaseTable {
     return spare
   }
 
-  /** Evicts unused accounts, and returns their names. */
+  /** Evicts accounts that have not been used for a while, and returns their names. */
   evictIdle(nowMs: number): AccountName[] {
     const evicted: AccountName[] = []
     for (const [account, balance] of this.#balances) {

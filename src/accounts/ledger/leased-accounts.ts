@@ -23,8 +23,8 @@ import {
 import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
 
 /**
- * Waits until other nodes have released spare quota, in order; the longer ones are for nodes on busy
- * machines.
+ * Milliseconds to wait, after each loan that did not suffice, for other nodes to return spare quota; the longer
+ * waits are for nodes on busy machines.
  */
 const RECALL_WAITS_MS = [100, 200, 400]
 /** Maximum number of loans for one call. Other calls may spend the quota of a loan before this call does. */
@@ -32,16 +32,19 @@ const MAX_LOANS = 3
 const NOTHING: typeof freeAmount = () => Number.NEGATIVE_INFINITY
 const TAKEN = 'other calls took the quota that was leased for this one'
 
-/** A token's account with leased balances. */
+/** A token's account, whose quota the bank has lent to this node. */
 interface LeasedAccount extends Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
-  /** Budgets of the latest call. The next loan is taken for them, too. */
+  /** Budgets of the latest call, for which the next loan is taken as well. */
   budgets: readonly ChargedBudget[]
   isRenewing: boolean
 }
 
-/** Accounts of one node in a cluster. The node spends quota that it has leased from the bank. */
+/**
+ * Accounts of one node in a cluster. The node spends quota that the bank (the shared database) has lent to
+ * it.
+ */
 export class LeasedAccounts implements AccountSource {
   readonly lends = true
   readonly #rows: Pick<Rows, 'write'>
@@ -125,7 +128,7 @@ export class LeasedAccounts implements AccountSource {
   ): Promise<LoanOutcome> {
     const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
     let payer = initial
-    // A call that waits is admitted by the bank alone.
+    // Once a call has a place in the bank's queue, only the bank admits it.
     let free = of ? (of.order === undefined ? affordableAmount : NOTHING) : freeAmount
     for (let loans = 0; loans < MAX_LOANS; loans += 1) {
       const asking = payer
@@ -157,8 +160,8 @@ export class LeasedAccounts implements AccountSource {
     if (balancesOf(payer).some(({ isAwaited }) => isAwaited)) this.#bankClient.reportSoon()
   }
 
-  // Other nodes are asked to return quota that they do not need. While a call of this node waits, quota that becomes
-  // free here is for the first that waits, too.
+  // Other nodes are asked to return quota that they do not need. If a call of this node waits, this node's
+  // own free quota is also reserved for the call whose turn it is.
   async #recallShort(payer: ChargedBalances, amount: number, isWaiting: boolean): Promise<void> {
     const short = balancesOf(payer).filter(({ accountFree }) => accountFree < amount)
     if (isWaiting) for (const balance of short) balance.markAwaited()
@@ -251,7 +254,8 @@ export class LeasedAccounts implements AccountSource {
     if (this.#bankClient.leases.get(name)) await this.#bankClient.resync()
   }
 
-  // Renews the lease in a later turn of the event loop, so that the call that found it low does not wait.
+  // Borrows more quota in a later turn of the event loop, so that the call that noticed the need does not
+  // wait.
   #scheduleRenewal(account: LeasedAccount): void {
     account.isRenewing = true
     if (this.#renewals.size === 0) setImmediate(() => this.#renewAll())
@@ -279,7 +283,7 @@ export class LeasedAccounts implements AccountSource {
   }
 }
 
-/** The balances that may refuse a call. */
+/** The balances whose quota a call may exceed: all but that of an unlimited token. */
 function balancesOf({ account: { token, user, unlimited }, budgets }: ChargedBalances): LeasedBalance[] {
   const limited = unlimited ? [user] : [user, token]
   return [...limited, ...budgets.map(({ balance }) => balance)] as LeasedBalance[]
@@ -299,9 +303,9 @@ function isLeasedLow(balance: LeasedBalance): boolean {
   return balance.isLow && !balance.isScarce
 }
 
-/** Number of calls for which a loan should last. */
+/** Number of calls for which a loan of quota from the bank should last. */
 const CALLS_PER_LOAN = 64
-/** Maximum first loan in quota units, while the size of the account's holds is unknown. */
+/** Maximum first loan of an account in quota units, while the typical cost of its calls is unknown. */
 const FIRST_LOAN_MAX = 3_200_000
 
 /** Builds the request for the first loan of a token. */
@@ -325,7 +329,7 @@ function loanFor(
   amount: number,
   place?: LoanPlace,
 ): LoanRequest {
-  // What is free here of an account for which calls wait is for the first of them.
+  // While calls wait at the bank for an account, its free quota is reserved for the first of them.
   const need = ({ free, isAwaited }: Balance): number =>
     Math.max(0, Math.ceil(amount - (place && isAwaited ? Math.min(0, free) : free)))
   const max = ({ typicalHold, free }: LeasedBalance): number =>

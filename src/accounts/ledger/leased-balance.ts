@@ -1,18 +1,21 @@
 import type { AccountName, HoldReport, AccountState } from '../../store/bank.ts'
 import { Balance } from './balance.ts'
 
-/** A new lease is requested when the remaining one covers only this number of calls. */
+/** More quota is borrowed from the bank when the rest covers fewer than this number of calls. */
 const RENEW_AT_CALLS = 16
 /** An account is scarce if the bank's remaining quota covers fewer than this number of calls. */
 const SCARCE_CALLS = 8
-/** Time in which calls that wait at the bank ask again, also on a busy machine. */
+/**
+ * Time for which free quota stays reserved for calls that wait at the bank. They ask again within it, even on
+ * a busy machine.
+ */
 const AWAITED_MS = 1_000
 /** Weight of one hold in the moving average `typicalHold`. */
 const HOLD_WEIGHT = 1 / 8
 
 /**
- * Leased balance of an account. `remain` is the lease minus the charges that the bank has not counted yet.
- * Nothing can be spent while the bank may have taken the lease back.
+ * Quota of an account that the bank has lent to this process. `remain` is the lent quota minus the charges
+ * that the bank has not counted yet. Nothing can be spent while the bank may have taken it back.
  */
 export class LeasedBalance extends Balance {
   readonly account: AccountName
@@ -21,7 +24,7 @@ export class LeasedBalance extends Balance {
    * restored from an older copy.
    */
   epoch = 0
-  /** Moving average of holds, in quota units. */
+  /** Moving average of the amounts that calls reserve on the account, in quota units. */
   typicalHold: number
   /** Time of the last hold or release, by `performance.now()`. */
   lastUsedMs = performance.now()
@@ -32,7 +35,7 @@ export class LeasedBalance extends Balance {
   #bankFree = 0
   #bankUsed = 0
   #lentUnder = 0
-  /** By `performance.now()`. */
+  /** Time until which free quota is reserved for calls that wait at the bank, by `performance.now()`. */
   #awaitedUntilMs = 0
   #reported = { held: 0, estimate: 0 }
   /** Set while the bank may have been restored from an older copy. */
@@ -46,8 +49,7 @@ export class LeasedBalance extends Balance {
     this.#mayBeFenced = mayBeFenced
   }
 
-  // After a quota was lowered, more may be lent than the account has. Quota that a call gives back is then
-  // not free.
+  // After an operator lowered a quota, leases may exceed it. Quota that calls release is then not free.
   override get free(): number {
     const free = this.remain - this.held + Math.min(0, this.#bankFree)
     return this.#mayBeFenced() ? Math.min(0, free) : free
@@ -63,7 +65,7 @@ export class LeasedBalance extends Balance {
     return this.#awaitedUntilMs > 0 && performance.now() < this.#awaitedUntilMs
   }
 
-  /** Keeps what becomes free from other calls for a while, because calls wait for it at the bank. */
+  /** Reserves free quota for `AWAITED_MS` for the calls that wait for this account at the bank. */
   markAwaited(): void {
     this.#awaitedUntilMs = performance.now() + AWAITED_MS
   }
@@ -99,7 +101,7 @@ export class LeasedBalance extends Balance {
     return this.#bankFree < SCARCE_CALLS * this.typicalHold
   }
 
-  /** Whether the lease is nearly used up. */
+  /** Whether the quota lent by the bank is nearly used up, so that more should be borrowed. */
   get isLow(): boolean {
     return this.#leased > 0 && this.free < RENEW_AT_CALLS * this.typicalHold
   }
@@ -109,7 +111,7 @@ export class LeasedBalance extends Balance {
     return Math.max(0, this.held + this.#unreported)
   }
 
-  /** Whether a part of the lease could be released. */
+  /** Whether the lease exceeds what must stay here, so that a part could be returned to the bank. */
   get hasSpare(): boolean {
     return this.#leased > this.required
   }
@@ -156,14 +158,16 @@ export class LeasedBalance extends Balance {
     this.#mayBeRestored = true
   }
 
-  /** Takes the spare part out of the lease before the bank is informed; returns what remains. */
+  /**
+   * Reduces the lease to what must stay here, before the bank is informed; returns that part in quota units.
+   */
   releaseSpare(): number {
     const { required: kept } = this
     this.#setLease(Math.min(this.#leased, kept))
     return kept
   }
 
-  /** The held amount to report; undefined if the bank already knows it. */
+  /** The held amount to report to the bank; undefined if the bank already knows it. */
   takeReport(estimate: number): HoldReport | undefined {
     const { held, account } = this
     if (held === this.#reported.held && estimate === this.#reported.estimate) return undefined

@@ -11,14 +11,14 @@ export const NODES_CHANGED_ANNOUNCEMENT = 'nodes'
 
 /** A process that spends what it borrows: a node on a shared database, or a worker of this machine. */
 interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
-  /** Name of the process in the bank. */
+  /** Name of the process in the bank, the database that lends quota. */
   readonly name: string
   /** Name of this run of the process, under which its holds are recorded. */
   readonly run: string
   readonly bank: Bank
-  /** Settled calls that the bank may not have counted. */
+  /** File with the settled calls that the bank may not have counted. */
   readonly outbox: Pick<NodeFile, 'write'>
-  /** Rows that all borrowers share. */
+  /** Rows of the shared database. */
   readonly rows: Pick<Rows, 'write'>
   /** Returns the ledger's store, which informs the bank client of settlements. */
   readonly store: (bankClient: BankClient) => Store
@@ -28,20 +28,20 @@ interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknow
   readonly onNodesChanged?: (() => void) | undefined
 }
 
-/** The ledger of one borrower. */
+/** The ledger of one process that borrows its quota. */
 export interface LeasedLedger {
   readonly ledger: Ledger
   readonly accounts: LeasedAccounts
   readonly bankClient: BankClient
   readonly store: Store
-  /** Reports what an earlier run left, and begins to borrow. */
+  /** Reports the calls that an earlier run left unreported, and begins to borrow quota. */
   start(): Promise<void>
   /**
    * Resolves to true if the bank is reachable and charges can be written. Without the bank, calls with known
    * keys can still be charged while leased quota lasts.
    */
   isReady(): Promise<boolean>
-  /** Reports everything and returns the leases, except those of open holds. */
+  /** Reports all settled calls, and returns the borrowed quota except that of open holds. */
   close(): Promise<void>
 }
 
@@ -79,7 +79,9 @@ export function connectLedger(borrower: Borrower): LeasedLedger {
   }
 }
 
-/** The account of a user, a token or a budget; the name of a group may have any characters. */
+/**
+ * Pattern of account names: `u:3` (user), `t:5` (token) or `b:…` (budget, which may contain any characters).
+ */
 const ACCOUNT = '([ut]:\\d{1,16}|b:.+)'
 const CHANGED = new RegExp(`^account ${ACCOUNT}$`, 's')
 const WANTED = new RegExp(`^recall ${ACCOUNT} (\\S+)$`, 's')

@@ -34,7 +34,7 @@ export class LedgerWriter {
     return this.#lastWriteSucceeded
   }
 
-  /** Number of settlements that are not durable yet. */
+  /** Number of charges of ended calls that are not durable yet. */
   get unresolved(): number {
     return this.#settling + this.#repeating
   }
@@ -64,7 +64,10 @@ export class LedgerWriter {
     this.#isRetryStopped = true
   }
 
-  /** Resolves to undefined once the write is durable, or to the error; never rejects. */
+  /**
+   * Waits for a write to these balances. Resolves to undefined once it is durable, or to the error; never
+   * rejects.
+   */
   async write(payer: ChargedBalances, written: Promise<void>): Promise<Error | undefined> {
     countPendingWrites(payer, 1)
     let failure: Error | undefined

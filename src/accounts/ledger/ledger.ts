@@ -37,7 +37,7 @@ import {
 import { QuotaQueue } from './quota-queue.ts'
 import { UnwrittenHolds } from './unwritten-holds.ts'
 
-/** Interval at which raising a hold is tried again while other holds take the quota. */
+/** Interval between attempts to raise a hold while other holds take the quota. */
 const RETRY_MS = 25
 
 /**
@@ -47,10 +47,10 @@ const RETRY_MS = 25
 export class Ledger {
   readonly accounts: AccountSource
   readonly priceSets: PriceSets
-  /** Writes of this ledger and their outcomes. */
+  /** Writes holds and settlements, and records whether the writes succeed. */
   readonly writes: LedgerWriter
   readonly exceededBudgets: ExceededBudgets
-  /** Holds that are not settled. */
+  /** Holds (reservations of quota) that are neither settled nor parked. */
   readonly openHolds = new DenseSet<OpenHold>()
   /** Holds of calls that continue at their upstreams, even if this process ends. */
   readonly parkedHolds = new DenseSet<OpenHold>()
@@ -62,7 +62,7 @@ export class Ledger {
   readonly #growths = new Map<OpenHold, Queued>()
   /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
-  /** The latest answers of the bank to holds that are being raised. */
+  /** The latest answer of the bank for each hold that is being raised. */
   readonly #answers = new Map<OpenHold, LoanOutcome | undefined>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
@@ -176,7 +176,7 @@ export class Ledger {
     return changed
   }
 
-  /** Called by `OpenHold.grow`. */
+  /** Adds `by` quota units to a hold for `OpenHold.grow`; returns false if they are not free. */
   grow(hold: OpenHold, by: number): boolean {
     const { account, budgets } = hold
     if (by > growableAmount(account, budgets)) {
@@ -188,7 +188,7 @@ export class Ledger {
     return true
   }
 
-  /** Called by `OpenHold.raiseTo`. */
+  /** Raises a hold to `amount` for `OpenHold.raiseTo`, with repeated attempts until `waitMs` has passed. */
   async raise(
     hold: OpenHold,
     amount: number,
@@ -208,7 +208,8 @@ export class Ledger {
     }
   }
 
-  // Balances of a bank are known once it has answered, and other processes had time to return what they do not need.
+  // Whether to stop trying to raise the hold. With borrowed quota, the bank must first have answered, and
+  // other processes must have had time to return spare quota.
   #isFinal(hold: OpenHold, refusal: Unaffordable, waitedMs: number, waitMs: number): boolean {
     const isHeld = refusal instanceof QuotaHeldByOtherCalls
     if (!this.accounts.lends) return !isHeld || waitedMs >= waitMs
@@ -272,7 +273,7 @@ export class Ledger {
     )
   }
 
-  /** Called by `OpenHold.markProgress`. */
+  /** Writes the cost of the output so far for `OpenHold.markProgress`. */
   markProgress(hold: OpenHold, amount: number): void {
     const { facts, account } = hold
     const userId = account.user.id
@@ -280,7 +281,10 @@ export class Ledger {
     void this.writes.write(hold, this.#store.write('markProgress', { id: facts.id, user_id: userId, amount }))
   }
 
-  /** Called by `OpenHold.park`. */
+  /**
+   * Records for `OpenHold.park` that the hold outlives this process; resolves to false if that could not be
+   * written.
+   */
   async park(hold: OpenHold): Promise<boolean> {
     const { facts, account } = hold
     this.openHolds.delete(hold)
@@ -316,7 +320,7 @@ export class Ledger {
     return holds
   }
 
-  /** Called by `OpenHold.settle`. */
+  /** Releases the hold and charges the call for `OpenHold.settle`; resolves once the charge is durable. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     addHold(hold, -hold.amount)
     const payer = balancesForGroup(hold, settlement.group)
@@ -348,20 +352,20 @@ export class Ledger {
   }
 }
 
-/** Maximum number of remembered budgets. */
+/** Maximum number of budgets of which this process remembers that the store has recorded them. */
 const MAX_NOTED = 10_000
 
 /** Records in the store the budgets for which calls were refused, each at its first refusal in a period. */
 class ExceededBudgets {
   readonly #rows: Pick<Rows, 'write'>
-  /** Names that are in the store or are being written to it. */
+  /** Names of budgets that are recorded in the store or are being written to it. */
   readonly #noted = new Set<BudgetName>()
 
   constructor(rows: Pick<Rows, 'write'>) {
     this.#rows = rows
   }
 
-  /** Records the budgets for which a call was refused. */
+  /** Records the budgets for which a call was refused, unless the store already has them. */
   note({ exceeded }: BudgetExceeded): void {
     for (const { name, amount } of exceeded) {
       if (this.#noted.has(name)) continue

@@ -59,7 +59,7 @@ export class LocalAccounts implements AccountSource {
     return Promise.resolve({ payer })
   }
 
-  // No other process waits.
+  // No other process shares this database, so there is no queue to leave.
   leave(): void {}
   released(): void {}
 

@@ -7,11 +7,11 @@ import type { Unaffordable } from './quota-refusal.ts'
 /** How long a hold waits for the quota by which it is to be raised. */
 export interface RaiseWaitLimits {
   readonly waitMs: number
-  /** Whether the call has ended. */
+  /** Returns whether the call has ended; the hold is then not raised any more. */
   readonly isOver: () => boolean
 }
 
-/** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
+/** The ledger that records a hold's changes, or `NO_LEDGER`, which records nothing. */
 interface HoldLedger {
   write(hold: OpenHold): Promise<Error | undefined>
   grow(hold: OpenHold, by: number): boolean
@@ -30,28 +30,34 @@ const NO_LEDGER: HoldLedger = {
   settle: () => Promise.resolve(),
 }
 
-/** A hold of this process, from admission to settlement. `settle` is called exactly once. */
+/**
+ * A reservation of quota for a call in this process, from admission to settlement. `settle` is called exactly
+ * once.
+ */
 export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
   readonly budgets: readonly ChargedBudget[]
-  /** Time of its admission, by `performance.now()`. */
+  /** Time at which the call was admitted, by `performance.now()`. */
   readonly admittedAt = performance.now()
   /** Position in the ledger's set of open holds. */
   index = -1
   /** Why the hold could not grow at the last attempt; set by the ledger. */
   refusal: Unaffordable | undefined
-  /** Outcome of writing the hold, once the write is queued. */
+  /** Resolves to whether the hold was written; undefined until the write is queued. */
   #written: Promise<boolean> | undefined
   #isDurable = false
   #writeFailure: Error | undefined
   #settling: Promise<void> | undefined
   #isSettled = false
   #isParked = false
-  /** Outcome of parking, once that has begun; undefined again if it failed. */
+  /**
+   * Resolves to whether the hold was parked, which keeps it open beyond this process. Undefined before that
+   * begins and after it failed.
+   */
   #parking: Promise<boolean> | undefined
   #amount: number
-  /** Quota units that were added after `grow` had been refused and that no later `grow` has taken yet. */
+  /** Quota units that were added after `grow` had been refused; the next `grow` uses them first. */
   #spare = 0
   #marked = 0
   readonly #ledger: HoldLedger
@@ -179,7 +185,7 @@ export class OpenHold implements Hold {
     return true
   }
 
-  /** The amount in use: without the spare part, which no call of `grow` has taken yet. */
+  /** The held quota units in use: all but those that `addSpare` added and `grow` has not used yet. */
   get taken(): number {
     return this.#amount - this.#spare
   }

@@ -1,13 +1,16 @@
 import { type AccountName, accountsOf } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 
-/** Number of settled calls in one report. */
+/** Maximum number of settled calls in one report to the bank. */
 const REPORT_ROWS = 500
 
-/** Settled calls of this node that the bank has not counted. Entries on locked accounts are skipped. */
+/**
+ * Settled calls of this node that the bank (the database that lends quota) has not counted. Entries on locked
+ * accounts are skipped.
+ */
 export class Outbox {
   readonly #file: Pick<NodeFile, 'write'>
-  /** Set while there may be entries that can be reported. */
+  /** Set while the file may contain settled calls that can be reported to the bank. */
   #mayHaveEntries = true
   /**
    * Number of calls settled since the last read; and whether there may be new entries since then that can be
@@ -18,29 +21,29 @@ export class Outbox {
   #hasMore = false
   /** Accounts that another database session has locked in the bank; entries that charge them have to wait. */
   #locked: ReadonlySet<AccountName> = new Set()
-  /** Places in the file of entries that the bank has counted but that are not removed yet. */
+  /** Places in the node's file of the entries that the bank has counted but that are not removed yet. */
   readonly #counted = new Set<number>()
 
   constructor(file: Pick<NodeFile, 'write'>) {
     this.#file = file
   }
 
-  /** Whether there may be entries that can be reported. */
+  /** Whether the file may contain settled calls that can be reported to the bank. */
   get mayHaveEntries(): boolean {
     return this.#mayHaveEntries
   }
 
-  /** Whether the file may have further entries after those that were last read. */
+  /** Whether the file may have further settled calls after those that were last read. */
   get hasMore(): boolean {
     return this.#hasMore
   }
 
-  /** Whether there are enough entries to report early. */
+  /** Whether there are enough settled calls to report them before the usual time. */
   get isFull(): boolean {
     return this.#hasMore || this.#settled >= REPORT_ROWS
   }
 
-  /** Whether entries may be waiting for locked accounts. */
+  /** Whether settled calls may be waiting because accounts that they charge are locked in the bank. */
   get hasLocked(): boolean {
     return this.#locked.size > 0
   }
@@ -53,7 +56,7 @@ export class Outbox {
     return this.#settled >= REPORT_ROWS
   }
 
-  /** Reads the oldest entries that can be reported. */
+  /** Reads the oldest settled calls that can be reported to the bank. */
   async read(): Promise<readonly OutboxEntry[]> {
     if (!this.#mayHaveEntries) return []
     this.#settled = 0
@@ -62,7 +65,7 @@ export class Outbox {
     try {
       const entries = await this.#file.write('outbox', { limit: REPORT_ROWS, except: [...this.#locked] })
       this.#hasMore = entries.length === REPORT_ROWS
-      // Entries stay until the bank has counted them.
+      // Settled calls stay in the file until the bank has counted them.
       if (entries.length > 0) this.#mayHaveEntries = true
       return entries
     } catch (error) {
@@ -97,7 +100,7 @@ export class Outbox {
     return { counted, fresh }
   }
 
-  /** Removes entries that the bank has counted. */
+  /** Removes settled calls that the bank has counted from the file. */
   async remove(counted: readonly OutboxEntry[]): Promise<void> {
     const places = counted.map(({ place }) => place)
     if (places.length > 0) await this.#file.write('reported', { places })

@@ -14,8 +14,9 @@ interface Terms {
 }
 
 /**
- * The version of the prices of a call that any of these models may serve: the version of the settings or, if
- * the price of a model depends on the date or the time of day, a hash that includes those.
+ * The version of the prices of a call that may be served by any of these models. It is the version of the
+ * settings; if the price of one of the models depends on the date or time of day, it is a hash that includes
+ * that moment.
  */
 export function priceVersionOf(
   { priceVersion }: Pick<Settings, 'priceVersion'>,

@@ -3,15 +3,18 @@ import type { NodeFile } from '../../store/node-file.ts'
 import type { Rows } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 
-/** Maximum number of settled calls whose provenance is shared in one transaction. */
+/**
+ * Maximum number of settled calls whose provenance (the provider account that made the response) is shared in
+ * one transaction.
+ */
 const MAX_CALLS = 200
 /** Delay before the next attempt after the shared database could not be reached. */
 const RETRY_MS = 1_000
 
 /**
- * Shares the provenance of this node's calls with the other nodes. Provenance is first written to the node's
- * own file together with the charge. From there it is copied to the shared database in order and in batches,
- * one batch at a time.
+ * Shares with the other nodes which provider accounts made the responses of this node's calls (provenance).
+ * Provenance is first written to the node's own file together with the charge. From there it is copied to the
+ * shared database in order and in batches, one batch at a time.
  */
 export class ProvenanceOutbox {
   readonly #file: Pick<NodeFile, 'write'>
@@ -23,7 +26,7 @@ export class ProvenanceOutbox {
   #hasMore = false
   #isDown = false
 
-  /** Begins with what an earlier run left in the file. */
+  /** Begins to share the provenance that an earlier run left in the node's file. */
   constructor(file: Pick<NodeFile, 'write'>, rows: Pick<Rows, 'write'>) {
     this.#file = file
     this.#rows = rows
@@ -31,9 +34,9 @@ export class ProvenanceOutbox {
   }
 
   /**
-   * Call it after a settlement with provenance. Resolves once every node can see the provenance. Resolves
-   * early if the shared database is unreachable; the provenance is then shared later, if need be by a later
-   * run of the process.
+   * Call it after the settlement of a call whose provenance was written. Resolves once every node can see the
+   * provenance. Resolves early if the shared database is unreachable; the provenance is then shared later, if
+   * need be by a later run of the process.
    */
   share(): Promise<void> {
     this.#hasMore = true
@@ -45,7 +48,7 @@ export class ProvenanceOutbox {
     return shared
   }
 
-  /** Shares what can be shared at once, and stops. The rest stays in the file. */
+  /** Stops after the provenance that can be shared at once. The rest stays in the file. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#running

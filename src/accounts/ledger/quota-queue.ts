@@ -3,13 +3,15 @@ import { type CallQueue, Place, type Queued, type Waiting } from './call-queue.t
 import { affordableAmount, type ChargedBalances } from './charged-balances.ts'
 import { isAffordableAlone, refusalOfHold } from './quota-refusal.ts'
 
-/** A place in the lines of its balances. */
+/** Entry of a waiting call, which is in the line of each balance that the call is charged to. */
 class LinedPlace extends Place {
   get isAffordable(): boolean {
     return this.waiting.amount <= affordableAmount(this.payer.account, this.payer.budgets)
   }
 
-  /** What must remain on each balance when no other call holds anything. */
+  /**
+   * Quota units that each balance must have once all other holds have ended; with less, waiting is useless.
+   */
   get amountAlone(): number {
     const { amount, grown } = this.waiting
     return amount + (grown?.amount ?? 0)
@@ -20,7 +22,7 @@ class LinedPlace extends Place {
     return [account.user, account.token, ...budgets.map(({ balance }) => balance)]
   }
 
-  /** The balances on which the amount is not free. */
+  /** The balances whose free quota is less than the amount. */
   get shortBalances(): Balance[] {
     const { account, budgets } = this.payer
     const { amount } = this.waiting
@@ -32,18 +34,24 @@ class LinedPlace extends Place {
     return short
   }
 
-  /** Whether this place has its turn before the other one. */
+  /**
+   * Whether this entry has its turn before the other one: growths of holds come before calls, then by
+   * arrival.
+   */
   isBefore({ waiting: { grown }, order }: LinedPlace): boolean {
     const isGrowth = this.waiting.grown !== undefined
     return isGrowth === (grown !== undefined) ? this.order < order : isGrowth
   }
 }
 
-/** The places that wait for one balance, in order of arrival. */
+/** The calls that wait for quota of one balance, in order of arrival. */
 class Line {
   readonly #growths = new Set<LinedPlace>()
   readonly #calls = new Set<LinedPlace>()
-  /** Smallest and largest amounts of the places; reset only when the line becomes empty. */
+  /**
+   * Smallest and largest amounts of the waiting calls, in quota units; reset only when the line becomes
+   * empty.
+   */
   #least = Number.POSITIVE_INFINITY
   #most = 0
 
@@ -66,19 +74,19 @@ class Line {
   }
 
   /**
-   * Whether nothing can be done for the line: no place can be admitted, and none must be refused. Judged by
-   * `#least` and `#most`.
+   * Whether no call of the line can be admitted and none must be refused, by its smallest and largest
+   * amounts.
    */
   isStuck(balance: Balance): boolean {
     return this.isShort(balance) && !this.isUsedUp(balance)
   }
 
-  /** Whether no place can be admitted. */
+  /** Whether the free quota is less than the smallest amount, so that no call can be admitted. */
   isShort({ free }: Balance): boolean {
     return free < this.#least
   }
 
-  /** Whether a place must be refused. */
+  /** Whether the remaining quota is less than the largest amount, so that a call must be refused. */
   isUsedUp({ remain }: Balance): boolean {
     return remain < this.#most
   }
@@ -90,7 +98,7 @@ class Line {
 }
 
 /**
- * The places of several lines, each place once, in order of their turns. Stops reading a line once `isStuck`
+ * The entries of several lines, each entry once, in order of their turns. Stops reading a line once `isStuck`
  * returns true for it.
  */
 function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Generator<LinedPlace> {
@@ -113,11 +121,12 @@ function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Gene
 }
 
 /**
- * Calls of a process that has all quota to itself. A call that waits does not pass one that came first and lacks quota of
- * a balance of both. A call takes its amount when it is admitted, so that nothing is granted twice.
+ * Waiting calls of a process that shares its quota with no other process. If an earlier call waits for a
+ * balance, later calls that are charged to that balance wait behind it. A call takes its amount when it is
+ * admitted, so that nothing is granted twice.
  */
 export class QuotaQueue implements CallQueue {
-  /** Lines by balances. A place is in the line of each of its balances. */
+  /** The waiting calls of each balance. A call is in the lines of all balances that it is charged to. */
   readonly #lines = new Map<Balance, Line>()
   readonly #places = new Set<LinedPlace>()
   #arrivals = 0
@@ -147,7 +156,7 @@ export class QuotaQueue implements CallQueue {
     this.#admitFrom(
       merged([...balances.keys()], (line) => {
         const balance = balances.get(line)!
-        // Everyone who waits for the token also waits for its user.
+        // Every call that waits for the token also waits for its user, so the user's line is enough.
         return (
           line.isStuck(balance) || (balance === token && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
         )
@@ -160,7 +169,7 @@ export class QuotaQueue implements CallQueue {
   }
 
   #admitFrom(places: Iterable<LinedPlace>): void {
-    /** Balances on which a call that came first is short. */
+    /** Balances for whose quota an earlier call waits. */
     const awaited = new Set<Balance>()
     const refused: ChargedBalances[] = []
     for (const place of places) {
@@ -171,11 +180,11 @@ export class QuotaQueue implements CallQueue {
         this.#refuse(place)
       } else if (!place.waiting.grown) for (const balance of place.shortBalances) awaited.add(balance)
     }
-    // Calls that came later may have waited for them, for other balances than these.
+    // Later calls may have waited behind the refused ones, for balances other than the released ones.
     for (const payer of refused) this.released(payer)
   }
 
-  // Calls that came later may have waited for it.
+  // Later calls may have waited behind this one.
   #leave(place: LinedPlace): void {
     if (!place.isOpen) return
     const { payer, waiting } = place

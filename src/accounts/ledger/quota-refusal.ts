@@ -21,10 +21,10 @@ const NOT_SHOWN: AmountText = () => undefined
 
 /** Refusal of a call that may cost more quota units than are free. */
 export abstract class Unaffordable extends GatewayError {
-  /** The same refusal, with its amounts also in the unit of `text`. */
+  /** The same refusal, with its amounts also formatted by `text`. */
   abstract showing(text: AmountText): Unaffordable
 
-  /** The reason given when a response ends because its hold cannot grow any more. */
+  /** Text for a client whose response was cut off because its hold could not grow any more. */
   abstract get usedUp(): string
 }
 
@@ -171,7 +171,7 @@ export function refusalByOpenHolds(payer: ChargedBalances, amount: number): Quot
   return new QuotaHeldByOtherCalls('the quota', funds, quotaLimit(payer, subject, funds))
 }
 
-/** A hold that is open. */
+/** An open hold: its balances, and the quota units that it holds. */
 type HeldAmount = ChargedBalances & { readonly amount: number }
 
 /** Whether a hold could grow by this amount if all other holds were released without a charge. */

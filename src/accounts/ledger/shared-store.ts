@@ -17,7 +17,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'recover',
 ])
 
-/** Reads that show no charges, and therefore do not wait for a flush. */
+/** Reads whose results contain no charges. They need not wait until this node has reported its charges. */
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'hasAlertState',
   'findPendingAlerts',
@@ -44,19 +44,19 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
 /** What the store of a node that serves calls needs besides the shared rows. */
 export interface NodeStore {
   readonly file: NodeFile
-  /** Called after each settlement. */
+  /** Called after each settlement; this node then reports the charge. */
   onSettled(): void
   /** Resolves when the shared rows contain all settlements of this node. */
   flush(): Promise<void>
-  /** The sum of this node's open holds on an account. */
+  /** Quota units of an account that this node's open holds reserve. */
   held(account: AccountName): number
 }
 
 /**
- * Store of one node in a cluster: rows in the shared database, and writes of calls in the node's own file. A
- * settlement with provenance resolves once that is shared or the shared database is unreachable. Before a
- * read that shows charges, this node's charges are reported. Without `own` it is the store of a command-line
- * tool, which serves no calls.
+ * Store of one node in a cluster: rows in the shared database, and writes of calls in the node's own file. If
+ * a settlement records which provider account made the response, it resolves once other nodes can see that,
+ * or the shared database is unreachable. Before a read that shows charges, this node's charges are reported.
+ * Without `own` it is the store of a command-line tool, which serves no calls.
  */
 export function sharedStore(rows: Rows, own?: NodeStore): Store {
   const provenance = own && new ProvenanceOutbox(own.file, rows)

@@ -9,15 +9,15 @@ const DUE_MS = 30
 const LATEST_MS = 40
 
 /**
- * Holds that are not written yet. Quick calls end before their hold would be written, and holds of slow calls
- * share a commit, usually with a settlement. One timer watches the oldest hold, because a timer for each hold
- * would cost more than it saves.
+ * Holds (reservations of quota) that are not written yet. Quick calls end before their hold would be written,
+ * and holds of slow calls share a commit, usually with a settlement. One timer watches the oldest hold,
+ * because a timer for each hold would cost more than it saves.
  */
 export class UnwrittenHolds {
   /** The holds in order of admission. */
   readonly #holds = new Set<OpenHold>()
   #timer: NodeJS.Timeout | undefined
-  /** Time before which no hold is due, by `performance.now()`. */
+  /** Time before which no hold must be written, by `performance.now()`. */
   #dueAt = 0
 
   /** Adds a hold whose write may wait. */
@@ -37,7 +37,7 @@ export class UnwrittenHolds {
     if (this.#holds.size === 0) return
     const now = performance.now()
     if (now < this.#dueAt) return
-    // Each of these writes calls `writeDue` too, which must then do nothing.
+    // Each write below calls `writeDue` again, which must then do nothing.
     this.#dueAt = Number.POSITIVE_INFINITY
     for (const hold of this.#holds) {
       if (now < hold.admittedAt + DUE_MS) {

@@ -42,7 +42,7 @@ interface Timeouts {
 }
 
 const OPEN = { declared: true, audit: true } as const
-/** Settings that may contain credentials. */
+/** Properties of settings that may contain credentials, which responses never show. */
 const HIDDEN = { ...OPEN, secret: 'held' } as const
 
 const MODEL = declaredName('the name of a model')
@@ -74,7 +74,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   /** Null for Azure's v1 API, which has no dated versions. */
   api_version: maybe(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21'),
   region: maybe(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1'),
-  /** Google Cloud project; null for that of the service account. */
+  /** Google Cloud project; null for the project of the service account. */
   project: { ...maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'), edit: 'admin' },
   /** Location of Vertex AI; null means `global`. */
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
@@ -86,7 +86,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   keys: { ...HIDDEN, type: json<readonly string[]>() },
   models: { ...OPEN, type: list(MODEL, 'a list of at least one model', 1) },
   groups: { ...OPEN, type: json<readonly string[]>() },
-  /** Higher values are tried first. */
+  /** Channels with a higher priority are tried first. */
   priority: {
     ...OPEN,
     type: integerWithin('a whole number from -1000000 to 1000000', {
@@ -122,7 +122,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
     edit: 'admin',
   },
   pass_through: { ...OPEN, type: flag, default: false },
-  /** Whether requests ask the provider why a session missed its prompt cache. */
+  /** Whether requests ask the provider why it did not find the conversation in its prompt cache. */
   cache_diagnostics: { ...OPEN, type: flag, default: false, edit: 'admin' },
   /** Headers that are added to each request; names in lower case. */
   headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
@@ -181,7 +181,10 @@ export const CHANNEL = declareRecord('channels', {
   keys_cipher: { type: plainText(), secret: true, shown: false },
   /** 1 enabled, 2 disabled. */
   status: { type: oneOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
-  /** Fields that management tools for related gateways store with a channel. They have no effect here. */
+  /**
+   * Fields that management tools for related gateways store with a channel. They have no effect in this
+   * gateway.
+   */
   family: { type: json<JsonObject>(), shown: false },
   /** Unix seconds at which the channel was created. */
   created_time: { type: integerWithin(), default: 0 },
@@ -200,11 +203,11 @@ export type ChannelDefinition = Pick<
 /** A key that the channel no longer uses but still stores. */
 export interface RetiredKey {
   readonly key: string
-  /** When it was retired, in Unix seconds. */
+  /** When the channel stopped using the key, in Unix seconds. */
   readonly since: number
 }
 
-/** A stored channel; `declared` includes its proxy. */
+/** A stored channel with its keys decrypted; `declared` includes its proxy. */
 export type StoredChannel = Values<typeof CHANNEL.fields> & {
   readonly keys: readonly string[]
   /** Keys that are stored but not used; absent if there are none. */

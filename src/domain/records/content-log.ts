@@ -14,7 +14,8 @@ const keep = integerWithin(`whole seconds from 1 to ${MAX_KEEP_SECONDS}`, {
 
 /**
  * Fields of a user or a token that determine how much content of its calls is kept; `docs/api.md: Content
- * log`. If a field is empty or null, the more general settings apply.
+ * log`. If a field is empty or null, the value of the user, then of the group, then of gateway.yaml's
+ * `content_log` applies.
  */
 function contentLogFields<const Edit extends 'holder' | 'admin'>(edit: Edit) {
   const common = { audit: true, admission: 'heed', edit } as const

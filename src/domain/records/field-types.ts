@@ -35,7 +35,7 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
   decode(column: C): V
 }
 
-/** Conversion for types that have the same value in both forms. */
+/** The conversion between two forms of a value that are the same: it returns the value itself. */
 export const unchangedValue = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
@@ -65,7 +65,7 @@ function typed<V, C extends Stored, J = V>(
 
 /**
  * Describes what was expected, in words that follow `expected `, if a JSON value does not have the type;
- * undefined if it has. Null is never accepted here.
+ * undefined if it has. Ignores `isNullable`: callers must accept null themselves.
  */
 export function describeMismatch<V, C extends Stored, J>(
   type: FieldType<V, C, J>,
@@ -94,7 +94,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** Whether a JSON value has the type. */
+/** Whether a JSON value is one of `type`. */
 export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
   return describeMismatch(type, value) === undefined
 }
@@ -169,7 +169,7 @@ export function mapping<V>(items: FieldType<V>, expected: string) {
   return { ...type, items, ...conversions }
 }
 
-/** Any other structure, stored as JSON. It is not checked here, but by the code that reads the field. */
+/** Any other structure, stored as JSON. Only the code that reads the field checks the value. */
 export const json = <V>() =>
   typed<V, string>('any', 'a value') as FieldType<V, string> & { readonly json: 'any' }
 

@@ -20,7 +20,10 @@ export const GROUP_SETTINGS = declareRecord('', {
 /** A group of users: the ratio of its prices, and who may choose it. */
 export type Group = Values<typeof GROUP_SETTINGS.fields> & {
   readonly name: string
-  /** What the content log keeps of the group's calls; if undefined, the general settings apply. */
+  /**
+   * What the content log keeps of the group's calls; if undefined, gateway.yaml's section `content_log`
+   * applies.
+   */
   readonly contentLog?: ContentTerms | undefined
   /** Budget for all calls that are charged to the group. */
   readonly budget?: Budget | undefined

@@ -12,12 +12,12 @@ export const MODEL_SETTINGS = declareRecord('', {
    * undefined if unknown.
    */
   vendor: { type: declaredName('the name of a vendor'), default: undefined, declared: true },
-  /** Undefined if the model has no price. */
+  /** The model's price; undefined if it has none. */
   price: { type: json<Price>(), default: undefined, declared: true },
   rate_limit: { type: json<RateLimit>(), default: NO_LIMIT, declared: true },
   /**
-   * Whether the model accepts `temperature`, `top_p` and `top_k`. If this field or one of the next two is
-   * undefined, it depends on the model's name.
+   * Whether the model accepts `temperature`, `top_p` and `top_k`. If `sampling`, `thinking` or
+   * `takes_thoughts` is undefined, the model's name decides.
    */
   sampling: { type: flag, default: undefined, declared: true },
   thinking: {

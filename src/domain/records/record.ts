@@ -18,9 +18,9 @@ export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
    * Who may change the field over HTTP: the owner of the object, or only administrators; if absent, nobody.
    */
   readonly edit?: 'holder' | 'admin'
-  /** Whether it is required when an object is created. */
+  /** Whether the field is required when an object is created. */
   readonly isRequired?: true
-  /** Set if calls change the field, so that it is not part of the object's version. */
+  /** Set if calls change the field. It is then not part of the object's version, which only edits change. */
   readonly moves?: true
   /** `false`: in no response; `admin`: only in responses to administrators. */
   readonly shown?: false | 'admin'
@@ -29,7 +29,7 @@ export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
    * it; `true`: they do not.
    */
   readonly secret?: true | 'held'
-  /** Set if the audit log records changes of the field; a text is the field's name there. */
+  /** Set if the audit log records changes of the field; a text is the field's name in the log. */
   readonly audit?: true | string
   /**
    * Set if other nodes must learn of changes, because the decision to admit a call depends on the field.
@@ -96,7 +96,8 @@ export type Column = Field & Readonly<Record<'name' | 'field', string>>
 export type RecordColumns = Readonly<Record<'columns', readonly Column[]>>
 
 /**
- * Declares a record of a database table. `parts` are columns that together form other values of the object.
+ * Declares a record of a database table. `parts` are columns that `fromRow` does not convert: several of them
+ * together form one value of the object.
  */
 export function declareRecord<const F extends Fields, const P extends Fields = {}>(
   table: string,

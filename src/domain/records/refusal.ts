@@ -11,7 +11,10 @@ export const REFUSAL = declareRecord('usage_refusals', {
   slot: { type: integerWithin(), key: 'part' },
   /** Code of the error that the clients got. */
   code: { type: plainText(), key: 'part' },
-  /** Id of the API key; 0 if the key was not valid, or if already too many keys are counted. */
+  /**
+   * Id of the API key; 0 if the key was not valid, or if the maximum number of keys is already counted
+   * separately.
+   */
   token_id: { type: integerWithin(), key: 'part' },
   user_id: { type: integerWithin(), key: 'part' },
   calls: { type: integerWithin() },

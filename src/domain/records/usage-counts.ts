@@ -23,9 +23,9 @@ function tokenCounts(isWanted: (kind: TokenKindRow) => boolean): TokenCounts {
 }
 
 /**
- * The counts in a call's usage, as stored in the usage log and in the daily sums. They do not overlap, except
- * for counts that are part of others. All are non-negative safe integers. Responses and the CSV export have
- * the same order.
+ * The counts in a call's usage, as stored in the usage log and in the daily sums; responses and the CSV
+ * export list them in this order. They do not overlap, except that some are part of another, such as
+ * reasoning. All are non-negative safe integers.
  */
 export const USAGE_COUNTS = {
   ...tokenCounts(({ partOf }) => !partOf),
@@ -42,5 +42,5 @@ export const USAGE_COUNTS = {
   searchUnits: count({ name: 'search_units', about: 'Search units of rerank calls' }),
 } as const satisfies { readonly [Count in keyof Usage]: unknown }
 
-/** Columns of the counts. */
+/** Database columns of the counts in a call's usage. */
 export type UsageColumns = Readonly<Row<typeof USAGE_COUNTS>>

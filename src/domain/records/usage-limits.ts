@@ -2,7 +2,7 @@ import { BUDGET_PERIODS } from '../budget.ts'
 import { oneOf, integerWithin } from './field-types.ts'
 import type { Fields, Row } from './record.ts'
 
-/** Maximum of each count in a rate limit, and of its window in seconds. */
+/** Maximum of each count in a rate limit; `MAX_WINDOW_SECONDS` is the maximum of its window. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_WINDOW_SECONDS = 2_147_483
 
@@ -15,7 +15,7 @@ const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown
 
 /** Columns of a rate limit: of a key, or of all keys of a user together. */
 export const RATE_LIMIT = {
-  /** Maximum number of requests; 0 means no limit, also in the next two fields. */
+  /** Maximum number of requests per window. 0 means no limit; so it does for tokens and parallel calls. */
   rate_limit_requests: { ...TERM, type: count },
   rate_limit_tokens: { ...TERM, type: count },
   rate_limit_parallel: { ...TERM, type: count },
@@ -43,7 +43,7 @@ export const USAGE_LIMIT_FIELDS = {
     ...TERM,
     type: integerWithin('a whole number of quota units, or 0 for no budget', { minimum: 0 }),
   },
-  /** Empty for no budget. */
+  /** The period after which the budget starts anew; empty if there is no budget. */
   budget_period: {
     ...TERM,
     type: oneOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),

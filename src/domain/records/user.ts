@@ -93,7 +93,7 @@ export const USER = declareRecord(
     sidebar_modules: KEPT_TEXT,
     /** Administrators' note about the user; the user cannot see it. */
     remark: { type: text(255), default: '', edit: 'admin', audit: true, shown: 'admin' },
-    /** Unix seconds. */
+    /** Unix seconds at which the user was created. */
     created_time: { type: integerWithin(), shown: 'admin' },
     deleted_time: {
       type: nullable(integerWithin()),
@@ -105,7 +105,9 @@ export const USER = declareRecord(
     access_token_hash: { ...HASH, key: 'unique', audit: 'access_token' },
     /** HMAC of the original name of a renamed user, by which gateway.yaml may still declare the user. */
     first_username: HASH,
-    /** HMAC of the form in which names are compared; null for deleted users. */
+    /**
+     * HMAC of the username's comparable form, which ignores case (`comparableName`); null for deleted users.
+     */
     comparable_name: HASH,
   },
   USAGE_LIMIT_FIELDS,
@@ -149,15 +151,15 @@ export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
  * Users`.
  */
 export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'> | keyof typeof USER_CONTENT_FIELDS> & {
-  /** Undefined for the next free id. */
+  /** Id of the user; undefined for the next free id. */
   readonly id?: number | undefined
   /**
-   * Unlike most fields it is applied at each load of the configuration, even to an existing user; undefined
-   * if not declared.
+   * The user's status. It is applied at each load of the configuration, even to an existing user, unlike most
+   * fields; undefined if not declared.
    */
   readonly status?: User['status'] | undefined
   readonly access_token?: string | undefined
-  /** Budget and rate limits, applied like a declared status. */
+  /** Budget and rate limits, applied at each load of the configuration, even to an existing user. */
   readonly limits?: UsageLimitChanges | undefined
   readonly tokens: readonly TokenSeed[]
 }

@@ -5,12 +5,12 @@ import type { ControlFailure, GatewayGreeting } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
 /**
- * Not imported with `import`, which would evaluate every export of the module, including a WebSocket client,
- * and add tens of milliseconds to each command.
+ * Taken from `node:http` without `import`, which would evaluate every export of the module, including a
+ * WebSocket client, and add tens of milliseconds to each command.
  */
 const { request } = process.getBuiltinModule('node:http')
 
-/** Timeout of the first request in milliseconds. */
+/** Timeout in milliseconds of the request that checks whether a gateway listens. */
 const HELLO_TIMEOUT_MS = 5_000
 /** Timeout of an operation in milliseconds. */
 const OPERATION_TIMEOUT_MS = 60_000

@@ -66,7 +66,7 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
   }
 }
 
-// Loaded on demand, because most commands do not use upstreams.
+// The module for upstreams is loaded on demand, because most commands do not use upstreams.
 async function runWithUpstreams(
   services: OpenServices,
   operation: AnyOperation,

@@ -39,7 +39,8 @@ export async function openCommandBackend(
     const lock = lockOrGetHolder(dataDir)
     if (typeof lock === 'object') {
       if (createsDatabase || hasDatabase()) {
-        // Loaded on demand, because a command that a running gateway handles needs none of these modules.
+        // The modules of the local backend are loaded on demand, because a command that a running gateway
+        // handles needs none of them.
         const { localBackend } = await import('./local-backend.ts')
         return localBackend(environment, lock)
       }

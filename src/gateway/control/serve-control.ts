@@ -48,7 +48,8 @@ export async function serveControl(services: ControlServices): Promise<{ close()
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>
     server.accept(connected),
   )
-  // A socket file that exists here is stale: this process has locked the folder, so no other one listens.
+  // A socket file at this path is stale: this process has locked the folder, so that no other process listens
+  // in it.
   rmSync(socket.path, { force: true })
   await listenForOwner(listener, socket.path)
   return {
@@ -100,7 +101,7 @@ async function runOperation(services: ControlServices, request: Request): Promis
   if (name === '' && request.method === 'GET') {
     return { display: quotaDisplay(services.settings()) } satisfies GatewayGreeting
   }
-  // Loaded with the first command, to save memory until then.
+  // The operations are loaded with the first command, to save memory until then.
   const { operations } = await import('../../management/operations.ts')
   if (request.method !== 'POST' || !Object.hasOwn(operations, name)) {
     throw new GatewayError(

@@ -168,7 +168,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
       return worker
     },
     async lose(worker) {
-      // Start both at the same time, because the database is closed if the first one fails.
+      // Both are started at the same time, because the database is closed as soon as the first one fails.
       const [{ count, quota }] = await Promise.all([
         database.lose(worker.name),
         database.store.write('lapseClaims', { node: worker.name }),
@@ -236,7 +236,7 @@ async function applyInTurn(crew: WorkerPool, texts: FileTexts): Promise<void> {
   await Promise.all(others.map((worker) => worker.link.request('reload', texts).catch(() => worker.kill())))
 }
 
-/** What the workers share. */
+/** Objects of the main process that all workers use. */
 interface SharedResources {
   readonly database: OwnedDatabase
   /** Sends a message to all workers. */

@@ -62,7 +62,7 @@ export class SharedSockets {
   }
 
   /**
-   * Divides the sockets among these workers. Any other worker keeps its sockets until it is included again.
+   * Divides the sockets among these workers. A worker that is not among them keeps its sockets until it is.
    */
   divide(workers: readonly WorkerProcess[]): void {
     if (workers.length === 0) return

@@ -5,8 +5,8 @@ import type { SharedSockets } from './shared-sockets.ts'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
 /**
- * Milliseconds until a worker that ended soon after its start is replaced; doubled each time, up to the
- * maximum.
+ * Milliseconds until a worker that ended soon after its start is replaced; doubled each time, up to
+ * `MAX_PAUSE_MS`.
  */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
@@ -16,11 +16,13 @@ const PROVEN_MS = 10_000
 const RETRY_MS = 200
 /** Milliseconds between two pings of a worker. */
 const PING_MS = 500
-/** Numbers of unanswered pings after which a worker gets no new connections, and after which it is killed. */
+/**
+ * Number of unanswered pings after which a worker gets no new connections; after `LOST_PINGS` it is killed.
+ */
 const SILENT_PINGS = 3
 const LOST_PINGS = 120
 
-/** What a crew of workers needs. */
+/** Settings, sockets and functions that a `WorkerPool` needs. */
 interface CrewDependencies {
   readonly planned: number
   readonly sockets: Pick<SharedSockets, 'divide' | 'drop' | 'close'>
@@ -51,7 +53,7 @@ export class WorkerPool {
    * it is ready.
    */
   #waiting: Set<WorkerProcess> | undefined = new Set()
-  /** Numbers of the workers whose first start is not decided yet. */
+  /** Numbers of the workers whose first start has neither succeeded nor failed yet. */
   readonly #starting = new Set<number>()
   readonly #firstStarts = Promise.withResolvers<void>()
 
@@ -79,7 +81,8 @@ export class WorkerPool {
     for (let index = 1; index <= planned; index += 1) this.#starting.add(index)
     for (let index = 1; index <= planned; index += 1) this.#running.push(this.#keep(index))
     await this.#firstStarts.promise
-    // Let them listen at the same time, so that calls are spread over all of them from the start.
+    // Let all workers that are ready listen at the same time, so that calls are spread over them from the
+    // start.
     const waiting = [...(this.#waiting ?? [])]
     this.#waiting = undefined
     for (const worker of waiting) worker.isServing = true

@@ -36,7 +36,8 @@ export class WorkerProcess {
       child.once('exit', (code, signal) => resolve({ code, signal }))
     })
     this.ended = Promise.all([exited, this.link.closed]).then(([end]) => end)
-    // A worker without its connection is useless, and its open calls can be charged only after it has ended.
+    // A worker without its connection to the main process is useless, and its open calls can be charged only
+    // after it has ended.
     void this.link.closed.then(() => this.kill())
   }
 

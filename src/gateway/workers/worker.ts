@@ -19,7 +19,7 @@ import { waitForStopSignal } from '../stop-signals.ts'
 import { SocketsFromOwner } from './sockets-from-owner.ts'
 import { type WorkersState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
 
-/** Maximum milliseconds for which the last message may take to be sent. */
+/** Maximum milliseconds that a worker which ends waits until its last message is sent. */
 const GOODBYE_MS = 1_000
 
 /**
@@ -90,7 +90,7 @@ export async function runWorker(given: Environment): Promise<number> {
   setCollectorFlags()
   await link.request('ready')
   await stopping
-  // The main process must know, because the signal may have been sent to this worker only.
+  // Tell the main process that this worker ends: the signal may have been sent to this worker only.
   link.send('leaving')
   const unresolved = await serving.drain(async (maxMs) => listening.stopListening(maxMs))
   await opened.disposeAsync()

@@ -92,7 +92,8 @@ async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCall
   }
 }
 
-// Called before anything is written, because writing would run a foreign trigger.
+// Refuses a database with triggers or views of others. Called before anything is written, because writing
+// would run such a trigger.
 async function refuseForeignContent(path: string): Promise<void> {
   const connection = openForReading(path)
   try {
@@ -123,7 +124,7 @@ async function sumOpenHolds(db: Kysely<Database>): Promise<OpenCalls> {
   return rows[0] ?? { count: 0, quota: 0 }
 }
 
-// Read from SQLite's own counters, which also cover deleted rows.
+// The highest ids are read from SQLite's own counters, which also cover deleted rows.
 async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
   const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
   const counted = new Map(rows.map(({ name, seq }) => [name, seq]))
@@ -164,7 +165,7 @@ function objectsOf(db: DatabaseSync): SchemaObject[] {
   return db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as unknown as SchemaObject[]
 }
 
-/** Whether reading or writing the object runs code. Tables with computed columns do. */
+/** Whether reading or writing a schema object runs code, as with views, triggers and computed columns. */
 function runsCode(type: string, sql: string | null): boolean {
   if (type === 'view' || type === 'trigger') return true
   return sql !== null && (/^create virtual/i.test(sql) || /\b(?:generated always|as)\s*\(/i.test(sql))

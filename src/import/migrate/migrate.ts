@@ -42,7 +42,7 @@ export interface MigrationReport {
   /** Row counts of each table after the copy; in a dry run the same as `before`. */
   readonly tables: readonly TableState[]
   readonly here: Sums
-  /** Sums of the target database; undefined if it has no tables yet. */
+  /** Sums of usage and balances in the target database; undefined if it has no tables yet. */
   readonly there: Sums | undefined
   /** Sentences about differences between source and target. Empty if there are none, and in a dry run. */
   readonly differences: readonly string[]
@@ -201,7 +201,7 @@ interface TableState {
 interface Comparison {
   readonly tables: readonly TableState[]
   /**
-   * Sentences about rows of the target that the source lacks, or that have other values there; at most
+   * Sentences about rows of the target that the source lacks or has with other values; at most
    * `MAX_REPORTED`.
    */
   readonly contradictions: readonly string[]

@@ -30,7 +30,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'model_endings_told', key: ['model'], batchSize: 1000 },
   { name: 'low_quotas_told', key: ['user_id'], batchSize: 1000 },
   { name: 'alert_outbox', key: ['target', 'id'], batchSize: 1000 },
-  // Copied before `budget_periods`, whose trigger adds rows that are missing here.
+  // Copied before `budget_periods`: inserting into that table adds missing rows to this one by a trigger.
   { name: 'budget_crossings', key: ['account', 'percent'], batchSize: 1000 },
   { name: 'budget_periods', key: ['account'], batchSize: 1000 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },

@@ -68,7 +68,7 @@ export const receiverPath = z.object({ id: idField })
 
 type ReceiverServices = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig' | 'alerts'>
 
-/** A receiver in effect, with its id. */
+/** A receiver that is in effect, from gateway.yaml or added over HTTP, with its id. */
 interface NamedTarget {
   readonly id: string
   readonly target: AlertTarget
@@ -189,13 +189,15 @@ async function receiverOf(services: ReceiverServices, id: string): Promise<Named
   return found
 }
 
-/** Sends a signed event `test` once to a receiver, wherever that is declared. */
+/**
+ * Sends a signed event `test` once to a receiver, whether gateway.yaml declares it or it was added over HTTP.
+ */
 export async function testReceiver(
   services: ReceiverServices,
   id: string,
 ): Promise<z.output<typeof receiverTestSchema>> {
   const { target } = await receiverOf(services, id)
-  // Imported on demand, because most gateways have no receivers.
+  // The module is imported on demand, because most gateways have no receivers.
   const { createAlertAgent, sendAlert } = await import('../../alerts/alert-sender.ts')
   const agent = createAlertAgent(1)
   const [startedMs, createdMs] = [performance.now(), Date.now()]

@@ -128,8 +128,8 @@ export const drainBody = z.object(
 )
 
 /**
- * Drains a channel, so that it gets no new calls while others can serve them, or ends that. Running calls
- * continue. Resolves to the channel when the change is in effect.
+ * Drains a channel, so that it gets no new calls while others can serve them, or makes it get new calls
+ * again. Running calls continue. Resolves to the channel when the change is in effect.
  */
 export async function drainChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
@@ -166,7 +166,7 @@ export interface DraftChannel {
 
 /**
  * Checks a channel as if it were to be saved, with the same rules for addresses and secrets, but does not
- * save it. If it lists no models yet, `model` is its only one.
+ * save it. A channel without a list of models gets `model` as its only one.
  */
 export async function draftChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig'>,

@@ -58,7 +58,7 @@ export function disableChannel(
 
 async function setStatus(services: ChannelServices, given: unknown, status: 1 | 2): Promise<ChannelObject> {
   const { id } = await findByName(services, readInput(namedChannel, given).channel)
-  // Loaded on demand, because most commands are about accounts.
+  // The module is loaded on demand, because most commands are about accounts.
   const { updateChannel } = await import('./change-channels.ts')
   return updateChannel(services, { id, status }, OPERATOR)
 }

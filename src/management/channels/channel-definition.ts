@@ -163,8 +163,8 @@ function editsIn(setting: Record<string, unknown>, override: unknown): Record<st
   }
 }
 
-// Hides the password in the stored tool fields. The complete proxy URL is a declared setting, and is
-// encrypted with the keys.
+// Hides the proxy's password in the fields of management tools, which are stored unencrypted. The complete
+// proxy URL is a declared setting, and is encrypted with the keys.
 function withoutPassword(setting: Record<string, unknown>): Record<string, unknown> {
   const { proxy } = setting
   return typeof proxy === 'string' ? { ...setting, proxy: proxyWithoutPassword(proxy) } : setting
@@ -238,7 +238,7 @@ interface ProviderPart {
   readonly declared: Readonly<Record<string, Json>>
   /** Keys in the form that gateway.yaml has. */
   readonly keys: readonly string[]
-  /** The tools' field `other`, which contains a version, a region or a location. */
+  /** The field `other` of management tools, which contains a version, a region or a location. */
   readonly other?: string
 }
 

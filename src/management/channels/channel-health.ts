@@ -33,7 +33,7 @@ export type Condition = (typeof CONDITIONS)[number]
 
 /**
  * A channel counts as degraded if at least this many of its attempts in the last 15 minutes failed, and at
- * least this share of them.
+ * least the share `DEGRADED_SHARE` of all its attempts.
  */
 const DEGRADED_ATTEMPTS = 5
 const DEGRADED_SHARE = 0.2
@@ -81,13 +81,18 @@ export const incidentSchema = z.object({
   test_costs: z.boolean().describe('Whether the provider bills a test, as a picture or speech'),
 })
 
-/** A channel that is failing, or whose circuit breaker is open or half-open, without its keys and minutes. */
+/**
+ * A channel that is failing, or whose circuit breaker is open or half-open, without details of its keys and
+ * of each minute.
+ */
 export const troubledChannelSchema = item.omit({ keys: true, minutes: true, hour: true, failures: true })
 
 /** The channels' health as one node sees it. `at` is the time on that node, in Unix seconds. */
 const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item) })
 
-/** The channels' health as this node sees it, and as the other nodes do if they were requested. */
+/**
+ * The channels' health as this node sees it; in `others`, as the other nodes see it, if they were requested.
+ */
 export const channelHealthSchema = nodeHealth.extend({ others: z.array(nodeHealth) })
 
 type NodeHealth = z.output<typeof nodeHealth>
@@ -112,7 +117,7 @@ export async function troubledChannels(
   const readMs = performance.now()
   const isTroubled = ({ name }: Channel): boolean =>
     shownState(services.channels.health.breakerOf(name, readMs)) !== 'works'
-  // Usually there is none, so that nothing must be read.
+  // Usually no channel is in trouble, so that the database need not be read.
   if (!services.settings().channels.some(isTroubled)) return []
   const { items } = await healthOfThisNode(services)
   return items
@@ -134,7 +139,7 @@ export async function incidents(
   services: HealthServices & Pick<AdministrationServices, 'settings'>,
 ): Promise<z.output<typeof incidentSchema>[]> {
   const { minutes } = services.channels
-  // Usually there is none, so that nothing must be read.
+  // Usually no call has failed recently, so that the database need not be read.
   if (!services.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
   const costs = new Map((await listAllChannels(services)).map((one) => [one.id, isTestCostly(services, one)]))
   const { items } = await healthOfThisNode(services, false)
@@ -196,7 +201,7 @@ function itemOf(
   const { id, name } = found
   const isStored = 'stored' in found
   const { keys } = isStored ? found.stored : found.declared
-  // Undefined for a disabled channel.
+  // The channel with its current settings; undefined if it is disabled.
   const channel = isStored
     ? found.stored.status === 1
       ? liveConfig.storedChannel(name)

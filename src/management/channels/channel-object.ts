@@ -122,7 +122,7 @@ function declaredObject(channel: Channel, by: DeclaredSettings['by'], isDrained:
     managed: true,
     managed_by: by,
     drained: isDrained,
-    // Empty, because a declared channel can only be changed in gateway.yaml.
+    // The version is empty, because a declared channel can only be changed in gateway.yaml.
     version: '',
   }
 }

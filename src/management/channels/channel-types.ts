@@ -18,7 +18,7 @@ export interface ChannelType {
   readonly defaultAddress: string
   /** The version, such as `/v1`, that is added to base URLs without one. */
   readonly version: string
-  /** The `provider` of such channels in gateway.yaml. */
+  /** The `provider` of channels of this type in gateway.yaml; absent if they need none. */
   readonly provider?: ProviderName
   /** Set if a channel of this type may have no key. */
   readonly keyless?: true

@@ -8,7 +8,7 @@ const statedCount = z.object({
   resets_at: z.int().optional(),
 })
 
-/** What the provider stated about a key's limits, for the model of which the least remains. */
+/** What the provider stated about a key's limits, for the model with the fewest units left. */
 export const keyLimitsSchema = z.object({
   model: z.string().optional().describe("The upstream's name"),
   requests: statedCount.optional(),

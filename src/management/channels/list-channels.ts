@@ -70,7 +70,7 @@ async function ofCondition(
   return found.filter(({ id }) => ids.has(id))
 }
 
-// The sort is stable, so that channels that are equal keep their usual order.
+// The sort is stable, so that channels with equal values stay in the order of channel lists.
 function sorted(
   found: readonly ChannelObject[],
   query: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
@@ -112,7 +112,7 @@ function listed(text: string, name: string): boolean {
 /** A channel as lists show it. */
 export type ShownChannel = z.output<typeof shownChannelSchema>
 
-/** Adds to a channel whether its test is expensive. */
+/** Adds to a channel whether its test generates an image or speech. */
 export function shownChannel(
   services: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
   object: ChannelObject,

@@ -18,7 +18,9 @@ const tokens = z
   .min(0, { error: 'expected 0 or more' })
   .max(100_000_000, { error: 'expected at most 100000000' })
 
-/** Input that describes the call to simulate: the model, and either the API key or the group. */
+/**
+ * Input that describes the call to simulate: the model, and either the API key or the group that calls it.
+ */
 export const simulationBody = z.object(
   {
     model: textField('expected the name of a model').min(1, { error: 'expected the name of a model' }),

@@ -43,7 +43,10 @@ export const draftTest = z.object(
   { error: 'expected an object with a channel and a model' },
 )
 
-/** What a test needs. Commands that run without the gateway have no `channels`, which record results. */
+/**
+ * What a test of a channel needs. Commands that run without the gateway have no `channels`, which record
+ * results.
+ */
 type TestServices = Pick<
   AdministrationServices,
   'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'
@@ -69,8 +72,8 @@ export async function testChannel(
 }
 
 /**
- * A channel to be tested. `choose` decides for a model; `model` is the wanted one, otherwise the channel's
- * own test model.
+ * A channel to be tested. `model` is the wanted model, otherwise the channel's own test model; `choose` makes
+ * the final choice.
  */
 interface FoundTest {
   readonly found: FoundChannel
@@ -78,7 +81,7 @@ interface FoundTest {
   readonly choose: Choose
 }
 
-/** Like `testChannel`, for a channel that has already been found. */
+/** Like `testChannel`, but takes the channel instead of its id. */
 async function testFound(
   services: TestServices,
   { found, model, choose }: FoundTest,
@@ -154,7 +157,10 @@ function isSound(body: Buffer, contentType: string): boolean {
 /** Maximum number of tests that run at the same time. */
 const MAX_PARALLEL = 8
 
-/** Milliseconds after which no further tests are awaited. */
+/**
+ * Milliseconds after which a test of several channels ends: no further channels are tested, and running tests
+ * have no result.
+ */
 const LIMIT_MS = 60_000
 
 /** Input with the ids of the channels to be tested; without `ids`, all of them. */
@@ -164,7 +170,7 @@ export const testAllBody = z.object(
 )
 
 /**
- * The results of the tests, in the usual order of channels. `success` is null for channels that were not
+ * The results of the tests, in the order of channel lists. `success` is null for channels that were not
  * tested in time.
  */
 export const testAllResult = z.array(

@@ -36,7 +36,7 @@ const REQUESTS: Record<
   responses: (model) => ({
     protocol: 'responses',
     path: '/responses',
-    // Upstreams refuse a smaller maximum.
+    // Upstreams refuse a smaller maximum of output tokens.
     body: { model, input: 'hi', max_output_tokens: 16, store: false },
   }),
   gemini: (model) => ({
@@ -139,8 +139,8 @@ export function cheapTest(channel: Channel, wanted: string, models: ModelCatalog
 }
 
 /**
- * Chooses the endpoint for testing a model by its name here, its name at the upstream, its price, and the
- * channel's protocols.
+ * Chooses the endpoint for testing a model by its name in this gateway, its name at the upstream, its price,
+ * and the channel's protocols.
  */
 function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue): TestedEndpoint {
   const upstreamModel = channel.model_mapping.get(model) ?? model

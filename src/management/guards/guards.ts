@@ -61,7 +61,7 @@ type GuardObject = z.output<typeof guardSchema>
 
 const nameField = textField('expected the name of a guard', 64)
 
-/** A guard in the form that it has in gateway.yaml. The schema of gateway.yaml checks the members. */
+/** A setting of a guard, in the form that it has in gateway.yaml, whose schema checks it later. */
 const member = anyField(TEXT_BYTES.list)
 const declaration = z
   .object(

@@ -3,9 +3,9 @@ import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 
 /**
- * Fills hidden secrets (`***`) in a match with those of the present match. Throws `invalid_request` if there
- * is none, or if the service's address has changed: a secret must not be sent to an address for which it was
- * not meant.
+ * Fills hidden secrets (`***`) in a guard's `match` with those of its present `match`. Throws
+ * `invalid_request` if there is none, or if the service's address has changed: a secret must not be sent to
+ * an address for which it was not meant.
  */
 export function restoreHiddenSecrets(
   given: Json | undefined,

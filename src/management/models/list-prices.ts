@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 /** Age in days from which built-in data are marked as possibly outdated. */
 const MAX_AGE_DAYS = 90
 
-/** Where the price of a model that applies is stated. */
+/** Where the price that applies to a model is stated. */
 type PriceSource = 'file' | 'set' | 'prices_file' | 'built-in' | 'none'
 
 /** The price that applies to a model which a channel serves, compared with the built-in data. */
@@ -29,8 +29,8 @@ export interface AppliedPrice {
    */
   readonly data_date: string | null
   /**
-   * Parts in which a declared price differs from the built-in one. A part that one of them lacks is an empty
-   * text there.
+   * Parts in which a declared price differs from the built-in one. If a price lacks the part, its text is
+   * empty.
    */
   readonly differences: readonly {
     readonly kind: string

@@ -13,7 +13,10 @@ import { servicePrices, servicePricesSchema } from './pricing.ts'
 
 const DAY_MS = 86_400_000
 
-/** Numbers of days, up to today, for which calls are counted, and for which callers are listed. */
+/**
+ * Number of days, up to today, for which a model's calls are counted; its callers are listed for
+ * `CALLER_DAYS`.
+ */
 const COUNTED_DAYS = 30
 const CALLER_DAYS = 7
 
@@ -89,7 +92,7 @@ export async function managedModels(services: AdministrationServices): Promise<M
   })
 }
 
-/** The price of a model, where it is stated, and a version that changes with both. */
+/** The price of a model, where it is stated, and a version that changes with either. */
 function pricePart(
   live: Settings,
   { declared }: LiveSettings,

@@ -21,8 +21,8 @@ export const optionSchema = z.object({
   /** True if gateway.yaml declares the option, so that it can be changed only there. */
   managed: z.boolean(),
   /**
-   * Changes with the value. A client sends it with `PUT`, so that it does not overwrite a change by somebody
-   * else.
+   * The option's version, which changes with its value. A client sends it with `PUT`, so that it does not
+   * overwrite a change by somebody else.
    */
   version: z.string(),
 })

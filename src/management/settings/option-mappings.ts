@@ -36,7 +36,7 @@ function ratiosText(groups: Groups): string {
   return decimalsJson(new Map([...groups.values()].map(({ name, ratio }) => [name, ratio])))
 }
 
-// A stored group for which the value has no ratio is removed.
+// A stored group for which the option's new value has no ratio is removed.
 function ratioChanges(value: string, state: OptionState, key: string): Change[] {
   const ratios = decimalsIn(key, value)
   const set = changesOf(ratios.keys(), state, key, (name, group) => {
@@ -71,7 +71,7 @@ function budgetsText(groups: Groups): string {
   return JSON.stringify(Object.fromEntries(budgets.map(({ name, budget }) => [name, budgetJson(budget)])))
 }
 
-// A group that is missing from the value loses its budget.
+// A group that is missing from the option's new value loses its budget.
 function budgetChanges(value: string, state: OptionState, key: string): Change[] {
   mappingIn(key, value)
   const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
@@ -89,7 +89,7 @@ function guardsText(groups: Groups): string {
   return JSON.stringify(Object.fromEntries(guarded.map(({ name, guards }) => [name, guards])))
 }
 
-// A group that is missing from the value loses its guards.
+// A group that is missing from the option's new value loses its guards.
 function guardChanges(value: string, state: OptionState, key: string): Change[] {
   mappingIn(key, value)
   const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
@@ -208,15 +208,15 @@ export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject 
   ],
 ])
 
-/** The value of such an option as JSON text; empty if it is not set. */
+/** The value of one of the `SECTION_OPTIONS` as JSON text; empty if it is not set. */
 export function sectionText(options: Options, key: string): string {
   const value = SECTION_OPTIONS.get(key)?.(options)
   return value ? JSON.stringify(value) : ''
 }
 
 /**
- * The change that sets such an option; an empty text removes it. gateway.yaml declares all members of such an
- * option or none.
+ * The change that sets one of the `SECTION_OPTIONS`; an empty text removes it. gateway.yaml declares all
+ * members of such an option or none.
  */
 export function sectionChange(key: string, text: string, { settings, liveConfig }: OptionState): Change[] {
   if (text !== '') mappingIn(key, text)

@@ -87,8 +87,8 @@ function scalarChange(setting: Setting, value: string, { settings, liveConfig }:
   return [{ section: 'options', name, value }]
 }
 
-// A stored ratio that is missing from the value is removed. Prices in gateway.yaml and built-in prices still
-// apply.
+// A stored ratio that is missing from the option's new value is removed. Prices in gateway.yaml and built-in
+// prices still apply.
 function ratioChanges(
   key: string,
   ratio: RatioName,
@@ -115,7 +115,8 @@ function ratioChanges(
   })
 }
 
-// A model that is missing from the value loses the setting, unless gateway.yaml declares the model.
+// A model that is missing from the option's new value loses the setting, unless gateway.yaml declares the
+// model.
 function modelChanges(
   key: string,
   setting: ModelSetting,

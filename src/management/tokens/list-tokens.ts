@@ -88,8 +88,8 @@ interface TokenSearch extends OrderedPage {
 
 /**
  * A page of the user's tokens that match both patterns. Case matters for keys, but not for names. Keys are
- * stored encrypted, so for a key pattern all keys are decrypted and compared here. Throws `invalid_request`
- * for an invalid pattern.
+ * stored encrypted, so for a key pattern this function decrypts and compares all keys. Throws
+ * `invalid_request` for an invalid pattern.
  */
 export async function searchTokens(
   services: ManagementServices,
@@ -122,7 +122,7 @@ export async function searchTokens(
   return pageObject(page, found.length, await maskedTokens(services, placed))
 }
 
-/** Maximum number of tokens in one request about their budgets: as many as a page has. */
+/** Maximum number of token ids in a request that asks whether their budgets are used up: the page size. */
 const MAX_ASKED = 100
 const IDS = `expected up to ${MAX_ASKED} ids of tokens with commas between them`
 

@@ -25,8 +25,8 @@ import type { ManagementServices } from '../services.ts'
 import { budgetsOf, isStoppedByBudget, remainingOf, remainingSchema } from '../remaining.ts'
 
 /**
- * Limits that an operator set, and that the holder can only tighten. Of the quota, the part that is still
- * left.
+ * Limits that an operator set, and that the holder can only tighten. `remain_quota` is what is still left of
+ * the quota.
  */
 const operatorLimits = z.object({
   remain_quota: z.int().optional(),
@@ -72,7 +72,8 @@ export async function maskedTokens(services: Parts, tokens: readonly TokenWithKe
     tokens.map(({ token }) => token),
   )
   const objects: TokenObject[] = []
-  // Done in turns, because computing the version of a token with long texts takes time.
+  // Each token may be converted in a later turn of the event loop, because computing the version of one with
+  // long texts takes time.
   for (const { token, key } of tokens)
     objects.push(await TURN_BUDGET.work(() => shown(token, maskedKey(`sk-${key}`), surroundings)))
   return objects

@@ -28,7 +28,7 @@ export const subscriptionSchema = z.object({
 export const billingUsageSchema = z.object({ object: z.literal('list'), total_usage: amount })
 
 /**
- * A key's token and user, with balances in quota units. The option `token_stats` decides which of both is
+ * A key's token and user, with balances in quota units. The option `token_stats` decides which of the two is
  * shown.
  */
 interface Figures {
@@ -54,7 +54,7 @@ export function subscriptionObject(
   }
 }
 
-/** What the token or the user has spent, times 100. */
+/** What the token or the user has spent, in hundredths of the displayed unit. */
 export function billingUsageObject(
   { token, user }: Figures,
   options: Options,

@@ -118,7 +118,7 @@ export async function deleteContent(
   })
 }
 
-/** The user of a token, which may be deleted. */
+/** The user to whom a token belongs. The token may be deleted already. */
 async function holderOf(store: ContentServices['store'], tokenId: number): Promise<User> {
   const [token] = await store.read('tokenNames', { tokenIds: [tokenId] })
   if (!token) throw new GatewayError('not_found', 'there is no token with this id')

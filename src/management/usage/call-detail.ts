@@ -146,7 +146,8 @@ function explained(detail: CallDetail) {
   )
   const charge = roundedCost(cost, ratio)
   const minimum = charge === 0 && entry.quota === 1 && cost.lines.length > 0
-  // Some charges are not the sum of the lines: after a crash, for example, the recorded progress is charged.
+  // Some charges are not the sum of their cost lines: after a crash, for example, the recorded progress is
+  // charged.
   const addsUp = minimum || charge === entry.quota
   return {
     cost: addsUp

@@ -118,7 +118,7 @@ export function csvFormat(
   return { calendar: calendarOf(tz), usdOf: (quota) => decimalText(displayAmount(quota, inUsd)) }
 }
 
-/** The type that the API states for settled calls. */
+/** The number that the API states as the type of every settled call. */
 const CONSUMED = 2
 
 /** Filters for a user's own calls, for lists and for sums. A call must match one value of each filter. */
@@ -142,7 +142,10 @@ export const callFilters = {
 
 const callFiltersSchema = z.object(callFilters)
 
-/** Converts those filters. With `userId`, only calls of that user match. */
+/**
+ * Converts query parameters of `callFilters` to a filter for the database. With `userId`, only calls of that
+ * user match.
+ */
 export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,
   userId?: number,

@@ -31,11 +31,13 @@ const RETRY_SECONDS = 15
 
 /** Other worker processes of this gateway, which settle calls too. */
 export interface OtherProcesses {
-  /** Tells the other processes which calls are read here; called whenever that changes. */
+  /** Tells the other processes which calls the readers of this process want; called whenever that changes. */
   follow(queries: readonly LiveQuery[]): void
-  /** Calls back, whenever it changes, with the calls that the other processes want. */
+  /** Calls back with the queries of the readers in other processes, whenever these queries change. */
   onFollowed(listener: (queries: readonly LiveQuery[]) => void): void
-  /** Sends calls that were settled here to the process that wants them; `name` identifies its query. */
+  /**
+   * Sends calls that this process has settled to the process that wants them; `name` identifies its query.
+   */
   send(name: string, turn: LiveCallBatch): void
   onTurn(listener: (name: string, turn: LiveCallBatch) => void): void
 }
@@ -62,7 +64,10 @@ interface Wanted {
   readonly lastId: string | undefined
 }
 
-/** A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left. */
+/**
+ * A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left, in
+ * milliseconds of the monotonic clock.
+ */
 interface RetainedBroadcast {
   readonly query: LiveQuery
   readonly broadcast: LiveCallBroadcast
@@ -82,7 +87,7 @@ export class LiveCalls {
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
   /** Queries of readers in other processes, by name. */
   #followed: ReadonlyMap<string, LiveQuery> = new Map()
-  /** For each query of this or another process: the selection of matching calls. */
+  /** For each query of readers, in this or another process: the selection of matching calls. */
   readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
   #hasLost = false
@@ -233,8 +238,8 @@ function tooMany(sentence: string): GatewayError {
 }
 
 /**
- * Maximum number of recent events that are kept for a reader that reconnects, and maximum number of calls
- * that it is sent at once.
+ * Maximum number of recent events that are kept for readers that reconnect. Such a reader is sent at most
+ * `MAX_AT_ONCE` calls; further ones are reported as missed.
  */
 const MAX_KEPT = 200
 const MAX_AT_ONCE = 20
@@ -269,7 +274,7 @@ export class LiveCallBroadcast {
 
   /** Adds a reader. If it has read before, sends it the kept events after the last call that it received. */
   add(reader: LiveStreamClient, lastId: string | undefined): void {
-    // Calls that were missed before concern only readers that are already connected.
+    // Calls that were missed before are reported only to readers that are already connected.
     this.#send(this.#gap())
     if (lastId !== undefined) this.#catchUp(reader, lastId)
     this.readers.add(reader)

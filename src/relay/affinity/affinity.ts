@@ -1,4 +1,4 @@
-import { createHash, createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { createHash, createSecretKey, hash } from 'node:crypto'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -7,6 +7,7 @@ import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
 import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
 import { type DigestRules, type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
+import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
 import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
@@ -53,12 +54,12 @@ export const SESSION_DIGESTS: DigestRules = {
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
 export class SessionAffinity {
   readonly #services: AffinityServices
-  readonly #key: KeyObject
+  readonly #keys: Pick<SessionOwner, 'key' | 'hmac'>
   readonly #recent: RecentCalls
 
   constructor(services: AffinityServices) {
     this.#services = services
-    this.#key = createSecretKey(services.key)
+    this.#keys = { key: createSecretKey(services.key), hmac: new ShortHmac(services.key) }
     this.#recent = new RecentCalls(services.nowMs)
   }
 
@@ -67,13 +68,13 @@ export class SessionAffinity {
    * session.
    */
   tagOf(userId: number, { isFree, session: find }: ParsedRequest): string {
-    const session = isFree ? undefined : find?.({ key: this.#key, userId })
+    const session = isFree ? undefined : find?.({ ...this.#keys, userId })
     return session?.tag.slice(0, 16) ?? ''
   }
 
   /** The client's own id of the session; undefined if the client sent none. */
   nameOf(userId: number, { isFree, session: find }: ParsedRequest): string | undefined {
-    return isFree ? undefined : find?.({ key: this.#key, userId })?.name
+    return isFree ? undefined : find?.({ ...this.#keys, userId })?.name
   }
 
   /**
@@ -92,7 +93,7 @@ export class SessionAffinity {
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
-    const owner = { key: this.#key, userId }
+    const owner = { ...this.#keys, userId }
     return new CallAffinity(this.#services, this.#recent, owner, request.session, plans)
   }
 }

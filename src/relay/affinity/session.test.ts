@@ -6,6 +6,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { MESSAGES_CONVERSATION } from '@sluice/wire/messages'
 import { RESPONSES_CONVERSATION } from '@sluice/wire/responses'
 import type { Headers } from '../../http/request.ts'
+import { ShortHmac } from '../digests/short-hmac.ts'
 import { SESSION_HEADERS, type Session, type SessionOwner, sessionOf } from './session.ts'
 
 const FORMS = {
@@ -15,7 +16,12 @@ const FORMS = {
   gemini: GEMINI_CONVERSATION,
 }
 
-const OWNER: SessionOwner = { key: createSecretKey(Buffer.alloc(32, 7)), userId: 1 }
+const ownerWith = (secret: Buffer): SessionOwner => ({
+  key: createSecretKey(secret),
+  hmac: new ShortHmac(secret),
+  userId: 1,
+})
+const OWNER = ownerWith(Buffer.alloc(32, 7))
 
 function session(
   body: object,
@@ -151,11 +157,10 @@ describe('a session by how its conversation begins', () => {
 })
 
 test('the tag of a session differs by secret, by user, by session id, and by whether the session has an id', () => {
-  const key = createSecretKey(Buffer.alloc(32, 8))
   const text = JSON.stringify('hello')
   const tags = [
     session({}, { 'x-session-id': text }),
-    session({}, { 'x-session-id': text }, 'messages', { ...OWNER, key }),
+    session({}, { 'x-session-id': text }, 'messages', ownerWith(Buffer.alloc(32, 8))),
     session({}, { 'x-session-id': text }, 'messages', { ...OWNER, userId: 2 }),
     session({}, { 'x-session-id': 'b' }),
     // Its beginning consists of the same bytes.

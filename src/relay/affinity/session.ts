@@ -1,7 +1,8 @@
-import { createHmac, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { type ConversationForm, digestInput, conversationOpening } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { HeaderName, Headers } from '../../http/request.ts'
+import type { ShortHmac } from '../digests/short-hmac.ts'
 
 /** The conversation to which a call belongs. */
 export interface Session {
@@ -41,6 +42,8 @@ const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 /** The user of a session, and the secret key for its tag. */
 export interface SessionOwner {
   readonly key: KeyObject
+  /** Computes HMACs with the same key. */
+  readonly hmac: ShortHmac
   readonly userId: number
 }
 
@@ -81,10 +84,9 @@ export function sessionFinder(headers: Headers, scan: ScannedObject, form: Conve
   return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined
 }
 
-function tagOf({ key, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {
-  const hmac = createHmac('sha256', key).update(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
-  for (const part of digestInput(parts, key)) hmac.update(part)
-  return hmac.digest('hex')
+function tagOf({ key, hmac, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {
+  const facts = Buffer.from(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
+  return hmac.hex([facts, ...digestInput(parts, key)])
 }
 
 function namedId(headers: Headers, scan: ScannedObject | undefined): string | undefined {

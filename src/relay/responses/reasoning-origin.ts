@@ -13,7 +13,8 @@ export interface Origin {
 
 /**
  * Finds the provider account that created the encrypted reasoning in a request's input; resolves to undefined
- * if it is unknown. Returns undefined if there is nothing to look up.
+ * if the account is unknown. Returns undefined, not a promise, if the input has no such reasoning, or if all
+ * channels use one account.
  */
 export function findOrigin(
   scan: ScannedObject,
@@ -36,12 +37,12 @@ export function channelsOfOrigin(channels: readonly Channel[], { channel }: Orig
 }
 
 /**
- * Whether the channels have more than one account. Cached for each list of channels, because every call needs
- * it and the list changes rarely.
+ * Whether the channels use more than one provider account. Cached for each list of channels, because every
+ * call needs it and the list changes rarely.
  */
 const severalAccounts = new WeakMap<Settings['channels'], boolean>()
 
-// With a single account there is nothing to look up.
+// With a single provider account, the creator of encrypted reasoning need not be looked up.
 function hasSeveralAccounts({ channels }: Settings): boolean {
   const known = severalAccounts.get(channels)
   if (known !== undefined) return known

@@ -7,7 +7,7 @@ import type { ReadStream } from './stream-progress.ts'
 import { RenamingTap } from './renaming-tap.ts'
 import type { ChannelPlan, ParsedRequest } from '../request-stages.ts'
 
-/** A stream of a stored response that is sent again: its source and its ids. */
+/** A stored response whose stream is sent to the client again: its source and its ids. */
 export interface Replay {
   readonly account: ResponseAccount
   /** Model name that the client requested. */
@@ -17,7 +17,10 @@ export interface Replay {
   readonly ids: RenamedIds
   /** Id, as the client knows it, of the response that this one continues; null if it continues none. */
   readonly previousId: string | null
-  /** Records what is streamed. The returned function must be called when the stream has ended. */
+  /**
+   * Begins to record how much of the stream was read. The returned function must be called when the stream
+   * has ended.
+   */
   note(stream: ReadStream): () => void
   /** Called with the final status and usage of the stream. */
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
@@ -78,7 +81,7 @@ class ReplayTap extends RenamingTap {
   }
 
   // The previous response may have been deleted from the store, together with its upstream's id. The stream
-  // states that id again.
+  // contains that id, so it is taken from there.
   protected learn(): void {
     const { ids, previousId } = this.#replay
     if (previousId !== null) ids.add(this.previousId, previousId)

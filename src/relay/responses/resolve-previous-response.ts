@@ -44,7 +44,7 @@ export async function findPreviousResponse(
       )
     const composed = new ComposedInput(scan, bytes, 2 * links.length)
     await reading.hold(composed.size)
-    // Nothing is loaded while the conversion waits for memory.
+    // No stored response is loaded while this call waits for the memory that its conversion needs.
     await holdCopies(composed.size)
     const sources = links
       .toReversed()
@@ -61,8 +61,8 @@ export async function findPreviousResponse(
 }
 
 /**
- * The channels that can continue a response. A native response can be continued only by the channel that
- * created it; for a kept one, that channel comes first.
+ * The channels that can continue a response. A response that its provider stores can be continued only by the
+ * channel that created it; for a response that the gateway keeps, that channel comes first.
  */
 export function channelsToContinue(
   { kind, response }: PreviousResponse,
@@ -111,23 +111,24 @@ function shown(id: string): string {
 }
 
 /**
- * Number of texts whose first parts are read at the same time; reading a long chain one text after another
- * would be slow.
+ * Number of stored texts whose first parts are read at the same time. Reading a long conversation one text
+ * after another would be slow.
  */
 const READ_AT_ONCE = 8
 const CLOSE_ARRAY = 0x5d
 
 /**
- * A request with additional items before those of its own input, in one buffer that is filled part by part.
+ * A request, with the items of earlier responses inserted before those of its own input. It is one buffer
+ * that is filled part by part.
  */
 class ComposedInput {
-  /** Maximum size of the result in bytes. */
+  /** Maximum bytes of the composed request. */
   readonly size: number
-  /** The request without the additional items, and the offset of its first item. */
+  /** The request without the inserted items, and the offset in bytes of its first own item. */
   readonly #own: Buffer
   readonly #at: number
 
-  /** `bytes`: maximum bytes of the additional items' texts; `texts`: the number of these texts. */
+  /** `bytes`: maximum bytes of the stored texts with the items to insert; `texts`: number of these texts. */
   constructor(scan: ScannedObject, bytes: number, texts: number) {
     const input = inputItems(scan, (prefix) => `${prefix}_0`)
     this.#own = applyEdits(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
@@ -135,7 +136,7 @@ class ComposedInput {
     this.size = this.#own.length + bytes + texts
   }
 
-  /** Inserts the items of these texts before the request's own. */
+  /** Inserts the items of the stored texts `sources` before the request's own items. */
   async compose(sources: readonly ItemSource[]): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(this.size)
     let length = this.#own.copy(bytes, 0, 0, this.#at)

@@ -28,13 +28,15 @@ export function newResponseId(length = USUAL_LENGTH): string {
   return newest.beginning + random.next(size - newest.beginning.length)
 }
 
-/** Whether an id has the form of the gateway's ids. Other ids need not be looked up. */
+/**
+ * Whether an id has the form of the gateway's ids. Ids of another form need not be looked up in the store.
+ */
 export function isIssued(id: string): boolean {
   return /^resp_[\w-]{1,60}$/.test(id)
 }
 
 /**
- * Number of texts for which random bytes are requested at once, because a request to the system costs more
+ * Number of random texts for which bytes are requested from the system at once, because a request costs more
  * than encoding the bytes.
  */
 const TEXTS_AHEAD = 128
@@ -53,7 +55,7 @@ export class RandomText {
   /** `maxLength`: maximum length of a text in characters. */
   constructor(alphabet: keyof typeof BITS, maxLength: number) {
     this.#alphabet = alphabet
-    // In each alphabet, groups of three bytes make a whole number of characters.
+    // A multiple of three bytes makes a whole number of characters, in hex as in base64url.
     this.#bytes = 3 * Math.ceil((maxLength * TEXTS_AHEAD * BITS[alphabet]) / 24)
   }
 

@@ -58,8 +58,8 @@ export async function* storedItemPage(
 }
 
 /**
- * Positions of the page's items and of the one that follows it, in the order of the conversation; undefined
- * if `after` was not found.
+ * Positions of the items on the page and of the next item after the page, in the order of the conversation;
+ * undefined if `after` was not found.
  */
 async function firstPlaces(
   sources: readonly ItemSource[],
@@ -76,8 +76,8 @@ async function firstPlaces(
 }
 
 /**
- * Like `firstPlaces`, but for the latest items, the latest first. While a text is read, only its last
- * positions are kept in memory.
+ * Positions of the items on a page that is sorted newest first, and of the next item after the page;
+ * undefined if `after` was not found. While a text is read, only its last positions are kept in memory.
  */
 async function lastPlaces(
   sources: readonly ItemSource[],

@@ -22,7 +22,7 @@ import { accountOf, type ResponseAccount } from './response-account.ts'
 import { itemSource, storedItemPage } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Bytes of memory for a response that is sent part by part. */
+/** Bytes of memory that are reserved while a response is sent part by part. */
 const PARTS_BYTES = 4 * 1024 * 1024
 /** Query parameters that are forwarded for streams, in addition to the common ones. */
 const OF_STREAMS = ['stream', 'starting_after'] as const
@@ -41,23 +41,26 @@ export interface ResponseRequestServices {
 export interface StoredResponseRequest {
   readonly incoming: IncomingCall
   readonly settings: Settings
-  /** The read of the store for this request, until the client has received its response. */
+  /** Access to the store for this request; it ends when the client has received the response. */
   readonly reading: StoreRead
   readonly response: StoredResponse
   /** Whether the gateway itself keeps the response's content. */
   readonly isKept: boolean
   /** Replaces the ids in the response's bytes by those that the client knows. */
   readonly ids: RenamedIds
-  /** Whether all ids are known. False if the response that this one continues no longer exists. */
+  /**
+   * Whether all ids in the response can be replaced. False if the response that it continues no longer
+   * exists.
+   */
   readonly hasAllIds: boolean
   readonly query: URLSearchParams
-  /** Guards that apply to the key of the request; undefined if there are none. */
+  /** Content guards that apply to the API key of the request; undefined if there are none. */
   readonly guards: CallGuards | undefined
 }
 
 /**
- * Handles requests for stored responses by id. They are free, and are sent to the provider account that
- * created the response.
+ * Handles requests for stored responses by id. Such a request is free, and is sent to the provider account
+ * that created the response.
  */
 export class ResponseRequests {
   readonly #services: ResponseRequestServices
@@ -116,13 +119,14 @@ export class ResponseRequests {
   }
 
   /**
-   * Returns the stream if the client requests it again; undefined if the client requests the current state of
-   * the response.
+   * Returns what is needed to stream the response again; undefined if the client requests its current state
+   * instead.
    */
   replayOf(request: StoredResponseRequest): Replay | undefined {
     const { reading, response, isKept, query, ids } = request
     if (isKept || query.get('stream') !== 'true') return undefined
-    // Guards would not see the text before that event, in which a match may begin.
+    // A stream that starts after an event lacks the text before it, so guards would miss a match that begins
+    // there.
     if (request.guards?.concernsAnswer && query.has('starting_after')) throw notGuarded("'starting_after'")
     // From here on, the upstream is read instead of the store.
     reading.end()
@@ -142,7 +146,8 @@ export class ResponseRequests {
     const { incoming, response, isKept } = request
     const { background, responses } = this.#services
     if (!isKept) {
-      // Must be checked first, because after the deletion nobody could find out what the response cost.
+      // The usage is read before the deletion, because afterwards nobody could find out what the response
+      // cost.
       const isOver =
         response.callId === null ||
         (await background.see(response, await readAtUpstream(this.#upstream(request), request, 'GET', '')))
@@ -170,7 +175,7 @@ export class ResponseRequests {
   /** Responds with a page of the input items of the response. */
   async inputItems(request: StoredResponseRequest): Promise<void> {
     const { incoming, reading, response, isKept, ids, query } = request
-    // The items contain earlier answers without the changes by guards.
+    // The items contain earlier answers as the model generated them, without the changes that guards made.
     if (request.guards?.concernsAnswer) throw notGuarded("'input_items'")
     await reading.hold(PARTS_BYTES)
     if (!isKept)
@@ -202,7 +207,8 @@ export class ResponseRequests {
       pieces,
       hasAllIds && !guards ? PARTS_BYTES : undefined,
     )
-    // The response was not read as a whole. If it is a background response, the next poll settles its call.
+    // The response is too large to be read as a whole. If it is a background response, the next poll settles
+    // its call.
     if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
     await this.#services.background.see(response, bytes)
     return this.#answer(request, renamed(request, bytes))
@@ -337,7 +343,10 @@ export async function readAtUpstream(
   return bytes
 }
 
-/** The beginning of a body, and the pieces that follow; `rest` is undefined if there are none. */
+/**
+ * The beginning of a body, and the pieces that follow it (`rest`); undefined if the beginning is the whole
+ * body.
+ */
 export interface BodyBeginning {
   readonly bytes: Buffer
   readonly rest: ResponsePieces | undefined

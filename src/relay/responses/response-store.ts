@@ -16,7 +16,7 @@ import type { Rows } from '../../store/store.ts'
 import { isIssued } from './response-id.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
-/** Maximum number of keys whose tags are cached: creating a tag costs more than storing it. */
+/** Maximum number of API keys whose keyed hashes are cached: computing a hash costs more than keeping it. */
 const MAX_KEY_TAGS = 1_000
 /** Maximum number of response items whose ids are cached; they take about ten megabytes. */
 const MAX_ITEMS = 50_000
@@ -92,8 +92,8 @@ export class ResponseStore {
   }
 
   /**
-   * A response of this user and all responses that it continues, the latest first. If there are too many,
-   * `MAX_PREVIOUS_RESPONSES` + 1 are returned; if together they are larger than `maxBytes`, only the first one.
+   * A response of this user and all responses that it continues, the latest first. If there are too many, the
+   * first `MAX_PREVIOUS_RESPONSES` + 1 are returned; if together they exceed `maxBytes`, only the latest one.
    */
   chain(userId: number, id: string, maxBytes: number): Promise<readonly ChainLink[]> {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
@@ -115,7 +115,9 @@ export class ResponseStore {
     }
   }
 
-  /** Responses of background calls, with their ends and what was streamed, as recorded by all nodes. */
+  /**
+   * How the responses of background calls ended, and how much of them was streamed, as recorded by all nodes.
+   */
   outcomes(callIds: readonly string[]): Promise<readonly BackgroundOutcome[]> {
     return this.#rows.read('backgroundOutcomes', { callIds })
   }
@@ -131,8 +133,8 @@ export class ResponseStore {
   }
 
   /**
-   * Stores a kept response whose call has ended. It is retried if the database is unavailable. If there is no
-   * room for the response, it is not stored.
+   * Stores a response that the gateway keeps, after its call has ended. The write is retried if the database
+   * is unavailable. If there is no room for the response, it is not stored.
    */
   async keep(response: StoredResponse & { readonly content: StoredContent }): Promise<void> {
     const { input, response: output } = response.content
@@ -158,7 +160,10 @@ export class ResponseStore {
     }
   }
 
-  /** The provider account that created the first of these encrypted contents that is known. */
+  /**
+   * Looks encrypted reasoning up in this order, and returns the provider account that created the first one
+   * known.
+   */
   async originOf(userId: number, contents: readonly string[]): Promise<ReasoningOrigin | undefined> {
     const hashes = contents.map((content) => this.#hash(userId, content))
     const known = await this.#rows.read('reasoningOrigins', { hashes, nowMs: Date.now() })

@@ -8,7 +8,7 @@ import type { Call } from '../call.ts'
 import type { Target } from '../request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** How the responses to a converted request are kept. */
+/** What is needed to keep the response to a converted request. */
 export interface RetentionOptions {
   readonly responses: ResponseStore
   /** The request, without the items of the response that it continues. */

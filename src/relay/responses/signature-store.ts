@@ -63,8 +63,9 @@ interface Remembered {
 const NOTHING: FoundSignatures = new Map()
 
 /**
- * Stores the signatures of converted replies, and finds them for turns that clients send back without them.
- * All nodes share them. A missing signature is never an error. `docs/decisions/stored-responses.md`.
+ * Stores the signatures of converted replies. Finds them when clients send such a reply back without its
+ * signatures. All nodes share the store. A missing signature is never an error.
+ * `docs/decisions/stored-responses.md`.
  */
 export class SignatureStore {
   readonly #dependencies: SignatureStoreDependencies
@@ -141,7 +142,7 @@ export class SignatureStore {
     return found
   }
 
-  // If the database is unavailable, nothing is found for now.
+  // If the database is unavailable, the signatures count as missing for this request.
   async #load(userId: number, anchors: readonly string[], nowMs: number): Promise<void> {
     const byHash = new Map(anchors.map((anchor) => [this.#hash(userId, anchor), anchor]))
     const hashes = [...byHash.keys()]
@@ -158,7 +159,7 @@ export class SignatureStore {
     const missing = { entry: undefined, expiresMs: nowMs + MISSING_MS }
     for (const anchor of byHash.values()) {
       const key = memoryKey(userId, anchor)
-      // A call that ended during the look-up may have stored the reply.
+      // A call that ended during the look-up may have stored the reply; then the anchor is not missing.
       if (!this.#isRemembered(userId, anchor, nowMs)) this.#memory.set(key, missing)
     }
   }

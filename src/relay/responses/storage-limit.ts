@@ -3,7 +3,7 @@ import type { StoredBytesOfUser } from '../../store/operations/signatures-and-re
 import type { Rows } from '../../store/store.ts'
 import type { FreeSpaceMonitor, StoredDataKind } from './free-space-monitor.ts'
 
-/** Number of rows that one write deletes. Such a write shares its commit with charges. */
+/** Number of rows that one write deletes. It is small, because charges of calls wait for the same commit. */
 const DROPPED_AT_A_TIME = 100
 
 /** Services that `StorageLimit` needs. */
@@ -11,7 +11,7 @@ interface StorageLimitDependencies {
   readonly rows: Pick<Rows, 'write'>
   /** Returns the maximum bytes kept for one user (`options.keep_bytes`), or for another owner. */
   readonly maxBytes: () => number
-  /** Monitor of the free space; undefined if the database is not on this file system. */
+  /** Monitor of the free disk space; undefined if the database server is on another machine. */
   readonly room: Pick<FreeSpaceMonitor, 'hasRoomFor'> | undefined
 }
 

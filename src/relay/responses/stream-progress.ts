@@ -4,7 +4,7 @@ import type { ResponseStore } from './response-store.ts'
 /** Interval in milliseconds at which the length of what was streamed is recorded. */
 export const PROGRESS_INTERVAL_MS = 5_000
 
-/** The part of a response's stream that has been read. */
+/** The part of a response's stream that this process has read so far. */
 export interface ReadStream {
   /** Sequence numbers of the first and of the last event that was read. */
   readonly firstSequence: number
@@ -22,8 +22,8 @@ interface RunningStream {
 }
 
 /**
- * Records how much of background responses any client streams, on any node. A response without reported usage
- * is charged by these records.
+ * Records how much of each background response was streamed, to any client and on any node. If the provider
+ * reports no usage, the charge is computed from these records.
  */
 export class StreamProgress {
   readonly #responses: ResponseStore
@@ -52,7 +52,7 @@ export class StreamProgress {
     }
   }
 
-  /** Resolves once everything that this process has streamed of a response has been recorded. */
+  /** Resolves once the part of this response that was streamed by this process has been recorded. */
   async noted(responseId: string): Promise<void> {
     for (const running of this.#running) if (running.responseId === responseId) void this.#note(running)
     const pending = this.#pending.get(responseId)
@@ -73,7 +73,7 @@ export class StreamProgress {
     const noting = this.#count
       .count(text)
       .then((tokens) => this.#responses.recordStreamedPart(responseId, { first, last, tokens }))
-      // If the write fails, the next record contains it.
+      // If the write fails, the next record includes what this one contained.
       .catch(() => void (running.noted = 0))
       .finally(() => {
         pending.delete(noting)

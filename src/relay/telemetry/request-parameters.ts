@@ -5,7 +5,7 @@ import type { ParsedRequest } from '../request-stages.ts'
 const NAME = /^[\w.:-]{1,256}$/
 const LEVEL = /^[A-Za-z_]{1,32}$/
 
-/** Functions that check whether a value is valid for its parameter. */
+/** Each function checks whether a value has the type that its parameter requires. */
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value)
@@ -26,8 +26,8 @@ const inConfig = (...names: readonly string[]): (readonly string[])[] =>
   ])
 
 /**
- * Request parameters that become attributes of a span. Stop sequences are not among them, because they may be
- * the author's words. `docs/telemetry.md: Attributes of a call`.
+ * Request parameters that become attributes of a span. Stop sequences are left out, because a client may have
+ * put private text in them. `docs/telemetry.md: Attributes of a call`.
  */
 const PARAMETERS: readonly Parameter[] = [
   { attribute: 'temperature', paths: [['temperature'], ...inConfig('temperature')], isValid: isNumber },

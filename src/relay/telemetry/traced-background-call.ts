@@ -36,5 +36,5 @@ export function tracedBackgroundCall(
   }
 }
 
-/** Stands for a channel that no longer exists. */
+/** Used in a telemetry record in place of a channel that no longer exists. */
 const NO_CHANNEL = { provider: 'generic', base_url: '' } as const

@@ -6,7 +6,10 @@ import type { SharableCall } from '../answer-cache/sharable-call.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 
-/** The telemetry record of a call that got the answer of another call. No channel was asked. */
+/**
+ * The telemetry record of a call that was answered with the response to another call (a cache hit). No
+ * channel was asked.
+ */
 export function tracedHit(
   { routes, request, settings }: SharableCall,
   { request: { headers } }: IncomingCall,

@@ -249,7 +249,10 @@ async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReferen
   return rows.map(({ id }) => key(id))
 }
 
-/** Users and tokens that declarations may refer to, found in the same way as in `seedUsers`. */
+/**
+ * Existing users and tokens that the declarations in gateway.yaml may refer to, found in the same way as in
+ * `seedUsers`.
+ */
 async function seededObjects(
   db: Db,
   seeds: Input<'seedUsers'>['seeds'],

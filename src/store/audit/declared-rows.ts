@@ -6,8 +6,8 @@ import { channelFields, entryFields, OBJECT_KIND_OF_SECTION } from './object-fie
 import type { ObjectState } from './object-states.ts'
 
 /**
- * Converts declared settings to rows. Secret values are replaced by tags, which only show whether a value has
- * changed.
+ * Converts settings declared in gateway.yaml to rows. Secret values are replaced by keyed hashes, which only
+ * show whether a value has changed.
  */
 export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secrets): DeclaredRow[] {
   return settings.map(({ section, name, id, value }) => {
@@ -40,7 +40,7 @@ export function isSameRows(some: readonly DeclaredRow[], others: readonly Declar
   return textOf(some) === textOf(others)
 }
 
-/** The state of an object that a row describes. */
+/** Converts a row back to the object that it describes and the object's state. */
 export function declaredState(row: DeclaredRow): ObjectState {
   const tags = Object.entries<string>(JSON.parse(row.tags))
   const fields: Fields = {

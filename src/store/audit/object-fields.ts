@@ -9,7 +9,7 @@ import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, hmacOf } from '../secrets.ts'
 
-/** Kind of the audit log for the objects of each section of settings. */
+/** Kind under which the audit log records the objects of each section of settings. */
 export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>> = {
   options: 'option',
   groups: 'group',
@@ -20,7 +20,7 @@ export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>>
   guards: 'guard',
 }
 
-/** Options whose value is secret, and options with secrets in them. */
+/** Options that are secret as a whole, or that contain secrets. */
 const SECRET_OPTIONS: ReadonlySet<string> = new Set([
   ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [name] : [])),
   'login',
@@ -37,7 +37,7 @@ export function tokenFields(row: TokenRow): Fields {
   return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
 }
 
-/** The fields of a channel, by their names in gateway.yaml. Secret values are replaced by tags. */
+/** The fields of a channel, by their names in gateway.yaml. Secret values are replaced by keyed hashes. */
 export function channelFields(
   { name, declared, keys, retired = [], status, family }: ChannelDefinition,
   secrets: Secrets,

@@ -102,14 +102,14 @@ async function settings(
 }
 
 /**
- * Kinds that always have a value, from the configuration file or built in. A change to them is therefore an
- * update, never a creation or deletion.
+ * Kinds of settings that always have a value, from the configuration file or built in. A change to such a
+ * setting is therefore an update, never a creation or deletion.
  */
 const SETTINGS: ReadonlySet<string> = new Set(['option', 'group', 'model', 'price'])
 
 /**
- * Yields an entry for each object that differs between two states. Objects are compared one by one, as the
- * caller requests entries.
+ * Yields an audit entry for each object that differs between two states. An object is compared when the
+ * caller requests the next entry.
  */
 export function* entriesBetween(before: ObjectStates, after: ObjectStates): Iterable<NewAuditEntry> {
   for (const identity of new Set([...before.keys(), ...after.keys()])) {

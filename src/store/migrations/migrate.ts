@@ -25,8 +25,8 @@ export async function migrateToLatest(
 }
 
 /**
- * Makes a migration of a step. On a shared database it ends by installing this version's functions of the
- * bank.
+ * Converts a step to a migration. On a shared database it ends by installing this version's SQL functions of
+ * the bank.
  */
 function migrationOf({ run }: Step, types: ColumnTypes): Migration {
   return {
@@ -39,8 +39,9 @@ function migrationOf({ run }: Step, types: ColumnTypes): Migration {
 }
 
 /**
- * Locks the rows of all users, which every report of a node locks first. Otherwise a report that began before
- * the step could continue after it with the previous version of a function, or cause a deadlock.
+ * Locks the table of users, because each report of a node locks rows of it first. Otherwise a report that
+ * began before the migration could continue after it with the previous version of a function, or cause a
+ * deadlock.
  */
 async function keepReportsAway(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql`select 1 where to_regclass('users') is not null`.execute(db)

@@ -22,7 +22,7 @@ export interface DueAlert {
   readonly firstMs: number
 }
 
-/** A receiver, identified by its tag, with the types of events it wants. */
+/** A receiver of alerts, identified by its tag, with the types of events it wants. */
 interface TargetTypes {
   readonly tag: string
   readonly types: readonly AlertType[]
@@ -34,7 +34,7 @@ export interface PendingAlerts {
   readonly hasUnassigned: boolean
   /** Tags of the receivers for which an attempt is due. */
   readonly due: readonly string[]
-  /** Whether conditions have ended and are waiting to be removed. */
+  /** Whether a condition, such as an open circuit breaker, has ended and must be removed. */
   readonly isConditionOver: boolean
   /** Whether another node delivers the alerts. */
   readonly isSenderElsewhere: boolean
@@ -222,16 +222,16 @@ interface UnpricedItem {
 interface LimitCondition {
   readonly channel: string
   readonly model: string
-  /** Whether enough of the limit was left before it was low. */
+  /** Whether enough of the limit was left at some time before it became low. */
   readonly hadEnough: boolean
   readonly low?: {
     readonly data: Extract<AlertEvent, { type: 'provider.limit' }>['data']
-    /** Whether it became low on this node; false if it was low already. */
+    /** Whether the limit became low on this node since its last report; false if it was low before. */
     readonly isNew: boolean
     /** Unix milliseconds at which the condition ends unless it is reported again. */
     readonly untilMs: number
   }
-  /** Whether enough of the limit was left again after it was low. */
+  /** Whether enough of the limit was left at some time after it was low. */
   readonly hasEnough: boolean
 }
 
@@ -240,7 +240,7 @@ export interface ReportedConditions {
   readonly nowMs: number
   /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: readonly string[]
-  /** Unix milliseconds at which a channel counts as recovered unless it is reported again. */
+  /** Unix milliseconds at which a channel in `opened` counts as recovered unless it is reported again. */
   readonly backAtMs: number
   /** Tools without a price that requests offered. */
   readonly unpriced?: {
@@ -248,9 +248,12 @@ export interface ReportedConditions {
     /** Unix milliseconds before which none of these tools is reported again. */
     readonly untilMs: number
   }
-  /** Rate limits of providers that have become nearly used up, or that are no longer nearly used up. */
+  /** Rate limits of providers that have become nearly used up, or that have recovered. */
   readonly limits?: readonly LimitCondition[]
-  /** Load shedding: why calls were refused; undefined if none were. */
+  /**
+   * Reason for which calls were refused to shed load, and when (Unix milliseconds) the overload counts as
+   * over; undefined if none were refused.
+   */
   readonly overload: { readonly reason: string; readonly untilMs: number } | undefined
 }
 
@@ -285,7 +288,8 @@ async function reportLimit(
   if (hadEnough) await end()
   if (low?.isNew) await report(db, name, low.untilMs, nowMs, { type: 'provider.limit', data: low.data })
   else if (low)
-    // If another node has reported since that enough is left, the condition is gone and is not continued.
+    // Another node may have removed the condition, because it saw that enough of the limit was left. The
+    // update then finds no row.
     await db
       .updateTable('alert_conditions')
       .set({ until_ms: low.untilMs })
@@ -308,8 +312,8 @@ async function report(
     .select('until_ms')
     .where('name', '=', name)
     .executeTakeFirst()
-  // A condition that has not ended is continued. One that lasts for a fixed time begins again after that
-  // time.
+  // An alert is added only when a condition begins. A condition that is reported for a fixed time begins
+  // again after that time.
   const isKnown = before && (!isTimed || before.until_ms > nowMs)
   if (!isKnown) await addAlert(db, began, nowMs)
   if (isKnown && isTimed) return
@@ -322,8 +326,8 @@ async function report(
 }
 
 /**
- * Ends the conditions that no node has reported again in time. If one stands for a channel in `channels`, the
- * configured ones, adds an alert that the channel has recovered.
+ * Ends the conditions that no node has reported again in time. If such a condition was the open circuit
+ * breaker of a channel in `channels` (the configured ones), adds an alert that the channel has recovered.
  */
 export async function endConditions(
   db: Db,
@@ -391,7 +395,8 @@ export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscri
         .values([...thresholds])
         .execute()
   }
-  // Forgets whose low quota was reported: without subscribers it is not detected when a quota is high again.
+  // Without receivers of low quotas, it is not detected when a quota is high again. So the users whose low
+  // quota was reported are forgotten.
   if (thresholds.every(({ type }) => type !== 'quota.low')) await db.deleteFrom('low_quotas_told').execute()
   // Keeps unassigned events (without a target); they go to the receivers that exist when they are assigned.
   const present = tags.length > 0 ? ['', ...tags] : []

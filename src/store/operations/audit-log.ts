@@ -148,8 +148,9 @@ export async function recordDeclaredRows(
 }
 
 /**
- * Records that a call was refused because it might cost more than is left of a budget. Once per period, the
- * budget then counts as used up, and receivers of alerts are informed. An `amount` of 0 means unknown.
+ * Records that a call was refused because it might cost more than is left of a budget. The budget then counts
+ * as used up, and receivers of alerts are informed, both once per period. `amount` is the budget's amount in
+ * quota units; 0 if unknown.
  */
 export async function recordExceededBudget(
   db: Db,
@@ -209,7 +210,7 @@ export async function recordRefusedSignIn(db: Db, { username = '', origin }: Ref
   await appendAuditEntries(db, origin, [{ ...entry, actor: { id: user?.id ?? 0, name } }])
 }
 
-/** Secrets that are about to be shown. */
+/** Secrets that are about to be shown to somebody. */
 interface Reveal {
   readonly kind: 'key' | 'channel'
   readonly ids: readonly number[]

@@ -4,8 +4,8 @@ import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
 /**
- * Days for which the account of a budget is kept after its period began. Neither a call nor a wrong clock
- * reaches that far back.
+ * Days for which the account of a budget is kept after its period began. No call lasts that long, and no
+ * clock is wrong by that much.
  */
 const KEPT_DAYS = 100
 
@@ -16,16 +16,16 @@ interface Pruning {
 }
 
 /**
- * Removes the accounts of budgets whose period ended long ago, and the records of crossed thresholds.
- * Resolves to the number of accounts.
+ * Removes the accounts of budgets whose period ended long ago, and the records of their crossed thresholds.
+ * Resolves to the number of accounts removed.
  */
 export function pruneBudgets(db: Db, pruning: Pruning): Promise<number> {
   return prune(db, pruning, sql`true`)
 }
 
 /**
- * Like `pruneBudgets`, for a database that several nodes share. Keeps accounts if an amount of them is lent
- * to a node.
+ * Removes accounts as `pruneBudgets` does, from a database that several nodes share. Keeps an account if some
+ * of its amount is lent to a node.
  */
 export function pruneLentBudgets(db: Db, pruning: Pruning): Promise<number> {
   return prune(db, pruning, sql`leased = 0`)

@@ -27,9 +27,7 @@ export async function recordChannelRename(db: Db, before: string, after: string)
   await db.insertInto('former_channel_names').values({ name: before, present: after }).execute()
 }
 
-/**
- * Records that a channel now has this name. If it was a former name of another channel, that is forgotten.
- */
+/** Records that a channel now has this name. The name is then no longer a former name of another channel. */
 export async function recordChannelName(db: Db, name: string): Promise<void> {
   await db.deleteFrom('former_channel_names').where('name', '=', name).execute()
 }
@@ -74,7 +72,7 @@ export async function namesOfChannels(
 /** Returns all names under which calls of these channels may have been logged. */
 export function loggedChannelNames(names: readonly string[], present: PresentNames): string[] {
   const former = [...present].flatMap(([name, now]) => (names.includes(now) ? [name] : []))
-  // The filter may also contain a former name.
+  // `names` may itself contain former names, so they are kept.
   return [...new Set([...names, ...former])]
 }
 

@@ -10,20 +10,20 @@ const EQUAL_DIMENSIONS = DIMENSION_COLUMNS.map(
 )
 const DAY_KEYS = sql.lit(smallestSumKind('day', ['token_id']).kind)
 
-/** Accounts whose sums do not match. If all lists are empty, every charge is accounted for. */
+/** Accounts and days whose sums do not match. If all lists are empty, every charge is accounted for. */
 export interface Conservation {
   /** Ids of tokens whose `used_quota` is not the sum of their daily sums. */
   readonly tokens: readonly number[]
   /** Ids of users whose `used_quota` is not the sum of their daily sums. */
   readonly users: readonly number[]
   /**
-   * Days (counted from 1970-01-01, UTC) for which the log has more usage than the sums. The log may have
-   * less, because it is pruned.
+   * Days (counted from 1970-01-01, UTC) for which the usage log has more usage than the sums. It may have
+   * less, because old rows are removed.
    */
   readonly days: readonly number[]
   readonly openHolds: {
     readonly count: number
-    /** Quota units. */
+    /** Sum of the open holds in quota units. */
     readonly amount: number
   }
 }
@@ -60,7 +60,7 @@ async function accountsOutOfBalance(
   return rows.map(({ id }) => id)
 }
 
-/** SQL expression for the number of all tokens in a row. */
+/** SQL expression for the sum of all token counts in a row. */
 function tokensOf(table: string): RawBuilder<number> {
   const columns = TOKEN_KINDS.flatMap(({ partOf, column }) => (partOf || !column ? [] : [column.name]))
   return sql`(${sql.join(

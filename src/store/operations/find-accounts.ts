@@ -390,7 +390,7 @@ function orderedTokens(db: Db, { userId, order }: TokensOf) {
   return (order ? found.orderBy(order.by, direction) : found).orderBy('id', direction)
 }
 
-/** Columns whose sums over all users or all tokens are needed. */
+/** Columns that are summed over all users or all tokens, so that an import does not make a sum too large. */
 const SUMMED_COLUMNS = [
   'users.quota',
   'users.used_quota',
@@ -402,7 +402,7 @@ const SUMMED_COLUMNS = [
 /** A column whose amounts are summed. */
 export type SummedColumn = (typeof SUMMED_COLUMNS)[number]
 
-/** Sums of the absolute values of these columns. */
+/** Sum of the absolute values of each column in `SUMMED_COLUMNS`. */
 export type AmountSums = Readonly<Record<SummedColumn, number>>
 
 /** The sums of a database without users. */
@@ -428,7 +428,8 @@ export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
   const users = await db
     .selectFrom('users')
     .select(['id', 'username', 'first_username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])
-    // A deleted and an existing user may share a name; the existing one is last, so that it wins.
+    // A deleted and an existing user may share a name. The existing one is last, because the last user of a
+    // name is used.
     .orderBy((eb) => eb.case().when('deleted_time', 'is', null).then(1).else(0).end())
     .orderBy('id')
     .execute()

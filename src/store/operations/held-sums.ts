@@ -12,7 +12,7 @@ interface Accounts {
   readonly accounts: readonly AccountName[]
 }
 
-/** Reads the sums of the stored open holds on these accounts. Accounts without holds are left out. */
+/** Reads the sums of the stored open holds on these accounts. Accounts without open holds are left out. */
 export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<{ token_id: number; user_id: number; budgets: string; held: number }>`
@@ -28,7 +28,8 @@ export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]>
 }
 
 /**
- * Like `heldOn`, for a database that several nodes share: sums of the latest reports of all nodes except one.
+ * Reads the sums of open holds on these accounts from a database that several nodes share: by the latest
+ * reports of all nodes except one.
  */
 export async function heldByNodes(
   db: Db,

@@ -8,7 +8,10 @@ interface ClaimedCall {
   readonly claim: string
   readonly node: string
   readonly nowMs: number
-  /** Unix milliseconds until which the process counts as running, unless it renews the claim. */
+  /**
+   * Unix milliseconds until which the process that claims the call counts as running, unless it renews the
+   * claim.
+   */
   readonly untilMs: number
   readonly expiresMs: number
 }
@@ -49,7 +52,7 @@ export async function claimCall(
   return 'claimed'
 }
 
-/** Extends claims of a process, because it is still running. */
+/** Extends the claims of a process that is still running. */
 export async function renewClaims(
   db: Db,
   {
@@ -67,7 +70,10 @@ export async function renewClaims(
     .execute()
 }
 
-/** Records that a call has ended. If its answer was not stored, further attempts are refused. */
+/**
+ * Records that a claimed call has ended. If its answer was not stored, further attempts with the same key are
+ * refused.
+ */
 export async function endClaim(
   db: Db,
   { lookup, claim }: { readonly lookup: string; readonly claim: string },
@@ -80,7 +86,7 @@ export async function endClaim(
     .execute()
 }
 
-/** Removes a claim, so that the next attempt sends the call to the provider. */
+/** Removes a claim, so that the next attempt with the same key sends the call to the provider. */
 export async function releaseClaim(
   db: Db,
   { lookup, claim }: { readonly lookup: string; readonly claim: string },

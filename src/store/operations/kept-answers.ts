@@ -17,7 +17,10 @@ import {
   updateStoredBytes,
 } from './signatures-and-response-parts.ts'
 
-/** Time for which removals are recorded. Calls that take longer do not keep their answers. */
+/**
+ * Milliseconds for which removals of stored answers are recorded. Answers of calls that take longer are not
+ * stored, because a removal could be missed.
+ */
 const REMOVALS_KEPT_MS = 86_400_000
 
 /** Position of a part of an answer. `part` counts from 0. */
@@ -28,8 +31,8 @@ interface AnswerPart {
 }
 
 /**
- * Stores a part of an answer's content, encrypted for its position. The row of the answer is stored after its
- * parts.
+ * Stores a part of an answer's content, encrypted so that it can be decrypted only for this position. The row
+ * of the answer is stored after its parts.
  */
 export async function storeAnswerPart(
   db: Db,
@@ -47,9 +50,9 @@ export async function storeAnswerPart(
 
 /**
  * Stores the row of an answer, and also its content if that fits into one part. An earlier answer with the
- * same lookup is replaced together with its parts. For a deleted user nothing is stored, nor if answers like it
- * were removed after the removal with the number `lastRemoval`; parts that were stored before are then removed.
- * Resolves to the bytes that are now stored for the owner.
+ * same lookup is replaced together with its parts. Nothing is stored, and parts that were stored before are
+ * removed, if the user was deleted or if answers like this one were removed after the removal with the number
+ * `lastRemoval`. Resolves to the bytes that are now stored for the owner.
  */
 export async function storeAnswer(
   db: Db,
@@ -147,7 +150,7 @@ interface AnswerFilter extends RemovalFilter {
   readonly lookup?: string | undefined
 }
 
-/** The number of the last removal that is committed; 0 if there was none. */
+/** The number of the last committed removal of answers; 0 if there was none. */
 export async function lastAnswerRemoval(db: Db): Promise<number> {
   const { last } = await db
     .selectFrom('answer_removals')
@@ -157,8 +160,9 @@ export async function lastAnswerRemoval(db: Db): Promise<number> {
 }
 
 /**
- * Records a removal, before the answers are removed. Answers of calls that began earlier are not stored any more. Two
- * removals at the same time conflict and one is repeated, so that their numbers are in the order of the commits.
+ * Records a removal, before the matching answers are removed. From then on, answers of calls that began
+ * earlier are not stored. Two removals at the same time conflict and one is repeated, so that their numbers
+ * are in the order of the commits.
  */
 export async function recordAnswerRemoval(
   db: Db,
@@ -172,7 +176,10 @@ export async function recordAnswerRemoval(
     .execute()
 }
 
-/** Removes at most `limit` records of removals that are older than a day, but never the last; resolves to their number. */
+/**
+ * Deletes at most `limit` records of removals that are older than a day, but never the last record; resolves
+ * to the number of deleted records.
+ */
 export async function pruneAnswerRemovals(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
@@ -190,8 +197,8 @@ export async function pruneAnswerRemovals(
 }
 
 /**
- * Whether answers like this one were removed after the removal `lastRemoval`. True also if that is unknown, because
- * records of removals since then were pruned.
+ * Whether answers like this one were removed after the removal with the number `lastRemoval`. Also true if
+ * that cannot be known, because records of removals since then were deleted.
  */
 async function wasRemovedSince(
   db: Db,
@@ -214,7 +221,7 @@ async function wasRemovedSince(
 }
 
 /**
- * Removes at most `limit` answers, with at most `MAX_PARTS` parts in total. Resolves to the number of
+ * Removes at most `limit` answers, with at most `MAX_PARTS` parts in total. Resolves to the number of removed
  * answers.
  */
 export async function removeAnswers(
@@ -240,7 +247,10 @@ export async function pruneAnswers(
   return removeRows(db, await answerRows(db).where('expires_ms', '<=', nowMs).limit(limit).execute())
 }
 
-/** Removes at most `limit` parts whose day is over. Resolves to the number of parts. */
+/**
+ * Removes at most `limit` parts of answers, those that belong to a day that is over. Resolves to the number
+ * of removed parts.
+ */
 export async function pruneAnswerParts(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
@@ -282,8 +292,8 @@ function rowsFoundBy(db: Db, kind: AnswerKind, lookup: string) {
 }
 
 /**
- * Removes the first of these answers, with at most `MAX_PARTS` parts in total. Resolves to the number of
- * answers.
+ * Removes the first of these answers, as many as have at most `MAX_PARTS` parts in total. Resolves to the
+ * number of removed answers.
  */
 async function removeRows(db: Db, rows: readonly AnswerRow[]): Promise<number> {
   let parts = 0

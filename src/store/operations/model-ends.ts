@@ -10,7 +10,7 @@ export function modelEnds(db: Db): Promise<ListedEnd[]> {
 
 /** Shutdown days that have changed in the model list of an upstream. */
 interface StatedEnds {
-  /** Tag of the upstream's address. */
+  /** Hash of the upstream's base URL. */
   readonly source: string
   readonly nowMs: number
   /**

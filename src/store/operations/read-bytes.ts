@@ -33,7 +33,8 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
   findTokensWithKeys: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
     sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute()),
   managedUser: userBytes,
-  // Which users match is known only after reading, so each user counts with the size of the largest one.
+  // The matching users are known only after reading, so each user is counted with the size of the largest
+  // one.
   pageOfUsers: async (db, { limit }: { readonly limit: number }) => {
     const users = db.selectFrom('users').select(USER_BYTES).as('users')
     const largest = await db

@@ -44,8 +44,8 @@ export interface SumsRow {
 }
 
 /**
- * Reads sums from the kind with the fewest rows that has all needed dimensions. Without a dimension, one row
- * is returned.
+ * Reads sums from the kind that has all needed dimensions and the fewest rows (`SUM_KINDS`). Without a
+ * dimension in the query, one row is returned.
  */
 export async function readSums(
   db: Db,
@@ -69,8 +69,8 @@ export async function readSums(
   }))
 }
 
-// Also groups by the preceding columns that are constant in this kind, because the rows are stored in the
-// order of all columns.
+// Also groups by those columns before the dimension that are constant in this kind, because the rows are
+// stored in the order of all columns.
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
   return [...before.filter((name) => !kind.by.has(name)), by]
@@ -84,7 +84,7 @@ function filteredColumns(filter: UsageFilter): DimensionColumn[] {
 
 type Wanted = Pick<SumsQuery, 'filter' | 'by' | 'keys'>
 
-// A key is looked up together with its user, because the rows are stored in the order of users.
+// A key is looked up together with its user's id, because the rows are stored in the order of users.
 function accountsOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
   const { user_id, token_id, token_name } = filter
   const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
@@ -122,9 +122,9 @@ function within(starts: SumStarts): RawBuilder<unknown> {
 }
 
 /**
- * SQL condition for half hours or days, if the accounts are given. Each half hour or day is looked up in the
- * primary key together with the accounts, so that few rows are read and no other index is needed. For a
- * range, looks up only the half hours or days that have rows.
+ * SQL condition for half hours or days, used if the query names users or keys. Each half hour or day is
+ * looked up in the primary key together with these users or keys, so that few rows are read and no other
+ * index is needed. For a range, looks up only the half hours or days that have rows.
  */
 function among(starts: SumStarts, ofKind: RawBuilder<unknown>): RawBuilder<unknown> {
   if (isList(starts)) return isAmong('start', starts)

@@ -16,8 +16,8 @@ export type RefusedFilter = Omit<UsageFilter, 'channel' | 'reasons' | 'causes'> 
 }
 
 /**
- * Stores refused calls. Removes the oldest ones if there are more than `kept`: of all keys together, and of
- * each key in the batch.
+ * Stores refused calls. Removes the oldest ones if there are more than `maxRows` in total, or more than a
+ * share of it for a key in the batch.
  */
 export async function addRefusedCalls(
   db: Db,
@@ -58,7 +58,7 @@ export async function pruneRefusedCalls(
   return Number(numAffectedRows ?? 0)
 }
 
-/** Reads a page of refused calls, newest first, and the number of all that match. */
+/** Reads a page of matching refused calls, newest first, and the number of all matching ones. */
 export async function listRefusedCalls(
   db: Db,
   query: {
@@ -87,7 +87,7 @@ type RefusedRow = Omit<NamedRefusedCall, 'group' | 'limit'> & {
 
 function callFromRow({ group_name, limited, ...call }: RefusedRow): NamedRefusedCall {
   const limit = limited === null ? null : (JSON.parse(limited) as RefusedLimit)
-  // A limit without a name is a limit of the call's key or user.
+  // A limit without a name is a limit of the call's key or user, whose name is shown.
   const names: Readonly<Record<string, string>> = { token: call.token_name, user: call.username }
   return {
     ...call,

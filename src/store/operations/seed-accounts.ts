@@ -51,7 +51,7 @@ export async function seedUsers(
   }
 }
 
-/** Changes rows. Rows with equal changes are changed by one statement. */
+/** Changes rows of a table. Rows that get the same values are changed by one statement. */
 async function change(
   db: Db,
   table: 'users' | 'tokens',
@@ -125,18 +125,18 @@ interface DeclaredChanges {
    */
   readonly enabled: ReadonlySet<number>
   readonly newUsers: readonly UserSeed[]
-  /** Missing tokens; `userId` is undefined if the user is missing too. */
+  /** Declared tokens that do not exist yet. `userId` is undefined if the user does not exist either. */
   readonly newTokens: readonly NewTokenSeed[]
 }
 
-/** A declared token that is missing. */
+/** A token declared in gateway.yaml that does not exist yet. */
 interface NewTokenSeed {
   readonly seed: TokenSeed
   readonly userId: number | undefined
   readonly username: string
 }
 
-/** Compares declarations with the existing rows, by the rules of `seedUsers`. */
+/** Compares declarations in gateway.yaml with the existing rows, by the rules of `seedUsers`. */
 function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): DeclaredChanges {
   const users = new RowChanges()
   const tokens = new RowChanges()
@@ -167,7 +167,7 @@ function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): 
 class RowChanges {
   readonly changes = new Map<number, ColumnChanges>()
 
-  /** Adds a declaration for a row. Returns the names of the columns that it changes. */
+  /** Adds a declaration for a row. Returns the names of the columns whose values it changes. */
   declare(
     row: PresentUser | PresentToken,
     seed: Pick<UserSeed | TokenSeed, 'status' | 'limits' | keyof ContentLogColumns>,
@@ -210,20 +210,20 @@ interface PresentRow extends UsageLimitColumns, ContentLogColumns {
   readonly operator_terms?: string
 }
 
-/** An existing user that a declaration may refer to. */
+/** An existing user that a declaration in gateway.yaml may refer to. */
 interface PresentUser extends PresentRow {
   readonly username: string
   readonly first_username: string | null
 }
 
-/** An existing token that a declaration may refer to, or that has the declared key. */
+/** An existing token that a declaration in gateway.yaml may refer to, or that has the declared key. */
 interface PresentToken extends PresentRow {
   readonly user_id: number
   readonly name: string
   readonly key_hash: string
 }
 
-/** The users and tokens that declarations may refer to. */
+/** The existing users and tokens that declarations in gateway.yaml may refer to. */
 class PresentAccounts {
   readonly users: readonly PresentUser[]
   readonly tokens: readonly PresentToken[]
@@ -234,7 +234,7 @@ class PresentAccounts {
 
   readonly #hashes: ReadonlyMap<string, string>
 
-  /** `hashes` contains the hash of each declared key, by the key. */
+  /** `hashes` maps each declared API key to its hash. */
   constructor(
     users: readonly PresentUser[],
     tokens: readonly PresentToken[],
@@ -243,7 +243,8 @@ class PresentAccounts {
     this.#hashes = hashes
     this.users = users.toSorted((a, b) => a.id - b.id)
     this.tokens = tokens
-    // If several users have had a name, the declaration means the oldest one.
+    // If several users have had the declared name, the oldest of them is meant. The list is reversed, so that
+    // the oldest user is the last one entered in each map.
     const reversed = this.users.toReversed()
     this.#byName = new Map(reversed.map((user) => [user.username, user]))
     this.#byFirstName = new Map(
@@ -276,8 +277,8 @@ class PresentAccounts {
 }
 
 /**
- * Reads the users and tokens that declarations may refer to. The number of statements does not depend on
- * their number.
+ * Reads the users and tokens that declarations in gateway.yaml may refer to. The number of statements does
+ * not depend on the number of declarations.
  */
 export async function readSeededAccounts(
   db: Db,
@@ -349,8 +350,8 @@ export interface ImportedAccount {
 }
 
 /**
- * Creates a user with tokens, all or none. Records the imported usage in the daily sums of the day of the
- * import, so that sums match. Refuses the same inputs as `createUser` and `createToken`.
+ * Creates a user with tokens, all or none. Adds the imported usage to the daily sums of the day of the
+ * import, so that balances and sums match. Refuses the same inputs as `createUser` and `createToken`.
  */
 export async function importAccount(
   db: Db,

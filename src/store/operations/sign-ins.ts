@@ -314,7 +314,10 @@ export async function consumeState(
   return (inserted.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/** Result of `linkIdentity`; `taken` means that another user has the identity. */
+/**
+ * Result of `linkIdentity`; `session over`: the session does not belong to the user any more; `taken`:
+ * another user has the identity.
+ */
 type LinkOutcome = 'linked' | 'session over' | 'taken'
 
 /**

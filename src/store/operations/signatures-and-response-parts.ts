@@ -12,7 +12,7 @@ const TABLE = 'kept_signatures'
  */
 const MAX_ROWS = 1_000
 
-/** Signatures from one reply, to be stored for the user. */
+/** Reasoning signatures from one reply, to be stored for the user. */
 export interface UserSignatures {
   readonly userId: number
   readonly signatures: readonly StoredSignature[]
@@ -22,8 +22,8 @@ export interface UserSignatures {
 }
 
 /**
- * Stores signatures, each encrypted for its row. Replaces those with the same hash. Resolves to the total
- * size of what is stored for each user.
+ * Stores signatures, each encrypted so that it can be decrypted only for its row. Replaces those with the
+ * same hash. Resolves to the number of bytes now stored for each user.
  */
 export async function storeSignatures(
   db: Db,
@@ -143,12 +143,12 @@ function contentOf(cipher: string, hash: string, secrets: Secrets): string | und
   }
 }
 
-/** Number of bytes counted for a row in addition to its content: ids, other columns and indexes. */
+/** Number of bytes counted for a row (its ids, other columns and indexes) in addition to its content. */
 const ROW_BYTES = 512
 
 /**
- * SQL for the number of bytes counted for a response; null if it has no stored content, as responses that the
- * provider stores.
+ * SQL for the number of bytes counted for a response; null if the database has no content of it, because the
+ * provider stores it.
  */
 export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
 
@@ -172,15 +172,17 @@ export interface StoredBytesOfUser {
   readonly bytes: number
 }
 
-/** A row that was written or removed, and the number of bytes counted for it; null if it does not count. */
+/**
+ * A row that was written or removed, and the number of bytes counted for it; null if the row is not counted.
+ */
 interface CountedRow {
   readonly user_id: number
   readonly bytes: number | null
 }
 
 /**
- * Updates the total size of what is stored for each user, in the transaction that wrote or removed the rows.
- * Resolves to the new totals.
+ * Updates the number of bytes stored for each user, in the transaction that wrote or removed the rows.
+ * Resolves to the new numbers.
  */
 export async function updateStoredBytes(
   db: Db,
@@ -215,7 +217,7 @@ export interface AnswerPlace {
 }
 
 /**
- * Maximum number of answer parts that one write removes (more only for a single answer with more parts). It
+ * Maximum number of answer parts that one write removes. Only a single answer with more parts exceeds it. It
  * is small, because charges of calls wait for the same commit.
  */
 export const MAX_PARTS = 32
@@ -230,13 +232,13 @@ export async function removePartsOfAnswers(db: Db, answers: readonly AnswerPlace
 interface DroppedRows {
   /** Ids of removed responses, whose parts can be removed now. */
   readonly responseIds: readonly string[]
-  /** Whether more than the maximum is still stored. */
+  /** Whether the user still has more bytes stored than the maximum. */
   readonly more: boolean
 }
 
 /**
- * Removes the oldest data stored for a user, at most `limit` rows, until the total size is at most
- * `maxBytes`. The age of responses, signatures and answers is compared together.
+ * Removes the oldest data stored for a user, at most `limit` rows, until at most `maxBytes` are left.
+ * Responses, signatures and answers are removed in the order of their age, whatever their kind.
  */
 export async function removeOldestStored(
   db: Db,
@@ -271,7 +273,10 @@ export async function removeOldestStored(
   return { responseIds, more: excess > 0 && dropped.length > 0 }
 }
 
-/** Lists deleted users with stored data. `deleteUser` leaves the row of the sum, which is removed after the data. */
+/**
+ * Lists deleted users with stored data. `deleteUser` keeps the row with the user's stored bytes, which is
+ * removed after the data.
+ */
 export async function deletedUsersWithStored(db: Db): Promise<number[]> {
   const rows = await db
     .selectFrom('users')
@@ -282,12 +287,12 @@ export async function deletedUsersWithStored(db: Db): Promise<number[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Removes the sum of a deleted user without stored data. */
+/** Removes the row with the stored bytes of a deleted user, when the data is removed. */
 export async function removeStoredSum(db: Db, { userId }: { readonly userId: number }): Promise<void> {
   await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
 }
 
-/** Reads the oldest rows of all kinds, from oldest to newest. */
+/** Reads the oldest responses, signatures and answers of a user, from oldest to newest. */
 async function oldestRows(db: Db, userId: number, limit: number) {
   const responses = await db
     .selectFrom('stored_responses')

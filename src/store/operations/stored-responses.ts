@@ -23,17 +23,20 @@ import {
 import type { StoredResponseRow } from '../row-types.ts'
 
 /**
- * Time after which the call of a background response is surely settled, in milliseconds. It includes a margin
- * for a node that was down.
+ * Milliseconds after which the call of a background response is surely settled. This includes a margin for a
+ * node that was down.
  */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
 
-/** A response to be stored. If its content is stored in parts already, it has their numbers instead. */
+/**
+ * A response to be stored. If its content is stored in parts already, `content` has the number of parts
+ * instead.
+ */
 type ResponseToStore = Omit<StoredResponse, 'content'> & {
   readonly content: StoredContent | PartsWithBytes | null
 }
 
-/** Number of parts of a content, and its size in bytes. */
+/** Number of parts of a response's content, and its size in bytes. */
 type PartsWithBytes = ContentPartCounts & { readonly bytes: number }
 
 /**
@@ -222,7 +225,7 @@ const FACTS = [
   'streamed',
 ] as const
 
-/** A row without its content. */
+/** A row of a stored response without its content. */
 type FactsRow = Pick<StoredResponseRow, (typeof FACTS)[number]>
 
 /** One response in a chain in which each continues the previous one. */
@@ -239,7 +242,10 @@ export interface StoredTextPart {
   readonly isLast: boolean
 }
 
-/** What is looked up, for which user, and when. Responses of other users and expired ones are not found. */
+/**
+ * Which response is looked up, for which user, and when. Responses of other users and expired ones are not
+ * found.
+ */
 interface LookUp {
   readonly id: string
   readonly userId: number
@@ -369,7 +375,7 @@ function factsOf(row: FactsRow): StoredResponse {
   }
 }
 
-/** Reads the parts that were streamed. */
+/** Parses the stored JSON of the parts that were streamed to clients. */
 function streamedParts(json: string | null): readonly StreamedPart[] {
   return json === null ? [] : (JSON.parse(json) as readonly StreamedPart[])
 }

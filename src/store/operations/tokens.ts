@@ -100,7 +100,8 @@ export async function createUserToken(
   { token, maxTokens }: { readonly token: NewToken; readonly maxTokens: number },
   secrets: Secrets,
 ): Promise<Token> {
-  // This update changes nothing, but locks the user's row if the database runs writes concurrently.
+  // This update changes nothing. It locks the user's row, so that no other transaction creates a token of the
+  // user meanwhile.
   const user = await db
     .updateTable('users')
     .set((eb) => ({ status: eb.ref('status') }))
@@ -140,7 +141,7 @@ export interface TokenChange {
   readonly nowMs: number
 }
 
-/** The token after the change, with `remain_quota` from before the change. */
+/** The token after the change, and `remain_quota` from before the change. */
 interface ChangedToken extends TokenWithKey {
   readonly remainBefore: number
 }
@@ -195,7 +196,7 @@ function requireTightened(token: Token): void {
   )
 }
 
-// A negative balance is allowed if calls have caused it, but not if the change sets it.
+// A negative balance may result from calls, but a change must not set one.
 function requireQuotaOf({ unlimited_quota, remain_quota }: Token, isGiven: boolean, maxQuota: number): void {
   if (unlimited_quota || (remain_quota <= maxQuota && (remain_quota >= 0 || !isGiven))) return
   throw new GatewayError(

@@ -9,20 +9,21 @@ import type { Database } from '../row-types.ts'
 import { firstIdOf } from '../usage-id.ts'
 
 /**
- * Maximum number of rows that one list covers: the newest ones. Older rows are listed if the period ends
+ * Maximum number of rows in one list: the newest of its period. To see older rows, choose a period that ends
  * earlier.
  */
 export const MAX_LISTED_ROWS = 100_000
 /**
- * Maximum number of users whose rows are read one user after the other over an index. With more users, all
- * rows of the period are read.
+ * Maximum number of users for which a list is read user by user over an index. With more users, all rows of
+ * the period are read.
  */
 const FEW_USERS = 200
 
 const ONE = sql`1`.as('one')
 
 /**
- * Reads a page of matching rows, latest end first, and the number of matching rows among the newest 100,000.
+ * Reads a page of the matching rows, starting with the call that ended last, and the number of matching rows
+ * among the newest 100,000.
  */
 export async function listUsage(
   db: Db,
@@ -35,7 +36,7 @@ export async function listUsage(
     readonly filter: UsageFilter
     readonly offset: number
     readonly limit: number
-    /** Order of the rows; the latest end first if not given. */
+    /** Order of the rows; if not given, the call that ended last comes first. */
     readonly order?: CallOrder | undefined
   },
 ): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
@@ -69,7 +70,10 @@ export async function listUsage(
   return { total, entries: await entriesFromRows(db, sorted) }
 }
 
-/** An order of calls. Calls without the value come last; calls with equal values are ordered by id. */
+/**
+ * An order of calls. Calls that have no value in the column come last; calls with equal values are ordered by
+ * id.
+ */
 export interface CallOrder {
   readonly by: (typeof CALL_ORDERS)[number]
   readonly isAscending: boolean
@@ -87,7 +91,7 @@ function orderedBy(rows: RowsQuery, { by, isAscending }: CallOrder) {
 type RowsQuery = ReturnType<typeof matchingRows>
 
 /**
- * Selects all matching rows, and a subset that surely contains the `count` rows with the latest ends. Sorting
+ * Selects all matching rows, and a subset that surely contains the `count` calls that ended last. Sorting
  * only the subset is faster. Null if the filter names an unknown user.
  */
 async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: boolean) {
@@ -105,7 +109,7 @@ async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: b
 }
 
 /**
- * Finds a time (Unix milliseconds) at or after which at least `count` calls ended, by looking at the `count`
+ * Finds a time (Unix milliseconds) from which on at least `count` calls ended, by looking at the `count`
  * newest calls by id. 0 if there are no calls.
  */
 async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
@@ -132,8 +136,8 @@ async function hasFewUsers(db: Db): Promise<boolean> {
 }
 
 /**
- * Selects the rows of a scan that ended at `fromMs` or later, user by user over `usage_log_by_user`, whose
- * entries are much smaller than the rows. SQLite reads the tables of a cross join in the written order.
+ * Selects the rows of calls that ended at `fromMs` or later, user by user over the index `usage_log_by_user`,
+ * whose entries are much smaller than the rows. SQLite reads the tables of a cross join in the written order.
  */
 function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
   const { beforeMs } = scan.filter
@@ -152,7 +156,10 @@ export interface CallDetail {
   /** Attempts of the call; undefined if they were not recorded, because the first attempt succeeded. */
   readonly attempts: readonly AttemptEntry[] | undefined
   readonly particulars: CallExtraFacts
-  /** The prices of the call as text (`PriceSet`); undefined for the estimated charge of a lost node. */
+  /**
+   * The prices of the call as JSON text (`PriceSet`); undefined for the estimated charge of a node that
+   * stopped responding.
+   */
   readonly priceSet: string | undefined
 }
 
@@ -179,7 +186,7 @@ export async function callDetail(
   }
 }
 
-/** Reads the prices of some versions, by model and group. */
+/** Reads the prices of several price versions, by model and group. */
 export async function priceSets(
   db: Db,
   { versions }: { readonly versions: readonly string[] },
@@ -244,12 +251,12 @@ async function entriesFromRows(
 
 /**
  * Maximum duration of a call in milliseconds. Ids sort by the start of a call, but filters refer to its end.
- * So a scan by id must begin this much earlier.
+ * So a scan by id must begin this much before the start of the period.
  */
 const MAX_CALL_MS = 6 * 3_600_000
 /**
- * Maximum time from the start of a call to its recovery after a crash that a scan of one user covers, in
- * milliseconds.
+ * Maximum milliseconds from the start of a call to its settlement after a crash, for the call to be found by
+ * a scan of one user or session.
  */
 const MAX_RECOVERY_DELAY_MS = 7 * 24 * 3_600_000
 
@@ -358,8 +365,8 @@ function scannedIndex({
 
 /**
  * SQL condition for the index that is used: `usage_log_by_session`, `usage_log_by_user`, otherwise the
- * primary key. There is only one bound per side: if there were two, SQLite would use the first one, and read
- * all rows up to the other. A cursor is always the tighter bound.
+ * primary key. A range has only one limit on each side, because SQLite would use the first of two limits and
+ * read all rows up to the other. A cursor is always closer than the filter's time.
  */
 function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
   const { filter, after, end } = scan
@@ -370,7 +377,7 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
     withinIds(eb, scan),
     eb(`usage_log.${index.column}`, '=', index.value),
   ]
-  // Needed to use the index, which has only rows with a session.
+  // This condition is needed to use the index, which contains only rows with a session.
   if (index.column === 'session') bounds.push(eb('usage_log.session', '<>', sql.lit('')))
   if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.ended_ms), pastCursor(eb, '<', after))
   else if (beforeMs !== undefined) bounds.push(eb('usage_log.ended_ms', '<', beforeMs))
@@ -385,8 +392,7 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
 
 /**
  * SQL condition on the ids of a scan, from which PostgreSQL determines the partitions to read. The rows of
- * one user or session are scanned by the end of calls; for these, a cursor limits the ids only through its
- * time.
+ * one user or session are scanned by the end of their calls; there, a cursor limits the ids only by its time.
  */
 function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
   const { fromMs, beforeMs, id } = filter
@@ -410,7 +416,7 @@ function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<Sq
   return eb.and(bounds)
 }
 
-// Rows with an equal end are ordered by id.
+// Calls that ended at the same time are ordered by id.
 function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageCursor): Expression<SqlBool> {
   return eb.or([eb('usage_log.ended_ms', side, endedMs), eb('usage_log.id', side, id)])
 }
@@ -421,7 +427,8 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { service_tier: tier, region, reasons, causes, session, cache_break: broke } = filter
   const index = scannedIndex(filter)
   const wanted: Expression<SqlBool>[] = []
-  // With the plus sign, SQLite does not use the index of users if the index of the session has fewer rows.
+  // The plus sign makes SQLite use the index of sessions instead of that of users, because one session has
+  // fewer rows.
   if (users !== undefined && index?.column !== 'user_id')
     wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', valuesOf(users)))
   if (session !== undefined && index?.column !== 'session')

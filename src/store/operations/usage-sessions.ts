@@ -17,7 +17,7 @@ export interface UsageSession {
   readonly cached: number
   readonly cache_write: number
   readonly output: number
-  /** Quota units, like `cache_saved` and `cache_surcharge`. */
+  /** Charge of the session in quota units; `cache_saved` and `cache_surcharge` have the same unit. */
   readonly quota: number
   readonly cache_saved: number
   readonly cache_surcharge: number
@@ -42,15 +42,15 @@ const SUMS = {
 } as const
 
 /**
- * Maximum number of rows that are summed for one page. Beyond it, the sums of a session cover its newest
- * `MAX_LISTED_ROWS` rows, so that no page takes much longer.
+ * Maximum number of rows that are summed for one page of sessions. Above it, the sums of each further session
+ * cover only its newest `MAX_LISTED_ROWS` rows, so that no page takes much longer.
  */
 const MAX_SUMMED_ROWS = 1_000_000
 
 /**
- * Sums the matching calls by session; the session with the latest call is first. Lists the sessions of the newest
- * 100,000 rows of the session, user or period, like `listUsage`; the sums of those on the page cover their older
- * rows, too.
+ * Sums the matching calls by session; the session with the latest call is first. Lists only sessions that
+ * occur in the newest 100,000 rows of the filter's session, user or period. The sums of the sessions on the
+ * page also cover their older rows.
  */
 export async function usageSessions(
   db: Db,

@@ -40,7 +40,7 @@ export const SERIES_DIMENSIONS = [
 /** A dimension by which a time series is split. */
 export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
 
-/** Column of each dimension. */
+/** Column of `usage_sums` for each dimension. */
 export const DIMENSION_COLUMN = {
   model: 'model',
   token: 'token_id',
@@ -54,7 +54,7 @@ export const DIMENSION_COLUMN = {
   Record<Exclude<SeriesDimension | UsageDimension, 'none' | 'day'>, DimensionColumn>
 >
 
-/** Columns of each point of a time series. */
+/** Columns that are summed for each point of a time series. */
 const POINT_COLUMNS = [
   'requests',
   'failed',
@@ -70,10 +70,10 @@ const POINT_COLUMNS = [
   'hit_saved',
 ]
 
-/** The figures by which the lines of a time series are ranked. */
+/** The sums by which the lines of a time series can be ranked. */
 export const SERIES_RANKS = ['quota', 'requests', 'tokens', 'failed'] as const
 
-/** A figure by which lines are ranked. */
+/** A sum by which the lines of a time series are ranked. */
 export type SeriesRank = (typeof SERIES_RANKS)[number]
 
 /** Sums in the order of `POINT_COLUMNS` or of `LATENCY_COLUMNS`. */
@@ -85,7 +85,7 @@ export interface SeriesLine {
   readonly key: string | number | null
   /** Name of the user, API key or channel, even if deleted. */
   readonly label: string
-  /** Rank from 1 by each requested figure; null if the line is not among the top. */
+  /** Rank of the line, counted from 1, by each requested sum; null if the line is not among the top. */
   readonly ranks: Readonly<Partial<Record<SeriesRank, number | null>>>
   /** The sums of each step of time. */
   readonly points: readonly Sums[]
@@ -94,7 +94,8 @@ export interface SeriesLine {
 /** Sums of a period, divided by steps of time and by a dimension. */
 interface SeriesSums {
   /**
-   * Sorted by the first figure in `ranks`, highest first. The line with `key` null, if there is one, is last.
+   * Lines sorted by the first sum in `ranks`, highest first. If there is a line for all other values (`key`
+   * null), it is last.
    */
   readonly lines: readonly SeriesLine[]
   /** Latency histograms of all calls, for each step. */
@@ -109,7 +110,7 @@ interface SeriesSums {
 interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
-  /** Maximum number of lines for each figure in `ranks`, without the line for all other values. */
+  /** Maximum number of lines for each sum in `ranks`. The line for all other values is not counted. */
   readonly top: number
   readonly ranks: readonly SeriesRank[]
   /** Whether labels of API keys begin with the name of their user. */
@@ -120,7 +121,7 @@ interface SeriesQuery {
   readonly previousPlan: SeriesPlan
 }
 
-/** Reads from which day on there are sums. */
+/** Reads the first day with complete half-hourly sums, and the first day with daily sums. */
 export async function usageCoverage(db: Db): Promise<SumsCoverage> {
   const firstOf = (unit: 'slot' | 'day') =>
     sql`(select min(start) from usage_sums where kind = ${sql.lit(smallestSumKind(unit, ['model']).kind)})`
@@ -129,7 +130,8 @@ export async function usageCoverage(db: Db): Promise<SumsCoverage> {
   const { slot = null, day = null } = rows[0] ?? {}
   if (slot === null || day === null)
     return { firstSlotDay: Number.POSITIVE_INFINITY, firstDay: day ?? Number.POSITIVE_INFINITY }
-  // Some half hours of the first such day may have been removed, unless it is the first day of all.
+  // Some half hours of the first day may have been removed, unless it is also the first day of the daily
+  // sums.
   const first = Math.floor(slot / SLOTS_PER_DAY)
   return { firstSlotDay: day < first ? first + 1 : first, firstDay: day }
 }
@@ -167,7 +169,10 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
   }
 }
 
-/** Builds the lines for the highest values. The line for all other values is the totals minus these lines. */
+/**
+ * Builds the lines for the values with the highest sums. The line for all other values is the totals minus
+ * these lines.
+ */
 async function seriesLines(
   db: Db,
   { by, top, ranks, withOwners, steps, plan }: SeriesQuery,
@@ -199,8 +204,8 @@ async function seriesLines(
 }
 
 /**
- * Finds the values that are among the `top` for any of the figures, sorted by the first figure, with their
- * ranks.
+ * Finds the values of a dimension that are among the `top` by any of the sums in `ranks`, with their ranks.
+ * They are sorted by the first of these sums.
  */
 async function rankedByEach(
   db: Db,
@@ -262,7 +267,10 @@ export async function rankedKeys(
   )
 }
 
-/** Sorts keys by the sums at these indexes, highest first. */
+/**
+ * Sorts keys by the sums at the indexes `places`, highest first: by the first index, and if equal by the
+ * next.
+ */
 function inOrder(
   totals: ReadonlyMap<string | number, readonly number[]>,
   places: readonly number[],
@@ -305,8 +313,8 @@ export async function totalsByKey(
 }
 
 /**
- * Reads the sums of each step of a plan for each value of `given.by`. Without `given.by` there is one entry,
- * with key null.
+ * Reads the sums of each step of a plan, for each value of the dimension `given.by`. Without a dimension, the
+ * result has one entry, with key null.
  */
 export async function readPlannedSums(
   db: Db,
@@ -349,9 +357,9 @@ const zeros = (steps: number, columns: readonly string[]): number[][] =>
   Array.from({ length: steps }, () => columns.map(() => 0))
 
 /**
- * Removes the sums and counters of the earliest half hour before `beforeMs` that has any. Its day (UTC) has
- * ended by then. Resolves to the number of rows. Sums without keys are removed first, because they show which
- * days are complete.
+ * Removes the sums and counters of the earliest half hour, if its day (UTC) ended before `beforeMs`. Resolves
+ * to the number of removed rows. Sums that are not divided by API key are removed first, because they show
+ * which days are complete.
  */
 export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: number }): Promise<number> {
   const end = Math.floor(beforeMs / (SLOTS_PER_DAY * SLOT_MS)) * SLOTS_PER_DAY

@@ -46,7 +46,7 @@ function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insert
   }
 }
 
-/** Error for a new user whose name, id or access token another user has. */
+/** Error for a new user whose name, id or access token belongs to another user. */
 function takenBy(user: NewUser, other: { readonly id: number; readonly username: string }): GatewayError {
   if (other.username === user.username) return takenName(user.username, other.username)
   if (other.id === user.id)
@@ -316,7 +316,7 @@ export async function deleteUser(
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()
-  // The row marks the user until the stored data is removed, also if the removal is interrupted.
+  // This row marks the user until the stored data is removed, so that an interrupted removal is continued.
   await updateStoredBytes(db, { written: [{ user_id: userId, bytes: 0 }] })
   await db.deleteFrom('identities').where('user_id', '=', userId).execute()
   await endSessionsOf(db, userId)

@@ -6,7 +6,7 @@ import { mapDatabaseError } from './failure.ts'
 /** PostgreSQL notification channel that all nodes listen to. The first word of a message is its kind. */
 const CHANNEL = 'sluice'
 const CONNECT_TIMEOUT_MS = 2_000
-/** Interval at which the connection is checked, and timeout of a statement. */
+/** Interval at which the connection is checked, and timeout of a statement, in milliseconds. */
 const LIVENESS_MS = 5_000
 const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
@@ -21,8 +21,8 @@ export interface Listener {
 
 /**
  * Sends short texts to every node on the same database within milliseconds, over a separate connection that
- * is restored when lost. Only texts of nodes with the same secret are accepted. A disconnected node misses
- * texts, so a listener must eventually reach the correct state without them.
+ * is restored when lost. Only texts of nodes with the same secret are accepted. A node misses the texts that
+ * are sent while it is disconnected, so a listener must eventually reach the correct state without them.
  */
 export class Announcements {
   readonly #url: string
@@ -40,7 +40,10 @@ export class Announcements {
     this.#running = this.#run()
   }
 
-  /** Resolves when the first attempt to connect has ended. `isConnected` then says whether it succeeded. */
+  /**
+   * Resolves when the first attempt to connect has ended. Then `isConnected` says whether the attempt
+   * succeeded.
+   */
   get firstAttempt(): Promise<void> {
     return this.#firstAttempt.promise
   }
@@ -115,7 +118,7 @@ export class Announcements {
     for (const listener of this.#listeners) listener.connected?.()
     await this.#untilLost(client, lost.promise)
     this.#client = undefined
-    // Waits only briefly, because a dead connection never confirms its end.
+    // Waits only briefly for the connection to close, because a dead connection never confirms its end.
     await Promise.race([client.end().catch(() => {}), delay(MIN_RETRY_MS, undefined, { ref: false })])
     return true
   }

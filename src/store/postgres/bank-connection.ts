@@ -8,12 +8,13 @@ import { withLivenessProbe } from './liveness-probe.ts'
 /** Timeout of connecting. */
 const CONNECT_TIMEOUT_MS = 1_500
 /**
- * Timeout of a statement on the server. The next report of the node repeats the work of a failed statement.
+ * Timeout of a statement on the server, in milliseconds. The next report of the node repeats what a failed
+ * statement should have done.
  */
 const STATEMENT_TIMEOUT_MS = 2_500
 /** Timeout of a statement on the client's side. */
 const QUERY_TIMEOUT_MS = 3_000
-/** Time that an earlier session of this node has to end before the node's name counts as taken. */
+/** Milliseconds that an earlier session of this node has to end before the node's name counts as taken. */
 const NAME_TIMEOUT_MS = 1_000
 
 /** Options of a connection to the bank. */
@@ -121,8 +122,8 @@ export class BankConnection {
   async #takeName(client: Client): Promise<void> {
     if (this.#node === undefined) return
     const key = createHash('sha256').update(`sluice node ${this.#node}`).digest().readBigInt64BE()
-    // The server ends the session of an unreachable machine within six seconds. An earlier session of this
-    // process is ended here.
+    // For a machine that is unreachable, the server ends the session within six seconds. An earlier session
+    // of this process is ended by the query below.
     const statements = `
       set tcp_keepalives_idle = 3;
       set tcp_keepalives_interval = 1;

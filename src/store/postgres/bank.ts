@@ -27,12 +27,12 @@ interface LoanRow {
   readonly returnable: boolean
 }
 
-/** Result for accounts that another database session has locked. */
+/** Result that lists the accounts that another database session has locked. */
 interface LockedRow<Locked> {
   readonly locked: Locked
 }
 
-/** The bank as the node of this name uses it, over one connection. Runs one statement at a time. */
+/** The bank as it is used by the node with this name, over one connection. Runs one statement at a time. */
 export function postgresBank(connection: BankConnection, node: string): Bank {
   /** Accounts that were locked at the last attempt. The bank does not wait for their locks again. */
   const locked = new Set<AccountName>()

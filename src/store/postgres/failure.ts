@@ -1,8 +1,8 @@
 import { StoreUnavailable } from '../store-unavailable.ts'
 
 /**
- * Error codes, or their first two characters, that mean a problem of the server or the connection and not of
- * the statement.
+ * Error codes (SQLSTATE), or their first two characters, of problems of the server or the connection, as
+ * opposed to problems of the statement.
  */
 const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['08', 'cannot be reached'],
@@ -17,7 +17,10 @@ const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['XX', 'is damaged'],
 ])
 
-/** Error codes, or their first two characters, of a server that answers but does not accept writes. */
+/**
+ * Error codes (SQLSTATE), or their first two characters, of a server that responds but does not accept
+ * writes.
+ */
 const REFUSED_WRITES: ReadonlySet<string> = new Set(['25', '42501', '53'])
 
 /** Codes of conflicts with other transactions: serialization failure, deadlock, unique violation. */

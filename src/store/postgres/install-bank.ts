@@ -31,7 +31,7 @@ const FOLDER = new URL('bank/', import.meta.url)
 const differs = (columns: readonly string[]): string =>
   columns.map((name) => `new.${name} is distinct from old.${name}`).join(' or ')
 
-/** Columns of a call in the report of a node. */
+/** Columns that a node's report contains for each call. */
 const CALL_COLUMNS = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns]
 
 const sqlType = ({ column }: FieldType): string => (column === 'text' ? 'text' : 'bigint')
@@ -51,7 +51,7 @@ const within = (column: string, bucket: number): string => {
 
 const BUCKETS = Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => bucket)
 
-/** SQL for the sum of each of `SUM_COLUMNS` over calls, in the same order. */
+/** SQL that computes each of `SUM_COLUMNS` over a set of calls, in the same order. */
 const VALUES: readonly string[] = [
   'sum(requests)',
   `count(*) filter (where reason in (${list(FAILED_REASONS)}))`,
@@ -114,9 +114,9 @@ const PARTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the functions and triggers of the bank, or replaces those of another version. Call it in a
- * transaction. A function runs with the rights of its owner and with this search path. Other users can call
- * it only if they are granted that right.
+ * Creates the SQL functions and triggers of the bank, or replaces those of another version. Call it in a
+ * transaction. A function runs with the rights of its owner and a fixed search path. Other users can call it
+ * only if they are granted that right.
  */
 export async function installBank(db: Kysely<unknown>): Promise<void> {
   await sql`select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)`.execute(db)

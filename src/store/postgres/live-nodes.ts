@@ -1,6 +1,6 @@
 import type { BankConnection } from './bank-connection.ts'
 
-/** Minimum time between two reads of the names. */
+/** Minimum milliseconds between two reads of the nodes' names. */
 const READ_INTERVAL_MS = 2_000
 
 /** The nodes that run: those that reported to the bank within the last ten seconds. */
@@ -15,7 +15,7 @@ export class LiveNodes {
     this.#names = [own]
   }
 
-  /** Names of the running nodes. While the bank is unreachable, the last known names. */
+  /** Names of the running nodes. While the bank is unreachable, these are the last known names. */
   get names(): readonly string[] {
     return this.#names
   }

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { isErrorOfRunningServer } from './failure.ts'
 
-/** Time to wait for a response before a probe, and between two probes. */
+/** Milliseconds to wait for a response before the first probe, and between two probes. */
 const PROBE_AFTER_MS = 700
 /** Timeouts of a probe, in milliseconds. */
 export interface ProbeTimeouts {
@@ -10,11 +10,17 @@ export interface ProbeTimeouts {
   readonly queryMs: number
 }
 
-/** Timeouts while calls wait for the response, so that these get `StoreUnavailable` within two seconds. */
+/**
+ * Timeouts while calls wait for the response. They are short, so that the calls get `StoreUnavailable` within
+ * two seconds.
+ */
 const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300 }
-/** Timeouts while no call waits. They are long, so that a busy server is not taken for a lost one. */
+/** Timeouts while no call waits. They are long, so that a busy server does not count as unreachable. */
 export const TIMEOUTS_WHILE_IDLE: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }
-/** Time for a response that the server sent while the probe was running. */
+/**
+ * Milliseconds to wait, after a failed probe, for a response that the server sent while the probe was
+ * running.
+ */
 const IN_FLIGHT_MS = 100
 
 /** The parts of a connection that a probe uses. */
@@ -28,8 +34,8 @@ export interface ProbedConnection {
 /**
  * Waits for a response as long as the server works on the statement. A connection can be dead without an
  * error, for example if the machine is lost. Therefore a second connection checks at intervals whether the
- * server still works on the statement. If it does not, or the check fails, the connection is closed and this
- * rejects with `StoreUnavailable`; within two seconds if calls wait.
+ * server still works on the statement. If it does not, or the check fails, the first connection is closed and
+ * the promise rejects with `StoreUnavailable`; within two seconds if calls wait.
  */
 export async function withLivenessProbe<Answer>(
   connection: ProbedConnection,

@@ -12,8 +12,8 @@ const HOUR_MS = 3_600_000
  */
 const DAYS_AHEAD = 3
 /**
- * Maximum duration of a call. A row belongs to the partition of the call's start, but may be written this
- * much later.
+ * Maximum duration of a call in milliseconds. A row belongs to the partition of its call's start, but is
+ * written when the call ends.
  */
 const MAX_CALL_MS = 6 * HOUR_MS
 /** Maximum number of rows that one transaction deletes. */
@@ -21,8 +21,8 @@ const REMOVAL_BATCH = 10_000
 /** Key of the advisory lock that ensures that only one node at a time maintains the log. */
 export const MAINTENANCE_LOCK = 5_202_611_200_005n
 /**
- * Maximum time to wait for a lock. While the creation or removal of a partition waits, all other users of the
- * log wait too.
+ * Maximum milliseconds to wait for a lock. While the creation or removal of a partition waits for its lock,
+ * all other users of the log wait too.
  */
 const LOCK_TIMEOUT_MS = 1_000
 
@@ -34,7 +34,10 @@ export interface UsageLogMaintenance {
   readonly dropped: readonly string[]
   /** Number of old rows that were deleted from the default partition. */
   readonly removed: number
-  /** Number of rows in the default partition. Their time is wrong, or earlier than all other partitions. */
+  /**
+   * Number of rows that remain in the default partition, because their time is wrong or is before the
+   * earliest partition.
+   */
   readonly astray: number
   /** Whether the maintenance ended early because of a lock timeout. The next run then continues. */
   readonly gaveWay: boolean
@@ -78,7 +81,8 @@ export async function maintainUsageLog(
 }
 
 /**
- * Runs one step. Resolves to undefined if nothing is left to do, or if another node is maintaining the log.
+ * Runs one step of the maintenance. Resolves to undefined if nothing is left to do, or if another node is
+ * maintaining the log.
  */
 async function nextStep(
   db: Kysely<Database>,
@@ -120,7 +124,10 @@ async function dropPartition(db: Kysely<Database>, { name }: UsagePartition): Pr
   return { dropped: name }
 }
 
-/** Finds the first day of a range for which the default partition has rows. */
+/**
+ * Finds the first day of a range of which the default partition has rows. They must be moved to a partition
+ * for that day.
+ */
 async function firstDayAstray(
   db: Kysely<Database>,
   { firstDay, endDay }: DayRange,
@@ -174,7 +181,7 @@ async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]
 async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRange): Promise<string> {
   const name = `usage_log_${new Date(firstDay * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
   const [from, to] = [firstIdOf(firstDay * DAY_MS), firstIdOf(endDay * DAY_MS)]
-  // Locks first, so that a lock timeout happens before any row is moved.
+  // The tables are locked first, so that a lock timeout happens before any row is moved.
   await sql`lock table usage_log in share update exclusive mode`.execute(db)
   await sql`lock table usage_log_default in access exclusive mode`.execute(db)
   await sql`create table ${sql.table(name)} (like usage_log including indexes)`.execute(db)
@@ -205,8 +212,8 @@ export function daysPerPartition(retentionDays: number): number {
 }
 
 /**
- * Lists the ranges that must be added to cover `wanted`, in order; each has at most `width` days. Existing
- * ranges may have any width. New ranges do not overlap them.
+ * Lists the ranges of days that must be added to cover the range `wanted`, in order; each has at most `width`
+ * days. Existing ranges may have any width. New ranges do not overlap them.
  */
 export function missingRanges(
   covered: readonly DayRange[],

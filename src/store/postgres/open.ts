@@ -17,14 +17,20 @@ import { ensureRelayRole } from './relay-role.ts'
 
 /** Maximum number of attempts at a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 8
-/** Number of attempts after which a write locks the tables of users and tokens. */
+/**
+ * Number of attempts after which a write locks the tables of users and tokens, so that reports of nodes
+ * cannot conflict with it.
+ */
 const ATTEMPTS_WITHOUT_LOCK = 4
 /**
- * Timeout for getting that lock. It is short, because all reports of nodes wait behind this write while
- * another session keeps a row locked.
+ * Milliseconds to wait for the lock on users and tokens. They are few, because all reports of nodes wait
+ * behind the write that requests this lock.
  */
 const LOCK_TIMEOUT_MS = 500
-/** Maximum random pause before the first retry. It increases by this amount with each further retry. */
+/**
+ * Maximum random pause before the first retry, in milliseconds. It increases by this amount with each further
+ * retry.
+ */
 const RETRY_JITTER_MS = 10
 /** Statement timeout for migrations and for the maintenance of partitions, which may move many rows. */
 const MAINTENANCE_TIMEOUT_MS = 3_600_000
@@ -48,8 +54,8 @@ export interface SharedRows extends Rows {
 
 /**
  * Opens the database at a `postgres:` URL and migrates its schema. Rejects with a sentence for the operator
- * if the database is unreachable, was created with another secret, or was migrated by a newer version. Writes
- * of calls are not included, because every node stores these in its local file first.
+ * if the database is unreachable, was created with another secret, or was migrated by a newer version. The
+ * store has no writes of calls, because every node stores calls in its local file first.
  */
 export async function openPostgresStore(options: {
   readonly url: string
@@ -140,7 +146,7 @@ async function write(
         .transaction()
         .setIsolationLevel('serializable')
         .execute(async (transaction) => {
-          // Reports of nodes could conflict with every attempt. This lock keeps them away; it is taken before
+          // Reports of nodes could conflict with every attempt. The lock makes them wait; it is taken before
           // anything is read.
           if (attempt > ATTEMPTS_WITHOUT_LOCK) {
             await sql.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`).execute(transaction)

@@ -10,7 +10,7 @@ const MAX_CONNECTIONS = 5
 const CONNECT_TIMEOUT_MS = 1_500
 /** Timeout of a statement on the server. */
 const STATEMENT_TIMEOUT_MS = 10_000
-/** Additional time after which the client gives up if the server has not. */
+/** Milliseconds after the server's timeout of a statement at which the client gives up waiting for it. */
 const QUERY_GRACE_MS = 5_000
 const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 
@@ -19,7 +19,7 @@ const INT8: number = types.builtins.INT8
 
 /**
  * Creates a pool of connections to the database at this URL. Connections are opened when needed. If the
- * server is unreachable, queries reject within two seconds, or as `probing` defines.
+ * server is unreachable, queries reject within two seconds, or after the timeouts in `probing`.
  */
 export function connectionPool(
   url: string,
@@ -37,8 +37,8 @@ export function connectionPool(
     application_name: 'sluice',
     types: { getTypeParser: (type, format) => parserOf(type, format) as never },
   })
-  // If an idle connection breaks, it is replaced or its next query fails. Without these handlers, its error
-  // event would end the process.
+  // If an idle connection breaks, the pool replaces it, or the next query on it fails. Without these
+  // handlers, the error event of the connection would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
   const returned = new WeakMap<PoolClient, number>()

@@ -20,8 +20,8 @@ export interface AccountChange {
 
 /**
  * Collects changes of accounts made over one connection, by any operation. Temporary triggers of the
- * connection detect them; the file does not contain these. Charges are not collected, although they change
- * `used_quota`.
+ * connection detect the changes; they are not stored in the file. Charges are not collected, although they
+ * change `used_quota`.
  */
 export class AccountChanges {
   readonly #list: StatementSync

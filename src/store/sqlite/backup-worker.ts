@@ -32,7 +32,7 @@ function copy({ path, target }: BackupOptions): SerializedError | undefined {
   }
 }
 
-// SQLITE_FULL refers to the copy, because no other file is written.
+// A full disk (SQLITE_FULL) is the disk of the copy, because no other file is written.
 function isFull(error: unknown): boolean {
   const SQLITE_FULL = 13
   return sqliteCode(error) === SQLITE_FULL

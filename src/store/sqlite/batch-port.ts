@@ -11,7 +11,7 @@ export class BatchPort extends EventEmitter {
     this.#run = run
   }
 
-  /** Accepts the same messages as a database thread. Closing this port does not close the database. */
+  /** Accepts the messages that a database thread accepts. Closing this port does not close the database. */
   postMessage(message: ThreadOptions | ToThread): void {
     if ('role' in message) queueMicrotask(() => this.#reply({ kind: 'ready' }))
     else if (message.kind === 'close') queueMicrotask(() => this.emit('exit'))
@@ -28,7 +28,7 @@ export class BatchPort extends EventEmitter {
     this.emit('exit')
   }
 
-  /** Does nothing: unlike a thread, this does not keep the process alive. */
+  /** Does nothing, because this port, unlike a thread, never keeps the process alive. */
   ref(): void {}
 
   #reply(message: FromThread): void {

@@ -26,13 +26,16 @@ export class BudgetRows {
     )
   }
 
-  /** Opens an account or changes its amount. Returns how much of it is used. Call `write` first. */
+  /**
+   * Opens an account or changes its amount. Returns how many quota units of it are used. Call `write` first,
+   * so that the charges of the transaction are included.
+   */
   open({ name, amount }: BudgetOpening): { readonly used: number } {
     this.#open.run(name, ownerOf(name), amount)
     return this.find(name)
   }
 
-  /** Amount and use of an account; both are 0 if the account is not open. */
+  /** Amount and use of an account in quota units; both are 0 if the account is not open. */
   find(name: BudgetName): { readonly amount: number; readonly used: number } {
     const row = this.#find.get(name) as { amount: number; used: number } | undefined
     return row ?? { amount: 0, used: 0 }

@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../private-file.ts'
 
-/** Maximum time to wait while another program has the file locked. */
+/** Maximum milliseconds to wait while another program has the file locked. */
 const BUSY_TIMEOUT_MS = 2000
 
 /**
@@ -18,9 +18,9 @@ const FORMAT_OFFSET = 18
 const LOGGED_FORMAT = 2
 
 /**
- * Refuses a WAL that belongs to another database. This happens if the database file was replaced by a copy
- * without removing the WAL. SQLite would then write pages of the former database into the copy. Copies made
- * by Sluice have no WAL.
+ * Refuses a WAL file that belongs to another database. This happens if the database file was replaced by a
+ * copy without removing the WAL. SQLite would then write pages of the former database into the copy. Copies
+ * made by Sluice need no WAL.
  */
 export function refuseForeignLog(path: string): void {
   if (wasClosedCleanly(path)) return
@@ -39,7 +39,7 @@ export function refuseForeignLog(path: string): void {
 
 /** Opens the connection for writing. A commit is durable: it survives a power failure. */
 export function openForWriting(path: string): DatabaseSync {
-  // SQLite creates its additional files with the same permissions.
+  // SQLite gives its additional files the same permissions as this file.
   createPrivateFile(path)
   refuseForeignLog(path)
   for (const suffix of ['-wal', '-shm', '-journal']) keepPrivate(path + suffix)

@@ -7,8 +7,8 @@ import { READS, WRITES, GroupCommit } from './group-commit.ts'
 import type { FromThread, ThreadExpectation, ThreadOptions, ToThread } from './messages.ts'
 
 /**
- * Memory limits of a thread. Messages are small and short-lived, so a small young generation is enough. The
- * old generation limits the largest result.
+ * Memory limits of a thread in MB. Messages are small and short-lived, so a small young generation is enough.
+ * The old generation limits the largest result.
  */
 const MEMORY_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
 
@@ -34,7 +34,10 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
   return thread
 }
 
-/** Connection to a database: a thread, a message port whose other end is on this thread, or a `BatchPort`. */
+/**
+ * What runs the operations on a database: a thread, a message port to a database on this thread, or a
+ * `BatchPort`.
+ */
 export interface DatabasePort {
   on(event: 'message', listener: (message: FromThread) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown

@@ -10,7 +10,7 @@ import {
   SUM_KINDS,
 } from '../sum-kinds.ts'
 
-/** Maximum number of rows in one note (a row of `unsummed_calls`). */
+/** Maximum number of half hours with their dimensions in one note (a row of `unsummed_calls`). */
 const NOTE_ROWS = 50
 /** Number of rows after which `sumUp` ends, so that it takes about 2 ms. */
 const PART_ROWS = 50
@@ -42,15 +42,15 @@ type SlotKey = readonly [
   region: string,
 ]
 
-/** A half hour with all dimensions as the key, and the amounts to add to its sums. */
+/** A half hour with all dimensions as the key, and the amounts to add to the sums of this key. */
 type SlotRow = readonly [SlotKey, number[]]
 
 /**
- * Adds calls to the sums of usage, later than they are committed. The transaction that settles calls only
- * writes a note, a row of `unsummed_calls` with the amounts for each half hour and all dimensions. A later
- * transaction adds the notes to the sums of each kind, and removes them. So at any time, every settled call
- * is either in the sums or in a note. Nothing is kept in memory between transactions, except an estimate of
- * the number of rows in notes.
+ * Adds calls to the sums of usage, after their transaction. The transaction that settles calls only writes a
+ * note: a row of `unsummed_calls` with the amounts for each half hour and all dimensions. A later transaction
+ * adds the notes to the sums of each kind, and removes them. So at any time, every settled call is either in
+ * the sums or in a note. Nothing is kept in memory between transactions, except an estimate of the number of
+ * rows in notes.
  */
 export class DeferredSums {
   readonly #rows: SummedRows
@@ -58,7 +58,10 @@ export class DeferredSums {
   readonly #notes: StatementSync
   readonly #newestNote: StatementSync
   readonly #deleteNotes: StatementSync
-  /** Rows that calls of the open transaction have added, and that are not in a note yet. */
+  /**
+   * Amounts of the calls that the open transaction settles, as long as they are not in a note, by half hour
+   * and dimensions.
+   */
   readonly #open = new Map<string, SlotRow>()
   #waiting: number
 
@@ -76,12 +79,15 @@ export class DeferredSums {
     this.#waiting = rows
   }
 
-  /** Number of rows in notes. After a rollback it is an estimate, but it is 0 only if there are none. */
+  /**
+   * Number of rows in all notes that are not in the sums yet. After a rollback it is an estimate, but it is 0
+   * only if there are none.
+   */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** Adds a call that the open transaction settles. */
+  /** Adds a call that the open transaction settles to its next note. */
   add(call: SettledCall): void {
     const { user_id, token_id, model, channel, group, service_tier = '', region = '', ended_ms } = call
     const slot = Math.floor(ended_ms / SLOT_MS)
@@ -94,7 +100,7 @@ export class DeferredSums {
     addCall(row[1], call)
   }
 
-  /** Writes notes for the calls that were added. Call it before the transaction ends. */
+  /** Writes notes for the calls that `add` was given. Call it before the transaction ends. */
   writeNotes(): void {
     if (this.#open.size === 0) return
     const rows: readonly SlotRow[] = [...this.#open.values()]
@@ -104,7 +110,7 @@ export class DeferredSums {
     this.discard()
   }
 
-  /** Discards the calls that were added after the last notes. For a rollback. */
+  /** Discards the calls that are not in a note yet, because their transaction was rolled back. */
   discard(): void {
     this.#open.clear()
   }
@@ -153,7 +159,8 @@ export class DeferredSums {
     return (this.#newestNote.get() as { readonly note: number }).note
   }
 
-  // Called once for each half hour, so that the rows of each kind are not written for every call.
+  // Called once for each half hour and its dimensions, so that the rows of each kind are not written for
+  // every call.
   #addToKinds([[slot, user_id, token_id, model, channel, group, service_tier, region], sums]: SlotRow): void {
     const values = { user_id, token_id, model, channel, group_name: group, service_tier, region }
     for (const kind of SUM_KINDS) {
@@ -175,8 +182,8 @@ function addAll(sums: number[], values: readonly number[]): void {
   for (let i = 0; i < values.length; i += 1) sums[i]! += values[i]!
 }
 
-// NUL can separate the parts, because no text contains it. The user is not included, because a token has only
-// one.
+// NUL can separate the parts, because no text contains it. The user's id is left out, because each token
+// belongs to one user.
 function nameOf(slot: number, token_id: number, ...texts: readonly string[]): string {
   return `${slot}\0${token_id}\0${texts.join('\0')}`
 }
@@ -187,7 +194,10 @@ interface SummedRow {
   readonly sums: number[]
 }
 
-/** The statements that update a row or insert it, for some of its columns. */
+/**
+ * The statements that add amounts to some columns of a row: `update` for an existing row, `insert` for a new
+ * one.
+ */
 interface Addition {
   readonly update: StatementSync
   readonly insert: StatementSync
@@ -195,11 +205,14 @@ interface Addition {
 }
 
 /**
- * Number of columns in a block. Many amounts are 0, so only blocks with other amounts are updated. Choosing
- * single columns would need too many different statements.
+ * Number of columns that are updated together. Many amounts are 0, so only the blocks with other amounts are
+ * updated. Choosing single columns would need too many different statements.
  */
 const BLOCK = 4
-/** Maximum number of cached statements. Which blocks are needed depends on the latencies of the calls. */
+/**
+ * Maximum number of cached statements. There is one for each combination of blocks, which depends on the
+ * latencies of the calls.
+ */
 const MAX_STATEMENTS = 100
 
 /** Adds up amounts for the rows of a table of sums, so that `write` writes each row only once. */

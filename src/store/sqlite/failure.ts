@@ -12,8 +12,8 @@ export function mapDatabaseError(error: unknown): unknown {
 }
 
 /**
- * Like `mapDatabaseError`, for a database that could not be opened. The message names the file, the cause and
- * the remedy.
+ * Converts an error to `StoreUnavailable` if the database could not be opened. The message names the file,
+ * the cause and the remedy.
  */
 export function mapOpeningError(error: unknown, path: string): unknown {
   const cause = error instanceof StoreUnavailable ? error.cause : error
@@ -64,7 +64,10 @@ function withCauses(error: unknown): string {
 
 /** A problem of the whole database, as opposed to an error of one statement. */
 interface DatabaseFault {
-  /** The problem in words, to follow "the database" in a sentence. */
+  /**
+   * The problem in words that continue a sentence after "the database", such as "has no room left on its
+   * disk".
+   */
   readonly symptom: string
   /** Whether the database has failed permanently. Committed data is safe, and recovered at the next start. */
   readonly lasting: boolean

@@ -5,11 +5,11 @@ import { packBatch, type PackedBatch } from './packed-batch.ts'
 
 /** Maximum number of event loop turns to wait until a batch is as large as the previous one. */
 const MAX_TURNS = 8
-/** Maximum time for that wait. */
+/** Maximum milliseconds to wait until a batch is as large as the previous one. */
 const MAX_GATHER_MS = 5
 /**
- * Minimum size of the previous batch for waiting at all. With fewer operations, waiting would not make
- * batches larger.
+ * Size of the previous batch from which the next one waits to become as large. Below it, waiting would not
+ * make batches larger.
  */
 const MIN_CROWD = 8
 
@@ -20,9 +20,9 @@ interface PendingOperation {
 }
 
 /**
- * Queue for the operations of a database. Only one batch is being processed at a time; operations that arrive
- * meanwhile form the next one (group commit). So batches become large only if the disk is slower than the
- * clients.
+ * Queue for the operations of a database. Only one batch is processed at a time; operations that arrive
+ * meanwhile form the next batch (group commit). So batches become large only if operations arrive faster than
+ * the disk commits them.
  */
 export class GroupCommit {
   readonly #rule: BatchRule
@@ -106,7 +106,7 @@ export class GroupCommit {
     for (const pending of abandoned) pending.reject(error)
   }
 
-  // Sends at the end of this turn of the event loop, or a few turns later, because operations of one batch
+  // A batch is sent at the end of this turn of the event loop, or a few turns later, because its operations
   // share the cost of posting and committing. Under low load the delay is short, because turns are short
   // then.
   #sendSoon(): void {
@@ -140,7 +140,7 @@ export class GroupCommit {
     try {
       this.#send(packBatch(batch.map(({ operation }) => operation)))
     } catch (error) {
-      // An input that cannot be cloned is an error of its caller, and must not stop the queue.
+      // If an input cannot be cloned, the operations of this batch fail, but the queue continues.
       this.#inFlight = undefined
       for (const pending of batch) pending.reject(error)
       this.#sendBatch()
@@ -156,8 +156,8 @@ export class GroupCommit {
 }
 
 /**
- * How an operation is ordered: a user id if the operation counts against that user's share of a batch,
- * `order` if it must not be reordered, `free` if it counts against no share.
+ * How an operation may be reordered in the queue: a user id if it counts against that user's share of a
+ * batch, `order` if it must keep its place, `free` if it counts against no share.
  */
 type Turn = number | 'order' | 'free'
 
@@ -175,9 +175,9 @@ const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgr
 const ALL_USERS = 0
 
 /**
- * Rule for writes. Writes keep their order if all of them fit into one batch. Otherwise writes of calls are
- * taken from the users in turn, in order for each user. The maximum size of a batch limits the time of a
- * commit.
+ * Rule for writes. Writes keep their order if all of them fit into one batch. Otherwise each user in turn
+ * gets one write of a call into the batch; the writes of one user keep their order. The maximum size of a
+ * batch limits the time of a commit.
  */
 export const WRITES: BatchRule = {
   maxOperations: 500,

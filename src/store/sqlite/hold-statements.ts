@@ -30,7 +30,8 @@ export type HoldStatements = Readonly<
 
 /**
  * Prepares the statements. Amounts are cast to integers, because the driver binds every number as a double.
- * With `hasTokens`, holds refer to a table of tokens; if that is empty, `insertProbe` inserts nothing.
+ * With `hasTokens`, a hold refers to a row of the table of tokens; while that table is empty, `insertProbe`
+ * inserts nothing.
  */
 export function prepareHolds(
   db: DatabaseSync,
@@ -78,7 +79,9 @@ export function testWriteHold({ insertProbe, deleteHold }: HoldStatements): void
   deleteHold.run('')
 }
 
-/** Returns the parameters of `orphans`: the owners whose holds stay open, and the limit. */
+/**
+ * Returns the parameters of `orphans`: the two owners whose holds stay open, and the maximum number of rows.
+ */
 export function orphanValues(
   { owner, parkedToo = false }: { readonly owner: string; readonly parkedToo?: boolean },
   limit: number,
@@ -87,8 +90,8 @@ export function orphanValues(
 }
 
 /**
- * Builds the settlement of a call that a crash left open. Charges what was delivered, but not more than the
- * hold.
+ * Builds the settlement of a call that a crash left open. Charges the prompt and the delivered output, but at
+ * most the amount of the hold.
  */
 export function crashedCall(row: HoldRow, nowMs: number): SettledCall {
   const hold = HOLD.fromRow(row)

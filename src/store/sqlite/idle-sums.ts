@@ -2,17 +2,20 @@ import { type BatchReply, type QueuedOperation, SUM_UP_OPERATION } from './messa
 import type { WriteBatches } from './write-batch.ts'
 
 /**
- * Number of rows in notes from which some are added to the sums after each pause. With fewer rows it waits
- * longer, because several rows may belong to the same sum.
+ * Number of rows in notes from which some rows are added to the sums after each pause. With fewer rows it is
+ * worth waiting longer, because further rows may belong to the same sum.
  */
 const ENOUGH = 100
-/** Pause between two such steps in milliseconds, in which batches can run. */
+/** Milliseconds between two steps of adding rows to the sums. Batches of writes run in this pause. */
 const PAUSE_MS = 20
-/** Number of rows in notes from which the pauses are shorter. Reads of sums wait until all rows are added. */
+/**
+ * Number of rows in notes from which the pauses are shorter, because reads of sums wait until all rows are
+ * added.
+ */
 const MANY = 2000
-/** Pause between two steps if there are many rows, in milliseconds. */
+/** Milliseconds between two steps of adding rows to the sums, if at least `MANY` rows wait. */
 const SHORT_PAUSE_MS = 4
-/** Time to wait for more rows if there are few, in milliseconds. */
+/** Milliseconds to wait for more rows if fewer than `ENOUGH` wait. */
 const GATHER_MS = 1000
 
 /** Runs batches of writes, and adds calls to the sums of usage while there is no batch. */
@@ -26,7 +29,7 @@ export class IdleSums {
     this.#schedule(GATHER_MS)
   }
 
-  /** Runs a batch; never rejects. */
+  /** Runs a batch of writes; never rejects. */
   async write(operations: readonly QueuedOperation[]): Promise<BatchReply> {
     this.#running += 1
     const reply = await this.#batches.write(operations)

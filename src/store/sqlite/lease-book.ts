@@ -1,13 +1,16 @@
 import { ownerOf } from '../../domain/budget.ts'
 import type { AccountName } from '../bank.ts'
 
-/** Lease of one borrower on one account: an amount lent to a process. In quota units. */
+/** Lease of one borrower on one account: quota units lent to a process. */
 interface Lease {
-  /** Amount that was lent and is not spent yet. */
+  /** Quota units that were lent and are not spent yet. */
   amount: number
-  /** Part of it that was lent since the borrower last stated what it needs. */
+  /**
+   * Part of `amount` that was lent since the borrower last reported how much it needs. The borrower may not
+   * need it.
+   */
   spare: number
-  /** Charges that the borrower has not been told of yet. */
+  /** Charges, in quota units, that were paid from the lease and not reported to the borrower yet. */
   unreported: number
 }
 
@@ -57,7 +60,7 @@ export class LeaseBook {
     lease.spare += amount
   }
 
-  /** What others have borrowed on an account and may not need. */
+  /** Quota units that other borrowers have on an account and may not need. */
   spareOfOthers(account: AccountName, borrower: string): number {
     let sum = 0
     for (const [name, { spare }] of this.#accounts.get(account)?.leases ?? [])
@@ -65,7 +68,7 @@ export class LeaseBook {
     return sum
   }
 
-  /** Pays a charge from the borrower's lease, as far as it is large enough. */
+  /** Pays a charge of `quota` units from the borrower's lease. If the lease is smaller, it is used up. */
   spend(account: AccountName, borrower: string, quota: number): void {
     const lent = this.#lent(account)
     const lease = leaseOf(lent, borrower)
@@ -73,7 +76,7 @@ export class LeaseBook {
     reduce(lent, lease, Math.max(0, lease.amount - quota))
   }
 
-  /** Takes back a lease, except for the amount to keep. */
+  /** Takes back the borrower's lease, except for `amount` quota units. */
   keep(account: AccountName, borrower: string, amount: number): void {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(borrower)
@@ -94,7 +97,10 @@ export class LeaseBook {
     this.#tidy(account, lent)
   }
 
-  /** Returns the charges that the borrower has not been told of yet, and sets them to 0. */
+  /**
+   * Returns the charges (quota units) that were not reported to the borrower yet. From then on they count as
+   * reported.
+   */
   takeUnreported(account: AccountName, borrower: string): number {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(borrower)
@@ -105,7 +111,10 @@ export class LeaseBook {
     return unreported
   }
 
-  /** Ends the leases of an account, except for the borrowers' open holds. Returns the new epoch. */
+  /**
+   * Ends the leases of an account, except for the amounts of the borrowers' open holds. Returns the new epoch
+   * of the account.
+   */
   recall(account: AccountName, openHolds: ReadonlyMap<string, number>): number {
     const lent = this.#lent(account)
     lent.epoch += 1
@@ -131,7 +140,8 @@ export class LeaseBook {
     return lent
   }
 
-  // An account with an epoch above zero is kept, because a borrower may know its epoch.
+  // An account whose leases have been ended before (epoch above zero) is kept, because a borrower may know
+  // its epoch.
   #tidy(account: AccountName, lent: LentAccount): void {
     for (const [borrower, { amount, unreported }] of lent.leases)
       if (amount === 0 && unreported === 0) lent.leases.delete(borrower)

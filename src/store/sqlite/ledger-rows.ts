@@ -58,8 +58,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   /**
-   * Begins a transaction that settles the calls with these ids. Holds that it creates for the same calls need
-   * not be written. The set is changed.
+   * Begins a transaction that settles the calls with these ids. If it also creates their holds, these are not
+   * written. The set of ids is changed afterwards.
    */
   begin(settled: Set<string>): void {
     this.#settled = settled
@@ -83,7 +83,8 @@ export class LedgerRows implements LedgerWrites {
       this.#unwrittenHolds.set(opening.id, values)
       return
     }
-    // If a hold with this id was created before, it is written now, so that the second one is refused.
+    // If this transaction created a hold with the same id before, that hold is written now, so that the
+    // database refuses the second one.
     this.#writeHold(opening.id)
     this.#statements.insertHold.run(...values)
   }
@@ -181,7 +182,7 @@ export class LedgerRows implements LedgerWrites {
     this.#statements.storePriceSet.run(...boundValues([version, model, group, content]))
   }
 
-  /** Writes the changes that were added up. */
+  /** Writes the changes of balances and budgets that were added up in memory, each row once. */
   writeSums(): void {
     this.#writeAllHolds()
     if (this.#tokens.size === 0) return
@@ -203,17 +204,20 @@ export class LedgerRows implements LedgerWrites {
     this.#sums.writeNotes()
   }
 
-  /** Number of noted rows that have not been added to the sums of usage; 0 only if there are none. */
+  /**
+   * Number of rows in notes (`unsummed_calls`) that are not in the sums of usage yet; 0 only if there are
+   * none.
+   */
   get unsummed(): number {
     return this.#sums.waiting
   }
 
-  /** Adds some of the noted rows to the sums of usage. */
+  /** Adds some of the rows in notes (`unsummed_calls`) to the sums of usage, up to the note `through`. */
   sumUp(through: number | undefined): SumProgress {
     return this.#sums.sumUp(through)
   }
 
-  /** Discards the changes that were added up. For a rollback. */
+  /** Discards the changes that were added up in memory, because their transaction was rolled back. */
   discard(): void {
     this.#discardSums()
     this.#sums.discard()
@@ -235,7 +239,7 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
-  // Writes a hold that was left out so far, because the next statement needs its row.
+  // Writes a hold that was not written so far, because the next statement needs its row.
   #writeHold(id: string): void {
     const values = this.#unwrittenHolds.get(id)
     if (!values) return
@@ -307,7 +311,8 @@ function prepareLedger(db: DatabaseSync): LedgerStatements {
     storePriceSet: db.prepare(
       'INSERT INTO price_sets (version, model, group_name, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
     ),
-    // The oldest ids are the earliest starts of calls. The inner limit restricts the time of the statement.
+    // Ids sort by the start of calls, so the lowest ids are the oldest calls. The inner limit restricts the
+    // time of the statement.
     prune: db.prepare(
       'DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?',
     ),

@@ -6,7 +6,10 @@ type FreeOf = (account: AccountName) => number
 /** A call that waits for quota. */
 interface Entry {
   readonly order: number
-  /** What it needs on each account of which its process has too little. */
+  /**
+   * Quota units that the call needs on each of the accounts, because its process has borrowed too little
+   * there.
+   */
   readonly amount: number
   readonly accounts: readonly AccountName[]
 }
@@ -17,7 +20,7 @@ interface Entry {
  */
 export class LoanQueue {
   readonly #borrowers = new Map<string, Map<number, Entry>>()
-  /** The entries on each account, by order. */
+  /** The waiting calls on each account, by order of arrival. */
   readonly #lines = new Map<AccountName, Entry[]>()
   #arrivals = 0
 
@@ -27,8 +30,9 @@ export class LoanQueue {
   }
 
   /**
-   * Whether a request for these amounts, each of which is free, must let calls go first: those that came first and
-   * can be admitted now; and, if it waits itself, those that came first and lack quota of the same account.
+   * Whether a request must let other calls go first, although the amounts it needs are free. These are calls
+   * that arrived before it and can be admitted now; and, if the request itself waits, calls that arrived
+   * before it and lack quota of the same account.
    */
   isBehind(
     { order = Number.POSITIVE_INFINITY, waits }: LoanPlace,
@@ -41,7 +45,8 @@ export class LoanQueue {
       let taken = need
       for (const entry of this.#lines.get(account) ?? []) {
         if (entry.order >= order) break
-        // It may have to wait for other accounts, or behind others.
+        // An earlier call may have to wait for other accounts, or behind other calls; then its amount is not
+        // counted.
         if (entry.accounts.every((one) => this.#firstShort(one, freeOf) > entry.order)) taken += entry.amount
         if (taken > free) return true
       }
@@ -49,14 +54,17 @@ export class LoanQueue {
     return false
   }
 
-  /** Order of the first call that lacks quota of an account. */
+  /**
+   * Order of the first waiting call for which too little quota of the account is free; infinite if there is
+   * none.
+   */
   #firstShort(account: AccountName, freeOf: FreeOf): number {
     const free = freeOf(account)
     const first = this.#lines.get(account)?.find(({ amount }) => amount > free)
     return first?.order ?? Number.POSITIVE_INFINITY
   }
 
-  /** Adds a call, or replaces what it needs; returns its order. */
+  /** Adds a call, or replaces the amount that it needs; returns its order. */
   put(borrower: string, place: LoanPlace, accounts: readonly AccountName[]): number {
     this.remove(borrower, place.ticket)
     const order = place.order ?? (this.#arrivals += 1)

@@ -45,7 +45,10 @@ export class LocalBank implements BankOperations {
   readonly #announce: (account: AccountName, epoch: number) => void
   readonly #nowMs: () => number
 
-  /** `announce` is called with the epoch of an account when the account was changed. */
+  /**
+   * `announce` is called when an account was changed, with the account's epoch (how often its leases were
+   * ended).
+   */
   constructor(
     db: DatabaseSync,
     announce: (account: AccountName, epoch: number) => void,
@@ -69,8 +72,8 @@ export class LocalBank implements BankOperations {
   }
 
   /**
-   * Returns the states of accounts. `accounts` contains lists of account names as JSON. Reports of open holds
-   * are not needed, because the holds are in this database.
+   * Returns the states of accounts. `accounts` contains lists of account names as JSON. The open holds in
+   * `held` are not recorded, because this database contains the holds.
    */
   apply(borrower: string, accounts: readonly string[], held: readonly HoldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
@@ -99,14 +102,14 @@ export class LocalBank implements BankOperations {
   }
 
   /**
-   * Keeps the borrowed amount of a parked hold for the process that will continue its call, before the leases
-   * of the current borrower end.
+   * Keeps the borrowed amount of a parked hold for the process that will continue its call. Must be called
+   * before the leases of the present borrower end.
    */
   setAside(borrower: string, hold: ParkedHold): void {
     for (const account of accountsOf(hold)) this.#book.move(account, borrower, nameOf(hold), hold.amount)
   }
 
-  /** Lends a borrower the amount that was kept for a parked hold. */
+  /** Lends a borrower the amount that was kept for a parked hold, because the borrower continues its call. */
   takeUp(borrower: string, hold: ParkedHold): void {
     for (const account of accountsOf(hold)) this.#book.move(account, nameOf(hold), borrower, hold.amount)
   }
@@ -123,7 +126,7 @@ export class LocalBank implements BankOperations {
     for (const account of accountsOf(call)) this.#book.spend(account, borrower, call.quota)
   }
 
-  /** Handles changes of accounts that were committed. */
+  /** Ends the leases of changed accounts where necessary, and announces all changes that were committed. */
   applyChanges(changes: readonly AccountChange[]): void {
     for (const { account, recalls, recallsBudgets } of changes) {
       if (recallsBudgets) for (const budget of this.#book.budgetsOf(account)) this.#recallBudget(budget)
@@ -148,7 +151,8 @@ export class LocalBank implements BankOperations {
     if (granted) {
       if (place) this.#queue.remove(borrower, place.ticket)
       for (const { account, need: least, max: most } of wanted) {
-        // What is free beyond that is for the calls that wait.
+        // While calls wait for quota of the account, only the required amount is lent; the rest is for these
+        // calls.
         const useful = this.#queue.isAwaited(account) ? least : most
         this.#book.lend(account, borrower, share(this.#free(account), least, useful))
       }
@@ -182,7 +186,7 @@ export class LocalBank implements BankOperations {
     return this.#free(account) + this.#book.spareOfOthers(account, borrower)
   }
 
-  // Reads each account once.
+  // Returns a function for the free quota of an account, which reads each account once.
   #freeNow(): (account: AccountName) => number {
     const known = new Map<AccountName, number>()
     return (account) => {
@@ -205,7 +209,7 @@ export class LocalBank implements BankOperations {
     return { account, epoch, remain, free, amount, counted: this.#book.takeUnreported(account, borrower) }
   }
 
-  // If the budget becomes lower, ends its leases, because they were lent under the higher amount.
+  // If the amount of a budget becomes lower, its leases end, because they were lent under the higher amount.
   #setBudget({ account: name }: BudgetRequest, amount: number): void {
     const { budgets } = this.#rows
     const before = budgets.find(name).amount
@@ -219,7 +223,7 @@ export class LocalBank implements BankOperations {
     this.#announce(account, this.#recall(account))
   }
 
-  // Ends the leases, except for what the processes need for their open holds.
+  // Ends the leases of an account, except for the amounts that the processes need for their open holds.
   #recall(account: AccountName): number {
     return this.#book.recall(account, this.#rows.openHoldsOn(account))
   }
@@ -230,7 +234,10 @@ function nameOf({ id }: ParkedHold): string {
   return `parked ${id}`
 }
 
-/** Amounts that a loan request asks for from one account. */
+/**
+ * What a loan request requires from one account: at least `need` quota units, and up to `max` if they are
+ * free.
+ */
 interface Wanted {
   readonly account: AccountName
   readonly need: number
@@ -291,7 +298,7 @@ class AccountRows {
     return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
   }
 
-  /** Sum of the open holds on an account, for each owner of holds. */
+  /** Sum of the open holds on an account in quota units, for each process that owns holds. */
   openHoldsOn(account: AccountName): ReadonlyMap<string, number> {
     const rows = this.#holdsOn(account) as { owner: string; held: number }[]
     return new Map(rows.map(({ owner, held }) => [owner, held]))

@@ -14,7 +14,7 @@ import { declaredContentColumns } from '../content-log-columns.ts'
 import { declaredUsageLimitColumns } from '../usage-limit-columns.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 
-/** Columns that a declaration in gateway.yaml may change, and columns that identify its row. */
+/** Columns that a declaration in gateway.yaml may change, and the columns that identify a row. */
 const DECLARED_COLUMNS =
   'id, status, deleted_time, budget, budget_period, rate_limit_requests, rate_limit_tokens, ' +
   'rate_limit_parallel, rate_limit_window, content_log_what, content_log_sample, content_log_keep'
@@ -22,7 +22,7 @@ const DECLARED_COLUMNS =
 /**
  * The reads that every start and the first call of a key need. They are prepared statements on the writer's
  * thread, so that a gateway without new users loads neither a second thread nor Kysely. Each method returns
- * the same as the operation with its name.
+ * the same result as the read operation with the same name.
  */
 export class LocalReads {
   readonly #tokenByHash: StatementSync
@@ -89,8 +89,8 @@ export class LocalReads {
   }
 
   /**
-   * Whether these settings are stored already, so that `recordDeclaredRows` would change nothing. This is the
-   * usual case.
+   * Whether these settings are stored already, so that `recordDeclaredRows` would change nothing. This is
+   * true at most starts.
    */
   hasDeclared(settings: readonly DeclaredSetting[]): boolean {
     const present = this.#declared.all() as unknown as DeclaredRow[]
@@ -104,7 +104,7 @@ export class LocalReads {
   }
 
   /**
-   * Declared usernames that belonged to a user who was renamed since. A user who has such a name now is a
+   * Declared usernames that a user had originally, but no longer has. A user who has such a name now is a
    * different one.
    */
   #renamed(seeds: readonly UserSeed[]): ReadonlySet<unknown> {

@@ -17,8 +17,8 @@ export type ThreadOptions =
   | { readonly role: 'node'; readonly path: string }
 
 /**
- * Operation of the writer that adds some of the calls in notes to the sums of usage. Input: the last note
- * that is needed; undefined for all notes. Result: `SumProgress`.
+ * Operation of the writer that adds some of the calls in notes (rows of `unsummed_calls`) to the sums of
+ * usage. Input: the last note that is needed; undefined for all notes. Result: `SumProgress`.
  */
 export const SUM_UP_OPERATION = 'sumUp'
 
@@ -32,12 +32,15 @@ const SUM_READS: ReadonlySet<string> = new Set([
   'usageSeries',
 ])
 
-/** Whether a read uses the sums of usage, so that noted calls must be added first. */
+/**
+ * Whether a read uses the sums of usage. The calls in notes (`unsummed_calls`) must then be added to the sums
+ * first.
+ */
 export function isSumRead(name: string): boolean {
   return SUM_READS.has(name)
 }
 
-/** Reads that the writer's thread answers, in the order of its queue. */
+/** Reads that the writer's thread answers, in the order in which they and the writes are queued. */
 const LOCAL_READS = [
   'countUsers',
   'hasAlertState',

@@ -22,10 +22,7 @@ import {
 import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
-/**
- * Writes batches of operations to the local file of a node, each batch in one transaction, like
- * `WriteBatches`.
- */
+/** Writes batches of operations to the local file of a node, each batch in one transaction. */
 export class NodeBatches {
   readonly #db: DatabaseSync
   readonly #rows: NodeRows

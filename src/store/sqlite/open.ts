@@ -18,8 +18,8 @@ export async function openSqliteStore(options: {
   /** Idle thread or other connection for writing; undefined to start a thread. */
   readonly thread?: DatabasePort | undefined
   /**
-   * Whether the database runs on the calling thread. For commands: starting a thread would take longer than
-   * their few operations, and they have nothing else to do meanwhile.
+   * Whether the database runs on the calling thread. Commands use this: starting a thread would take longer
+   * than their few operations, and they have nothing else to do meanwhile.
    */
   readonly onCallingThread?: boolean
 }): Promise<Store> {
@@ -58,14 +58,15 @@ export async function openSqliteStore(options: {
     failed: failed.promise,
     async close() {
       writer.refuseMore()
-      // Closes the writer last: the last connection to close cleans up the WAL, which needs write access.
+      // The writer is closed last, because the last connection to close cleans up the WAL and needs write
+      // access for this.
       await reader.close()
       await writer.close()
     },
   }
 }
 
-// Imported only here, because otherwise only the database thread needs this module.
+// The module is imported on demand, because usually only the database thread needs it.
 async function startOnCallingThread(): Promise<() => MessagePort> {
   const { serveDatabase } = await import('./serve-database.ts')
   return () => {

@@ -48,16 +48,17 @@ export interface OwnedDatabase {
   /** Runs an operation of the bank for a client. */
   bank(client: string, request: BankRequest): Promise<unknown>
   /**
-   * Settles the open calls of a client that has ended, as after a crash, and then ends its leases. The name
-   * of the client is the owner of its holds. Its parked holds go to the client that requests them next.
+   * Settles the open calls of a client whose process has ended, as after a crash, and then ends its leases.
+   * The name of the client is the owner of its holds. A parked hold goes to the first client that then
+   * requests the parked holds.
    */
   lose(client: string): Promise<Recovered>
   close(): Promise<void>
 }
 
 /**
- * Opens the database file; see `openSqliteStore`. `announce` is called with the epoch of an account when the
- * account was changed.
+ * Opens the database file; see `openSqliteStore`. `announce` is called when an account was changed, with the
+ * account's epoch (how often its leases were ended).
  */
 export async function openOwnedDatabase(options: {
   readonly path: string
@@ -138,22 +139,23 @@ function mayChangeAccounts({ operations }: ClientBatch): boolean {
 }
 
 /**
- * Records which client continues each parked hold: the client that parked it or the one that took it over.
+ * Records which client continues the call of each parked hold: the client that parked the hold or the one
+ * that took it over.
  */
 class ParkedHolds {
   readonly #clients = new Map<string, string>()
   readonly #all: StatementSync
   readonly #onTakenUp: (client: string, hold: ParkedHold) => void
 
-  /** `onTakenUp` is called when a client takes over a hold that no other client was continuing. */
+  /** `onTakenUp` is called when a client takes over a parked hold whose call no other client continues. */
   constructor(db: DatabaseSync, onTakenUp: (client: string, hold: ParkedHold) => void) {
     this.#all = db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED_OWNER}'`)
     this.#onTakenUp = onTakenUp
   }
 
   /**
-   * Records which holds were parked and settled. From the result of `parkedHolds`, removes the holds that
-   * other clients continue.
+   * Records which holds a batch has parked and settled. From the result of a read of `parkedHolds`, removes
+   * the holds whose calls other clients continue.
    */
   observe(client: string, operations: readonly QueuedOperation[], outcomes: readonly Outcome[]): void {
     for (const [index, [name, input]] of operations.entries()) {
@@ -165,7 +167,7 @@ class ParkedHolds {
     }
   }
 
-  /** Returns the holds of a client that has ended. Other clients can take them over from now on. */
+  /** Returns the parked holds of a client that has ended. From now on, other clients can take them over. */
   leave(client: string): ParkedHold[] {
     const rows = this.#all.all() as unknown as HoldRow[]
     const left = rows.filter(({ id }) => this.#clients.get(id) === client).map((row) => HOLD.fromRow(row))
@@ -194,10 +196,12 @@ interface WaitingBatch extends ClientBatch {
   readonly reply: (reply: BatchReply) => void
 }
 
-/** What a shared writer uses. */
+/** Services that a `SharedWriter` needs. */
 interface SharedWriterDependencies {
   readonly batches: { write(operations: readonly QueuedOperation[]): Promise<BatchReply> }
-  /** Called after each commit, before the clients get their replies in the same turn. */
+  /**
+   * Called after each commit. The clients get their replies afterwards, in the same turn of the event loop.
+   */
   readonly onCommitted: (batches: readonly ClientBatch[], replies: readonly BatchReply[]) => void
 }
 
@@ -232,7 +236,7 @@ class SharedWriter {
     })
   }
 
-  /** Runs a task after all batches that arrived before it. */
+  /** Runs a task between two commits, after all batches that arrived before the task. */
   between<Result>(task: () => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#tasks.push(() => {
@@ -246,7 +250,7 @@ class SharedWriter {
     })
   }
 
-  /** Resolves when everything received so far is done. */
+  /** Resolves when all batches and tasks received so far are done. */
   async whenIdle(): Promise<void> {
     while (this.#isScheduled || this.#running)
       await (this.#running ?? new Promise((turn) => setImmediate(turn)))

@@ -22,7 +22,8 @@ interface Form<T> {
   readonly empty: T
 }
 
-// A copy of a parsed object is fast to read; V8 would store an object built field by field as a hash table.
+// An object copied from parsed JSON is fast to read; V8 would store an object that is built field by field as
+// a hash table.
 function formOf<T>(...records: readonly object[]): Form<T> {
   const names = records.flatMap((fields) => Object.keys(fields)) as (keyof T)[]
   return { names, empty: JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, 0])))) as T }
@@ -30,7 +31,7 @@ function formOf<T>(...records: readonly object[]): Form<T> {
 
 const HOLD_FORM = formOf<HoldOpening>(HOLD.fields)
 
-/** The fields of a settlement that have single values. */
+/** The fields of a settlement that contain a single value, not a list or an object. */
 type PlainCall = Omit<SettledCall, 'usage' | 'provenance'>
 
 const CALL_FORM = formOf<PlainCall>(USAGE.fields, SETTLEMENT_FIELDS.fields)
@@ -39,7 +40,10 @@ const USAGE_FORM = formOf<Usage>(USAGE_COUNTS)
 
 const NO_REASONING: Provenance['reasoning'] = []
 
-/** Fields of a response. The id is first, because it shows whether there is a response. */
+/**
+ * Fields of the response that a settlement records. The id is first, because it shows whether there is a
+ * response.
+ */
 const RESPONSE_FORM = formOf<NativeResponseRecord>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
 /** Packs operations for posting them to a thread. */

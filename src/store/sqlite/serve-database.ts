@@ -11,7 +11,7 @@ import { WriteBatches } from './write-batch.ts'
 /** An open database that a thread serves. */
 interface OpenThread {
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
-  /** Never rejects. */
+  /** Closes the database; never rejects. */
   close(): Promise<void>
 }
 
@@ -88,7 +88,7 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
   let isClosing = false
   port.on('message', (message: ToThread) => {
     if (message.kind === 'close') {
-      // The message to close may arrive twice.
+      // The message to close may arrive twice, but the database can be closed only once.
       if (isClosing) return
       isClosing = true
       void thread.close().then(() => port.close())

@@ -91,7 +91,10 @@ export class WriteBatches {
     return this.#ledger.takeCharged()
   }
 
-  /** Number of noted rows that have not been added to the sums of usage; 0 only if there are none. */
+  /**
+   * Number of rows in notes (`unsummed_calls`) that are not in the sums of usage yet; 0 only if there are
+   * none.
+   */
   get unsummed(): number {
     return this.#ledger.unsummed
   }
@@ -108,7 +111,7 @@ export class WriteBatches {
     }
   }
 
-  // No savepoint is needed, because a write of a call that fails changes nothing.
+  // Runs a write of a call. It needs no savepoint, because it changes nothing if it fails.
   #runLedgerWrite(name: keyof LedgerWrites, input: unknown): Outcome {
     try {
       const value = this.#ledger[name](input as never)
@@ -154,8 +157,8 @@ export class WriteBatches {
   }
 
   /**
-   * Returns the error of one operation as its result. Rethrows errors of the whole database, which fail the
-   * whole batch.
+   * Returns the error of one operation as its outcome. Rethrows an error of the whole database, so that the
+   * whole batch fails.
    */
   #failedAlone(error: unknown): Outcome {
     const cause = mapDatabaseError(error)

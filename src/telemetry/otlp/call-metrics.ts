@@ -4,7 +4,7 @@ import { commonAttributes, costOf, errorType, type Modalities, tokenCounts } fro
 import type { TracedCall } from '../telemetry.ts'
 import { definedAttributes } from './defined-attributes.ts'
 
-/** Bounds of the histogram buckets in seconds, as the conventions recommend. */
+/** Upper bounds of the histogram buckets in seconds, as the OpenTelemetry conventions recommend. */
 const BOUNDARIES = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 
 /** The metrics of calls. `docs/telemetry.md: Metrics of calls`. */
@@ -72,7 +72,7 @@ export class CallMetrics {
   }
 }
 
-/** The modality of tokens if the provider does not state modalities separately. */
+/** Name of the modality for all tokens, if the provider does not count them by modality. */
 function nameOfRest(counts: Modalities): string {
   return 'unknown' in counts ? 'unknown' : 'text'
 }

@@ -14,7 +14,7 @@ import type { CallContent } from '../telemetry.ts'
 /** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-/** Part of a message. */
+/** Part of a message in the form of the OpenTelemetry conventions. */
 type MessagePart = { readonly type: string } & Readonly<Record<string, Json>>
 
 /** The messages and tools of a call, by attribute name; absent if the content cannot be read. */
@@ -54,8 +54,8 @@ const CODECS: Readonly<Partial<Record<CallKind, Codec>>> = {
 }
 
 /**
- * Reads the messages from the request and the response, in the client's protocol. Never throws. `reasons`
- * says why each choice ended.
+ * Reads the messages from the request and the response, in the client's protocol. Never throws. `reasons` has
+ * the finish reason of each choice.
  */
 export function messageAttributesOf(
   kind: CallKind,
@@ -94,7 +94,10 @@ function request({ system, turns, tools }: Conversation): MessageAttributes {
   }
 }
 
-/** Converts one turn to messages. The conventions require a separate message for each tool result. */
+/**
+ * Converts one turn to messages. The OpenTelemetry conventions require a separate message for each tool
+ * result.
+ */
 function messagesOf(role: string, parts: readonly Part[]): Json[] {
   const results = parts.filter(({ kind }) => kind === 'tool-result').map(partOf)
   const others = parts.filter(({ kind }) => kind !== 'tool-result').map(partOf)
@@ -127,7 +130,7 @@ function partOf(part: Part | ReplyPart): MessagePart {
   }
 }
 
-/** Describes media without their data; the conventions would include the data as base64. */
+/** Describes media without their data, although the OpenTelemetry conventions include the data as base64. */
 function mediaPart({ source }: MediaPart): MessagePart {
   const modality = (source.mediaType ?? '').split('/')[0] ?? ''
   const known = { modality, ...(source.mediaType !== undefined && { mime_type: source.mediaType }) }

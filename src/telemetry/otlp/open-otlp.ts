@@ -83,7 +83,8 @@ export async function otlpTelemetry(
     if (isScheduled) setImmediate(takeSome)
   }
   const add = (call: FinishedCall): void => {
-    // At a full queue the call is converted at once: the memory for waiting calls must have a limit.
+    // If the queue is full, the call is converted immediately, because the memory for waiting calls must have
+    // a limit.
     if (waiting.length >= settings.maxQueueSize) return take(call)
     waiting.push(call)
     if (isScheduled) return
@@ -108,7 +109,8 @@ export async function otlpTelemetry(
       if (!content || !room.takeContent(contentBytes({ content }))) add(call)
       else add({ ...call, content })
     },
-    // If the collector is unreachable, the last spans are lost. The timeout keeps the stop short.
+    // If the collector is unreachable, the last spans are lost: the timeout of an export is short, so that
+    // the gateway stops quickly.
     async close() {
       for (const call of [...waiting.splice(0), ...awaiting.values()]) take(call)
       awaiting.clear()
@@ -252,8 +254,8 @@ function traceCall(
 }
 
 /**
- * Adds the messages of a call to its span. Until the span is sent, their length counts against the limit on
- * content.
+ * Adds the messages of a call to its span. They count against the limit on queued content (`SpanQueueLimit`)
+ * until the span is sent.
  */
 function addContent(span: Span, room: SpanQueueLimit, said: MessageAttributes): void {
   for (const [name, value] of Object.entries(said)) {

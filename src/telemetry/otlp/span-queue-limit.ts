@@ -1,10 +1,12 @@
-/** Maximum number of characters of content in all queued spans, and in one call or attribute. */
+/**
+ * Maximum characters of content in all queued spans together, and (`MAX_OF_ONE`) in one call or attribute.
+ */
 const MAX_CONTENT = 32 * 1024 * 1024
 const MAX_OF_ONE = 1024 * 1024
 
 /**
- * Counts the spans in the queue, and the length of their content. Spans that exceed the limit are dropped and
- * counted, so that no call waits.
+ * Counts the spans in the queue, and the characters of their content. Spans that exceed the limit are dropped
+ * and counted, so that no call waits for the queue.
  */
 export class SpanQueueLimit {
   readonly #max: number
@@ -49,7 +51,7 @@ export class SpanQueueLimit {
     return true
   }
 
-  /** Returns reserved space for content. */
+  /** Gives back the space for `length` characters of content that was reserved. */
   giveContent(length: number): void {
     this.#content -= length
   }

@@ -22,7 +22,7 @@ interface AzureApi {
 
 const OPENAI: AzureApi = { path: pathOf, keyHeader: 'api-key' }
 
-/** Azure's API for each protocol; undefined if there is none. */
+/** Azure's API for each protocol; undefined if Azure has none. */
 const APIS: Readonly<Record<ProtocolName, AzureApi | undefined>> = {
   chat: OPENAI,
   messages: { path: ({ path }) => `/anthropic/v1${path}`, keyHeader: 'x-api-key' },
@@ -35,7 +35,7 @@ const APIS: Readonly<Record<ProtocolName, AzureApi | undefined>> = {
 function pathOf({ path, upstreamModel }: WireRequest, api_version: string | null): string {
   if (api_version === null) return `/openai/v1${path}`
   const dated = `${path}${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(api_version)}`
-  // The URLs of responses, whose body names the model, and of the model list contain no deployment.
+  // URLs of the Responses API, whose body names the model, and of the model list contain no deployment.
   if (path.startsWith('/responses') || path === '/models') return `/openai${dated}`
   if (upstreamModel === undefined) throw new ProviderRefusal(`a deployment is needed for ${path}`)
   return `/openai/deployments/${encodeURIComponent(upstreamModel)}${dated}`

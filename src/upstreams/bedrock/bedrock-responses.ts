@@ -76,8 +76,8 @@ export class BedrockResponses implements UpstreamResponseListener {
 }
 
 /**
- * Member with Bedrock's statistics in the last event. It is removed, because the messages protocol does not
- * have it.
+ * JSON member with Bedrock's statistics in the last event. It is removed, because the messages protocol does
+ * not have it.
  */
 const METRICS = 'amazon-bedrock-invocationMetrics'
 const NOTHING = Buffer.alloc(0)

@@ -10,7 +10,7 @@ import { BedrockResponses, ERROR_TYPE_HEADER } from './bedrock-responses.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
-/** Name of the service in signatures; the host name contains another one. */
+/** Name of the service in AWS signatures. It differs from the name in the host. */
 const SERVICE = 'bedrock'
 const JSON_TYPE = 'application/json'
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
@@ -45,11 +45,14 @@ export const bedrock: Provider = {
 
 interface Operation {
   readonly name: (request: WireRequest) => string
-  /** Whether the request body has the form of `invoke`, which differs from the protocol's. */
+  /**
+   * Whether the request body must be converted to the form of `invoke`, which differs from that of the
+   * protocol.
+   */
   readonly isInvoked: boolean
 }
 
-/** Bedrock's operation for each protocol; undefined if there is none. */
+/** Bedrock's operation for each protocol; undefined if Bedrock has none. */
 const OPERATIONS: Readonly<Record<ProtocolName, Operation | undefined>> = {
   converse: { name: ({ path }) => path.slice(1), isInvoked: false },
   messages: {
@@ -105,12 +108,15 @@ function regionOf({ region }: Channel): string {
 const OPENING = 0x7b
 
 /**
- * Adds the number of tokens from a header to the body of an embeddings response, in the form of Cohere's own
- * API, because Cohere's models on Bedrock do not state it in the body.
+ * Adds the number of tokens to the body of an embeddings response, in the form of Cohere's own API. Cohere's
+ * models on Bedrock state this number only in a header.
  */
 class EmbeddingUsage implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
-  /** Number of tokens to be added to the first bytes; undefined if there is none or it was already added. */
+  /**
+   * Number of tokens to add to the beginning of the body; undefined if the response has none, or if it was
+   * added already.
+   */
   #tokens: number | undefined
 
   constructor(listener: UpstreamResponseListener) {

@@ -32,7 +32,10 @@ export class MalformedEventStream extends Error {
 export class EventStreamReader {
   #pieces: Buffer[] = []
   #length = 0
-  /** Number of bytes needed before the next step, which reads the lengths or the whole message. */
+  /**
+   * Number of bytes that must have arrived before the next step, which reads the lengths of a message or the
+   * whole message.
+   */
   #needed = PRELUDE
 
   /** Whether a message has begun but not ended. */
@@ -84,7 +87,7 @@ function messageOf(bytes: Buffer): StreamMessage {
 function readHeaders(bytes: Buffer): ReadonlyMap<string, string> {
   const headers = new Map<string, string>()
   let at = 0
-  // Reads `size` bytes and advances.
+  // Reads the next `size` bytes and advances the position.
   const take = (size: number): Buffer => {
     if (at + size > bytes.length) throw new MalformedEventStream('a header is cut off')
     return bytes.subarray(at, (at += size))

@@ -34,24 +34,24 @@ const BETAS: ReadonlySet<string> = new Set([
   'tool-search-tool-2025-10-19',
 ])
 
-/** Request members that Bedrock refuses. */
+/** Top-level JSON members of a request that Bedrock refuses. */
 const REFUSED = ['container', 'inference_geo', 'mcp_servers', 'metadata', 'speed'] as const
-/** Request member for which Bedrock has a header instead. */
+/** JSON member that names the service tier, for which Bedrock has a header instead. */
 const TIER = 'service_tier'
-/** Request members that Bedrock accepts only together with a beta feature. */
+/** JSON members that Bedrock accepts only together with a beta feature, with the name of that feature. */
 const OF_BETAS: Readonly<Record<string, string>> = {
   context_management: 'context-management-2025-06-27',
   safeguards: 'dangerous-tool-use-2026-09-03',
 }
-/** Beta feature that lets a tool search load tools when it finds them. */
+/** Beta feature of tool searches, which load the tools that they find. */
 const TOOL_SEARCH = 'tool-search-tool-2025-10-19'
 /** Bedrock's names of beta features that differ from Anthropic's own. */
 const RENAMED: ReadonlyMap<string, string> = new Map([['advanced-tool-use-2025-11-20', TOOL_SEARCH]])
 
 /**
  * Converts a messages request for `invoke`: version and beta features go into the body, model and `stream`
- * into the URL, the service tier into a header. What Bedrock or this model refuses is left out and reported.
- * All other bytes stay.
+ * into the URL, the service tier into a header. What Bedrock or this model refuses is removed and listed in
+ * `dropped`. All other bytes stay.
  */
 export function invokeBody(given: Buffer, headers: readonly string[], model: string): AdaptedBody {
   const body = refusesLifetimes(model) ? withoutLifetimes(given) : given
@@ -76,7 +76,7 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
   if (tools) {
     dropped.push(...tools.dropped)
     if (tools.text !== '[]') replace.set('tools', tools.text)
-    // Without tools, Bedrock refuses `tool_choice` too.
+    // If no tools are left, Bedrock also refuses `tool_choice`.
     else remove.push('tools', 'tool_choice')
   }
   return {
@@ -98,11 +98,11 @@ function betasOf(headers: readonly string[]): string[] {
 
 /**
  * Beta features that AWS does not document for Bedrock, each with a function that tests whether a request
- * uses it. Agents name these features in every request, and if Bedrock refused one, every call would fail
- * with 400. So they are sent only if they are used, because without them the request would be refused anyway.
- * Copies of Anthropic's documentation list `thinking-display-updates` for all platforms and
- * `mid-conversation-tool-changes` for Bedrock; the others are not documented. Authors of clients send all
- * four.
+ * uses it. Agents name these features in every request; if Bedrock refused a feature, every call would fail
+ * with 400. So a feature is sent only if the request uses it, because without the feature such a request
+ * would be refused anyway. Copies of Anthropic's documentation list `thinking-display-updates` for all
+ * platforms and `mid-conversation-tool-changes` for Bedrock; the others are not documented. Authors of
+ * clients send all four.
  */
 const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) => boolean> = new Map([
   ['dangerous-tool-use-2026-09-03', (request) => request.has('safeguards')],
@@ -115,15 +115,15 @@ const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) =>
 ])
 
 /**
- * Whether a beta feature that the client names is sent to Bedrock. A feature of which it is not known that
- * Bedrock supports it is sent only if the request uses it.
+ * Whether a beta feature that the client names is sent to Bedrock. If it is not known whether Bedrock
+ * supports the feature, it is sent only if the request uses it.
  */
 function goesAlong(beta: string, request: ScannedObject, body: Buffer): boolean {
   return UNCONFIRMED.get(beta)?.(request, body) ?? true
 }
 
-// Only searches for the name. If a message just quotes it, the feature is sent too, which is harmless,
-// because the client has named it.
+// Whether the messages contain the name of the feature. If a message just quotes the name, the feature is
+// sent too, which is harmless, because the client has named it.
 function says(request: ScannedObject, body: Buffer, name: string): boolean {
   const messages = request.span('messages')
   if (!messages) return false
@@ -136,7 +136,9 @@ function showsUpdates(thinking: unknown): boolean {
 
 const MARK = 'cache_control'
 const LIFETIME = 'ttl'
-/** Members of a request, message or tool result that contain blocks, which may have a `cache_control`. */
+/**
+ * JSON members of a request, message or tool result that contain blocks, which may have a `cache_control`.
+ */
 const HOLDERS = ['system', 'messages', 'tools', 'content'] as const
 
 /** Whether a model refuses a cache lifetime (`ttl`), as Claude models before 4.5 do. */
@@ -146,8 +148,8 @@ function refusesLifetimes(model: string): boolean {
 }
 
 /**
- * Removes the lifetime (`ttl`) from every `cache_control`. Returns the same body if there is none. All other
- * bytes stay.
+ * Removes the lifetime (`ttl`) from every `cache_control`. Returns the same body if no `cache_control` has
+ * one. All other bytes stay.
  */
 function withoutLifetimes(body: Buffer): Buffer {
   if (!body.includes(`"${LIFETIME}"`)) return body
@@ -168,7 +170,7 @@ function withoutLifetimes(body: Buffer): Buffer {
   return marks.length === 0 ? body : Buffer.concat([...pieces, body.subarray(at)])
 }
 
-/** Collects every `cache_control` with a lifetime, in blocks and in blocks within them. */
+/** Collects every `cache_control` with a lifetime, in blocks and in the blocks inside them. */
 function collect(scan: ScannedObject, node: Node, marks: Node[]): void {
   if (scan.kindOf(node) === 'array') for (const element of scan.elements(node)) collect(scan, element, marks)
   if (scan.kindOf(node) !== 'object') return
@@ -179,11 +181,11 @@ function collect(scan: ScannedObject, node: Node, marks: Node[]): void {
   if (content !== undefined) collect(scan, content, marks)
 }
 
-/** Beginnings of the types of tools that Anthropic itself runs, but Bedrock does not. */
+/** Prefixes of the types of tools that Anthropic itself runs, but Bedrock does not. */
 const NOT_RUN = ['web_search', 'web_fetch', 'code_execution'] as const
-/** Beginning of the types of tools that search for other tools. */
+/** Prefix of the types of tools that search for other tools. */
 const SEARCH = 'tool_search_tool'
-/** Member of a tool that is loaded only if a tool search finds it. */
+/** JSON member that marks a tool to be loaded only if a tool search finds it. */
 const DEFERRED = 'defer_loading'
 
 /** Whether the request has a tool search, for which Bedrock requires a beta feature. */
@@ -192,8 +194,8 @@ function hasToolSearch(scan: ScannedObject): boolean {
 }
 
 /**
- * The tools as JSON text, without what Bedrock refuses; `[]` if none is left. `dropped` names what was left
- * out.
+ * The tools as JSON text, without what Bedrock refuses; `[]` if none is left. `dropped` names what was
+ * removed.
  */
 interface TakenTools {
   readonly text: string
@@ -201,8 +203,8 @@ interface TakenTools {
 }
 
 /**
- * The tools that Bedrock accepts; undefined if it accepts all of them as they are. `searches` is true if a
- * tool search may load tools.
+ * The tools that Bedrock accepts; undefined if it accepts all of them unchanged. `searches`: whether Bedrock
+ * allows a tool search to load tools.
  */
 function takenTools(scan: ScannedObject, searches: boolean): TakenTools | undefined {
   const tools = scan.span('tools')

@@ -50,7 +50,7 @@ export class AccessTokens {
     const entry = this.#entry(key)
     const leftMs = (entry.token?.endMs ?? 0) - now.getTime()
     if (leftMs < RENEW_AHEAD_MS) this.#refresh(entry, account, channel, now)
-    // The old token is used as long as it is valid, even if it cannot be renewed at the moment.
+    // The present token is used as long as it is valid, even if it cannot be renewed at the moment.
     if (entry.token && leftMs > UNUSABLE_MS) return entry.token.value
     return (await (entry.refresh as Promise<Token>)).value
   }
@@ -73,7 +73,7 @@ export class AccessTokens {
     entry.refresh = refresh
     refresh
       .then((token) => (entry.token = token))
-      // The error is reported to the calls that wait for the token.
+      // The error is ignored here, because it is reported to the calls that wait for the token.
       .catch(() => {})
       .finally(() => (entry.refresh = undefined))
   }
@@ -105,7 +105,7 @@ function reasonOf(error: unknown): string {
 }
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
-/** Validity of a signed assertion in seconds, the maximum that Google allows. */
+/** Seconds for which a signed assertion is valid: the maximum that Google allows. */
 const VALID_S = 3600
 /** Seconds by which the issue time is set back, in case Google's clock is behind. */
 const SKEW_S = 30

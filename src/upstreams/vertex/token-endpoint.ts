@@ -29,7 +29,7 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
       throw new Error('its address is not a token endpoint of Google')
     if (proxy !== null) {
       const { proxiedAgent } = await import('../proxy-agent.ts')
-      // The connection is not kept, because a token is valid for an hour.
+      // The connection is closed afterwards, because the next token is needed only after an hour.
       await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
       return await posted(agent, url, form)
     }

@@ -67,13 +67,16 @@ function projectPath({ provider, project: own, location }: Channel, account: Ser
 interface VertexApi {
   /** The path, relative to the project's location. */
   readonly path: (request: WireRequest) => string
-  /** Request members that name a service tier. They are moved to a header, which Vertex AI reads instead. */
+  /**
+   * JSON members of a request that name a service tier. They are moved to a header, which Vertex AI reads
+   * instead.
+   */
   readonly tiers?: readonly string[]
   /** Converts the request body; absent if the body stays unchanged. */
   readonly body?: (body: Buffer, isCount: boolean) => Buffer
 }
 
-/** Vertex AI's API for each protocol; undefined if there is none. */
+/** Vertex AI's API for each protocol; undefined if Vertex AI has none. */
 const APIS: Readonly<Record<ProtocolName, VertexApi | undefined>> = {
   chat: { path: ({ path }) => `/endpoints/openapi${path}`, tiers: ['service_tier'] },
   messages: { path: rawPredictPath, body: rawPredictBody },
@@ -86,7 +89,7 @@ const APIS: Readonly<Record<ProtocolName, VertexApi | undefined>> = {
   rerank: undefined,
 }
 
-/** Moves the service tier from request members to a header. */
+/** Moves the service tier from JSON members of a request to a header. */
 function withTierHeader(
   { body, headers: given }: Pick<JsonRequest, 'body' | 'headers'>,
   members: readonly string[],
@@ -119,8 +122,8 @@ function isCount({ path }: WireRequest): boolean {
   return path.endsWith('/count_tokens')
 }
 
-// Only these headers are passed on; others are refused or ignored. When tokens are counted, Vertex AI refuses
-// even beta features that the model accepts.
+// Only some headers are passed on, because Vertex AI refuses or ignores others. When tokens are counted, it
+// refuses even beta features that the model accepts.
 function passedHeaders(request: WireRequest): string[] {
   const passed = isCount(request) ? COUNT_HEADERS : HEADERS
   return request.headers.filter((_, index, all) => passed.has(all[index - (index % 2)] as string))

@@ -24,7 +24,7 @@ export interface ConnectionPoolsOptions<Target extends Destination> {
   readonly readHeaders?: Iterable<string>
   /** Configuration of the destinations; without it, no destination is ever retired. */
   readonly source?: DestinationSource<Target>
-  /** Reports that an upstream sent bytes without a request. `isNews`: it was trusted until now. */
+  /** Reports that an upstream sent bytes without a request. `isNews`: the upstream was trusted until now. */
   readonly onUnsolicited?: (destination: Target, isNews: boolean) => void
 }
 

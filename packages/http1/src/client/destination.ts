@@ -6,6 +6,9 @@ export interface Destination {
   readonly id: string
   /** Identifies the server for `DistrustedUpstreams`; several destinations may have the same server. */
   readonly upstream: string
-  /** Kept when a pool is deleted, so that a later connection can resume the TLS session. */
+  /**
+   * Address and TLS session. They are kept when a pool is deleted, so that a later connection can resume the
+   * session.
+   */
   readonly origin: Origin
 }

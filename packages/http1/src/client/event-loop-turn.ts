@@ -16,8 +16,8 @@ let beingRead: ReusableConnection[] = []
 let isScheduled = false
 
 /**
- * Sends a request at the end of this turn of the event loop, together with other requests of the turn: direct
- * succession halves the cost of writing, because the receiving process wakes up once.
+ * Sends a request at the end of this turn of the event loop, together with other requests of the turn.
+ * Writing them in direct succession halves the cost, because the receiving process wakes up once.
  */
 export function sendAtTurnEnd(request: QueuedRequest): void {
   queued.push(request)

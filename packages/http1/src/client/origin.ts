@@ -22,7 +22,7 @@ export function originOf(url: URL, lookup?: LookupFunction, proxy?: Proxy): Orig
   const { protocol, hostname, port } = url
   const isSecure = protocol === 'https:'
   return {
-    // Without the brackets of an IPv6 address.
+    // The brackets of an IPv6 address are not part of the host name.
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (isSecure ? 443 : 80) : Number(port),
     isSecure,

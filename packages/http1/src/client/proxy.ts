@@ -3,6 +3,6 @@ export interface Proxy {
   readonly kind: 'http' | 'socks5'
   readonly host: string
   readonly port: number
-  /** Undefined for a proxy without authentication. */
+  /** User and password for the proxy; undefined for a proxy without authentication. */
   readonly credentials: { readonly user: string; readonly password: string } | undefined
 }

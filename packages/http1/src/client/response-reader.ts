@@ -7,7 +7,7 @@ import {
 import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../parser/llhttp.ts'
 import type { UpstreamResponseHead } from './upstream-request.ts'
 
-/** Used for all responses without further headers, to save an object for each. */
+/** Shared by all responses that have none of the headers to read, to save an object for each response. */
 const NO_HEADERS: Record<string, string> = Object.freeze({})
 const CR = 0x0d
 const LF = 0x0a
@@ -183,8 +183,8 @@ export class ResponseReader implements ParserCallbacks {
     return CONTINUE
   }
 
-  // The parser reports no text for a head without a reason phrase and headers. Such a head is counted from
-  // after the empty lines before it.
+  // The parser reports no text for a head without a reason phrase and headers. The bytes of such a head are
+  // counted from the end of the empty lines before it.
   #blankLinesEnd(): number {
     let at = 0
     while (at < this.#length && (this.#bytes[at] === CR || this.#bytes[at] === LF)) at += 1

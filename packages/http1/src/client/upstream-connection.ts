@@ -55,7 +55,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   #isPaused = false
   /** Body that is still being sent; undefined if there is none. */
   #sending: BodySending | undefined
-  /** Time in milliseconds at which the connection is closed, for the reason below. */
+  /** Time in milliseconds at which the connection is closed, for `#deadlineReason`. */
   #deadlineMs: number
   #deadlineReason: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
 
@@ -146,7 +146,9 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
     if (this.#isOpen) this.#write(request)
   }
 
-  /** Only `notifyAfterTurn` calls this. */
+  /**
+   * Offers the connection for another request, once all sockets were read; only `notifyAfterTurn` calls this.
+   */
   turnPassed(): void {
     this.#owner.onIdle(this)
   }
@@ -162,13 +164,13 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
     this.#close('connection closed')
   }
 
-  /** Only `PendingRequest` calls this. */
+  /** Stops reading the response until `resume`; only `PendingRequest` calls this. */
   pause(): void {
     this.#isPaused = true
     this.#socket.pause()
   }
 
-  /** Only `PendingRequest` calls this. */
+  /** Continues reading the response; only `PendingRequest` calls this. */
   resume(): void {
     this.#isPaused = false
     const { idleMs } = (this.#request as PendingRequest).request
@@ -176,7 +178,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
     this.#socket.resume()
   }
 
-  /** Only `PendingRequest` calls this. */
+  /** Gives up the request and closes the connection; only `PendingRequest` calls this. */
   abandon(): void {
     this.#request = undefined
     this.#close('connection closed')
@@ -186,7 +188,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
     this.#isOpen = true
     const request = this.#request
     if (!request) return this.#close('connection closed')
-    // The deadline is still that of connecting, so the time at which connecting began follows from it.
+    // The deadline is still that of connecting: the time at which connecting began, plus `connectMs`.
     request.connectDurationMs = Math.ceil(performance.now() - this.#deadlineMs + request.request.connectMs)
     this.#write(request)
   }
@@ -204,8 +206,8 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
     if (!Buffer.isBuffer(body)) {
       socket.write(head, 'latin1')
       this.#sending = new BodySending(socket, body, {
-        // While the body is being sent, the upstream is not late: its time for a response begins again with
-        // each piece.
+        // While the body is being sent, the timeout until the first byte of the response starts again with
+        // each piece that the upstream takes.
         onProgress: () => this.#restartFirstByte(responseMs),
         onSent: () => (this.#sending = undefined),
         onFailed: () => this.#close('the request body cannot be read'),
@@ -268,8 +270,8 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   }
 
   /**
-   * Keeps the connection for another request if that is allowed. It is offered only after the current turn of
-   * the event loop, and read until then.
+   * Keeps the connection for another request if that is allowed. The connection is offered only at the end of
+   * the next turn of the event loop, and read until then.
    */
   #keepAlive(): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds

@@ -1,7 +1,7 @@
 /** Status of a response, and the headers that were requested to be read; other headers are discarded. */
 export interface UpstreamResponseHead {
   readonly status: number
-  /** Empty if there is none. */
+  /** Value of the header `content-type`; empty if the response has none. */
   readonly contentType: string
   readonly retryAfter: string | undefined
   /**

@@ -7,7 +7,7 @@ export const MAX_PARSE_BYTES = 65_536
 export const CONTINUE = 0
 /** Result of a callback: the message is malformed. */
 export const REJECT = -1
-/** Result of a callback: stop parsing after this. */
+/** Result of a callback: pause parsing after what the callback reported; `resume` continues. */
 export const PAUSE = 21
 /** Result of `onHeadersComplete`: the parser does not read the body. */
 export const SKIP_BODY = 1

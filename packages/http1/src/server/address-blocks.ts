@@ -40,7 +40,7 @@ export class CountedConnection {
     this.#onReleased = onReleased
   }
 
-  /** Marks a new connection idle, unless it has received a request in the meantime. */
+  /** Marks a new connection idle after it was read for the first time, unless it has received a request. */
   markRead(): void {
     if (this.#state !== 'new') return
     this.#state = 'busy'

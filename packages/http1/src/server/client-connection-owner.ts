@@ -14,7 +14,7 @@ export interface Refusal {
 
 /** The owner of client connections (the server): the methods that a connection calls. */
 export interface ClientConnectionOwner {
-  /** Headers of a request that are read. */
+  /** Headers of a request that the server reads; it skips all others. */
   readonly headerNames: HeaderNames<string>
   onRequest(request: Request, response: Response, peer: ConnectionPeer): void
   /** Renders the response to an unusable request; `url` is its target, if the head could be read. */

@@ -70,7 +70,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
       if (!this.#isSending) socket.setTimeout(0)
       this.#response?.onDrain()
     })
-    // The event 'close', which follows, handles errors too.
+    // Without a listener, an error would be thrown. The event 'close' follows each error, so nothing is done
+    // here.
     socket.on('error', () => {})
     socket.on('close', () => this.#handleClose())
   }
@@ -85,13 +86,19 @@ export class ClientConnection implements RequestSource, ResponseSink {
     return this.#state === 'open'
   }
 
-  /** Only the response calls this. A client that reads nothing for a minute is disconnected. */
+  /**
+   * Sends bytes of a response; only the response calls this. A client that reads nothing for a minute is
+   * disconnected.
+   */
   send(bytes: Buffer | string): boolean {
     this.#halfCloseTimeout.noteSent()
     return writeWithTimeout(this.#socket, bytes)
   }
 
-  /** Sends several pieces in one write, like `send`. */
+  /**
+   * Sends several pieces of a response in one write; only the response calls this. A client that reads
+   * nothing for a minute is disconnected.
+   */
   sendParts(parts: readonly (Buffer | string)[]): boolean {
     this.#halfCloseTimeout.noteSent()
     return writePiecesWithTimeout(this.#socket, parts)
@@ -110,7 +117,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#socket.resume()
   }
 
-  /** Closes the connection at once, without sending what waits. */
+  /** Closes the connection at once, without sending what waits to be sent. */
   destroy(): void {
     if (this.#state !== 'closed') this.#state = 'ending'
     this.#socket.destroy()
@@ -286,14 +293,17 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#end()
   }
 
-  /** Called by the response before a request to an upstream. */
+  /**
+   * Called by the response before a request to an upstream: from now on, the response may be aborted if the
+   * client has closed its side.
+   */
   needsUpstream(): void {
     this.#halfCloseTimeout.needsUpstream()
   }
 
   #abandon(): void {
     if (this.#response?.hasEnded !== false) return
-    // The client reads slowly or not at all; another timeout is responsible for that.
+    // A client that reads slowly or not at all is the matter of another timeout (`WRITE_TIMEOUT_MS`).
     if (this.#socket.writableLength > 0) return this.#halfCloseTimeout.noteSent()
     this.#response.onConnectionEnd('aborted')
     this.#end()

@@ -18,12 +18,12 @@ export class HalfCloseTimeout {
   #needsUpstream = false
   #completeMs = 0
 
-  /** `onTimeout` is called when the time is over, but only if the response needs an upstream. */
+  /** `onTimeout` is called when the timeout has passed, but only if the response needs an upstream. */
   constructor(onTimeout: () => void) {
     this.#onTimeout = onTimeout
   }
 
-  /** Starts anew for the next request. */
+  /** Stops the timeout, and forgets the state of the last request. */
   reset(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

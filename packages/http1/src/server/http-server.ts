@@ -157,7 +157,9 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
       for (const { socket } of sockets) socket.destroy()
   }
 
-  /** Only connections call this. */
+  /**
+   * Passes a request to the listener, unless its client has too many under way; only connections call this.
+   */
   onRequest(accepted: Request, response: Response, peer: ConnectionPeer): void {
     const request = accepted as Request<Name>
     this.requests += 1
@@ -173,17 +175,17 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
     this.#options.listener(request, response)
   }
 
-  /** Only connections call this. */
+  /** Headers of a request that are read; only connections call this. */
   get headerNames(): HeaderNames<string> {
     return this.#options.headerNames
   }
 
-  /** Only connections call this. */
+  /** Renders the response to a request that cannot be served; only connections call this. */
   refusalFor(error: RequestError, url: string | undefined): Refusal {
     return this.#options.refusalFor?.(error, url) ?? plainRefusal(error)
   }
 
-  /** Only connections call this. */
+  /** Removes a closed connection from the list; only connections call this. */
   onClosed(connection: ClientConnection): void {
     const last = this.#connections.pop() as ClientConnection
     if (last === connection) return

@@ -204,7 +204,8 @@ export class RequestReader implements ParserCallbacks {
         length === undefined ? transferCodingError(coding, this.#transferEncodings) : 'malformed'
       if (this.#transferCodingError) return REJECT
     }
-    // The parser has validated the length, and refused requests that have both headers.
+    // The length is valid here, and a request with both `content-length` and `transfer-encoding` has been
+    // refused.
     this.#bodyBytesLeft = length === undefined ? 0 : Number(length)
     this.#isChunked = length === undefined
     this.#framing.restartAt(0)

@@ -99,7 +99,10 @@ export class Request<Name extends string = string> {
     this.#source.updateReading()
   }
 
-  /** Only the connection calls this, with pieces of the body. */
+  /**
+   * Passes pieces of the body to the consumer, or stores them until there is one; only the connection calls
+   * this.
+   */
   onChunks(pieces: readonly Buffer[]): void {
     for (const piece of pieces) {
       if (this.#state === 'discarded') return
@@ -112,7 +115,7 @@ export class Request<Name extends string = string> {
     this.#source.updateReading()
   }
 
-  /** Only the connection calls this: the body is complete, or will never be. */
+  /** Notes that the body is complete, or will never be; only the connection calls this. */
   onBodyEnd(state: 'complete' | 'aborted'): void {
     if (this.#state !== 'arriving') return
     this.#state = state

@@ -47,7 +47,10 @@ export class Response {
   status = 0
   /** Whether the connection is closed after this response. */
   closesConnection: boolean
-  /** Whether the connection is then closed without reading what the client may still be sending. */
+  /**
+   * Whether the connection is closed after this response without reading what the client may still be
+   * sending.
+   */
   closesImmediately = false
   #headers: ResponseHeaders = {}
   /** Headers that `setHeader` was given. */
@@ -192,14 +195,14 @@ export class Response {
     this.#drainListener = listener
   }
 
-  /** Only the connection calls this. */
+  /** Continues a writer that waits with `whenDrained`; only the connection calls this. */
   onDrain(): void {
     const listener = this.#drainListener
     this.#drainListener = undefined
     listener?.()
   }
 
-  /** Only the connection calls this: the whole response was sent, or will never be. */
+  /** Notes that the whole response was sent, or will never be; only the connection calls this. */
   onConnectionEnd(how: 'finished' | 'aborted'): void {
     if (this.#isFinished || this.#isAborted) return
     if (how === 'finished') this.#isFinished = true
@@ -265,7 +268,7 @@ export class Response {
   #sendLast(head: string, last: Buffer | undefined): void {
     const sink = this.#sink
     if (this.#framing === 'chunks') {
-      // The head was sent before: chunks are only used if the length was unknown at that time.
+      // The head was sent before the last piece: chunks are only used if the length was unknown at that time.
       if (!last?.length) sink.send(LAST_CHUNK)
       else this.#sendFramed(sizeLine(last), last, LAST_CHUNK_AFTER)
     } else if (!last?.length) this.#sendHead(head)

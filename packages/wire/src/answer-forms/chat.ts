@@ -8,7 +8,7 @@ const OWN_ENDS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls', 'function_
 /** Fields of a delta whose text replaces the previous one instead of continuing it. */
 const REPLACED: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'format', 'signature', 'index'])
 
-/** The two forms of chat completions. */
+/** Converts answers of `/v1/chat/completions` between one JSON object and a stream of events. */
 export const chatAnswers: AnswerForm = {
   whole(events) {
     const head = wholeHead(events, 'chat.completion')
@@ -107,7 +107,10 @@ function usageFrame(head: Json, usage: unknown, includeUsage: boolean): string {
   return includeUsage && asRecord(usage) ? dataFrame({ ...head, choices: [], usage }) : ''
 }
 
-/** The fields that all chunks have in common. If chunks differ, the last value that is not null counts. */
+/**
+ * The fields that all chunks of a stream have in common. If chunks differ, the last value that is not null
+ * counts.
+ */
 function wholeHead(events: readonly StreamEvent[], object: string): Json | undefined {
   const [first] = events
   if (!first || !events.some(({ data }) => recordsIn(data['choices']).length > 0)) return undefined
@@ -135,7 +138,7 @@ function withoutIndex({ index: _index, ...call }: Json): Json {
   return call
 }
 
-/** The fields, except those that would replace a known value with null. */
+/** The fields of `members`, except those that would replace a known value with null. */
 function withoutNulls(members: Json, known: Json): Json {
   return Object.fromEntries(
     Object.entries(members).filter(([name, value]) => value !== null || !(name in known)),

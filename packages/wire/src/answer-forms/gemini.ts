@@ -4,7 +4,10 @@ import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn } from '.
 /** A part with only these fields may be continued by the next part. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])
 
-/** The two forms of Gemini's responses; a whole response is also a valid stream with one event. */
+/**
+ * Converts Gemini's responses between one JSON object and a stream of events; one object is also a valid
+ * stream with one event.
+ */
 export const geminiAnswers: AnswerForm = {
   whole(events) {
     const [first, ...others] = events

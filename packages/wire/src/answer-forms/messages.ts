@@ -10,7 +10,7 @@ const GROWING = [
   { member: 'signature', delta: 'signature_delta', piece: 'signature' },
 ] as const
 
-/** The two forms of messages responses. */
+/** Converts responses of the messages protocol between one JSON object and a stream of events. */
 export const messagesAnswers: AnswerForm = {
   whole(events) {
     let message: Json | undefined

@@ -3,7 +3,7 @@ import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from '
 
 type Event = Json & { readonly type: string }
 
-/** The two forms of responses of the Responses API. */
+/** Converts responses of the Responses API between one JSON object and a stream of events. */
 export const responsesAnswers: AnswerForm = {
   whole: (events) =>
     asRecord(events.findLast(({ data }) => data['type'] === 'response.completed')?.data['response']),

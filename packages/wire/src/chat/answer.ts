@@ -3,7 +3,7 @@ import type { Fields } from '../field.ts'
 import { asRecord, textOr } from '../json/record.ts'
 import type { ToolUse } from '../tool-use.ts'
 
-/** Records the audio, the images and the encrypted reasoning of a message or a delta. */
+/** Counts in `arrived` the audio, the images and the encrypted reasoning of a message or a delta. */
 export function recordReceivedMedia(
   message: Fields | undefined,
   arrived: ReceivedMedia,
@@ -57,8 +57,8 @@ export function completionAsMessage(choice: Readonly<Record<string, unknown>> | 
 }
 
 /**
- * Adds reasoning. `reasoning_content` and `reasoning` are two names of one text; `reasoning_details` is read
- * if both are absent.
+ * Adds reasoning to `pieces`. `reasoning_content` and `reasoning` are two names of one text;
+ * `reasoning_details` is read if both are absent.
  */
 function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   const before = pieces.length
@@ -67,7 +67,10 @@ function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   if (pieces.length === before) addText(pieces, record['reasoning_details'])
 }
 
-/** Adds a text, or the texts in a list of parts: `{text}`, or `{thinking}` with a text or further parts. */
+/**
+ * Adds to `pieces` a text, or the texts in a list of parts: `{text}`, or `{thinking}` with a text or further
+ * parts.
+ */
 function addText(pieces: string[], value: unknown): void {
   add(pieces, value)
   if (!Array.isArray(value)) return
@@ -81,7 +84,7 @@ function addText(pieces: string[], value: unknown): void {
   }
 }
 
-/** Adds a function's name and arguments, or a custom tool's name and input. */
+/** Adds to `pieces` a function's name and arguments, or a custom tool's name and input. */
 function addCall(pieces: string[], value: unknown): void {
   const call = asRecord(value)
   add(pieces, call?.['name'])
@@ -93,7 +96,7 @@ function add(pieces: string[], value: unknown): void {
   if (typeof value === 'string' && value !== '') pieces.push(value)
 }
 
-/** Reported if only the cited pages of a reply show that there was a web search. */
+/** The web search that is reported if only the cited pages of a reply show that there was one. */
 export const SEARCH_INFERRED_FROM_CITATION: ToolUse = { kind: 'web_search', count: 1, isCited: true }
 
 /** Reports whether a message, or a part of one, cites a web page. */

@@ -24,8 +24,8 @@ const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
 }
 
 /**
- * The position of a signed thought in a message: its range in the reasoning, in code points, and the number
- * of calls before it.
+ * The position of a signed thought in an assistant message: its range in `reasoning_content`, in code points,
+ * and the number of tool calls before it.
  */
 export interface ThoughtPosition {
   readonly from: number
@@ -34,7 +34,8 @@ export interface ThoughtPosition {
 }
 
 /**
- * Writes a signed thought as an element of `reasoning_details`. Undefined if its signature is sent elsewhere.
+ * Writes the signature of a thought as an element of `reasoning_details`. Undefined if the signatures of its
+ * protocol are not sent there.
  */
 export function writeReasoningDetail(
   signed: ProviderSignature | OpaquePart,
@@ -48,16 +49,17 @@ export function writeReasoningDetail(
 }
 
 /**
- * The thoughts of a message: those before its content, and those before each call, by the number of the call.
+ * The thoughts of an assistant message: those before its content, and those before each tool call, by the
+ * index of the call.
  */
 export interface MessageThoughts {
   readonly first: readonly Part[]
   before(call: number): readonly Part[]
-  /** The thoughts after the last call. `calls` is the number of calls. */
+  /** The thoughts after the last tool call. `calls` is the number of tool calls in the message. */
   after(calls: number): readonly Part[]
 }
 
-/** Splits the reasoning of a message into thoughts, with the signatures in its details. */
+/** Splits `reasoning_content` into thoughts, each with its signature from `reasoning_details`. */
 export function readThoughts(text: string, details: readonly unknown[]): MessageThoughts {
   const characters = Array.from(text)
   const parts: { readonly part: Part; readonly calls: number }[] = []
@@ -92,7 +94,7 @@ export function readThoughts(text: string, details: readonly unknown[]): Message
   }
 }
 
-/** Whether the gateway created this detail. */
+/** Whether the gateway created this element of `reasoning_details`. */
 export function isDetailOfGateway(detail: unknown): boolean {
   const data = asRecord(detail)?.['data']
   return typeof data === 'string' && isEnvelope(data)
@@ -107,14 +109,19 @@ function placeOf({ place }: EnvelopeContent): Partial<ThoughtPosition> {
   return Object.fromEntries(numbers)
 }
 
-/** The members of a call that contain its signature, as Google's chat endpoint sends and expects them. */
+/**
+ * The members of a tool call that contain its signature, as Google's chat endpoint sends and expects them.
+ */
 export function googleSignatureMembers(signature: string | undefined): {
   readonly extra_content?: { readonly google: { readonly thought_signature: string } }
 } {
   return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }
 }
 
-/** Reads the signature of a call as a part before the call. Returns an empty list if there is none. */
+/**
+ * Reads the signature of a tool call, and returns it as a part to put before the call. Returns an empty list
+ * if the call has none.
+ */
 export function readCallSignature(call: Fields): ThinkingPart[] {
   const value = asRecord(asRecord(call['extra_content'])?.['google'])?.['thought_signature']
   if (typeof value !== 'string' || value === '') return []
@@ -122,14 +129,14 @@ export function readCallSignature(call: Fields): ThinkingPart[] {
 }
 
 /**
- * Whether the reasoning contains a placeholder for a signature. Only signatures of the messages protocol have
- * one.
+ * Whether chat clients see a placeholder in `reasoning_content` instead of this signature. This is the case
+ * for thoughts from upstreams with the messages protocol.
  */
 export function isReplacedByPlaceholder({ protocol }: ProviderSignature): boolean {
   return protocol === 'messages'
 }
 
-/** Returns the signature if it belongs to the next call; undefined for other proofs. */
+/** Returns the signature if it signs the next tool call; undefined if it signs a thought or a text. */
 export function callSignature({ protocol, signs, value }: ProviderSignature): string | undefined {
   return protocol === 'gemini' && signs === 'call' ? value : undefined
 }

@@ -10,7 +10,7 @@ export const FINISH_REASONS = {
   pause: 'stop',
 } as const satisfies Record<StopReason, string>
 
-/** Stop reasons of the shared form, by the finish reasons of chat upstreams and their variants. */
+/** The gateway's own stop reasons, by the finish reasons of chat upstreams and their variants. */
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end'],
   ['length', 'length'],

@@ -9,10 +9,10 @@ import type { Dropped } from '../codec.ts'
 import { refuse } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Maximum number of bytes of vectors that are held until their order is known. */
+/** Maximum number of bytes of vectors that are held back until the whole response states their order. */
 const MAX_HELD_BYTES = 1_048_576
 
-/** Requests to `/embeddings` for calls of other protocols: all texts in one request. */
+/** How a server with `/embeddings` is used for calls of other protocols: one request with all texts. */
 export const openAiEmbedForm: EmbedForm = {
   requests: (texts, upstreamModel, dropped) => [
     { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
@@ -21,9 +21,9 @@ export const openAiEmbedForm: EmbedForm = {
 }
 
 /**
- * Reads a response in which an index states the text of each vector, before or after the vector. The vectors
- * are sorted by it. If they are too large to be held back, they are forwarded as they arrive, and a response
- * in another order is invalid.
+ * Reads a response in which each vector has an index, the number of its text, before or after it. The vectors
+ * are sorted by index. If they are too large to be held back, they are forwarded as they arrive, and a
+ * response in another order is invalid.
  */
 class OrderedReading implements VectorResponseReader {
   readonly #onVector: (vector: RawVector) => void
@@ -75,7 +75,7 @@ class OrderedReading implements VectorResponseReader {
   }
 }
 
-/** Returns the index that each vector states; undefined for a vector without one. */
+/** Returns the index that the response states for each vector; undefined for a vector without one. */
 function placesIn(outline: string): readonly (number | undefined)[] {
   const data = parseRecord(outline)?.['data']
   if (!Array.isArray(data)) return []
@@ -85,7 +85,7 @@ function placesIn(outline: string): readonly (number | undefined)[] {
   })
 }
 
-/** Fields that are converted, or on which the format of the response depends. */
+/** Fields of a request that are converted, or that say how the response must be written. */
 const READ: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format', 'task_type'])
 
 /**
@@ -97,8 +97,8 @@ export function checkTexts(scan: ScannedObject): void {
 }
 
 /**
- * Reads a checked request, to convert it to another protocol. Fields that cannot be converted are reported.
- * Throws `invalid_request` if an input is not a text.
+ * Reads a checked request, to convert it to another protocol. Adds the names of fields that cannot be
+ * converted to `dropped`. Throws `invalid_request` if an input is not a text.
  */
 export function decodeTexts(scan: ScannedObject, dropped: Dropped): TextsToEmbed {
   for (const key of scan.members.keys())
@@ -121,8 +121,8 @@ function textsIn(scan: ScannedObject): readonly Node[] {
 }
 
 /**
- * Encodes a request. The purpose of the vectors is dropped and reported, because this protocol cannot express
- * it.
+ * Encodes a request. `task`, the purpose of the vectors, is dropped and reported, because this protocol
+ * cannot express it.
  */
 function encodeTexts({ texts, dimensions, task }: TextsToEmbed, model: string, dropped: Dropped): Buffer {
   if (task !== undefined) dropped.add('taskType')

@@ -25,7 +25,7 @@ export class EmbeddingsReply {
     })
   }
 
-  /** Whether the response looks like a list of vectors so far. */
+  /** Whether the part of the response read so far looks like a list of vectors. */
   get hasBegun(): boolean {
     return this.#reader.count > 0 || BEGUN.test(this.outline)
   }
@@ -35,7 +35,7 @@ export class EmbeddingsReply {
     return this.#reader.outline ?? ''
   }
 
-  /** The facts of the response; call this when it has ended. */
+  /** Validity, error and usage of the response. Call this when the response has ended. */
   get facts(): ReplyFacts {
     return embeddingsFacts(this.outline)
   }
@@ -46,7 +46,7 @@ export class EmbeddingsReply {
     return this.#take()
   }
 
-  /** Ends the response. Returns the bytes that were held. */
+  /** Ends the response. Returns the bytes that were held back. */
   end(): Buffer {
     this.#reader.end()
     return this.#take()
@@ -61,8 +61,9 @@ export class EmbeddingsReply {
 }
 
 /**
- * Facts of a response; never throws. `outline` is its text with an empty list in place of each vector. A
- * response is valid if it has a list `data` of objects with an `embedding`.
+ * Reads validity, error and usage of a response; never throws. `outline` is the text of the response with an
+ * empty list in place of each vector. A response is valid if it has a list `data` of objects with an
+ * `embedding`.
  */
 export function embeddingsFacts(outline: string): ReplyFacts {
   const reply = parseRecord(outline) ?? {}

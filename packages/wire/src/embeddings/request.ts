@@ -27,7 +27,7 @@ export type VectorForm = 'numbers' | 'base64' | undefined
 /** The fields of an embeddings request that the gateway reads. All other fields are forwarded unchanged. */
 export interface EmbeddingsRequest {
   readonly model: string
-  /** Maximum number of tokens that the upstream can count. */
+  /** Maximum number of tokens that the upstream can count for this request. */
   readonly promptBound: number
   readonly form: VectorForm
 }
@@ -131,10 +131,10 @@ function promptBound(scan: ScannedObject): number {
   return bound
 }
 
-/** Limits for parsing a request, which may contain 300,000 token ids. */
+/** Limits for parsing a request, which may contain about 300,000 token ids. */
 export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, members: 1_000 }
 
-/** Names of the fields of embeddings requests. */
+/** Names of the fields of embeddings requests, which must be spelled exactly. */
 export const embeddingsNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
 
 /** Describes which members of an embeddings request belong to the prompt. */

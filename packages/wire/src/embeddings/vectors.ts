@@ -109,9 +109,12 @@ const SMALL_E = 0x65
 const LARGE_E = 0x45
 const SPACE = 0x20
 
-/** Result of functions that return a position, if there is no valid number. */
+/** Returned by functions that read a number, if there is no valid number. */
 const NONE = -1
-/** Powers of ten, the highest index, and the highest power that a double holds exactly. */
+/**
+ * Powers of ten (by exponent), the highest exponent in the list, and the highest exponent whose power a
+ * double holds exactly.
+ */
 const POWERS = Float64Array.from({ length: 50 }, (_, exponent) => Number(`1e${exponent}`))
 const MAX_POWER = POWERS.length - 1
 const MAX_EXACT_POWER = 22
@@ -120,7 +123,10 @@ const MAX_EXACT_POWER = 22
  * `MARGIN`.
  */
 const MAX_CHARACTERS = 32
-/** Upper bound of the relative error. It is far more than twice the error of 15 roundings of a double. */
+/**
+ * Upper bound of the relative rounding error of a number, as a factor. It is far more than twice the error of
+ * 15 roundings of a double.
+ */
 const MARGIN = 2 ** -46
 
 /**
@@ -181,8 +187,9 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   const power = Math.abs(exponent)
   if (power > MAX_POWER || at - start > MAX_CHARACTERS) return readSlowly(list, start, at, out, offset)
   const size = exponent < 0 ? digits / (POWERS[power] as number) : digits * (POWERS[power] as number)
-  // If both factors are exact, `size` is the double nearest to the text. Otherwise all doubles within the
-  // margin must round to the same single-precision number, or the slow way is taken.
+  // If both factors are exact, `size` is the double nearest to the text. Otherwise the result is used only if
+  // all doubles within the margin round to the same single-precision number; if not, the text is parsed by
+  // `Number`, which is slower.
   const isExact = digits <= Number.MAX_SAFE_INTEGER && power <= MAX_EXACT_POWER
   if (!isExact && Math.fround(size * (1 - MARGIN)) !== Math.fround(size * (1 + MARGIN)))
     return readSlowly(list, start, at, out, offset)
@@ -208,13 +215,16 @@ function afterSpace(list: Buffer, from: number): number {
 const MAX_TEXT_BYTES = 22
 
 /**
- * Lowest number of digits that is tried, and the number of digits that is always enough to read the same
+ * Number of significant digits that is tried first, and the number that is always enough to read the same
  * value back.
  */
 const MIN_DIGITS = 7
 const MAX_DIGITS = 9
 
-/** Range of numbers that are written by this function itself; nearly all numbers of vectors are in it. */
+/**
+ * Range of absolute values that `writeSingle` writes without creating a string. Nearly all numbers of vectors
+ * are in it.
+ */
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7
 
@@ -256,7 +266,7 @@ function writeSingle(numbers: DataView, offset: number, out: Uint8Array, from: n
   return at + decimals
 }
 
-/** Exponent of the power of ten of the first digit. */
+/** Exponent of a positive number in scientific notation: 2 for 123, -2 for 0.0123. */
 function exponentOf(size: number): number {
   if (size >= 1) {
     let exponent = 0

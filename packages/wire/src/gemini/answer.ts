@@ -6,7 +6,10 @@ import { modelOf } from './model-name.ts'
 import { memberInEitherSpelling, valueNodeOf } from './spelling.ts'
 import type { ReceivedMedia } from '../received-media.ts'
 
-/** Finds the arguments of a call as they were written, by the index of its part. */
+/**
+ * Returns the arguments of a function call as they were written. `part` is the index of the part with the
+ * call.
+ */
 export type FindArgumentsText = (part: number) => string | undefined
 
 /** Returns the candidate with this index. A candidate that states no index has index 0. */
@@ -51,8 +54,8 @@ export function idAndModelOf({ responseId, modelVersion }: Fields): {
 }
 
 /**
- * Returns the text of a chunk that contains nothing else except numbers of tokens, and whether it is a
- * thought; undefined for any other chunk.
+ * Returns the text of a chunk, and whether it is a thought, if the chunk contains nothing else except token
+ * counts; undefined for any other chunk.
  */
 export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
   const { candidates } = chunk
@@ -75,9 +78,9 @@ export function blockReason(answer: Fields): string | undefined {
 }
 
 /**
- * Returns a function that finds the arguments of calls as they were written. The text is scanned only when it
- * is first called. If the response exceeds the scanner's limits, arguments are serialized again: integer-like
- * keys change their order, and large integers lose digits.
+ * Returns a function that finds the arguments of tool calls as they were written. `text` is scanned only when
+ * that function is first called. If the response exceeds the scanner's limits, arguments are serialized
+ * again: integer-like keys change their order, and large integers lose digits.
  */
 export function argumentsTextFinder(text: string, at: number, parts: readonly unknown[]): FindArgumentsText {
   let scan: ScannedObject | undefined
@@ -107,7 +110,9 @@ function scanned(text: string): ScannedObject | undefined {
 /** Number of tokens of an image of up to one megapixel. */
 const PICTURE_TOKENS = 1_290
 
-/** Records the audio and the images in a candidate's parts. Media in thoughts are not charged. */
+/**
+ * Records the audio and the images in a candidate's parts, for the charge. Media in thoughts are not charged.
+ */
 export function recordReceivedMedia(
   parts: readonly unknown[],
   arrived: ReceivedMedia,

@@ -7,7 +7,7 @@ import { camelCase, topMember } from './spelling.ts'
 
 /** Names of dropped fields that this codec may report, in addition to the keys of `FIELDS` and `CONFIG`. */
 type DroppedName =
-  /** Stands for any field of a request that is not known. */
+  /** Reported for any field of a request that the gateway does not know. */
   | 'unknown'
   | 'parts'
   | 'parts.mediaResolution'
@@ -16,7 +16,7 @@ type DroppedName =
   | 'tools.response'
   | 'tools.server'
   | 'tools.unknown'
-  /** Fields from requests of other protocols. */
+  /** Fields that only requests of other protocols have. */
   | 'cache_control'
   | 'content'
   | 'image_url.detail'

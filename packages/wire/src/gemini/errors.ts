@@ -48,7 +48,7 @@ export interface GatewayErrorContent {
   readonly requestId?: string | undefined
   /** Seconds after which the client may retry. */
   readonly retryAfter?: number | undefined
-  /** Numbers about the refusal, by name. */
+  /** Figures about the refused request, such as a limit, by name. */
   readonly numbers?: Readonly<Record<string, number>> | undefined
 }
 
@@ -85,7 +85,7 @@ function nameOf(status: number): string {
   return STATUS_NAMES.get(status) ?? (status < 500 ? 'INVALID_ARGUMENT' : ofServer)
 }
 
-/** What could be read of an upstream's error. */
+/** What the gateway reads from an upstream's error. */
 export interface GeminiErrorText extends UpstreamErrorText {
   /** HTTP status that the error object states. */
   readonly status: number | undefined

@@ -3,10 +3,10 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { SearchPart } from '../conversation.ts'
 
-/** Maximum number of citations read from one answer. */
+/** Maximum number of citations that are read from one response. */
 const MAX_CITATIONS = 256
 
-/** Finds the citations of a text. Call it when the text is complete. */
+/** Returns the citations of a text. Must be called with the complete text. */
 export type FindCitations = (text: string) => readonly Citation[]
 
 /**
@@ -63,7 +63,7 @@ function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.slice(0, MAX_CITATIONS).map((one: unknown) => asRecord(one) ?? {}) : []
 }
 
-/** Where a part's text is in the whole text of a response, in UTF-16 code units. */
+/** Range of a part's text in the text of the whole response, in UTF-16 code units. */
 interface Place {
   readonly from: number
   to: number
@@ -89,7 +89,7 @@ export class GroundingCollector {
     for (const citation of part.citations ?? []) this.cite(index, citation)
   }
 
-  /** Adds more of a text. */
+  /** Adds a piece of the text of a part. `part` is the index of the part. */
   grow(part: number, text: string): void {
     const place = this.#places.get(part) ?? { from: this.#text.length, to: 0 }
     this.#text += text
@@ -97,19 +97,22 @@ export class GroundingCollector {
     this.#places.set(part, place)
   }
 
-  /** Adds a page that a text cites. */
+  /** Adds a citation of the text of a part: the page, and the range of the text that cites it. */
   cite(part: number, citation: Citation): void {
     this.#addPage(citation)
     this.#cited.push({ part, citation })
   }
 
-  /** Adds a search. */
+  /** Adds a search: what was searched for, and the pages that were found. */
   search({ query, pages }: SearchPart): void {
     if (query !== '') this.#queries.push(query)
     for (const page of pages) this.#addPage(page)
   }
 
-  /** Writes the collected data as a member of the candidate, followed by a comma; empty if there are none. */
+  /**
+   * Writes the searches and pages as the member `groundingMetadata` of a candidate, followed by a comma.
+   * Empty if there are neither.
+   */
   write(): string {
     if (this.#queries.length === 0 && this.#pages.size === 0) return ''
     const numbers = new Map([...this.#pages.keys()].map((url, index) => [url, index]))

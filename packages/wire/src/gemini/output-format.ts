@@ -13,8 +13,9 @@ const JSON_TYPE = 'application/json'
 const PATH = 'generationConfig'
 
 /**
- * Reads the output format in `generationConfig`. An enumeration as plain text is dropped and reported. Throws
- * `invalid_request` with the path of an invalid value, and if both kinds of schema are given.
+ * Reads the output format in `generationConfig`. A format other than JSON and plain text, such as
+ * `text/x.enum`, is dropped and reported. Throws `invalid_request` with the path of an invalid value, and if
+ * both kinds of schema are given.
  */
 export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): OutputFormat | undefined {
   const config = topMember(scan, 'generationConfig')

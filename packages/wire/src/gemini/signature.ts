@@ -8,22 +8,22 @@ import { ENVELOPE_PREFIX, openEnvelope, sealOpaquePart, sealSignature } from '..
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
 
 /**
- * Beginning of every signature in which the gateway has enclosed data of another protocol. The prefix has a
- * multiple of three bytes, so that its base64 does not depend on what follows.
+ * Beginning of every `thoughtSignature` in which the gateway has enclosed data of another protocol. The
+ * length of the prefix is a multiple of three bytes, so that its base64 does not depend on what follows.
  */
 const SEALED = Buffer.from(`"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`)
 
 /**
- * Whether a body may contain a signature that encloses one of another provider. If false, it certainly does
- * not.
+ * Whether a body may contain a signature that encloses one of another provider. If this returns false, the
+ * body certainly contains none.
  */
 export function mayHoldSealedSignature(body: Buffer): boolean {
   return body.includes(SEALED)
 }
 
 /**
- * Reads a `thoughtSignature` as a part. If the gateway has enclosed a signature of another protocol in it,
- * returns that one.
+ * Reads a `thoughtSignature` as a part. If the gateway has enclosed a signature or a part of another protocol
+ * in it, returns the enclosed one.
  */
 export function readSignature(
   signature: string,
@@ -48,7 +48,10 @@ export function writeSignature(proof: ProviderSignature): string {
   return Buffer.from(sealSignature(proof, 'gemini')).toString('base64')
 }
 
-/** Writes a part of another protocol as `thoughtSignature`. */
+/**
+ * Writes a part of another protocol as `thoughtSignature`, in which the gateway finds it again when the
+ * client sends the conversation back.
+ */
 export function encodeOpaquePart(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
   return Buffer.from(sealOpaquePart(part)).toString('base64')
 }

@@ -1,6 +1,6 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/** What is known about a response besides its finish reason. */
+/** What is known about a response besides its finish reason: whether it contains function calls. */
 interface Answered {
   readonly calledTools: boolean
 }

@@ -20,15 +20,15 @@ import {
 } from '../reported-usage.ts'
 import { partsOf } from './answer.ts'
 
-/** Used as the total when the reported total is implausible. */
+/** Used instead of a reported total of tokens that is implausible. */
 const NO_TOTAL = 0
 
 /**
- * Reads `usageMetadata`. Numbers that are 0 are absent there. The total is the sum of prompt, response,
+ * Reads `usageMetadata`, in which numbers that are 0 are absent. The total is the sum of prompt, response,
  * thoughts and results of the provider's tools. Thoughts count as output, tool results as input. Cached
- * tokens are part of the prompt, unless the total shows that they are not. If the total is larger than all of
- * this, the difference is thoughts, reported in `byTotal`, or the prompt if that is absent. Returns undefined
- * without a prompt, and only the prompt without output.
+ * tokens are part of the prompt, unless the total shows that they are not. If the total is larger than this
+ * sum, the difference counts as thoughts (see `byTotal`), or as the prompt if no prompt is reported. Returns
+ * undefined without a prompt, and only the prompt without output.
  */
 function read(
   usage: Fields,
@@ -83,7 +83,7 @@ function read(
 export function embeddedUsage(usage: Fields = {}): Usage | undefined {
   const input = countAt(usage, 'promptTokenCount') || countAt(usage, 'totalTokenCount')
   if (input === 0) return undefined
-  // Some responses spell the name of the details differently.
+  // Some responses name the member with the details `promptTokensDetails`.
   const details = usage['promptTokenDetails'] ?? usage['promptTokensDetails']
   const audioInput = Math.min(ofModality(details, 'AUDIO'), input)
   const imageInput = Math.min(ofModality(details, 'IMAGE'), input - audioInput)
@@ -102,13 +102,13 @@ function ofModality(details: unknown, modality: string): number {
 }
 
 /**
- * Usage of a stream. Each chunk reports the usage so far, and the last report counts, even if it is lower
- * than an earlier one. Fields that a report lacks are taken from the previous report; a report in which the
- * output has disappeared is ignored.
+ * Usage of a stream. Each chunk reports the usage so far. The last report counts, even if it is lower than an
+ * earlier one. A report with neither a prompt nor a total only adds its fields to the previous one; a report
+ * without output is ignored if an earlier one had output.
  */
 export class StreamUsage {
   #metadata: Fields | undefined
-  /** Tier and region that the chunks so far have stated. */
+  /** Service tier and region that the chunks so far have stated. */
   served: StatedService | undefined
   /** Uses of the provider's tools. A later chunk may report the same uses again. */
   readonly tools = new ToolUseCounter()

@@ -33,7 +33,9 @@ export function exactNumber(text: string): object {
   return exact.rawJSON(text)
 }
 
-/** Whether a value is a JSON text that JSON.stringify writes unchanged. */
+/**
+ * Whether an object is a JSON text that JSON.stringify writes unchanged, such as a result of `exactNumber`.
+ */
 export function isJsonText(value: object): boolean {
   return exact.isRawJSON(value)
 }

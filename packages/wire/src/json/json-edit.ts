@@ -49,7 +49,7 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
     const text = replace.get(member.key)
     if (text !== undefined) splices.push({ from: member.start, to: member.end, text })
   }
-  // If the last members are removed, the comma before them is removed too.
+  // If the last members are removed, the comma after the last remaining member is removed too.
   if (cutFrom !== undefined) splices.push({ from: lastRemaining?.end ?? cutFrom, to: cutTo, text: '' })
   const added = [...replace]
     .filter(([key]) => !scan.has(key))
@@ -61,12 +61,14 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   return splices
 }
 
-/** What happens to a value: it stays, it is removed, or it is replaced by a JSON text. */
+/**
+ * What happens to an element of an array: it stays, it is removed (`goes`), or it is replaced by a JSON text.
+ */
 export type ElementChange = 'stays' | 'goes' | { readonly text: string }
 
 /**
- * Writes an array after deciding on each of its elements. Returns undefined if all of them stay. Elements
- * that stay keep their bytes.
+ * Writes an array after `change` has decided on each of its elements. Returns undefined if all of them stay.
+ * Elements that stay keep their bytes.
  */
 export function renderArray(
   scan: ScannedObject,

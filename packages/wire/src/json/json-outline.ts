@@ -10,7 +10,10 @@ const CLOSE_OBJECT = 0x7d
 
 /** Maximum number of bytes kept of one string. */
 const MAX_STRING_BYTES = 262_144
-/** Size of an outline in bytes from which on strings are cut earlier, and deep nesting is cut too. */
+/**
+ * Size of an outline in bytes from which on only short beginnings of strings are kept, and deep nesting is
+ * cut.
+ */
 const FULL_BYTES = 524_288
 /** Maximum number of bytes kept of a string from `FULL_BYTES` on. Keys and short values can still be read. */
 const SHORT_STRING_BYTES = 64
@@ -21,7 +24,7 @@ const MAX_FULL_DEPTH = 3
  * are smaller.
  */
 const SMALL_CONTAINER_BYTES = 128
-/** Maximum size of an outline in bytes. If it is exceeded, the outline is given up. */
+/** Maximum size of an outline in bytes. A larger outline is discarded. */
 const MAX_OUTLINE_BYTES = 1_048_576
 /**
  * Maximum length of a sequence of base64 characters that is treated as text. A longer one is treated as
@@ -50,20 +53,26 @@ export class JsonOutline {
   /** Offsets in the outline at which the open containers begin, by depth. */
   readonly #starts: number[] = []
   #inString = false
-  /** Number of bytes kept of the current string, and length of the current sequence of base64 characters. */
+  /**
+   * Number of bytes of the current string that were kept, and number of base64 characters up to the current
+   * one without another character between them.
+   */
   #stringBytes = 0
   #run = 0
-  /** Number of bytes of the current escape sequence that are missing, and whether the sequence is kept. */
+  /**
+   * Number of bytes of the current escape sequence that have not arrived yet; whether its next byte is the
+   * first one after the backslash; and whether the sequence is kept.
+   */
   #escapeLeft = 0
   #isEscapeStart = false
   #keepsEscape = false
 
-  /** The outline so far; undefined if it was given up. */
+  /** The outline so far; undefined if it was discarded because it became too large. */
   get text(): string | undefined {
     return this.#isAbandoned ? undefined : this.#bytes.toString('utf8', 0, this.#length)
   }
 
-  /** Number of kept bytes. */
+  /** Number of bytes in the outline so far. */
   get length(): number {
     return this.#length
   }
@@ -124,7 +133,8 @@ export class JsonOutline {
 
   // An escape sequence is kept completely or not at all.
   #handleEscape(byte: number): void {
-    // Some servers escape slashes in base64, so an escaped slash does not end the sequence.
+    // Some servers escape slashes in base64, so an escaped slash does not end a sequence of base64
+    // characters.
     if (byte !== SLASH) this.#run = 0
     this.#escapeLeft = this.#isEscapeStart && byte === LETTER_U ? 4 : this.#escapeLeft - 1
     this.#isEscapeStart = false
@@ -167,8 +177,8 @@ export class JsonOutline {
 }
 
 /**
- * Texts to append to a truncated JSON text before its brackets are closed; they are tried in order: nothing,
- * a missing value, or a missing colon and value.
+ * Texts that may complete a truncated JSON text before its brackets are closed: nothing, a missing value, or
+ * a missing colon and value. They are tried in this order.
  */
 const COMPLETIONS = ['', 'null', ':null'] as const
 

@@ -38,7 +38,7 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** States of the parser. They are numbers, because they are compared for each token. */
+/** States of the parser: what may come next. They are numbers, because they are compared for each token. */
 const FIRST_KEY = 0
 const KEY = 1
 const FIRST_ELEMENT = 2
@@ -159,7 +159,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       continue
     }
 
-    // Only the bracket that closes the innermost container is possible here.
+    // All other bytes were handled before, so this is the bracket that closes the innermost container.
     p++
     const node = open.pop() as number
     tape[node + 1] = p
@@ -186,8 +186,8 @@ function stringEnd(bytes: Buffer, strings: StringEnds, start: number, length: nu
   const long = p + LONG_RUN
   while (p < long && PLAIN[bytes[p] as number] === 1) p++
   if (bytes[p] !== QUOTE) p = strings.skip(p)
-  // Usually returns in the first round. More rounds are needed for invalid characters, at the end of the
-  // text, and on processors without vector instructions.
+  // Usually the loop ends in its first round. More rounds are needed for invalid characters, at the end of
+  // the text, and on processors without vector instructions.
   for (;;) {
     while (PLAIN[bytes[p] as number] === 1) p++
     const c = p < length ? (bytes[p] as number) : -1

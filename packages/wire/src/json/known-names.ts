@@ -15,7 +15,7 @@ interface KnownName {
 /** Returns all spellings of a field, the preferred one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
 
-/** Fields with a lower number than this are remembered as bits of an integer. */
+/** Fields whose number is below this are remembered as bits of an integer, all others in a set. */
 const BITS = 32
 const NONE: readonly KnownName[] = []
 const OPEN_ARRAY = 0x5b
@@ -60,15 +60,16 @@ export class KnownMemberNames {
   }
 
   /**
-   * Checks the members of a request, wherever names are known. Throws `invalid_request` for a name that
-   * differs from a known name only in upper and lower case, and for two spellings of one field. Throws
-   * `invalid_json` for a name that occurs twice.
+   * Checks the names of the members of a request, in all objects for which names are known. Throws
+   * `invalid_request` for a name that differs from a known name only in upper and lower case, and for two
+   * spellings of one field. Throws `invalid_json` for a name that occurs twice.
    */
   check(scan: ScannedObject): void {
     this.#checkObject(scan, scan.root)
   }
 
-  // Reads the tape directly in one loop, because this is done for each key of each message.
+  // Reads the tape of the scanned object directly in one loop, because this is done for each key of each
+  // message.
   #checkObject(scan: ScannedObject, object: Node): void {
     const { bytes, tape } = scan
     const end = tape[object + 2] as number
@@ -145,8 +146,8 @@ export class KnownMemberNames {
  * ASCII.
  */
 function folded(text: string): string {
-  // The long s (ſ) needs a rule of its own, because it is lower case already. The Kelvin sign becomes `k`
-  // without one.
+  // The long s (ſ) needs a rule of its own, because `toLowerCase` does not change it. It does change the
+  // Kelvin sign to `k`.
   return text.toLowerCase().replaceAll('\u017f', 's')
 }
 

@@ -17,7 +17,7 @@ export interface Member {
   readonly count: number
 }
 
-/** Index in the tape at which a value or key is described. */
+/** Index in the tape of a value or a key, which identifies it. */
 export type Node = number
 
 /** The object itself, as a node. */
@@ -33,7 +33,7 @@ export class ScannedObject {
   readonly members: ReadonlyMap<string, Member>
   /** Offset after the object's closing brace. */
   readonly end: number
-  /** For loops over all nodes. Other code uses the methods. */
+  /** The tape itself, for code that must go through all values quickly. Other code uses the methods. */
   readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
   #notes: StringFlags | undefined
@@ -91,14 +91,14 @@ export class ScannedObject {
   }
 
   /**
-   * Which names and lifetimes of prompt caching occur in its short strings. The strings are searched only
-   * once.
+   * Which names and lifetimes of prompt caching occur in the object's short strings. The strings are searched
+   * only once.
    */
   get notes(): StringFlags {
     return (this.#notes ??= findStringFlags(this.bytes, this.tape))
   }
 
-  /** Whether a key or string begins with these bytes, which must include the opening quote. */
+  /** Whether a key or string in the object begins with these bytes, which must include the opening quote. */
   hasStringFrom(beginning: Buffer): boolean {
     const { bytes, tape } = this
     const { length } = beginning

@@ -9,9 +9,9 @@ interface Scanner {
 }
 
 let scanner: Scanner | undefined
-/** Number of the text that is partly in the memory of the WebAssembly module. */
+/** Number of the text of which a part is in the memory of the WebAssembly module. */
 let loadedText = 0
-/** Number of texts so far. Each text gets the next number. */
+/** Number of texts that were searched so far, by which each text gets its own number. */
 let textCount = 0
 
 /**
@@ -22,7 +22,8 @@ export class StringEnds {
   readonly #bytes: Buffer
   readonly #number = ++textCount
   /**
-   * Range of this text that is in the module's memory. Valid only if `loadedText` is the number of this text.
+   * Range of the text that is in the memory of the WebAssembly module. Only valid as long as `loadedText` is
+   * the number of this text.
    */
   #from = 0
   #to = 0
@@ -32,10 +33,10 @@ export class StringEnds {
   }
 
   /**
-   * Skips valid characters of a string from `at` on, where no escape sequence may be under way. Returns the
-   * offset of the closing quote. Otherwise returns an earlier offset outside of escape sequences, from which
-   * the string must be read byte by byte: less than sixteen bytes after it there is an invalid character or
-   * the end of the text, or the processor has no vector instructions.
+   * Skips valid characters of a string, starting at `at`, which must not be inside an escape sequence.
+   * Returns the offset of the closing quote. Otherwise returns an earlier offset outside of escape sequences,
+   * from which the caller must read byte by byte: less than sixteen bytes after it there is an invalid
+   * character or the end of the text, or the processor has no vector instructions.
    */
   skip(at: number): number {
     scanner ??= createScanner()

@@ -1,8 +1,9 @@
 import { hasBytesAt } from './bytes.ts'
 
 /**
- * Which of certain names and lifetimes occur in a request, found in one pass over its short keys and texts.
- * All are true if such a string has an escaped letter, because nothing is certain then.
+ * Which names and lifetimes of prompt caching occur in a request. They are found in one pass over its short
+ * keys and strings. If such a string has an escaped letter, all flags are true, because the string may be any
+ * of these names.
  */
 export interface StringFlags {
   /** Whether a string begins like the name of a cache mark. */
@@ -28,20 +29,20 @@ const CACHE_MEMBERS = ['"cache_control', '"prompt_cache_', '"cachePoint'].map((n
 const BREAKPOINTS = [Buffer.from('"prompt_cache_breakpoint')]
 const HALF_HOURS = [Buffer.from('"30m"')]
 const LONG_LIFETIMES = ['"1h"', '"12h"', '"24h"'].map((text) => Buffer.from(text))
-/** Maximum size in bytes of the strings that are examined. Longer ones are texts, not names or lifetimes. */
+/** Maximum size in bytes of the strings that are examined. Longer strings are neither names nor lifetimes. */
 const MAX_NAME_BYTES = 100
 const MAX_LIFETIME_BYTES = 5
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
-/** Whether a byte can be the first of one of these names or lifetimes, or begins an escape sequence. */
+/** Whether a byte can begin one of these names or lifetimes, or an escape sequence. */
 const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte === BACKSLASH || [...CACHE_MEMBERS, ...HALF_HOURS, ...LONG_LIFETIMES].some((one) => one[1] === byte)
     ? 1
     : 0,
 )
 
-/** Finds which kinds of strings a JSON text contains. `tape` is that of `ScannedObject`. */
+/** Finds the flags of a JSON text. `tape` is that of `ScannedObject`. */
 export function findStringFlags(bytes: Buffer, tape: readonly number[]): StringFlags {
   let directive = false
   let cacheMember = false

@@ -16,8 +16,8 @@ import {
 } from '../reported-usage.ts'
 
 /**
- * Matches the events that complete an image, a speech or a transcript; the pattern below matches the partial
- * events before them.
+ * Matches the events that complete an image, a speech or a transcript. `PARTIAL` and `TEXT` match the events
+ * with a part of one.
  */
 const FINAL = /^(?:image_generation|image_edit)\.completed$|^(?:speech\.audio|transcript\.text)\.done$/
 const PARTIAL = /^(?:image_generation|image_edit)\.partial_image$|^speech\.audio\.delta$/
@@ -31,7 +31,7 @@ const DONE = '[DONE]'
 export class MediaTap extends StreamTap {
   /** Sum of the usage of all final events. */
   reported: Usage | undefined
-  /** Number of final events so far, and number of partial events with content. */
+  /** Number of final events so far, and number of partial events with content so far. */
   finals = 0
   partials = 0
   /** Size and quality of the image in the last final event. */
@@ -117,7 +117,7 @@ export interface ImageFacts {
   readonly quality: string | undefined
 }
 
-/** Reads a response with images while it streams. The memory for it is limited. */
+/** Reads a response with images while it streams. Only an outline of limited size is kept in memory. */
 export class ImageReply {
   readonly #outline = new JsonOutline()
   #hasBegun = false
@@ -137,7 +137,7 @@ export class ImageReply {
     return this.#outline.text?.match(IMAGE)?.length ?? 0
   }
 
-  /** The facts; call this when the response is complete. */
+  /** Number of images, error, usage, size and quality. Call this when the response is complete. */
   get facts(): ImageFacts {
     const reply = parseRecord(this.#outline.text ?? '') ?? {}
     const data = Array.isArray(reply['data']) ? (reply['data'] as readonly unknown[]) : []
@@ -202,7 +202,10 @@ export function plainTranscript(body: string): TranscriptFacts {
 
 const NONE: Counts = {}
 
-/** What an endpoint's output consists of. Used if the usage does not report it. */
+/**
+ * The modality that an endpoint generates. Output tokens count as this modality if the usage does not state
+ * theirs.
+ */
 type OutputModality = 'text' | 'audio' | 'image'
 
 /**

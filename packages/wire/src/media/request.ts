@@ -23,7 +23,7 @@ export function imageRequestSchema(): JsonSchema {
   return { type: 'object', required: ['model'], properties: IMAGE_FIELDS }
 }
 
-/** Returns the schema of forms that request images made from other images. */
+/** Returns the schema of forms that request edits of images. */
 export function imageFormSchema(): JsonSchema {
   const properties = { ...IMAGE_FIELDS, 'image[]': { type: 'array', items: FILE }, mask: FILE }
   return { type: 'object', required: ['model'], properties }
@@ -55,7 +55,7 @@ export function transcriptFormSchema(): JsonSchema {
 
 const MAX_MODEL_LENGTH = 256
 
-/** The fields of a request, whether it is JSON or a form. */
+/** The fields of a request, which may be a JSON object or a form. */
 export interface Fields {
   /** The value of a field; undefined if it is absent, null or empty. */
   get(name: string): unknown
@@ -123,7 +123,9 @@ export function integerIn(fields: Fields, name: string, from: number, to: number
 
 const image = knownNames('type url image_url file_id')
 
-/** Names of the fields of requests for images or audio, in JSON and in forms. */
+/**
+ * Names of the fields of requests for images or audio, in JSON and in forms. They must be spelled exactly.
+ */
 export const mediaNames = requestNames(
   [
     'model',

@@ -5,8 +5,8 @@ import type { SearchResultPage, SearchPart } from '../conversation.ts'
 import { ToolUseCounter, type ToolUse } from '../tool-use.ts'
 
 /**
- * Decodes a complete block of a reply. `input` is the text of a call's input. Blocks that other protocols
- * cannot express become opaque parts. No block is refused.
+ * Decodes a complete block of a reply. `input` is the JSON text of a tool call's input. Blocks that other
+ * protocols cannot express become opaque parts. No type of block is refused.
  */
 export function readBlock(
   block: Readonly<Record<string, unknown>>,
@@ -31,7 +31,8 @@ export function readBlock(
 }
 
 /**
- * Reads the citations of a text block, as an object to spread into the part. They apply to its whole text.
+ * Reads the citations of a text block, as an object to spread into the text part. The citations apply to its
+ * whole text.
  */
 function citationsIn(value: unknown): { citations?: readonly Citation[] } {
   if (!Array.isArray(value)) return {}
@@ -47,8 +48,9 @@ export function readCitation(value: Readonly<Record<string, unknown>> | undefine
 }
 
 /**
- * Encodes a citation. Clients expect `cited_text` and `encrypted_index` to be strings, which other protocols
- * do not have. A placeholder in them marks the citations that must be left out when a client sends them back.
+ * Encodes a citation. Clients expect `cited_text` and `encrypted_index`, which other protocols do not have,
+ * to be strings. A placeholder in `encrypted_index` marks the citation, so that it is left out when a client
+ * sends it back.
  */
 export function writeCitation({ url, title }: Citation): object {
   return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: FOREIGN_PAGE }
@@ -60,7 +62,7 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Maximum number of searches without a result that are remembered. */
+/** Maximum number of searches whose queries are remembered until the block with their result arrives. */
 const MAX_QUERIES = 64
 
 /**
@@ -76,7 +78,7 @@ export const FOREIGN_SEARCH_ID_PREFIX = 'srvtoolu_sluice'
 export class ServerSearches {
   readonly #queries = new Map<string, string>()
 
-  /** Reads a block. If it contains a search result, returns the search. */
+  /** Reads a block of a message. If the block is the result of a search, returns the search. */
   note(block: unknown): SearchPart | undefined {
     const { type, id, name, input, tool_use_id: of, content } = asRecord(block) ?? {}
     if (type === 'server_tool_use' && name === 'web_search' && typeof id === 'string') {
@@ -92,15 +94,16 @@ export class ServerSearches {
 }
 
 /**
- * Whether the value of an opaque part is a search result. The next part is then the same search, independent
- * of the protocol.
+ * Whether the value of an opaque part is the result of a web search. If so, the part after it is the same
+ * search as a `SearchPart`.
  */
 export function isSearchResult(value: unknown): boolean {
   return asRecord(value)?.['type'] === 'web_search_tool_result'
 }
 
 /**
- * Returns the two blocks for a search that another provider ran. `key` makes their id unique in the reply.
+ * Returns the two blocks of a search that another provider ran: its query and its result. `key` makes the id
+ * of the search unique in the reply.
  */
 export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string): readonly [Block, Block] {
   const id = `${FOREIGN_SEARCH_ID_PREFIX}${key.replaceAll(/\W/g, '_')}`
@@ -132,7 +135,7 @@ function writePage({ url, title }: SearchResultPage): Block {
   }
 }
 
-/** Kinds of provider-run tools, by their names in blocks. */
+/** Kinds of tools that the provider runs, by the name of the tool in blocks. */
 const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['kind']>([
   ['web_search', 'web_search'],
   ['web_fetch', 'web_fetch'],
@@ -142,8 +145,8 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
 ])
 
 /**
- * Records the use of a tool that a block reports. All code of a message runs in one container, which counts
- * once.
+ * Records the use of a tool that a block reports. All code of a message runs in one container, which is
+ * recorded as one use.
  */
 export function recordBlockToolUse(tally: ToolUseCounter, index: number, value: unknown): void {
   const block = asRecord(value)

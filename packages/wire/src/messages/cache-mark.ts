@@ -2,7 +2,7 @@ import type { Cache, CacheLifetime } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 
-/** `cache_control` in a messages request. */
+/** The value of `cache_control` in a messages request. */
 interface CacheControl {
   readonly type: 'ephemeral'
   readonly ttl?: CacheLifetime

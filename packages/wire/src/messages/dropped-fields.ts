@@ -1,7 +1,10 @@
 import { reroutingMemberName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 
-/** Top-level fields that other dialects cannot express. */
+/**
+ * Top-level fields of messages requests that other protocols cannot express. They are reported by their own
+ * names.
+ */
 const FIELDS: ReadonlySet<string> = new Set([
   'cache_control',
   'container',
@@ -11,9 +14,9 @@ const FIELDS: ReadonlySet<string> = new Set([
   'speed',
 ])
 
-/** Other names of dropped fields that this codec may report. */
+/** Names that this codec may report for dropped fields, in addition to those in `FIELDS`. */
 type DroppedName =
-  /** Stands for any unknown top-level field. */
+  /** Reported for any top-level field that the gateway does not know. */
   | 'unknown'
   /**
    * Parts of messages: fields of a block other than its content, and blocks that only another protocol has.
@@ -32,7 +35,7 @@ type DroppedName =
   | 'temperature'
   | 'thinking'
   | 'tool_choice'
-  /** Stands for tools that the provider would run itself. */
+  /** Reported for tools that the provider would run itself. */
   | 'tools.server'
   | 'tools.unknown'
   | 'top_k'

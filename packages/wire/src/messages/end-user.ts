@@ -10,8 +10,8 @@ export const STANDARD_TIER = 'standard_only'
 const MAX_LENGTH = 64
 
 /**
- * Reads the user's id from `metadata`, as an object to spread into a conversation. Other protocols cannot
- * express anything else in it.
+ * Reads the user's id from `metadata`, as an object to spread into a conversation. Other members of
+ * `metadata` are dropped and reported, because other protocols cannot express them.
  */
 export function decodeEndUser(metadata: unknown, dropped: Dropped): { endUser?: EndUser } {
   const { user_id: id, ...others } = asRecord(metadata) ?? {}

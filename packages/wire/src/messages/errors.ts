@@ -1,12 +1,15 @@
 import { parseRecord, asRecord } from '../json/record.ts'
 import { type ErrorContent, redactedJson } from '../upstream-error.ts'
 
-/** Writes an error for messages clients; with `code` if programs need it. `docs/api.md: Envelopes`. */
+/**
+ * Writes the body of an error for messages clients. `code` is given only for errors that programs must tell
+ * apart. `docs/api.md: Envelopes`.
+ */
 export function messagesErrorBody(
   parts: Pick<ErrorContent, 'type' | 'message'> & {
     readonly code?: string | undefined
     readonly requestId: string
-    /** Additional members of the error object. */
+    /** Additional members of the error object, such as the amounts of quota that explain a refusal. */
     readonly numbers?: Readonly<Record<string, number>> | undefined
   },
 ): Buffer {
@@ -15,17 +18,20 @@ export function messagesErrorBody(
   return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 
-/** Writes an error within a stream as a frame; `docs/api.md: Events`. */
+/** Writes an error within a stream as an `error` event; `docs/api.md: Events`. */
 export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
-/** Types of the gateway's own errors that are not permission errors and have a code all the same. */
+/**
+ * Codes of the gateway's own errors that streams state although the errors are not permission errors, with
+ * the type that the event states.
+ */
 const CODED_TYPES: ReadonlyMap<string, string> = new Map([['quota_held', 'gateway_error']])
 
 /**
- * The text of such a frame. Permission errors have a code, so that clients can tell a used-up budget from
- * missing quota, and both from quota that other calls hold.
+ * Writes the text of an `error` event. Permission errors have a code, so that clients can tell a used-up
+ * budget from missing quota, and both from quota that other calls hold.
  */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
   const coded = hasOwnCode ? undefined : CODED_TYPES.get(code)

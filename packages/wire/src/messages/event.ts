@@ -1,12 +1,12 @@
 import { asRecord } from '../json/record.ts'
 import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 
-/** Parsed data of an event. */
+/** The parsed JSON in the data of an event. */
 export type Event = Readonly<Record<string, unknown>>
 
 /**
- * Type of an event: `error` if the event is named so; otherwise the type in its data; otherwise the event's
- * name. Empty if there is none.
+ * Type of an event: `error` if the event has this name; otherwise the type in its data; otherwise the event's
+ * name. Empty if it has neither.
  */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
@@ -25,7 +25,7 @@ export function isSameMessage(before: unknown, id: unknown): boolean {
   return typeof id === 'string' && id !== '' && id === before
 }
 
-/** Finds the usage in an error event: in the error or beside it. */
+/** Finds the usage in the data of an error event, either in its `error` object or at the top level. */
 export function usageInError(event: Event | undefined): unknown {
   return event?.['usage'] ?? asRecord(event?.['error'])?.['usage']
 }

@@ -53,8 +53,8 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
 
 /**
  * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot be forced to
- * follow a schema must call a tool with this schema instead. If that is impossible, the format is written
- * into the system prompt.
+ * follow a schema must call a tool with this schema instead. If it cannot be forced to call a tool either,
+ * the format is written into the system prompt.
  */
 export function withSupportedFormat(
   conversation: Conversation,

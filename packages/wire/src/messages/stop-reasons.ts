@@ -1,7 +1,9 @@
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Stop reasons of this protocol, and those used inside the gateway; `docs/api.md: Messages response`. */
+/**
+ * Stop reasons of this protocol, each with the gateway's own name for it; `docs/api.md: Messages response`.
+ */
 const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
   ['end_turn', 'end'],
   ['max_tokens', 'length'],

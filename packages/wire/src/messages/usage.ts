@@ -52,7 +52,10 @@ function countsIn(usage: Counts): Usage {
   }
 }
 
-/** Adds the uses of tools. All code executions of a message share one container. */
+/**
+ * Adds the uses of the provider's tools. All code executions of a message share one container, which counts
+ * as one use.
+ */
 function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
   const reported = (name: string, kind: ToolKind): number =>
     toCount(server[name]) ?? countUsesOfKind(seen, kind)
@@ -106,7 +109,7 @@ export class StreamedUsage {
   }
 
   /**
-   * Adds the usage of a repeated `message_start`. It does not override numbers from the end of the message.
+   * Adds the usage of a repeated `message_start`, which does not replace numbers from the end of the message.
    */
   addRepeatedStart(usage: unknown): void {
     this.#counts = this.#isFinal
@@ -136,9 +139,9 @@ const COUNTS = [
 ] as const
 
 /**
- * Finds the compactions in a usage's iterations: tokens that the provider used to summarize the conversation.
- * The provider charges for them, but does not include them in the sums. Returns none if the sums equal all
- * iterations, because a proxy has included them already.
+ * Finds the compactions in `iterations`: iterations in which the provider summarized the conversation. The
+ * provider charges for their tokens, but does not include them in the sums. Returns an empty list if the sums
+ * equal all iterations, because a proxy has included them already.
  */
 function compactionsIn(usage: Counts): Counts[] {
   const iterations = listed(usage['iterations'])

@@ -6,7 +6,10 @@ import { type RerankRequest, textNode, bytesOfValue } from './request.ts'
 import { asRecord } from '../json/record.ts'
 import { countAt, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
 
-/** A response as received from the upstream, and as sent to the client after the call was charged. */
+/**
+ * What was read of an upstream's response, and a function that writes the response for the client after the
+ * call was charged.
+ */
 export interface RerankReply {
   readonly facts: ReplyFacts
   body(charged: Usage): Buffer
@@ -26,7 +29,7 @@ export type DocumentForm = 'as sent' | 'object'
 /** Limits for parsing a response. They allow one result for each document that a request may contain. */
 const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
-/** Possible names of the list of results. */
+/** Names that upstreams give to the list of results. */
 const LISTS = ['results', 'data'] as const
 
 /**

@@ -31,11 +31,11 @@ export interface RerankRequest {
   /** Maximum number of results for the client; undefined for as many as the upstream returns. */
   readonly topN: number | undefined
   readonly returnDocuments: boolean
-  /** Maximum number of tokens that the upstream can count. */
+  /** Maximum number of tokens that the upstream can count for this request. */
   readonly promptBound: number
 }
 
-/** Checks for the table in `docs/api.md: Rerank`, one for each row. */
+/** Checks for the fields in the table of `docs/api.md: Rerank`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['query', checkSecret('a string', isText)],
@@ -96,9 +96,9 @@ function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
 }
 
 /**
- * Maximum number of tokens of a checked request, without a tokenizer: a token has at least one byte. The
- * query is counted once per document, because a model reads it together with each document, and some
- * providers count it and the markup around each pair.
+ * Maximum number of tokens of a checked request. No tokenizer is needed, because a token has at least one
+ * byte. The query is counted once per document, because a model reads it together with each document, and
+ * some providers count it and the markup around each pair.
  */
 function promptBound(scan: ScannedObject): number {
   const documents = scan.span('documents')?.count ?? 0
@@ -126,7 +126,7 @@ export const RERANK_PROMPT = {
   turns: 'documents',
 } as const satisfies PromptLevels
 
-/** Names of the fields of rerank requests. */
+/** Names of the fields of rerank requests, which must be spelled exactly. */
 export const rerankNames = requestNames(
   [...CHECKS.keys(), 'max_chunks_per_doc', 'max_tokens_per_doc', 'rank_fields'],
   { documents: knownNames('text') },
@@ -145,24 +145,24 @@ export function bytesOfValue(scan: ScannedObject, node: Node): Buffer {
   return scan.bytes.subarray(scan.startOf(node), scan.endOf(node))
 }
 
-/** A request changed for a channel. */
+/** A rerank request as it is sent to a channel. */
 export interface GatedRerank extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
 
-/** Ending of a channel's address that selects version 2 of the protocol. */
+/** Matches addresses of channels that use version 2 of the protocol. */
 const VERSION_2 = /\/v2$/
 
-/** Fields that version 2 refuses and does not replace by another field. */
+/** Fields that version 2 refuses and for which it has no other field. */
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
 /**
  * Changes the request for a channel: maps the model's name, and renames fields for the upstream's version of
- * the protocol. Version 1 limits chunks by `max_chunks_per_doc`, which is added if absent. Version 2 accepts
- * documents only as texts and refuses unknown fields; it returns no documents, so the gateway adds them to
- * the response. In pass-through mode only the model's name is changed; `passThrough` is the gateway's option,
- * and the channel has its own.
+ * the protocol. Version 1 limits chunks by `max_chunks_per_doc`, which is added if the client sent only
+ * `max_chunk_per_doc`. Version 2 accepts documents only as texts and refuses unknown fields; it returns no
+ * documents, so the gateway adds them to the response. In pass-through mode only the model's name is changed.
+ * `passThrough` switches this mode on for all channels; a channel can also have it on its own.
  */
 export function gateRerankRequest(
   scan: ScannedObject,
@@ -189,7 +189,7 @@ export function gateRerankRequest(
   return { body, upstreamModel, dropped: [...unsupported, ...dropped] }
 }
 
-/** Returns the documents as a JSON array of texts; undefined if they are that already. */
+/** Returns the documents as a JSON array of texts; undefined if all of them are texts already. */
 function documentTexts(scan: ScannedObject, { documents }: RerankRequest): string | undefined {
   if (documents.every((document) => scan.kindOf(document) === 'string')) return undefined
   return `[${documents.map((document) => bytesOfValue(scan, textNode(scan, document) ?? document).toString()).join(',')}]`
@@ -203,7 +203,8 @@ const CHUNK_TOKENS = 500
 const UNIT_CHUNKS = 100
 
 /**
- * Maximum number of search units of a checked request, without a tokenizer: a token has at least one byte.
+ * Maximum number of search units of a checked request. No tokenizer is needed, because a token has at least
+ * one byte.
  */
 export function searchUnitBound(scan: ScannedObject): number {
   const { query, documents } = partsOf(scan)
@@ -211,9 +212,9 @@ export function searchUnitBound(scan: ScannedObject): number {
 }
 
 /**
- * Number of search units of a checked request, given the total number of tokens of query and documents. The
- * tokens are distributed over the texts in proportion to their bytes, so that tokens must be counted only
- * once.
+ * Number of search units of a checked request. `tokens` is the total number of tokens of query and documents.
+ * They are distributed over the texts in proportion to the bytes, so that the tokens of each text need not be
+ * counted.
  */
 export function searchUnits(scan: ScannedObject, tokens: number): number {
   const { query, documents } = partsOf(scan)

@@ -14,7 +14,7 @@ export const INCLUDE_LOGPROBS = 'message.output_text.logprobs'
 
 /** Names of dropped fields that this codec may report, in addition to the keys of `FIELDS`. */
 type DroppedName =
-  /** Stands for any field of a request that is not known. */
+  /** Reported for any field of a request that the gateway does not know. */
   | 'unknown'
   | 'input.annotations'
   | 'input.compaction'
@@ -33,7 +33,7 @@ type DroppedName =
   | 'tools.tool_search'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Fields from requests of other protocols. */
+  /** Fields that only requests of other protocols have. */
   | 'cache_control'
   | 'content'
   | 'is_error'
@@ -54,23 +54,23 @@ const asksFor =
     Array.isArray(value) && value.some((entry) => !known.includes(entry as string))
 
 /**
- * Fields that a conversation cannot express. Each has a function that says whether a value differs from the
- * default.
+ * Fields that a conversation cannot express, each with a function that returns whether a value differs from
+ * the default.
  */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['background', isNotFalse],
   ['context_management', isNotEmpty],
-  // Not reported for encrypted reasoning, because it is always returned.
+  // `reasoning.encrypted_content` is not reported, because encrypted reasoning is always returned.
   ['include', asksFor('reasoning.encrypted_content', INCLUDE_LOGPROBS)],
   ['max_tool_calls', isAnyValue],
   ['moderation', isAnyValue],
   ['truncation', (value) => value !== 'disabled'],
-  // Never reported: it describes the client, and the model does not read it.
+  // `client_metadata` is never reported: it describes the client, and the model does not read it.
   ['client_metadata', () => false],
   ['stream_options', () => false],
 ])
 
-/** Shared fields that are top-level members in this dialect. */
+/** Fields of `SHARED_FIELDS` that are top-level members in responses requests. */
 export const SHARED_TOP_LEVEL_FIELDS: readonly SharedField[] = SHARED_FIELDS.filter(
   (name) => name !== 'verbosity',
 )
@@ -88,7 +88,8 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'tools',
   'tool_choice',
   'parallel_tool_calls',
-  // Used already: the gateway has added the items of the previous response to the input.
+  // `previous_response_id` is used before: the gateway has added the items of the previous response to the
+  // input.
   'previous_response_id',
   'text',
   'reasoning',

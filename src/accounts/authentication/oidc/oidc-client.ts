@@ -14,7 +14,7 @@ const MAX_SUBJECT_LENGTH = 255
 export interface SignInChecks {
   readonly state: string
   readonly nonce: string
-  /** PKCE verifier (RFC 7636). */
+  /** Secret code verifier of the sign-in (PKCE, RFC 7636). */
   readonly verifier: string
 }
 
@@ -193,7 +193,7 @@ function unavailable({ name }: OidcProvider): GatewayError {
 
 /** Timeout of a request to a provider; short, because a person is waiting. */
 const PROVIDER_TIMEOUT_MS = 5_000
-/** Maximum response size; metadata and keys are far smaller. */
+/** Maximum size in bytes of a provider's response; metadata and keys are far smaller. */
 const MAX_BYTES = 512 * 1024
 /** Statuses whose responses have no body. */
 const WITHOUT_BODY = new Set([101, 204, 205, 304])
@@ -207,7 +207,7 @@ class ProviderFetch implements AsyncDisposable {
   readonly #issuerOrigin: string
   readonly #own = guardedAgent(true, PROVIDER_TIMEOUT_MS)
   readonly #others: ReturnType<typeof guardedAgent>
-  /** First failure to reach the provider. */
+  /** Why the first failed request to the provider failed, for the operator; undefined if none failed. */
   failure: string | undefined
 
   constructor(issuer: string, allowsPrivateNetworks: boolean) {

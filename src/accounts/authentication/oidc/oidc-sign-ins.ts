@@ -30,14 +30,14 @@ interface OidcDependencies {
 /** Redirect of the browser to the identity provider. */
 interface Redirect {
   readonly location: string
-  /** Value of the `set-cookie` header. */
+  /** Value of the `set-cookie` header, which binds the sign-in to the browser. */
   readonly cookie: string
 }
 
 /** Sign-in that has succeeded. */
 interface Completed {
   readonly identity: VerifiedIdentity
-  /** Path to redirect to. */
+  /** Path of this gateway to which the browser is redirected. */
   readonly next: string
   /** Session that began the sign-in, if the identity is to be linked to its user. */
   readonly link: IdentityLink | undefined

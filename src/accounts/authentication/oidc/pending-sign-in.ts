@@ -7,7 +7,7 @@ import { hasSecureCookies } from '../session-cookie.ts'
 
 /** Maximum time from the start of a sign-in to its end. */
 const LIFETIME_SECONDS = 600
-/** Format of a state: 32 bytes as base64url. */
+/** Format of the `state` parameter of OAuth: 32 bytes as base64url. */
 const STATE = /^[\w-]{43}$/
 
 const identityLink = z.object({ userId: z.int(), sessionHash: z.string() })
@@ -22,9 +22,9 @@ const pendingSignIn = z.object({
   redirectUri: z.string(),
   /** Path to go to after the sign-in. */
   next: z.string(),
-  /** Present if the identity is to be linked. */
+  /** Session to whose user the identity is to be linked; absent for an ordinary sign-in. */
   link: identityLink.optional(),
-  /** Unix seconds. */
+  /** When the sign-in expires, in Unix seconds. */
   expiresTime: z.int(),
 })
 

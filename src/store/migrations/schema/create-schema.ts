@@ -45,7 +45,7 @@ const USAGE_SUMS: Table = {
       ]),
     ),
   },
-  // The time is first in each key, so that a commit of many calls changes few pages.
+  // The time is the first column of each key, so that a commit of many calls changes few pages.
   key: SUM_KEY,
 }
 
@@ -63,15 +63,15 @@ async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void>
 
 /**
  * Partitions the usage log by ranges of ids, which sort by time, and the sums by kind. The log has no foreign
- * keys to users and tokens, because dropping a partition would then lock these tables. Their rows are never
- * removed.
+ * keys to users and tokens, because dropping a partition would then lock these tables. Rows of users and
+ * tokens are never removed.
  */
 async function createPartitioned(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await createTables(db, [{ ...USAGE_LOG, partitionedBy: 'range (id)' }], types)
   await sql`create table usage_log_default partition of usage_log default`.execute(db)
   await createTables(db, [{ ...USAGE_SUMS, partitionedBy: 'list (kind)' }], types)
-  // Each report updates many sums. With free space in a page, an updated row stays in its page, and no index
-  // has to change.
+  // Each report of a node updates many sums. With free space in a page, an updated row stays in its page, and
+  // no index has to change.
   for (const { kind, name } of SUM_KINDS)
     await sql`
       create table ${sql.table(`usage_sums_${name}`)} partition of usage_sums for values in (${sql.lit(kind)})
@@ -104,7 +104,7 @@ const BANK_TABLES = [
   ),
   // Identifies the bank. A node stores this in its local file, so that it never reports to another bank.
   'alter table store_identity add column bank text not null default gen_random_uuid()::text',
-  // `asked`: when a node last asked for calls that wait.
+  // `asked`: when the node last requested quota for waiting calls.
   'create table nodes (node text primary key, expires timestamptz not null, asked timestamptz)',
   `create table leases (
      account text not null,
@@ -116,8 +116,8 @@ const BANK_TABLES = [
      primary key (account, node)
    )`,
   'create index leases_by_node on leases (node)',
-  // Calls that wait for quota, in order of arrival, with each account on which they need an amount. Not logged:
-  // nodes ask again.
+  // Calls that wait for quota, in order of arrival, with each account on which they need an amount. The table
+  // is unlogged, because nodes repeat their requests after a crash.
   'create sequence loan_places',
   `create unlogged table loan_queue (
      account text not null,
@@ -128,7 +128,7 @@ const BANK_TABLES = [
      primary key (account, place, node)
    )`,
   'create index loan_queue_by_ticket on loan_queue (node, ticket)',
-  // Estimated charges of lost nodes, which are reversed if the node comes back.
+  // Estimated charges of nodes that stopped responding. They are reversed if the node comes back.
   `create table lost_estimates (
      node text not null,
      usage_id text not null,

@@ -20,7 +20,10 @@ export interface Table {
   readonly rows?: 'keyed' | 'counted' | 'plain'
   /** How a shared database partitions the table, as SQL. */
   readonly partitionedBy?: string
-  /** SQL of each index after the table's name: its columns and condition. By the name of the index. */
+  /**
+   * SQL of each index by its name, without the beginning of the statement: the columns, and a condition if
+   * there is one.
+   */
   readonly indexes?: Readonly<Record<string, string>>
 }
 
@@ -84,7 +87,7 @@ export interface ColumnTypes {
   readonly integer: 'integer' | 'bigint'
   /** Type of a text that sorts by its bytes. */
   readonly sorted: string
-  /** Ends of the table definitions, by `Table.rows`. */
+  /** SQL at the end of a table's definition, by how its rows are stored (`Table.rows`). */
   readonly ends: Readonly<Record<'keyed' | 'counted' | 'plain', string>>
   /** Whether several nodes write to the database and borrow quota from its bank. */
   readonly isShared: boolean

@@ -188,7 +188,7 @@ export class ReplyPartsDecoder {
     this.#calls.readArguments(index, text)
   }
 
-  /** Ends all open parts. */
+  /** Ends all parts of the reply that are still open. */
   end(): void {
     this.#endGrowing()
     this.#calls.endAll()
@@ -198,7 +198,10 @@ export class ReplyPartsDecoder {
     if (call) this.#calls.read(call)
   }
 
-  /** Reads text, or parts with text and thinking, which may themselves be text or parts. */
+  /**
+   * Reads content: a text, or a list of parts with text and thinking, whose thinking may itself be a list of
+   * parts.
+   */
   #readContent(content: unknown, logprobs: Logprobs | undefined): void {
     if (typeof content === 'string') return this.grow('text', content, logprobs)
     if (!Array.isArray(content)) return undefined

@@ -178,7 +178,9 @@ class MessagesReader {
     }
   }
 
-  /** Position of the next part, for a later system text; undefined before the first turn. */
+  /**
+   * Position of the next part, which a system text between messages gets; undefined before the first turn.
+   */
   get #place(): PartPosition | undefined {
     const { length } = this.#turns
     if (this.#results) return { turn: length - 1, part: this.#results.parts.length }

@@ -175,7 +175,7 @@ const CLOSE_OBJECT = 0x7d
 
 /** Detects the end of a JSON object or array that is received in pieces. */
 export class JsonEndDetector {
-  /** Whether the last bracket was received. */
+  /** Whether the bracket that ends the object or array was received. */
   isComplete = false
   #depth = 0
   #inString = false
@@ -202,7 +202,7 @@ const MESSAGES = ['message', 'delta'] as const
 /** The function of a call, and the path of its arguments. */
 interface CalledFunction {
   readonly definition: Record<string, unknown>
-  /** Member names and element indexes, from the root. */
+  /** Member names and element indexes that lead from the root to the arguments. */
   readonly path: readonly (string | number)[]
 }
 

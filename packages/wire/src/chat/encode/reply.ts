@@ -28,7 +28,7 @@ export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
  * Encodes a complete reply; `docs/api.md: Chat completion response`. Texts are joined to one content, and
- * thoughts to one `reasoning_content`. The result is the same as the sum of a stream of this reply.
+ * thoughts to one `reasoning_content`. The chunks of a streamed reply add up to the same result.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const { usage } = reply
@@ -76,7 +76,10 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
   return parts.map(textOf).join('')
 }
 
-/** The encrypted reasoning with its positions. */
+/**
+ * The encrypted reasoning of a reply, as elements of `reasoning_details` with their positions among thoughts
+ * and calls.
+ */
 function detailsIn(parts: readonly ReplyPart[]): object[] {
   const details: object[] = []
   let [from, calls] = [0, 0]

@@ -60,7 +60,7 @@ export function gateChatRequest(
   return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel, addedUsageOption }
 }
 
-/** Writes the options as JSON text. Undefined if they do not change. */
+/** Writes the changed `stream_options` as JSON text. Undefined if the options do not change. */
 function streamOptions(
   scan: ScannedObject,
   channel: UpstreamSettings,

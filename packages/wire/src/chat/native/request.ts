@@ -56,12 +56,12 @@ const choice = checkSecret(
   'a string or an object with a type',
   withSchema({ anyOf: [isText.schema, isTyped.schema] }, (value: unknown) => isText(value) || isTyped(value)),
 )
-/** Checks `stop`. */
+/** Checks the field `stop`; an error does not contain its value. */
 export const checkStop = checkSecret(
   'a string or an array of up to 4 strings',
   withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
 )
-/** Checks `stream_options`. */
+/** Checks the field `stream_options`. */
 export const streamOptions = withSchema(
   { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
   checkStreamOptions,

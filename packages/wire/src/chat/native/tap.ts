@@ -79,7 +79,7 @@ export class ChatTap extends StreamTap {
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
-      // The facts of the frame with the error count too, because the frame is forwarded.
+      // An error frame is forwarded, so its usage and other facts are read like those of any frame.
       if (facts) this.#take(facts)
       return 'end'
     }

@@ -16,12 +16,15 @@ import { stopOf } from '../stop-reasons.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import { usageOf } from '../usage.ts'
 
-/** The index of the text in a frame: content, thinking, or (from `FIRST_CALL` on) the arguments of a call. */
+/**
+ * Says which text a chunk contains: the content, the thinking, or (from `FIRST_CALL` on) the arguments of a
+ * tool call.
+ */
 const TEXT = 0
 const THINKING = 1
 const FIRST_CALL = 2
 
-/** A choice that is being read. */
+/** A choice of the reply, of which more chunks may arrive. */
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined

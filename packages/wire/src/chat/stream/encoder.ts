@@ -23,17 +23,17 @@ import { FINISH_REASONS } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
-/** The number of a call among the tool calls, and whether any of its arguments were written. */
+/** The index of a tool call in the reply, and whether any of its arguments were written. */
 interface WrittenCall {
   readonly number: number
   hasInput: boolean
   /** Extracts the text of a custom tool's input from the arguments. */
   readonly custom?: CustomInput
-  /** The bytes of a chunk around further arguments of this call. */
+  /** The bytes before and after the arguments in each further chunk of this tool call. */
   frame?: TextFrame
 }
 
-/** A text with citations. They are written at its end, because its length is not known before. */
+/** A text with citations. The citations are written after the text, because its length must be known. */
 interface CitedText {
   /** The offset of the text in the content, in code points. */
   readonly base: number
@@ -53,7 +53,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   readonly #includeUsage: boolean
   /**
-   * The beginning of a chunk: up to the choices, up to the content of a delta, and up to the value of a text.
+   * Beginnings of chunks: `#chunk` ends before the choices, `#delta` before the members of the delta,
+   * `#content` and `#reasoning` before the text.
    */
   #chunk = ''
   #delta = ''
@@ -78,7 +79,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #choice: number
   readonly #replyContext: ReplyContext | undefined
   readonly #custom: ReadonlySet<string>
-  /** The encoders of the choices after the first, by index. */
+  /** The encoders of all choices except the first, by the index of the choice. */
   readonly #others = new Map<number, ChatStreamEncoder>()
   #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
 
@@ -127,7 +128,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return chatErrorFrame(error).toString()
   }
 
-  /** The encoder of a choice after the first. */
+  /** The encoder of a choice other than the first. */
   #other(choice: number): ChatStreamEncoder {
     const known = this.#others.get(choice)
     if (known) return known
@@ -140,7 +141,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return other
   }
 
-  /** The first chunk of a choice after the first. '' if the choice has already begun. */
+  /** The first chunk of a choice other than the first. '' if that choice has already begun. */
   #beginOther(choice: number): string {
     return this.#start && !this.#others.has(choice) ? this.#other(choice).#write(this.#start) : ''
   }
@@ -257,7 +258,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
   }
 
-  /** Writes a further piece of the input of a custom tool. */
+  /** Writes a further piece of the input of a custom tool. `text` is plain text. */
   #addText({ number }: WrittenCall, text: string): string {
     if (text === '') return ''
     const call = JSON.stringify({ index: number, custom: { input: text } })
@@ -278,7 +279,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return (call.frame ??= textFrameOf(this.#inputHead(call), INPUT_TAIL))
   }
 
-  /** The beginning of a chunk, up to the arguments of a call. */
+  /** The beginning of a chunk, up to the arguments of a tool call. */
   #inputHead({ number }: WrittenCall): string {
     return `${this.#delta}"tool_calls":[{"index":${number},"function":{"arguments":`
   }

@@ -10,8 +10,8 @@ import { NO_USAGE } from '../../usage.ts'
 import { countAt, maxCount, promptUsage, type ReportedUsage, toCount } from '../../reported-usage.ts'
 
 /**
- * Decodes a complete reply. It states neither an id nor the model. The input of a call is the text that the
- * upstream wrote. Throws `upstream_error` if this is not a reply.
+ * Decodes a complete reply. It contains neither an id nor the model. The input of a tool call keeps the bytes
+ * that the upstream wrote. Throws `upstream_error` if the bytes are not a reply.
  */
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
@@ -107,10 +107,10 @@ export function readStop(reason: unknown): Stop | undefined {
 }
 
 /**
- * Reads a usage, whose numbers are disjoint: tokens read from and written to a cache are not part of the
- * input; thoughts are part of the output. Some servers include cached tokens in the input; the total shows
- * whether they do. Returns undefined without an input, and only the prompt without an output. Tokens written
- * to a cache without a lifetime count as written for five minutes.
+ * Reads the token counts of a reply. Tokens read from and written to a cache are not part of the input;
+ * thoughts are part of the output. Some servers include cached tokens in the input; the total shows whether
+ * they do. Returns undefined without an input, and only the prompt without an output. Tokens written to a
+ * cache without a lifetime count as written for five minutes.
  */
 export function readConverseUsage(value: unknown, tier?: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)

@@ -16,13 +16,16 @@ import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Stands for a text that upstreams require and that is missing or blank. */
+/** Placeholder for a text that is missing or blank although upstreams require it. */
 export const PLACEHOLDER = '{"text":"..."}'
 
-/** First text of a failed tool's result, for models that cannot be told the status of a result. */
+/** First text in the result of a failed tool, for models that do not accept the status of a result. */
 const FAILED = '{"text":"The tool failed:"}'
 
-/** Encodes parts as blocks, each as JSON text, followed by cache points. Reports what is dropped. */
+/**
+ * Encodes parts as blocks, each as JSON text, followed by cache points. Adds the names of fields that it
+ * leaves out to `dropped`.
+ */
 export class BlockWriter {
   readonly #capabilities: ConverseCapabilities
   readonly #dropped: Dropped
@@ -76,7 +79,7 @@ export class BlockWriter {
     return this.#media.write(source, name)
   }
 
-  // Upstreams accept only thoughts that they signed themselves.
+  // Upstreams accept only thoughts with their own signature.
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'converse') {
       reportDropped(this.#dropped, 'reasoning_content')
@@ -124,7 +127,10 @@ export class BlockWriter {
   }
 }
 
-/** The cache mark of a result: its own, or the last one of its parts, on which Converse accepts none. */
+/**
+ * The cache mark of a tool result: its own, or that of its last part with one, because Converse accepts no
+ * mark on such a part.
+ */
 function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
 }

@@ -58,7 +58,7 @@ function withSystem<Given extends Conversation>(conversation: Given, takesSystem
   return { ...conversation, system: [], turns: [{ role: 'user', parts: [...system, ...own] }, ...others] }
 }
 
-/** The tier as JSON text. Other shared fields are reported as dropped. */
+/** The service tier as JSON text. Other fields in `shared` are reported as dropped. */
 function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Dropped): string | undefined {
   if (endUser?.field === 'metadata') dropped.add('metadata')
   let tier = isStandardTier ? '{"type":"default"}' : undefined
@@ -116,7 +116,7 @@ function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
   return [...turns.slice(0, -1), { ...turn, parts }]
 }
 
-/** Whether a part may be sent in a turn of this role. Only users may send files. */
+/** Whether a part may be sent in a turn of this role. Media may only be in turns of the user. */
 function isSayable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
   const isForeign = part.kind === 'media' && role === 'assistant'
   if (isForeign) reportDropped(dropped, 'content')
@@ -127,7 +127,7 @@ function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
   return { role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }
 }
 
-/** Separates tool results from the user's other parts, and drops parts that stand beside tool calls. */
+/** Puts tool results into a turn of their own, and drops parts that are in the same turn as tool calls. */
 function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
   const { role, parts } = turn
   if (role === 'assistant') {

@@ -12,18 +12,18 @@ import { isServerCall, readConverseUsage, readStop } from '../decode/reply.ts'
 /** A block that has not ended yet. */
 interface OpenBlock {
   readonly kind: 'text' | 'thinking' | 'tool-call' | 'opaque'
-  /** Number of the part. An opaque part gets its number only when it is complete. */
+  /** Index of the part in the reply. An opaque part gets its index only when it is complete. */
   readonly index: number
   /** Contents of an opaque block received so far. */
   block: Fields
 }
 
-/** Kinds of text in deltas. The index of a kind is used in frame templates. */
+/** Kinds of text in the deltas of a stream. `pieceOf` adds the index of the kind to its result. */
 const KINDS = ['text', 'thinking', 'tool-call'] as const
 type TextKind = (typeof KINDS)[number]
 
 /**
- * Decodes a stream whose binary messages were already converted to server-sent events. Only calls have a
+ * Decodes a stream whose binary messages were already converted to server-sent events. Only tool calls have a
  * start event; other blocks begin with their first text. Usage follows the stop reason. The stream is
  * complete if the connection closes after the stop reason, even without usage.
  */
@@ -66,8 +66,8 @@ export class ConverseStreamDecoder extends FrameReader {
   }
 
   /**
-   * The index in the result also identifies the kind of text, so that frames of different kinds never match
-   * the same template.
+   * Adds the kind of text to the index of the part, so that `FrameReader` never uses the template of one kind
+   * of text for another.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)

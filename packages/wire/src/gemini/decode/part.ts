@@ -7,7 +7,7 @@ import { reportDropped } from '../dropped-fields.ts'
 import { readSignature } from '../signature.ts'
 import { memberInEitherSpelling } from '../spelling.ts'
 
-/** A part of a turn that is neither a call nor a response. */
+/** A part of a turn that is neither a function call nor a function response. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
 /** Members of parts that exist only in Gemini: code that the model ran, and uses of built-in tools. */

@@ -31,7 +31,7 @@ import type { TextMatch } from '../../sse/frame-template.ts'
 import { GEMINI_ONLY_PARTS } from './part.ts'
 import { readSignature } from '../signature.ts'
 
-/** A parsed response, and its text. */
+/** A parsed response, and the JSON text from which it was parsed. */
 interface Answer {
   readonly text: string
   readonly fields: Fields
@@ -105,21 +105,21 @@ function refuse(): never {
 
 /**
  * Converts the parts of a response, complete or in chunks. Consecutive texts become one part, and so do
- * consecutive thoughts. A signature becomes a part before the call that it signs, or after the text. Images
- * become links that contain their data, because most clients support nothing else.
+ * consecutive thoughts. A signature becomes a separate part, before the function call or after the text that
+ * it signs. Images become links that contain their data, because most clients support nothing else.
  */
 export class ReplyPartsDecoder {
   calledTools = false
   readonly #emit: (event: ReplyEvent) => void
   #answerId = ''
   #next = 0
-  /** The text or thought that is still growing. */
+  /** The part with text or thoughts to which the next chunk may add. */
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
-  /** The whole text of the growing part. Positions of citations refer to it. */
+  /** The text of the part in `#growing` so far. Positions of citations refer to it. */
   #text = ''
-  /** Finds the citations of the growing text; undefined if there are none, or they were emitted. */
+  /** Finds the citations of the text in `#text`; undefined if it has none, or if they were emitted. */
   #citationsOf: FindCitations | undefined
-  /** Log probabilities that belong to the next text. */
+  /** Log probabilities for the text that is emitted next. */
   #logprobs: Logprobs | undefined
   /** The call whose arguments arrive in pieces. */
   #call: { readonly index: number; readonly args: PartialArgs } | undefined
@@ -129,8 +129,8 @@ export class ReplyPartsDecoder {
   }
 
   /**
-   * Sets the id of the response. Ids for calls without one are derived from it, so that the ids of two turns
-   * differ.
+   * Sets the id of the response. Function calls without an id get one that is derived from it, so that the
+   * ids in two responses differ.
    */
   setAnswerId(id: string): void {
     this.#answerId = id.replaceAll(/[^\w-]/g, '_')
@@ -153,7 +153,7 @@ export class ReplyPartsDecoder {
     this.#cite()
   }
 
-  /** Adds a piece of text or thought. */
+  /** Adds a piece to the current text or thought, or begins a new one. */
   grow(kind: 'text' | 'thinking', text: string, isMedia = false): void {
     this.#endCall()
     if (this.#growing?.kind !== kind) {
@@ -170,7 +170,7 @@ export class ReplyPartsDecoder {
   }
 
   /**
-   * Returns the growing part if it is of this kind, so that the text can be copied as bytes; otherwise
+   * Returns the current part if it is of this kind, so that the text can be copied as bytes; otherwise
    * undefined.
    */
   copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedPart | undefined {
@@ -202,7 +202,7 @@ export class ReplyPartsDecoder {
     return undefined
   }
 
-  /** Adds a signature to the growing thought. It signs the thought itself, or the call or text after it. */
+  /** Emits a signature. It belongs to the current thought, or with `signs` to a function call or a text. */
   #sign(signature: string, signs: ProviderSignature['signs']): void {
     const read = readSignature(signature, '', signs)
     this.#endCall()
@@ -253,7 +253,7 @@ export class ReplyPartsDecoder {
     return index
   }
 
-  /** Emits the citations of the growing text. */
+  /** Emits the citations of the current text. */
   #cite(): void {
     const { index, kind } = this.#growing ?? {}
     if (!this.#citationsOf || index === undefined || kind !== 'text') return
@@ -289,11 +289,11 @@ function linkTo(media: Fields): string {
  * arrived.
  */
 type Branch = { readonly isList: boolean; readonly members: Map<string, Branch | Leaf> }
-/** A simple value as JSON text. A string may grow until it is complete. */
+/** A string, number, boolean or null as JSON text. Later pieces may extend a string. */
 type Leaf = { text: string; readonly isString: boolean }
 
 const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/gy
-/** Maximum number of steps in a path. */
+/** Maximum number of steps in the path of a piece; longer paths are ignored. */
 const MAX_STEPS = 128
 
 /** Assembles the arguments of a call from pieces, each with a path such as `$.list[0].name`. */

@@ -101,7 +101,7 @@ const ROLES: ReadonlyMap<unknown, Turn['role']> = new Map<unknown, Turn['role']>
   ['model', 'assistant'],
 ])
 
-/** A part and its path. */
+/** A part of a turn, and its path in the request for error messages. */
 interface Place {
   readonly node: Node
   readonly path: string
@@ -109,16 +109,16 @@ interface Place {
 
 /**
  * Reads `contents`. A content without a role is the user's. A call without an id gets one derived from its
- * number, so that the same conversation always has the same ids. A response belongs to the call with its id,
- * otherwise to the first unanswered call of the same function. Throws `invalid_request` with the path of an
- * invalid value, and for a response without a call.
+ * position, so that the same conversation always has the same ids. A function response belongs to the call
+ * with the same id, otherwise to the first unanswered call of the same function. Throws `invalid_request`
+ * with the path of an invalid value, and for a function response without a call.
  */
 class ContentsReader {
   readonly #scan: ScannedObject
   readonly #dropped: Dropped
   /** Calls that have no response yet, in order. */
   readonly #open: { readonly id: string; readonly name: string }[] = []
-  /** Ids of calls that are taken. */
+  /** Ids that calls of the request already have. */
   readonly #ids = new Set<string>()
   #calls = 0
 
@@ -208,7 +208,7 @@ class ContentsReader {
     }
   }
 
-  /** Finds the call to which a response belongs. Each call can have only one response. */
+  /** Finds the call to which a function response belongs. Each call can have only one response. */
   #answered(response: Fields, name: string, path: string): string {
     const id = memberInEitherSpelling(response, 'id')
     const byId = id === undefined ? -1 : this.#open.findIndex((call) => call.id === id)
@@ -228,8 +228,8 @@ class ContentsReader {
 }
 
 /**
- * Joins thoughts that arrived in pieces and of which the last has the signature: another provider signed the
- * whole text. Gemini itself does not sign thoughts, but the parts after them.
+ * Joins consecutive thoughts of which only the last has a signature of another provider, because that
+ * provider signed the whole text. Gemini itself does not sign thoughts, but the parts after them.
  */
 function withWholeThoughts(parts: readonly Part[]): Part[] {
   const whole: Part[] = []
@@ -252,13 +252,13 @@ function elementsOf(scan: ScannedObject, node: Node): readonly Node[] {
   return scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
 }
 
-/** Members of a response that usually contain the tool's output. */
+/** Members of a function response that usually contain the tool's output. */
 const OUTPUT = 'output'
 const ERROR = 'error'
 
 /**
- * Finds the output of a tool: the text in one of these two members, otherwise the whole response as it was
- * written.
+ * Finds the output of a tool: the value of `output` or `error` if that is the only member, otherwise the
+ * whole response as it was written.
  */
 function outcomeIn(
   scan: ScannedObject,
@@ -280,7 +280,10 @@ function outcomeIn(
 
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
-/** Web search with the maximum number of searches, which Gemini requests cannot state. */
+/**
+ * The web search of a Gemini request, which cannot state a maximum number of searches; other protocols
+ * require one.
+ */
 const WEB_SEARCH: WebSearch = { maxUses: 5 }
 
 const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
@@ -383,8 +386,8 @@ function decodeChoice(
 }
 
 /**
- * Applies a list of allowed functions. If there is only one, it becomes the tool choice; with several, all
- * other tools are left out.
+ * Restricts the tools to a list of allowed functions. If a call is required and only one function is allowed,
+ * that becomes the tool choice; otherwise all other tools are left out.
  */
 function chosen(
   tools: readonly Tool[],

@@ -14,15 +14,17 @@ import type { EmbedMethod } from './request.ts'
 import { resourceName } from '../model-name.ts'
 import { countAt } from '../../reported-usage.ts'
 
-/** Creates a reader for a response of either method. Only newer models report usage. */
+/**
+ * Creates a reader for responses of `embedContent` and `batchEmbedContents`. Only newer models report usage.
+ */
 export function vectorsReaderFor(onVector: (vector: RawVector) => void): VectorResponseReader {
   return new VectorListReader('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
-/** Reads a response of either method, which is forwarded unchanged. */
+/** Reads a response of `embedContent` or `batchEmbedContents` that is forwarded unchanged. */
 export class EmbedReply {
   readonly #reading = vectorsReaderFor(() => {})
-  /** Facts of the response; undefined until it has ended. */
+  /** Validity, error and usage of the response; undefined until it has ended. */
   facts: ReplyFacts | undefined
 
   /** Whether the response contains a vector so far. */
@@ -41,7 +43,7 @@ export class EmbedReply {
     return chunk
   }
 
-  /** Ends the response. Returns no bytes, because none are held. */
+  /** Ends the response. Returns no bytes, because all were forwarded as they arrived. */
   end(): Buffer {
     this.facts = this.#reading.end()
     return NOTHING
@@ -50,7 +52,7 @@ export class EmbedReply {
 
 const NOTHING = Buffer.alloc(0)
 
-/** Writes a response of either method, one vector at a time. */
+/** Writes a response of `embedContent` or `batchEmbedContents`, one vector at a time. */
 export class EmbedReplyWriter implements VectorResponseWriter {
   readonly #isSingle: boolean
   #count = 0
@@ -74,7 +76,7 @@ export class EmbedReplyWriter implements VectorResponseWriter {
 /** Maximum number of texts in one request to an upstream. */
 const MAX_TEXTS = 100
 
-/** How `batchEmbedContents` is used: up to 100 texts per request. */
+/** How `batchEmbedContents` of an upstream is used: with up to 100 texts per request. */
 export const batchForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const model = resourceName(upstreamModel)
@@ -92,14 +94,19 @@ export const batchForm: EmbedForm = {
   reading: vectorsReaderFor,
 }
 
-/** Maximum number of texts, and of tokens, in one request. A text has at most as many tokens as bytes. */
+/**
+ * Maximum number of texts, and of tokens, in one `:predict` request. Tokens are limited by the bytes of the
+ * texts, because a text has at most as many tokens as bytes.
+ */
 const MAX_INSTANCES = 250
 const MAX_TOKENS = 20_000
 
-/** Matches the models of this family that accept only one text per request. */
+/** Matches the embedding models that accept only one text per `:predict` request. */
 const SINGLE = /gemini-embedding/i
 
-/** `:predict` on Vertex, which states the number of tokens of each text beside its vector. */
+/**
+ * How `:predict` on Vertex is used. Its responses state the number of tokens of each text beside its vector.
+ */
 export const predictForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const maxTexts = SINGLE.test(upstreamModel) ? 1 : MAX_INSTANCES
@@ -114,7 +121,8 @@ export const predictForm: EmbedForm = {
 }
 
 /**
- * How `:embedContent` on Vertex is used, which newer models have instead of `:predict`: one text per request.
+ * How `:embedContent` on Vertex is used: with one text per request. Newer models have this method instead of
+ * `:predict`.
  */
 export const embedContentForm: EmbedForm = {
   requests({ texts, dimensions, task }) {

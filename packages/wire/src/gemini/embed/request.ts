@@ -21,7 +21,10 @@ import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { resourceName } from '../model-name.ts'
 
-/** Methods of an embedding model: for one content, or for a list of requests with one content each. */
+/**
+ * Methods of embedding models: `embedContent` for one content, `batchEmbedContents` for a list of requests
+ * with one content each.
+ */
 export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
 
 /** The fields of a request that the gateway reads. All other fields are forwarded unchanged. */
@@ -31,7 +34,10 @@ export interface EmbedRequest {
   readonly hasMedia: boolean
 }
 
-/** Maximum number of requests in a list, as at other embeddings endpoints. */
+/**
+ * Maximum number of requests in a list, the same as the maximum number of inputs of a request to
+ * `/v1/embeddings`.
+ */
 const MAX_REQUESTS = 2048
 
 const CHECKS: Readonly<Record<EmbedMethod, ReadonlyMap<string, Check>>> = {
@@ -61,7 +67,7 @@ export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model
   }
 }
 
-/** Finds the contents of a request of either method. */
+/** Finds the contents in a request of `embedContent` or `batchEmbedContents`. */
 function contentNodes(scan: ScannedObject): Node[] {
   const single = scan.span('content')
   if (single) return [single.node]
@@ -140,8 +146,8 @@ function checkRequests(
 }
 
 /**
- * Changes a request for an upstream that has another name for the model: each request inside repeats the name
- * in the path, and the upstream compares both. All other bytes stay as the client wrote them.
+ * Changes a request for an upstream that has another name for the model: each request in the list repeats the
+ * model, and the upstream compares it with the path. All other bytes stay as the client wrote them.
  */
 export function gateEmbedRequest(
   scan: ScannedObject,

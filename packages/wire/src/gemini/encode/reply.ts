@@ -36,8 +36,8 @@ function writeCandidate({ parts, stop }: Choice, index: number): string {
 export const EMPTY_PART = '{"text":""}'
 
 /**
- * Writes the parts of a response. The signature of a function call arrives before the call, and is written
- * together with it.
+ * Writes the parts of a response. The signature of a function call arrives before the call, and is written in
+ * the same part as the call.
  */
 export class PartWriter {
   #callSignature: string | undefined
@@ -59,7 +59,10 @@ export class PartWriter {
     }
   }
 
-  /** Writes a signature after its thought; undefined if it belongs to the next call. */
+  /**
+   * Writes the signature of a thought or a text as a part of its own. Undefined for the signature of a
+   * function call, which is written with the call.
+   */
   writeProof(proof: ProviderSignature): string | undefined {
     const thoughtSignature = writeSignature(proof)
     if (proof.signs === 'call' && proof.protocol === 'gemini') {
@@ -77,7 +80,10 @@ export class PartWriter {
     return JSON.stringify({ text, thought: true, ...(isOwn && { thoughtSignature: writeSignature(proof) }) })
   }
 
-  /** Writes a call. If its input is not a JSON object, it was cut off, and the call has no arguments. */
+  /**
+   * Writes a function call. If the input is not a JSON object, it was cut off, and the call is written
+   * without arguments.
+   */
   #writeCall({ id, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>): string | undefined {
     const signature = this.#callSignature
     this.#callSignature = undefined

@@ -150,7 +150,7 @@ function callingConfigOf(choice: ToolChoice): object {
   return { mode: choice.kind.toUpperCase() }
 }
 
-/** The tier as JSON text. Other shared fields are reported as dropped. */
+/** The service tier as JSON text. Other fields in `shared` are reported as dropped. */
 function tierOf(conversation: Conversation, dropped: Dropped): string | undefined {
   const tier = conversation.shared?.get('service_tier')
   const isTaken = tier !== undefined && TIERS.has(JSON.parse(tier) as string)
@@ -163,7 +163,7 @@ function tierOf(conversation: Conversation, dropped: Dropped): string | undefine
 /** Part for an empty turn, because upstreams require at least one part. */
 const PLACEHOLDER = '{"text":"..."}'
 
-/** A content that is being written. Consecutive turns of one role become one content. */
+/** A content to which parts are still added. Consecutive turns of one role become one content. */
 interface OpenContent {
   readonly role: 'user' | 'model'
   readonly parts: string[]
@@ -171,9 +171,9 @@ interface OpenContent {
 
 /**
  * Encodes turns as `contents`, which begin with the user. Function responses are first in their turn, and
- * state the names of their calls. If the model requires signatures, the first call of each step gets its
- * signature or the documented placeholder. Earlier turns get it too, so that a longer conversation begins
- * with the same bytes.
+ * state the names of their calls. If the model requires signatures, the first function call of each step of
+ * the model gets its signature or the documented placeholder. Earlier turns get the placeholder too, so that
+ * a longer conversation begins with the same bytes.
  */
 class ContentsWriter {
   readonly #capabilities: GeminiCapabilities
@@ -281,7 +281,10 @@ class ContentsWriter {
     }
   }
 
-  /** Writes a thought. Without a signature it is left out, because as a text it would confuse the model. */
+  /**
+   * Writes a thought that a Gemini model has signed. Any other thought is left out, because as a text it
+   * would confuse the model.
+   */
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'gemini') {
       reportDropped(this.#dropped, 'reasoning_content')
@@ -292,16 +295,17 @@ class ContentsWriter {
   }
 }
 
-/** A tool result in this protocol: the response, and the media that cannot be inside it. */
+/** A tool result in this protocol: the function response, and the media that must be separate parts. */
 interface WrittenResult {
   readonly response: string
   readonly media: readonly string[]
 }
 
 /**
- * Encodes a tool result. A text that is a JSON object becomes the response itself. Any other text becomes its
- * member `output`, or `error` if the tool failed. With `holdsMedia`, media are inside the response. Throws
- * `invalid_request` if the name of the function is unknown, because this protocol requires it.
+ * Encodes a tool result as a function response. A text that is a JSON object becomes `response` itself. Any
+ * other text becomes its member `output`, or `error` if the tool failed. With `holdsMedia`, media are inside
+ * the function response. Throws `invalid_request` if the name of the function is unknown, because this
+ * protocol requires it.
  */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
@@ -364,10 +368,10 @@ interface ThinkingFields {
 }
 
 /**
- * Encodes thinking and the maximum of output tokens, which includes thoughts in this protocol. The model
- * takes either a level or a budget. A budget must be below the maximum, which is increased if needed. A model
- * that cannot switch thinking off gets the lowest amount. An unknown model gets the lowest level only if the
- * client named it.
+ * Encodes thinking and the maximum of output tokens, which includes thoughts in this protocol. A model
+ * accepts either a level or a budget of thinking tokens. A budget must be below the maximum of output tokens,
+ * which is increased if needed. A model that cannot switch thinking off gets the lowest level or budget. An
+ * unknown model gets the lowest level only if the client named it.
  */
 function encodeThinking(
   { thinking, maxTokens }: Pick<Conversation, 'thinking' | 'maxTokens'>,

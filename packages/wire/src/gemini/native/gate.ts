@@ -8,7 +8,7 @@ import { resourceName } from '../model-name.ts'
 import { mayHoldSealedSignature, UNSIGNED_CALL } from '../signature.ts'
 import { camelCase, valueNodeOf, snakeCase, topMember, parseTopMember } from '../spelling.ts'
 
-/** Fields that are removed unless the channel allows `service_tier`. */
+/** Names of the service tier in a request. It is removed unless the channel allows `service_tier`. */
 const TIER = ['serviceTier', snakeCase('serviceTier')] as const
 
 /** Fields of `generationConfig` that choose a different model. */
@@ -21,18 +21,18 @@ export interface GeminiModelNames {
   readonly name: string
   readonly upstreamModel: string
   /**
-   * Returns whether calls without a signature get a placeholder for it; undefined if the contents are only
-   * texts.
+   * Returns whether function calls without a signature get a placeholder for it. Undefined if the contents
+   * are only texts, so that there are no calls.
    */
   readonly requiresSignatures: (() => boolean) | undefined
 }
 
 /**
- * Changes a request for a channel of this protocol: removes the tier, settings that choose a different model,
- * and signatures of other providers; adds placeholder signatures to calls if the model requires signatures;
- * and disables storage if the channel demands it. All other bytes stay as the client wrote them; the model's
- * name is in the path. In pass-through mode the tier and the model settings are sent too; `passThrough` is
- * the gateway's option, and the channel has its own.
+ * Changes a request for a channel of this protocol: removes the service tier, settings that choose a
+ * different model, and signatures of other providers; adds placeholder signatures to calls if the model
+ * requires signatures; and disables storage if the channel demands it. All other bytes stay as the client
+ * wrote them; the model's name is in the path. In pass-through mode the tier and the model settings are sent
+ * too. `passThrough` switches this mode on for all channels; a channel can also have it on its own.
  */
 export function gateGeminiRequest(
   scan: ScannedObject,
@@ -76,8 +76,8 @@ const SIGNATURE = 'thoughtSignature'
 
 const CALL = 'functionCall'
 /**
- * Beginnings of the name of the member with a call, in both spellings, and of an escape sequence in a name. A
- * body without them contains no call.
+ * Bytes without which a body contains no function call: the beginning of `functionCall` or `function_call`,
+ * or of an escape sequence, with which the name could be written.
  */
 const CALL_MARKS = ['"function', '\\u'].map((mark) => Buffer.from(mark))
 

@@ -3,16 +3,18 @@ const LF = 0x0a
 const FIELD = 'data:'
 
 /**
- * Converts the events of a stream to the elements of one JSON array, while they arrive. Chunks may be cut
- * anywhere, even within an event.
+ * Converts a stream of events, while it arrives, to one JSON array whose elements are the data of the events.
+ * Chunks may be cut anywhere, even within an event.
  */
 export class JsonArray {
   #hasElements = false
-  /** Whether data of the current event were read. */
+  /** Whether the current event has had a line with data. */
   #hasData = false
   /** Whether the current line contains data and continues in the next chunk. */
   #isInData = false
-  /** The part read of a line, until its field is known. */
+  /**
+   * The beginning of the current line, as long as it is not known which field of an event the line contains.
+   */
   #head = ''
   #isAfterCr = false
 
@@ -43,7 +45,7 @@ export class JsonArray {
       out.push(bytes)
       return
     }
-    // One byte more than the field name has, because a space after the colon does not belong to the value.
+    // One byte more than `data:` has, because a space after the colon does not belong to the value.
     const needed = FIELD.length + 1 - this.#head.length
     this.#head += bytes.toString('latin1', 0, needed)
     if (this.#head.length > FIELD.length) this.#beginData(out)

@@ -16,12 +16,12 @@ import {
 import { camelCase, valueNodeOf, snakeCase, topMember } from '../spelling.ts'
 
 /**
- * Beginnings of the names of members that contain media, in both spellings, and of an escape sequence in a
- * name.
+ * Bytes without which a body contains no media: beginnings of the names `inlineData` and `fileData`, or of an
+ * escape sequence, with which a name could be written.
  */
 const MEDIA_MARKS = ['inline', 'file', '\\u'].map((mark) => Buffer.from(mark))
 
-/** Fields that never add more tokens to the model's input than they have bytes. */
+/** Fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   [
     'model',
@@ -39,8 +39,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set(
 const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
 
 /**
- * Upper bound on the tokens of a checked request's prompt, without its media and cached content. No tokenizer
- * is needed: a token has at least one byte, so the size of the body in bytes is a bound for text.
+ * Maximum number of tokens of a checked request's prompt, without its media and cached content. No tokenizer
+ * is needed: a token of text has at least one byte, so there are at most as many tokens as bytes.
  */
 export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
@@ -52,8 +52,8 @@ export function promptBound(scan: ScannedObject): number {
 export const NO_MEDIA: ReturnType<typeof mediaOf> = { isAny: false, excess: 0 }
 
 /**
- * Whether the contents have anything other than text, calls and code, and how many tokens it can have in
- * addition to one per byte of the body.
+ * Returns whether the contents have media, and how many tokens the media can have in addition to one per byte
+ * of the body.
  */
 export function mediaOf(
   scan: ScannedObject,
@@ -69,17 +69,20 @@ export function mediaOf(
   return { isAny, excess }
 }
 
-/** Maximum number of tokens of a content's media, in addition to one token per byte of the body. */
+/**
+ * Maximum number of tokens of a content's media in addition to one token per byte of the body. Negative if
+ * the media have fewer tokens than bytes.
+ */
 export function mediaTokensBeyondBytes(scan: ScannedObject, content: Node, model: string): number {
   return mediaIn(scan, content).reduce((sum, media) => sum + excessOf(scan, media, model), 0)
 }
 
-/** Whether the body may contain a member with media. If false, it certainly does not. */
+/** Whether the body may contain media. If this returns false, the body certainly contains none. */
 function mayHaveMedia({ bytes }: ScannedObject): boolean {
   return MEDIA_MARKS.some((mark) => bytes.includes(mark))
 }
 
-/** Whether a content has anything other than text, calls and code. */
+/** Whether a content has media: anything other than text, function calls and code. */
 export function hasMediaIn(scan: ScannedObject, content: Node): boolean {
   return mediaIn(scan, content).length > 0
 }

@@ -107,8 +107,8 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
 }
 
 /**
- * Whether an answer may contain anything other than text, because the request asks for it or the model does
- * so by itself.
+ * Whether an answer may contain images or audio, because the request asks for them or the model produces them
+ * without being asked.
  */
 function answersInMedia(modalities: unknown, model: string): boolean {
   if (!Array.isArray(modalities)) return respondsWithMedia(model)
@@ -143,7 +143,7 @@ function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   return tools.length > 0 ? { tools } : undefined
 }
 
-/** Returns each check under both spellings of its field. */
+/** Returns a table with each check under both names of its field: in camel case and in snake case. */
 function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<string, Check> {
   return new Map(
     fields.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
@@ -161,7 +161,7 @@ export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['cachedContent', text],
 ])
 
-/** Rule for a field of `generationConfig`. Each field has two spellings. */
+/** Rule for a field of `generationConfig`. The name is in camel case; requests may use snake case. */
 type ConfigRule = readonly [name: string, expected: string, test: ValueTest]
 
 /**
@@ -189,7 +189,7 @@ export function checkGenerationConfig(config: Fields, path: string, rules: reado
 
 /**
  * Whether the contents are only texts, without media, calls, thoughts and signatures. For most requests,
- * looking at each part is much faster than searching all bytes.
+ * examining each part is much faster than searching all bytes.
  */
 export function hasOnlyTexts(scan: ScannedObject): boolean {
   const contents = topMember(scan, 'contents')
@@ -215,7 +215,10 @@ const spellingsOf: SpellingsOf = (field) => {
   return [usual, snakeCase(usual)]
 }
 
-/** Returns the known names of an object, each in both spellings. */
+/**
+ * Returns the names that an object of a request may have, in camel case and in snake case. `fields` are
+ * separated by spaces; `below` has the names inside the values of members.
+ */
 function names(fields: string, below?: Readonly<Record<string, KnownMemberNames>>): KnownMemberNames {
   return new KnownMemberNames(fields.split(' '), below, spellingsOf)
 }

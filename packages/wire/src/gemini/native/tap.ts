@@ -15,22 +15,25 @@ import { finishReasonOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
 import { ReceivedMedia } from '../../received-media.ts'
 
-/** Maximum number of candidates that are watched; the protocol allows no more. */
+/** Maximum number of candidates whose finish reason is watched; the protocol allows no more candidates. */
 const MAX_CANDIDATES = 8
 
 /**
  * Watches a stream that is forwarded without conversion. The protocol has no end marker, and usage may follow
- * the finish reason. Therefore everything from the chunk in which the last candidate finishes is held until
- * the upstream has closed the connection and the call was charged.
+ * the finish reason. Therefore everything from the chunk in which the last candidate finishes is held back
+ * until the upstream has closed the connection and the call was charged.
  */
 export class GeminiTap extends StreamTap {
   readonly #usage = new StreamUsage()
   override readonly tools = this.#usage.tools
   /** Whether each candidate has finished, by the candidate's index. */
   readonly #finished = new Map<number, boolean>()
-  /** Chunks that are held until the call is charged. */
+  /** Chunks that are held back until the call is charged. */
   readonly #held: Buffer[] = []
-  /** Whether the next frame to be read has been forwarded already. */
+  /**
+   * Whether the beginning of the next frame was forwarded with an earlier chunk, so that the frame cannot be
+   * held back any more.
+   */
   #isForwarded = false
 
   get sawFinish(): boolean {
@@ -46,7 +49,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  /** Returns the held chunks that contain the last texts, as events. */
+  /** Returns the chunks that are held back, which contain the last texts, as events. */
   lastTexts(): Buffer {
     return Buffer.concat(this.#held)
   }
@@ -84,8 +87,8 @@ export class GeminiTap extends StreamTap {
   }
 
   /**
-   * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
-   * last one.
+   * A chunk with nothing but text is not parsed again: its token counts need not be read, because a later
+   * chunk, at the latest the last one, repeats them.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const chunk = this.sawFinish ? undefined : parseRecord(data)
@@ -94,8 +97,8 @@ export class GeminiTap extends StreamTap {
   }
 
   /**
-   * Whether a last frame without a blank line after it is read: if it is complete JSON, because the protocol
-   * has no end marker.
+   * Whether a last frame that has no blank line after it is read as well. This is the case if it is complete
+   * JSON, because the protocol has no end marker.
    */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
@@ -130,8 +133,8 @@ function indexOf({ index }: Fields): number {
 }
 
 /**
- * Reads the facts of a complete response; never throws. A response that says that the prompt was refused is
- * valid too.
+ * Reads validity, error and usage of a complete response; never throws. A response that says that the prompt
+ * was refused is valid too.
  */
 export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})

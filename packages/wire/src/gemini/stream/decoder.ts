@@ -25,11 +25,13 @@ import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import type { ReportedToolUses } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
-/** Index of the text in a frame. There is only one. */
+/**
+ * Says whether the text in a chunk is content or a thought. `FrameReader` uses it as the index of the text.
+ */
 const TEXT = 0
 const THINKING = 1
 
-/** A candidate that is being read. */
+/** A candidate of the response, of which more chunks may arrive. */
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
@@ -41,7 +43,7 @@ interface OpenChoice {
  * stream is truncated if a candidate has begun but has no finish reason.
  */
 export class GeminiStreamDecoder extends FrameReader {
-  /** Candidates by index. Further ones are added with their first chunk. */
+  /** The candidates by index. Each candidate after the first is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
@@ -75,8 +77,8 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   /**
-   * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
-   * last one.
+   * A chunk with nothing but text is not parsed again: its token counts need not be read, because a later
+   * chunk, at the latest the last one, repeats them.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const chunk = parseRecord(data)
@@ -93,8 +95,8 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   /**
-   * Whether a last frame without a blank line after it is read: if it is complete JSON, because the protocol
-   * has no end marker.
+   * Whether a last frame that has no blank line after it is read as well. This is the case if it is complete
+   * JSON, because the protocol has no end marker.
    */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined

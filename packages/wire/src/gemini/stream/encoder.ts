@@ -11,7 +11,7 @@ import { writeUsage } from '../usage.ts'
 import { GroundingCollector } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
-/** A part that is written when it is complete. */
+/** A part of which the pieces are collected, because it is written only when it is complete. */
 interface Gathered {
   readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' | 'search' }>
   input: string
@@ -26,9 +26,9 @@ const PARTS_END = ']},'
 const NO_FRAMES = { text: textFrameOf('', ''), thinking: textFrameOf('', '') }
 
 /**
- * Encodes a stream: texts and thoughts as they arrive, each call in one chunk when it is complete, and a last
- * chunk with the finish reason and the usage. Every chunk contains a part, because clients discard a response
- * otherwise. The chunks are events, or the elements of one JSON array.
+ * Encodes a stream: texts and thoughts as they arrive, each function call in one chunk when it is complete,
+ * and a last chunk with the finish reason and the usage. Every chunk contains a part, because clients discard
+ * chunks without one. The chunks are events, or the elements of one JSON array.
  */
 export class GeminiStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
@@ -38,12 +38,12 @@ export class GeminiStreamEncoder implements StreamEncoder {
   readonly #gathered = new Map<number, Gathered>()
   #id = ''
   #model = ''
-  /** The end of every chunk, which is always the same. */
+  /** The end of every chunk: the model and the id of the response. */
   #tail = ''
-  /** The bytes around texts and thoughts, in a stream of events. */
+  /** The bytes before and after a text, and before and after a thought, in a stream of events. */
   #frames = NO_FRAMES
   readonly #choice: number
-  /** The end of the candidate, after its content. */
+  /** The end of the candidate in a chunk, which follows its content. */
   readonly #candidateEnd: string
   /** Encoders of the second and further candidates, by index. */
   readonly #others = new Map<number, GeminiStreamEncoder>()
@@ -82,8 +82,8 @@ export class GeminiStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Returns an empty text for an array: each element of it must contain a part, and some clients do not
-   * accept white space between elements.
+   * Returns '' for a JSON array, which cannot be kept alive: each element must contain a part, and some
+   * clients do not accept white space between elements.
    */
   keepAliveFrame(): string {
     return this.#out.isArray ? '' : KEEP_ALIVE_FRAME

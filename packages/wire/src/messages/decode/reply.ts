@@ -11,8 +11,8 @@ import { readStop } from '../stop-reasons.ts'
 import { readMessagesUsage } from '../usage.ts'
 
 /**
- * Decodes a complete reply. The input of a call is the text that the upstream wrote. Throws `upstream_error`
- * if this is not a reply.
+ * Decodes a complete reply. The input of a tool call keeps the bytes that the upstream wrote. Throws
+ * `upstream_error` if the bytes are not a reply.
  */
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)

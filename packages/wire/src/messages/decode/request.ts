@@ -54,7 +54,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
-  // With 0, the request would only fill the prompt cache. Other protocols have no such request.
+  // A request with `max_tokens` 0 only fills the prompt cache. Other protocols have no such request.
   if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
@@ -236,7 +236,7 @@ function hasOthers(tool: Readonly<Record<string, unknown>>, read: ReadonlySet<st
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Where a block is, and where dropped fields are reported. */
+/** A block of a request, its path for error messages, and the list of dropped fields. */
 interface Place {
   readonly scan: ScannedObject
   readonly node: Node
@@ -246,8 +246,8 @@ interface Place {
 
 /**
  * Decodes the content of a message; a string becomes one text. Blocks that only this protocol has become
- * opaque parts. Throws `invalid_request` with the path of a malformed block, or of a block that this role may
- * not use.
+ * opaque parts. Throws `invalid_request` with the path of a malformed block, or of a block that messages of
+ * this role may not have.
  */
 function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place
@@ -276,7 +276,7 @@ function decodeSystem(place: Place): TextPart[] {
   return withoutBillingHeader(texts, place.dropped)
 }
 
-/** Types of blocks that only one role may use. */
+/** Types of blocks that only messages of one role may have. */
 const OWNERS: ReadonlyMap<unknown, Turn['role']> = new Map([
   ['tool_use', 'assistant'],
   ['thinking', 'assistant'],
@@ -386,8 +386,9 @@ function decodeImage(block: Block, path: string): MediaPart {
 }
 
 /**
- * Decodes a `document` block: a file becomes media, a text becomes a text below its title and context, and
- * content becomes its blocks. A cache mark is moved to the last part.
+ * Decodes a `document` block. A file becomes media; a text becomes a text part that begins with its title and
+ * context; a list of blocks becomes the parts of these blocks. A cache mark of the document is moved to the
+ * last part.
  */
 function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)

@@ -26,9 +26,9 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
 }
 
 /**
- * Encodes a part of a reply as the JSON texts of its blocks. Empty texts, and parts that this protocol cannot
- * express, have none. The input of a call is the text that the model wrote, or an empty object if that is not
- * a JSON object. `key` makes the ids of a search unique.
+ * Encodes a part of a reply as the JSON texts of its blocks. Returns an empty list for an empty text, and for
+ * a part that this protocol cannot express. The input of a tool call is the text that the model wrote, or an
+ * empty object if that is not a JSON object. `key` makes the ids of a search unique.
  */
 export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
   if (part.kind === 'search') return encodeForeignSearch(part, key).map((block) => JSON.stringify(block))
@@ -37,8 +37,8 @@ export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
 }
 
 /**
- * Returns the blocks of a search that another provider ran. A search by a provider of this protocol has none
- * here, because its blocks are opaque parts.
+ * Returns the blocks of a search that a provider with another protocol ran. Returns an empty list for a
+ * search by a messages provider, because the opaque parts of the reply contain its blocks.
  */
 export function encodeForeignSearch(search: SearchPart, key: string): readonly object[] {
   return search.protocol === 'messages' ? [] : searchBlocks(search, key)

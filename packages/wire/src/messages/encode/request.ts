@@ -25,7 +25,7 @@ import { STANDARD_TIER } from '../end-user.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { encodeSampling } from './thinking.ts'
 
-/** The web search tool in the version that is sent; `docs/api.md: Chat completions`, translations. */
+/** The version of the web search tool that upstreams get; `docs/api.md: Chat completions`, translations. */
 const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
 const TIER = 'service_tier'
@@ -206,7 +206,7 @@ function encodeSource(source: MediaPart['source']): object {
   return { type: 'base64', media_type: mediaType, data: source.data }
 }
 
-/** Adds members to the JSON text of an object: one given as JSON text, and others given as values. */
+/** Adds members to the JSON text of an object. `member` is given as JSON text, `more` as values. */
 function joined(object: string, member: string | undefined, more: object): string {
   const rest = JSON.stringify(more).slice(1, -1)
   return (

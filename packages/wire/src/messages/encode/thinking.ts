@@ -19,7 +19,7 @@ const MIN_BUDGET = 1024
 /** Highest temperature in this protocol. Others allow up to 2. */
 const MAX_TEMPERATURE = 1
 
-/** Fields that depend on each other, as in a messages request. Undefined fields are left out. */
+/** Fields of a messages request that depend on each other. Undefined fields are left out. */
 export interface ThinkingAndSampling {
   readonly max_tokens: number
   readonly thinking:
@@ -37,10 +37,10 @@ type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK
 }
 
 /**
- * Encodes thinking, the maximum of tokens, and sampling, so that an upstream accepts them together. The
- * thinking budget must be below the maximum, which is increased if needed. With thinking, no sampling
- * settings are sent. Thinking is impossible with a forced tool, with a prefill, or if the thoughts before the
- * last tool calls are missing.
+ * Encodes thinking, the maximum of output tokens, and sampling, so that an upstream accepts them together.
+ * The thinking budget must be below the maximum of output tokens, which is increased if needed. With
+ * thinking, no sampling settings are sent. Thinking is left out if a tool call is forced, if the conversation
+ * has a prefill, or if the thoughts before the last tool calls are missing.
  */
 export function encodeSampling(
   requested: Requested,
@@ -149,20 +149,20 @@ const SUFFIX = '-thinking'
 /** Percentage of the maximum of output tokens that may be used for thinking. */
 const BUDGET_PERCENT = 80
 /**
- * Minimum value of the maximum output tokens that leaves room for the minimum budget: 80 percent of it are
+ * Lowest maximum of output tokens that leaves room for the minimum thinking budget: 80 percent of 1,280 are
  * 1,024.
  */
 const MIN_MAX_TOKENS = 1280
 
-/** Returns the model's name without the suffix `-thinking`; undefined if it does not end so. */
+/** Returns the model's name without the suffix `-thinking`; undefined if the name has no such suffix. */
 export function withoutThinkingSuffix(model: string): string | undefined {
   return model.endsWith(SUFFIX) && model.length > SUFFIX.length ? model.slice(0, -SUFFIX.length) : undefined
 }
 
 /**
- * Switches thinking on, as the suffix `-thinking` requests. This overrides an effort but not a budget in
- * tokens; `docs/api.md: Chat completions`, sampling overrides. The encoder resolves conflicts with other
- * settings.
+ * Switches thinking on, because the name of the model has the suffix `-thinking`. This overrides an effort
+ * but not a budget in tokens; `docs/api.md: Chat completions`, sampling overrides. The encoder resolves
+ * conflicts with other settings.
  */
 export function withSuffixThinking(conversation: Conversation, { thinking }: Capabilities): Conversation {
   if (conversation.thinking?.kind === 'budget') return conversation

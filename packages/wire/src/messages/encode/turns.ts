@@ -23,10 +23,10 @@ export interface EncodableTurn extends Turn {
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
 /**
- * Prepares turns for messages: drops parts that it cannot express, merges consecutive turns of the same role,
- * adds a user turn at the beginning if needed, and moves tool results to the start of their turn. An empty
- * assistant turn is dropped. An empty user turn is kept, because otherwise the conversation would end with an
- * assistant's turn.
+ * Prepares turns for a messages request: drops parts that this protocol cannot express, merges consecutive
+ * turns of the same role, adds a user turn at the beginning if needed, and moves tool results to the start of
+ * their turn. An empty assistant turn is dropped. An empty user turn is kept, because otherwise the
+ * conversation would end with an assistant's turn.
  */
 export function encodableTurns(turns: readonly Turn[], dropped: Dropped): EncodableTurn[] {
   const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
@@ -61,10 +61,10 @@ export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
 
-/** Where a part stands: the role of its turn, and the part before it. */
+/** The position of a part: the role of its turn, and the part before it. */
 interface Standing {
   readonly role: Turn['role']
-  /** The part before this part; undefined for the first part. */
+  /** The part before it in the same turn; undefined for the first part. */
   readonly before: Part | undefined
 }
 
@@ -73,7 +73,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
     case 'text':
       return !isBlank(part)
     case 'thinking': {
-      // Upstreams accept only thoughts that they signed themselves.
+      // Upstreams accept only thoughts with their own signature.
       const isOwn = part.proof?.protocol === 'messages'
       if (!isOwn) reportDropped(dropped, 'reasoning_content')
       return isOwn
@@ -83,7 +83,8 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
       nameDetail(part, dropped)
       return role === 'user'
     case 'search':
-      // Upstreams accept only search results that the provider itself found, in its own blocks.
+      // Upstreams accept only results of their own searches, in their own blocks. These blocks are opaque
+      // parts.
       if (before?.kind !== 'opaque' || !isSearchResult(before.value)) reportDropped(dropped, 'content')
       return false
     case 'opaque':
@@ -106,8 +107,8 @@ function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePar
 }
 
 /**
- * Reports the resolution at which an image should be read as dropped, because this protocol cannot express
- * it.
+ * Adds `image_url.detail`, the resolution at which an image should be read, to the dropped fields, because
+ * this protocol cannot express it.
  */
 function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
   if (detail !== undefined) reportDropped(dropped, 'image_url.detail')

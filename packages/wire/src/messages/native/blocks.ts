@@ -1,13 +1,13 @@
 import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
 
-/** What the value of a member must be. */
+/** What value the member of a block may have. */
 export interface FieldRule {
   readonly expected: string
   readonly kinds: readonly JsonKind[]
-  /** Whether the member may be absent or null. */
+  /** Whether the member may be missing or null. */
   readonly optional?: boolean
-  /** Whether a string must be empty. */
+  /** Whether a string is accepted only if it is empty. */
   readonly emptyText?: boolean
 }
 
@@ -90,7 +90,7 @@ const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['url', [['url', TEXT]]],
 ])
 
-/** Fields that have rules in some type of block or source, together. */
+/** Fields with the same rule in every type of block and source. */
 const KNOWN_TO_ALL: Fields = [
   ['type', TEXT],
   ['cache_control', CACHE],
@@ -102,7 +102,9 @@ export function checkContent(scan: ScannedObject, content: Node, path: string): 
   checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at()))
 }
 
-/** Checks a list of blocks. Fields are checked only in blocks of the type `text`. */
+/**
+ * Checks a list of blocks that must be texts. The fields of a block are checked only if its type is `text`.
+ */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
   checkEachObject(scan, content, path, (block, pathOf) => {
     const at = pathOf()
@@ -134,7 +136,7 @@ function typeOf(scan: ScannedObject, holder: Node, path: string): string {
   return scan.parse(checkField(scan, holder, path, 'type', TEXT) as Node) as string
 }
 
-/** Names of JSON kinds as JSON Schema has them. */
+/** Names of the types of JSON values in JSON Schema. */
 const TYPES: Readonly<Record<JsonKind, string>> = {
   string: 'string',
   number: 'number',
@@ -161,8 +163,8 @@ function fieldsSchema(fields: Fields): JsonSchema {
 }
 
 /**
- * Schema of blocks. Types without rules are accepted. The content of a tool result is described as blocks of
- * any type.
+ * Schema of a list of blocks. Types of blocks without rules are accepted. The content of a tool result is
+ * described as blocks of any type.
  */
 export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCK_RULES): JsonSchema {
   return { type: 'array', items: typedSchema(types) }

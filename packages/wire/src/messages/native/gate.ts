@@ -6,7 +6,7 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 import { FOREIGN_SEARCH_ID_PREFIX } from '../blocks.ts'
 
-/** A request changed for a channel. */
+/** A messages request as it is sent to a channel of this protocol. */
 export interface GatedMessages extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
@@ -19,10 +19,11 @@ const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
- * Changes a request for a channel of this protocol: maps the model's name, and removes fields that must be
- * allowed, thoughts of other providers, and sampling fields if thinking is active. All other bytes stay as
- * the client wrote them, including cache marks and signatures. In pass-through mode these fields are sent
- * too; `passThrough` is the gateway's option, and the channel has its own.
+ * Changes a request for a channel of this protocol: maps the model's name, and removes fields that the
+ * channel does not allow, thoughts of other providers, and sampling fields if thinking is active. All other
+ * bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode these
+ * fields are sent too. `passThrough` switches this mode on for all channels; a channel can also have it on
+ * its own.
  */
 export function gateMessagesRequest(
   scan: ScannedObject,
@@ -76,7 +77,7 @@ function fateOf(scan: ScannedObject, block: Node): ElementChange {
   return { text: withMember(scan, block, citations, own === '[]' ? 'null' : own) }
 }
 
-/** Whether a citation is of a page that another provider found. */
+/** Whether a citation refers to a page that another provider found. */
 function isForeign(scan: ScannedObject, citation: Node): boolean {
   return scan.kindOf(citation) === 'object' && isEnvelope(textOf(scan, citation, 'encrypted_index'))
 }

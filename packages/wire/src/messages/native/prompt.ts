@@ -14,7 +14,7 @@ import { mayCompactPrompt, type ConversationForm, namesExcept } from '../../conv
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 
-/** Fields that never add more tokens to the model's input than they have bytes. */
+/** Fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -33,15 +33,15 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Tokens to assume for the instructions of one of the provider's tools: they are 200 to 750, and more for
- * computer use.
+ * Number of tokens that is assumed for the instructions of one of the provider's tools. They have 200 to 750
+ * tokens, and more for computer use.
  */
 const SERVER_TOOL_TOKENS = 1500
 
 /**
- * Upper bounds on the tokens of a checked request's prompt. No tokenizer is needed: a token has at least one
- * byte, so the size of the body in bytes is a bound for text. Media are counted by their maximum. Input that
- * the provider's tools add, such as found pages, is not known in advance, and not included.
+ * Maximum number of tokens of a checked request's prompt. No tokenizer is needed: a token of text has at
+ * least one byte, so there are at most as many tokens as bytes. Media are counted with their maximum. Input
+ * that the provider's tools add, such as pages that a search finds, is not known in advance and not included.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -59,7 +59,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
       if (media) {
         hasMedia = true
         tokens += mediaTokensBeyondBytes(scan, media, model)
-        // The content of a document may contain images.
+        // A document that is not media itself may contain blocks with images.
       } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }
     eachBlock(scan, contentOf(scan, message), addMedia)
@@ -81,7 +81,7 @@ function eachBlock(
   }
 }
 
-/** Whether a block refers to a file stored at the provider. */
+/** Whether a block refers to a file that is stored at the provider. */
 function isNamed(scan: ScannedObject, block: Node, type: string): boolean {
   if (type === 'container_upload') return true
   const source = type === 'document' || type === 'image' ? sourceOf(scan, block) : undefined
@@ -188,7 +188,7 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],
   ['document', DOCUMENT_TOKENS],
 ])
-/** Types of sources that are texts and completely in the body. */
+/** Types of sources whose content is text and completely in the body. */
 const TEXT_SOURCES: ReadonlySet<string | undefined> = new Set(['text', 'content'])
 
 /** Finds the media of a block: images, and documents that are not text. */

@@ -44,7 +44,7 @@ export interface MessagesRequest extends PromptBounds {
   /** Maximum number of output tokens. With 0, the request only fills the provider's prompt cache. */
   readonly maxTokens: number
   readonly messageCount: number
-  /** Whether thinking is enabled or adaptive. */
+  /** Whether the request sets thinking to `enabled` or `adaptive`. */
   readonly thinking: boolean
   /** Tools of the request that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
@@ -243,7 +243,8 @@ function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>)
 
 const sourceNames = knownNames('type media_type data url file_id content')
 
-// The content of a document or a tool result is not listed, because the client chooses the names in it.
+// Members in the content of a document or a tool result are not listed, because the client chooses their
+// names.
 const blockNames = knownNames(
   'type text content title context id name input tool_use_id is_error thinking signature data',
   {
@@ -258,7 +259,7 @@ const toolNames = knownNames('type name description input_schema strict model ma
 
 const formatNames = knownNames('type name schema')
 
-/** Names of the fields of messages requests. */
+/** Names of the fields of messages requests, which must be spelled exactly. */
 export const messagesNames = requestNames(
   [...CHECKS.keys(), 'container', 'mcp_servers', 'context_management'],
   {
@@ -275,7 +276,8 @@ export const messagesNames = requestNames(
 )
 
 /**
- * Checks of a request to count tokens. All other fields are checked by the gateway's counter or the upstream.
+ * Checks for requests to count tokens. All other fields are checked by the gateway's own token counter or by
+ * the upstream.
  */
 const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
@@ -299,8 +301,8 @@ export function countRequestSchema(): JsonSchema {
 }
 
 /**
- * Returns the model for which tokens are counted. Throws `invalid_request` if the model or the messages are
- * missing.
+ * Returns the model for which a request wants tokens to be counted. Throws `invalid_request` if the model or
+ * the messages are missing.
  */
 export function countedModel(scan: ScannedObject): string {
   checkMembers(scan, COUNT_REQUIRED, COUNT_CHECKS)

@@ -13,7 +13,9 @@ import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '
 import { recordBlockToolUse, toolUsesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
-/** Maximum number of blocks that are tracked in one reply. */
+/**
+ * Maximum number of blocks of one reply that are counted separately; all further blocks are counted as one.
+ */
 const MAX_BLOCKS = 1024
 const SHARED = new SharedTemplates()
 
@@ -87,7 +89,8 @@ export class MessagesTap extends StreamTap {
   }
 
   /**
-   * Reads `message_start`, which may contain a complete message. Of a repeated one, only the usage is read.
+   * Reads `message_start`, which may contain a complete message. If it repeats the first one, only its usage
+   * is read.
    */
   #start(message: Event | undefined): void {
     if (isSameMessage(this.#id, message?.['id'])) {
@@ -116,7 +119,7 @@ export class MessagesTap extends StreamTap {
     this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
   }
 
-  /** Counts thoughts that are encrypted, or of which only a shorter summary is visible. */
+  /** Counts the bytes of thoughts that are encrypted, or that the stream shows only as a shorter summary. */
   #noteHidden(event: Event, encrypted: unknown): void {
     if (typeof encrypted === 'string')
       this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))
@@ -141,7 +144,7 @@ function indexOf(event: Event): number {
   return Math.min(blockIndex(event), MAX_BLOCKS)
 }
 
-/** Reads the facts of a complete reply; never throws. */
+/** Reads validity, error and usage of a complete reply; never throws. */
 export function usageOfMessage(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const content = reply['content']
@@ -165,7 +168,7 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
 }
 
 /**
- * Texts that the model wrote in a block, which may be complete or just starting: text, thinking, name and
+ * Texts that the model wrote in a block, which may be complete or just beginning: text, thinking, name and
  * input of a tool call. Empty texts are left out. Results of the provider's tools are not generated text.
  */
 function generatedText(block: Readonly<Record<string, unknown>> | undefined): string[] {
@@ -177,7 +180,9 @@ function generatedText(block: Readonly<Record<string, unknown>> | undefined): st
   return pieces.filter((piece): piece is string => typeof piece === 'string' && piece !== '')
 }
 
-/** Returns the text that a delta adds; undefined if it adds none, like signatures and citations. */
+/**
+ * Returns the text that a delta adds; undefined if it adds no text, for example a signature or a citation.
+ */
 function deltaText(delta: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const key = DELTAS.get(String(delta?.['type']))
   const text = key === undefined ? undefined : delta?.[key]
@@ -192,7 +197,7 @@ const DELTAS: ReadonlyMap<string, string> = new Map([
   ['compaction_delta', 'content'],
 ])
 
-/** Returns the input of a call as text; undefined for the `{}` at the start of a streamed call. */
+/** Returns the input of a tool call as text; undefined for the `{}` at the start of a streamed call. */
 function inputText(input: unknown): string | undefined {
   return typeof input === 'object' && input !== null && Object.keys(input).length > 0
     ? JSON.stringify(input)

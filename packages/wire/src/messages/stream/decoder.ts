@@ -24,15 +24,18 @@ type Fields = Readonly<Record<string, unknown>>
 /** A block that has not ended yet. */
 interface OpenBlock {
   readonly kind: ReplyPart['kind']
-  /** Number of the part. An opaque part gets its number only when it is complete. */
+  /** Index of the part in the reply. An opaque part gets its index only when it is complete. */
   readonly index: number
   /** Contents of an opaque block received so far. */
   block: Fields
-  /** Input stated at the start of a call, which is used if no deltas follow. */
+  /** Input that the start event of a tool call states. It is used if no deltas follow. */
   input: string
 }
 
-/** Deltas that contain text: the member with the text, and the kind of part. */
+/**
+ * Types of deltas that contain text, each with the member that has the text, and the kind of part to which it
+ * belongs.
+ */
 const TEXTS = [
   { type: 'text_delta', key: 'text', kind: 'text' },
   { type: 'thinking_delta', key: 'thinking', kind: 'thinking' },
@@ -109,8 +112,8 @@ export class MessagesStreamDecoder extends FrameReader {
   }
 
   /**
-   * The index in the result also identifies the kind of text, so that frames of different kinds never match
-   * the same template.
+   * Adds the kind of text to the index of the part, so that `FrameReader` never uses the template of one kind
+   * of text for another.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
@@ -143,7 +146,8 @@ export class MessagesStreamDecoder extends FrameReader {
   }
 
   /**
-   * Reads `message_start`, which may contain a complete message. Of a repeated one, only the usage is read.
+   * Reads `message_start`, which may contain a complete message. If it repeats the first one, only its usage
+   * is read.
    */
   #start(message: Fields, data: string): void {
     if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
@@ -168,7 +172,7 @@ export class MessagesStreamDecoder extends FrameReader {
     }
   }
 
-  /** Begins a block. `data` is the data of the event that contains it. */
+  /** Begins a block. `data` is the JSON text of the event that contains the block. */
   #begin(index: number, block: Fields, data = '', find = startedBlock): void {
     this.#end(index)
     const part = readBlock(block, inputIn(data, block, find))
@@ -271,7 +275,7 @@ function startedOf(part: Exclude<ReplyPart, { kind: 'opaque' | 'search' }>): Sta
   return part.kind === 'tool-call' ? { kind: 'tool-call', id: part.id, name: part.name } : { kind: part.kind }
 }
 
-/** Finds a block in an event. */
+/** Finds the JSON of a block in the data of an event. */
 type Finder = (scan: ScannedObject) => Node | undefined
 
 const startedBlock: Finder = (scan) => scan.span('content_block')?.node
@@ -284,7 +288,10 @@ const contentBlock =
     return content === undefined ? undefined : scan.elements(content)[index]
   }
 
-/** Returns the input that a block's start states, as it was written; usually it is empty. */
+/**
+ * Returns the input of a tool call that the event with the block's start states, as it was written; usually
+ * it is empty.
+ */
 function inputIn(data: string, block: Fields, find: Finder): string {
   const input = asRecord(block['input'])
   if (!input || Object.keys(input).length === 0) return ''
@@ -305,7 +312,7 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Adds a delta to a block that other protocols do not have. */
+/** Returns a block, which only this protocol has, with the text of a delta added. */
 type Growth = (block: Block, delta: Block) => Block
 
 const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
@@ -315,12 +322,15 @@ const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
   ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
 ])
 
-/** Adds a delta to a block. Unknown types of deltas are ignored. */
+/** Returns a block with the content of a delta added. Unknown types of deltas are ignored. */
 function grown(block: Block, delta: Block): Block {
   return GROWTHS.get(delta['type'])?.(block, delta) ?? block
 }
 
-/** Sets the input of a block from its text. The block stays unchanged if the text is not JSON. */
+/**
+ * Returns a block with its input parsed from the text of its deltas. The block stays unchanged if the text is
+ * not JSON.
+ */
 function withInput(block: Block, input: string): Block {
   if (input === '') return block
   try {

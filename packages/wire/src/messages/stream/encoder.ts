@@ -11,7 +11,10 @@ import { writeStop } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
-/** A part that is held until an earlier part has ended. */
+/**
+ * A part that is kept in memory until an earlier part has ended, because blocks are written one after
+ * another.
+ */
 interface Waiting {
   readonly index: number
   readonly part: StartedPart
@@ -24,7 +27,7 @@ interface Waiting {
 const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
 
-/** The beginning of a delta event up to its text, by kind of part. */
+/** The `delta` of an event up to its text, by kind of part. */
 const DELTAS = {
   text: '{"type":"text_delta","text":',
   thinking: '{"type":"thinking_delta","thinking":',
@@ -34,8 +37,8 @@ const DELTA_TAIL = '}}\n\n'
 
 /**
  * Encodes a messages stream; `docs/api.md: Events`. Blocks come one after another and are numbered without
- * gaps: one part is written as it arrives, and others are held until it has ended. An empty text becomes no
- * block.
+ * gaps: one part is written as it arrives, and other parts are held back until it has ended. An empty text is
+ * not written as a block.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
@@ -53,7 +56,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
         readonly part: StartedPart
         readonly citations: Citation[]
         isWritten: boolean
-        /** The bytes around further text of the part. */
+        /** The bytes before and after the text in each further event of this part. */
         frame?: TextFrame | undefined
       }
     | undefined
@@ -162,7 +165,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return kind === 'opaque' || kind === 'search' ? undefined : textFrameOf(this.#deltaHead(kind), DELTA_TAIL)
   }
 
-  /** The beginning of a delta event of the open block, up to its text. */
+  /** The beginning of a delta event of the current block, up to its text. */
   #deltaHead(kind: keyof typeof DELTAS): string {
     return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}`
   }
@@ -194,7 +197,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Writes the held parts in order, up to the first one that has not ended. */
+  /** Writes the parts that were held back, in order, up to the first one that has not ended. */
   #takeUp(): void {
     for (const { index, part, texts, citations, proof, isEnded } of this.#waiting.values()) {
       this.#waiting.delete(index)
@@ -232,7 +235,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#frame('content_block_stop', { index: this.#next++ })
   }
 
-  /** Writes the blocks of a search. Its input is written as a delta, like that of any tool. */
+  /** Writes the blocks of a search. Its query is written as the input of a tool, in a delta. */
   #writeSearch(search: SearchPart): void {
     for (const block of encodeForeignSearch(search, `${this.#identity.id}${this.#next}`)) {
       const { input, ...rest } = block as { readonly input?: unknown }
@@ -262,7 +265,7 @@ function eventText(type: string, fields: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
 
-/** The block of a part at its start. Its text follows in deltas. */
+/** The block of a part in its start event. The text of the part follows in deltas. */
 function startOf(part: Exclude<StartedPart, SearchPart>): unknown {
   switch (part.kind) {
     case 'text':

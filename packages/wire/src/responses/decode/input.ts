@@ -34,7 +34,7 @@ export interface Transcript {
 interface OpenTurn {
   readonly role: Turn['role']
   readonly parts: Part[]
-  /** Index of the turn in the conversation. */
+  /** Index of the turn in the conversation, from 0. */
   readonly number: number
 }
 
@@ -49,17 +49,17 @@ const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof reportDropped>[1]> = 
   ['item_reference', 'input.item_reference'],
 ])
 
-/** Finds an item in the stored text of a request or response. */
+/** The position of an item in the JSON of a request, and its path for error messages. */
 interface Place {
   readonly node: Node
   readonly path: string
 }
 
 /**
- * Reads `input`. Consecutive items of one role become one turn, except that a user's message after another
- * begins a new turn, so that the turns before it stay the same. System messages keep their position. The
- * output of a tool moves to the user's turn after its call. Throws `invalid_request` with the path of an
- * invalid value, and for a call without output or an output without a call.
+ * Reads `input`. Consecutive items of one role become one turn, except that a user's message directly after
+ * another one begins a new turn, so that the turns before it stay the same. System messages keep their
+ * position. The output of a tool moves to the user's turn after its call. Throws `invalid_request` with the
+ * path of an invalid value, and for a call without output or an output without a call.
  */
 export class InputReader {
   readonly #scan: ScannedObject
@@ -67,7 +67,7 @@ export class InputReader {
   readonly #tools: OfferedTools
   readonly #system: SystemText[] = []
   readonly #turns: OpenTurn[] = []
-  /** Calls whose output has not been read yet, with their turns. */
+  /** Calls whose output has not been read yet: the turn of each call, by the id of the call. */
   readonly #openCalls = new Map<string, OpenTurn>()
 
   constructor(scan: ScannedObject, reader: CallReader, tools: OfferedTools) {
@@ -167,7 +167,9 @@ export class InputReader {
     }
   }
 
-  /** Reads thoughts: their summaries, or the complete text if a model provides it. */
+  /**
+   * Reads the thoughts of a reasoning item: their summaries, or the complete text if there are no summaries.
+   */
   #readReasoning(item: Fields, path: string): void {
     const summary = listAt(nullToUndefined(item['summary']) ?? [], `${path}.summary`)
     const content = listAt(nullToUndefined(item['content']) ?? [], `${path}.content`)
@@ -186,8 +188,8 @@ export class InputReader {
   }
 
   /**
-   * Position of the next message; undefined before the first turn. After tool results, the message belongs to
-   * the same turn.
+   * Position of the next system message; undefined before the first turn. After tool results, the position is
+   * in the same turn.
    */
   get #place(): PartPosition | undefined {
     const last = this.#turns.at(-1)
@@ -197,7 +199,10 @@ export class InputReader {
     return { turn: this.#turns.length, part: 0 }
   }
 
-  /** Returns the turn to which a message belongs. A user's message after another begins a new turn. */
+  /**
+   * Returns the turn to which a message belongs. A user's message directly after another one begins a new
+   * turn.
+   */
   #turnOfMessage(role: Turn['role']): OpenTurn {
     const last = this.#turns.at(-1)
     const isNew = role === 'user' && last?.role === role && last.parts.at(-1)?.kind !== 'tool-result'
@@ -222,13 +227,13 @@ export class InputReader {
   }
 }
 
-/** Returns the type of an item without `type`: it is a message or a reference to an item. */
+/** Returns the type of an item that states none: it is a message, or a reference to another item. */
 function typeOfUntyped(item: Fields): string {
   if (item['role'] !== undefined) return 'message'
   return item['id'] === undefined ? '' : 'item_reference'
 }
 
-/** Whether the provider ran the call itself. */
+/** Whether the provider itself has run a tool call. The client has no output for it. */
 function isServerRun(type: string, item: Fields): boolean {
   const environment = item['environment'] as { readonly type?: unknown } | null | undefined
   if (type === 'tool_search_call' || type === 'tool_search_output') return item['execution'] !== 'client'
@@ -244,7 +249,7 @@ function refuseCall(missing: string, given: string, id: string): never {
   throw new WireError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
 }
 
-/** What functions need to read a call or an output. */
+/** Used to read calls and outputs: the function names of tools, and the list of dropped fields. */
 interface CallReader {
   readonly names: ToolNames
   readonly dropped: Dropped
@@ -252,7 +257,10 @@ interface CallReader {
 
 type Item = Fields
 
-/** Reads a call according to the type of its item. `textOf` returns a member as it was written. */
+/**
+ * Reads a tool call according to the type of its item. `textOf` returns a member of the item as it was
+ * written.
+ */
 function readCall(
   type: string,
   item: Item,
@@ -284,7 +292,7 @@ function readCall(
   }
 }
 
-/** Reads the output of a call according to the type of its item. */
+/** Reads the output of a tool call according to the type of its item. */
 function readOutput(
   type: string,
   item: Item,
@@ -303,7 +311,7 @@ function readOutput(
     case 'apply_patch_call_output':
       return result(decodeContent(item['output'], `${path}.output`, dropped))
     case 'local_shell_call_output':
-      // In this item, `id` is the id of the call.
+      // In an item of this type, `id` may be the id of the call.
       return result(
         decodeContent(item['output'], `${path}.output`, dropped),
         textAt(item['call_id'] ?? item['id'], `${path}.id`),
@@ -336,7 +344,7 @@ function callId(item: Item, path: string): string {
   return textAt(item['call_id'], `${path}.call_id`)
 }
 
-/** Returns an action without the member `type`, which always has the same value. */
+/** Returns the JSON of an action without the member `type`, which always has the same value. */
 function withoutMember(value: unknown, member: string, text: string | undefined): string {
   const fields = value as Readonly<Record<string, unknown>>
   if (!Object.hasOwn(fields, member)) return text ?? '{}'
@@ -344,7 +352,7 @@ function withoutMember(value: unknown, member: string, text: string | undefined)
   return JSON.stringify(rest)
 }
 
-/** Formats the output of each command as a shell would. */
+/** Formats the output of each command as a shell would show it. */
 function shellOutput(value: unknown, path: string): string {
   if (typeof value === 'string') return value
   return listAt(value, path)

@@ -44,8 +44,9 @@ export function decodeReply(bytes: Buffer): Reply {
 }
 
 /**
- * Returns functions that find the texts of items' members as they were written. The bytes are scanned only
- * when a text is requested, which is rare. `find` returns the array of items.
+ * Returns functions that return the JSON of an item's members as it was written. `text` is the whole
+ * response; it is scanned only when a member is requested, which is rare. `find` returns the nodes of the
+ * items.
  */
 export function itemTexts(
   text: string,
@@ -86,7 +87,10 @@ type Item = Readonly<Record<string, unknown>>
 /** Returns a member of an item as it was written; undefined if the item has no such member. */
 export type MemberText = (member: string) => string | undefined
 
-/** Types of calls whose input is a member of the item, with the name of the tool and of that member. */
+/**
+ * Types of items with calls of built-in tools that the client runs. For each: the name of the tool, and the
+ * member of the item that contains the input.
+ */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]> = new Map([
   ['local_shell_call', ['local_shell', 'action']],
   ['shell_call', ['shell', 'action']],
@@ -95,8 +99,8 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]>
 ])
 
 /**
- * Reads an item of a complete response or of a stream as parts. Items that the provider ran itself, and items
- * that other protocols cannot express, become opaque parts. No item is refused.
+ * Reads an item of a complete response or of a stream as parts. Calls of tools that the provider ran itself,
+ * and items that other protocols cannot express, become opaque parts. No type of item is refused.
  */
 export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   switch (item['type']) {
@@ -120,7 +124,7 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   }
 }
 
-/** Whether the provider ran the call itself. */
+/** Whether the provider itself has run a tool call. The client must not run it. */
 function isServerRun(item: Item): boolean {
   if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
   return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
@@ -153,7 +157,7 @@ function partText(part: Item): string {
   return textOr(part['text']) || textOr(part['refusal']) || textOr(part['transcript'])
 }
 
-/** Reads the thoughts of an item: their summaries, or the complete text, which open models provide. */
+/** Reads the thoughts of an item: their summaries, or the complete text, which open-weight models provide. */
 function readReasoning(item: Item): ReplyPart {
   const summary = listOf(item['summary'])
   const text =
@@ -168,7 +172,7 @@ function call(item: Item, name: string, input: string): ReplyPart {
   return { kind: 'tool-call', id: textOr(item['call_id']) || textOr(item['id']), name, input }
 }
 
-/** Returns arguments as text. Some servers send them as an object. */
+/** Returns the arguments of a call as text. Some servers send them as a JSON object instead. */
 function objectText(item: Item, member: string, textOf: MemberText): string {
   return asRecord(item[member]) ? (textOf(member) ?? '') : ''
 }

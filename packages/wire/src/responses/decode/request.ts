@@ -20,7 +20,7 @@ import { decodeToolChoice } from '../tool-choice.ts'
 const STATEFUL = ['conversation', 'prompt'] as const
 
 /**
- * Decodes a checked request. What a conversation cannot express is reported in `dropped`. Throws
+ * Decodes a checked request. Fields that a conversation cannot express are reported in `dropped`. Throws
  * `invalid_request` with the path of an invalid value, and if the request continues something stored at an
  * upstream. If it continues a response that the gateway has stored, the items of that response were already
  * added to the input.
@@ -77,7 +77,7 @@ function requestsLogprobs(include: unknown): boolean {
   return Array.isArray(include) && include.includes(INCLUDE_LOGPROBS)
 }
 
-/** Returns the identifier of the client's user. `user` is an older field for it. */
+/** Returns the id of the client's user. `user` is an older name of `safety_identifier`. */
 function endUserOf(value: (key: string) => unknown): { endUser?: EndUser } {
   for (const field of ['safety_identifier', 'user'] as const) {
     const id = value(field)

@@ -16,8 +16,8 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { reportDropped } from '../dropped-fields.ts'
 
 /**
- * Beginnings of the types of tools that only the provider can run, with the names under which they are
- * reported as dropped.
+ * Beginnings of the types of tools that only the provider can run, each with the name under which such a tool
+ * is reported as dropped.
  */
 const PROVIDER_TOOLS = [
   ['code_interpreter', 'tools.code_interpreter'],
@@ -30,13 +30,13 @@ const PROVIDER_TOOLS = [
 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
-/** The tools offered in a request: in `tools` and in input items. */
+/** The tools that a request offers: those in `tools`, and those in items of the input. */
 export class OfferedTools {
   readonly tools: Tool[] = []
   webSearch: WebSearch | undefined
   /** Whether a tool was dropped, because only its provider can run it. */
   hasDropped = false
-  /** Index of each tool in `tools`, by its name. */
+  /** Index in `tools` of each tool, by its function name. */
   readonly #places = new Map<string, number>()
   readonly #scan: ScannedObject
   readonly #names: ToolNames
@@ -113,7 +113,10 @@ export class OfferedTools {
     })
   }
 
-  /** Adds a tool. If it was offered before, as a tool found by a tool search is, the new one replaces it. */
+  /**
+   * Adds a tool. If a tool with the same name was offered before, the new one replaces it. This happens to
+   * tools that were found by a tool search.
+   */
   #add(
     given: Pick<Tool, 'description' | 'schema'> & {
       form: NonNullable<Tool['form']>
@@ -199,7 +202,10 @@ function hasAll(list: unknown, names: readonly string[]): boolean {
 
 type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
 
-/** Description and schema of the function that stands for a tool with a type of its own. */
+/**
+ * Description and schema of the function that is sent instead of a tool such as `shell`, which has a type of
+ * its own.
+ */
 interface Described {
   readonly description: string
   /** JSON schema of the tool's input, as text. */
@@ -218,8 +224,8 @@ function described(description: string, properties: object, required: readonly s
 }
 
 /**
- * Tools with types of their own that the client runs. The input of such a tool is the content of the call's
- * item.
+ * Tools with types of their own that the client runs. The item of a call contains the input of the tool in
+ * one of its members.
  */
 const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
   local_shell: described(
@@ -260,7 +266,7 @@ const SEARCH_SCHEMA = JSON.stringify({
   required: ['query'],
 })
 
-/** Description and schema of a tool search, unless the client states them. */
+/** Description and schema of the function for a tool search. What the client states replaces them. */
 const TOOL_SEARCH: Described = {
   description: 'Searches for further tools, which can be called once they were found.',
   schema: SEARCH_SCHEMA,
@@ -270,7 +276,7 @@ const TOOL_SEARCH: Described = {
 const MAX_NAME = 64
 const SEPARATOR = '__'
 
-/** The name of a tool as the client knows it, with its type and namespace. */
+/** The name of a tool in the client's protocol, with its type and namespace. */
 type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 
 /**
@@ -281,7 +287,7 @@ type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 export class ToolNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
-  /** For each name, the last number that was appended to make a duplicate unique. */
+  /** For each function name, the last number that was appended to make another name from it. */
   readonly #last = new Map<string, number>()
 
   /**

@@ -19,7 +19,7 @@ import { customInput } from '../../openai-tools.ts'
 
 /**
  * Encodes a complete response. Each part becomes an item. If the response is incomplete, its last item is
- * marked as incomplete. A call whose arguments were cut off is always marked so.
+ * marked as incomplete. A tool call whose arguments were cut off is always marked as incomplete.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const response = new ResponseObject(identity, replyContext)
@@ -40,7 +40,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
 }
 
-/** Whether a part becomes an item. Empty texts and opaque parts of other protocols do not. */
+/** Whether a part becomes an item. Empty texts and opaque parts of the responses protocol do not. */
 function saysSomething(part: ReplyPart): boolean {
   switch (part.kind) {
     case 'text':
@@ -74,7 +74,7 @@ const ID_PREFIXES = {
 /** The type of an item that this gateway writes. */
 export type ItemType = keyof typeof ID_PREFIXES
 
-/** The tools as the client declared them, by the names of the functions that replace them. */
+/** How the client declared its tools, by the names of the functions that replace them. */
 export class ToolForms {
   readonly #forms: ReadonlyMap<string, ToolForm>
 
@@ -82,16 +82,16 @@ export class ToolForms {
     this.#forms = new Map(tools.flatMap(({ name, form }) => (form ? [[name, form] as const] : [])))
   }
 
-  /** The tool that is called, as the client declared it. */
+  /** How the client declared the tool that is called by this function name. */
   of(name: string): ToolForm {
     return this.#forms.get(name) ?? { type: 'function', name }
   }
 }
 
 /**
- * Returns the type of the item for a part. `input` is the complete input of a call, if known. If the input
- * was cut off or is malformed, so that it is invalid for the tool's type, the call is written as a function
- * call.
+ * Returns the type of the item for a part. `input` is the complete input of a tool call, if known. If the
+ * input was cut off or is malformed, so that it is invalid for the tool's type, the call is written as a
+ * function call.
  */
 export function itemType(
   part: Pick<StartedPart, 'kind'>,
@@ -105,12 +105,12 @@ export function itemType(
   return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
 }
 
-/** Id of an item. It is not the same as the id of a call in the item. */
+/** Id of an item. If the item is a tool call, the id of the call is a different one. */
 export function itemId(type: ItemType, response: string, index: number): string {
   return `${ID_PREFIXES[type]}_${response}${String(index).padStart(3, '0')}`
 }
 
-/** The members that all items have. */
+/** Members of an item that do not depend on its content. `form` is the declaration of a called tool. */
 export interface ItemFrame {
   readonly id: string
   readonly type: ItemType
@@ -155,8 +155,8 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
 }
 
 /**
- * Returns the encrypted content of a thought. It is needed because clients discard thoughts without it if
- * nothing is stored.
+ * Returns the encrypted content of a thought. Clients that do not store responses discard thoughts without
+ * it.
  */
 function encryptedContent(
   { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
@@ -188,7 +188,7 @@ export function summaryPart({ text }: Pick<ReplyText, 'text'>): object {
   return { type: 'summary_text', text }
 }
 
-/** Encodes a call as an item of the type that the client declared. */
+/** Encodes a tool call as an item of the type for which the client declared the tool. */
 function writeCall(
   { id: callId, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>,
   { id, type, status, form = { type: 'function', name } }: ItemFrame,

@@ -32,7 +32,7 @@ import { audioFormat, dataUrl } from '../../media-source.ts'
 /** Lowest value that upstreams accept for the maximum of output tokens. */
 const MIN_OUTPUT_TOKENS = 16
 
-/** Value of `include` that requests the pages that a search found. */
+/** Value of `include` that requests the pages that a web search found. */
 const SEARCH_PAGES = 'web_search_call.action.sources'
 
 /** The maximum of output tokens sent for a conversation. */
@@ -97,7 +97,9 @@ function encodeText({ outputFormat }: Conversation, verbosity: string | undefine
   ])
 }
 
-/** Encodes the tools and the tool choice. Without tools, no choice is sent, because upstreams refuse it. */
+/**
+ * Encodes the tools and the tool choice. Without tools, no tool choice is sent, because upstreams refuse it.
+ */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
@@ -145,7 +147,10 @@ function encodeCustom(name: string, { description, grammar }: CustomDefinition):
 
 /** A conversation in the form of this protocol: instructions and input items. */
 interface Items {
-  /** A single plain text becomes the instructions; several, or a text that may have cache marks, become an item. */
+  /**
+   * A single plain text. If there are several system texts, or one that may have cache marks, they become an
+   * item of `input` instead.
+   */
   readonly instructions: string | undefined
   readonly input: readonly Written[]
 }
@@ -180,7 +185,7 @@ function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-/** Rules of a request for the items of its user. */
+/** What encoding the parts of a user's turn depends on. */
 interface ItemRules {
   /** Ids of the calls of custom tools. */
   readonly custom: ReadonlySet<string>
