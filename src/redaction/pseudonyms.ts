@@ -2,9 +2,11 @@ import { createHmac } from 'node:crypto'
 
 /** What the replacement tokens of a request, such as `[[EMAIL_1a2b3c4d]]`, are computed from. */
 export interface PseudonymOptions {
-  /** Secret of the gateway. Without it nobody can find the value of a token by trying values. */
+  /**
+   * Secret of the gateway. Without it, nobody can find the value behind a replacement token by trying values.
+   */
   readonly key: Uint8Array
-  /** User who sent the values; another user gets a different token for the same value. */
+  /** User who sent the values; another user gets a different replacement token for the same value. */
   readonly user: string
 }
 
@@ -23,10 +25,11 @@ const BEGUN = new RegExp(`^\\[(?:$|\\[(?:[A-Z0-9_]{0,${MAX_KIND_LENGTH}}(?:_[0-9
  */
 export class Pseudonyms {
   /**
-   * Length of the longest possible token in characters, which is also the maximum that a stream holds back.
+   * Length of the longest possible replacement token in characters, which is also the maximum that a stream
+   * holds back.
    */
   static readonly mostToken = 2 * OPENING.length + MAX_KIND_LENGTH + 1 + DIGITS
-  /** Approximate memory for the tokens and values, in bytes. */
+  /** Approximate memory for the replacement tokens and their values, in bytes. */
   bytes = 0
   readonly #options: PseudonymOptions
   readonly #tokens = new Map<string, string>()
@@ -63,21 +66,24 @@ export class Pseudonyms {
     return token
   }
 
-  /** Replaces the tokens in a complete text by their values. */
+  /** Replaces the replacement tokens in a complete text by the original values. */
   restore(text: string): string {
     const restorer = this.restorer()
     return restorer.push(text) + restorer.end()
   }
 
-  /** Replaces the tokens in a complete JSON text by their values, escaped as parts of JSON strings. */
+  /**
+   * Replaces the replacement tokens in a complete JSON text by the original values, escaped as parts of JSON
+   * strings.
+   */
   restoreJson(text: string): string {
     const restorer = this.restorer({ json: true })
     return restorer.push(text) + restorer.end()
   }
 
   /**
-   * Creates a restorer for a text that arrives in pieces. With `json`, values are escaped as parts of JSON
-   * strings.
+   * Creates a restorer, which puts the original values back into a text that arrives in pieces. With `json`,
+   * values are escaped as parts of JSON strings.
    */
   restorer({ json = false } = {}): PseudonymRestorer {
     return new PseudonymRestorer(this.#values, json)
@@ -91,8 +97,8 @@ export class Pseudonyms {
 }
 
 /**
- * Replaces tokens by their values in a text that arrives in pieces. The beginning of a token is held back
- * until the token is complete or cannot become one.
+ * Replaces replacement tokens by the original values in a text that arrives in pieces. The beginning of a
+ * token is held back until the token is complete or cannot become one.
  */
 export class PseudonymRestorer {
   readonly #values: ReadonlyMap<string, string>
@@ -104,7 +110,7 @@ export class PseudonymRestorer {
     this.#json = json
   }
 
-  /** Number of characters that are held back because they may be the beginning of a token. */
+  /** Number of characters that are held back because they may be the beginning of a replacement token. */
   get held(): number {
     return this.#held.length
   }

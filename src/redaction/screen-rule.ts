@@ -7,11 +7,11 @@ import type { Rule } from './rule.ts'
  */
 export type RuleAction = 'redact' | 'replace' | 'flag' | 'block'
 
-/** A rule of a screen, with its action. */
+/** A rule by which texts are screened, with the action for its matches. */
 export interface ScreenRule {
   readonly rule: Rule
   readonly do: RuleAction
-  /** Text that `redact` writes; `[REDACTED]` by default. */
+  /** Text that the action `redact` writes in place of a match; `[REDACTED]` by default. */
   readonly with?: string
 }
 

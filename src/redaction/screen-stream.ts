@@ -43,7 +43,7 @@ export class ScreenStream {
   /** End of the last match of each rule, by the index of the rule. */
   readonly #ends: number[]
   #text = ''
-  /** Position of the first character of `#text` in the whole text. */
+  /** Position in the whole text at which `#text`, the part that is still in memory, begins. */
   #base = 0
   /** Text before this position was passed on or replaced. */
   #passed = 0
@@ -51,13 +51,15 @@ export class ScreenStream {
   #covered = 0
   #blockedBy: number | undefined
   /**
-   * A group of overlapping matches; the first one becomes a token. `looked` is the number of matches that
-   * were examined, `end` is where the group ends, and `open` contains the matches that may still grow.
+   * A group of overlapping matches; a replacement token takes the place of the first one. `looked` is the
+   * number of matches that were examined, `end` is where the group ends, and `open` contains the matches that
+   * may still grow.
    */
   #run: { readonly first: FoundMatch; looked: number; end: number; open: Span[] } | undefined
 
   /**
-   * @param pseudonyms Creates the tokens of rules with the action `replace`. Text is then held back until the
+   * @param pseudonyms Creates the replacement tokens of rules with the action `replace`. Text is then held
+   * back until the
    * whole match is known.
    */
   constructor(screen: StreamScreenRules, pseudonyms?: Pseudonyms, sink?: ScreenedTextReceiver) {
@@ -228,8 +230,8 @@ export class ScreenStream {
   }
 
   /**
-   * Whether it is not known yet which text a token will stand for: the match may become longer, or
-   * overlapping matches may begin or grow. Each match is examined once, even if this is called repeatedly.
+   * Whether it is not known yet which text a replacement token will stand for: the match may become longer,
+   * or overlapping matches may begin or grow. Each match is examined once, even if this is called repeatedly.
    */
   #isUnsettled(next: FoundMatch, at: number, safe: number): boolean {
     const { span } = next
@@ -250,7 +252,7 @@ export class ScreenStream {
     return run.open.length > 0 || run.end > safe
   }
 
-  /** Updates the ends of counted matches that have become longer. */
+  /** Updates the end positions of counted matches that have become longer. */
   #grow(): void {
     for (const { span, rule } of this.#growing) {
       this.#ends[rule] = Math.max(this.#ends[rule] as number, span.end)

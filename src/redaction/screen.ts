@@ -72,14 +72,17 @@ export class Screen {
     return matches
   }
 
-  /** Screens a complete text. With `pseudonyms`, rules with the action `replace` write tokens. */
+  /** Screens a complete text. With `pseudonyms`, rules with the action `replace` write replacement tokens. */
   apply(text: string, pseudonyms?: Pseudonyms): Screened {
     const stream = new ScreenStream(this, pseudonyms)
     const screened = stream.whole(text)
     return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }
   }
 
-  /** Opens a stream for one text. With `pseudonyms`, rules with the action `replace` write tokens. */
+  /**
+   * Opens a stream that screens one text. With `pseudonyms`, rules with the action `replace` write
+   * replacement tokens.
+   */
   stream(pseudonyms?: Pseudonyms): ScreenStream {
     return new ScreenStream(this, pseudonyms)
   }

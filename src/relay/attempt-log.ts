@@ -16,7 +16,7 @@ export interface UpstreamInterruption {
   readonly upstreamMessage: string | undefined
 }
 
-/** An attempt, the upstream's error message, and the target. */
+/** An attempt for the usage log, with its target and the upstream's error message. */
 interface LoggedAttempt {
   readonly entry: AttemptEntry
   readonly said: string | undefined
@@ -51,7 +51,10 @@ export class AttemptLog {
     this.#request = request
   }
 
-  /** Delays of the call so far, in milliseconds. */
+  /**
+   * Delays of the call before its upstream started working, in milliseconds: until the first attempt began,
+   * and for connecting.
+   */
   get delays(): CallDelays {
     return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
   }

@@ -88,7 +88,7 @@ export class Attempts {
     for (const attempt of this.#underWay) attempt.stop(GATEWAY_STOPPING)
   }
 
-  /** Stops the timer. */
+  /** Stops the timer that watches running attempts. */
   close(): void {
     clearInterval(this.#sweep)
     this.#services.failureLog.close()
@@ -441,7 +441,7 @@ class FailedAttempts implements Disposable {
     this.#failures.push(failure)
   }
 
-  /** Throws, because the client has left. */
+  /** Throws the error for a client that has left. */
   leave(): never {
     this.add(CLIENT_DISCONNECTED)
     throw this.finalError()

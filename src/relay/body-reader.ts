@@ -53,7 +53,7 @@ export interface Body extends StoredBody {
 
 /** A body of `multipart/form-data`. */
 export interface FormBody extends StoredBody, FormContent {
-  /** The client's header, which contains the boundary. */
+  /** The client's `content-type` header, which contains the boundary of the parts. */
   readonly contentType: string
 }
 
@@ -69,7 +69,7 @@ export interface BodyOptions {
   readonly owner: PoolOwner
   /** Maximum size in decoded bytes. */
   readonly limit: number
-  /** Whether a content encoding is refused. */
+  /** Whether a body with a content encoding (such as gzip) is refused. */
   readonly isPlain?: boolean
 }
 
@@ -325,9 +325,9 @@ interface BodySink<Content> {
   /** Bytes of memory that the sink occupies. */
   readonly heldBytes: number
   /**
-   * Adds bytes. Throws the error for the client if they cannot be stored. If it returns a promise, no more
-   * bytes may be added until that settles; it resolves to the number of bytes that were moved from memory to
-   * disk.
+   * Adds bytes of the body. Throws the error for the client if they cannot be stored. If it returns a
+   * promise, no more bytes may be added until that settles; it resolves to the number of bytes that were
+   * moved from memory to disk.
    */
   add(bytes: Buffer): Promise<number> | undefined
   /** Ends the body. Throws the error for the client if it is incomplete. */

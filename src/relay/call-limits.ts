@@ -202,7 +202,7 @@ function limitsOfCall(
   return [...clientLimits(ofKeys, caller), ofModel].filter((one) => !isOff(one.limit))
 }
 
-/** The limits that apply to a call whose model may not be known yet. */
+/** The limits of a call's key and user and, if the model is known already, of the model. */
 function limitsKnown(ofKeys: RateLimit, caller: Caller, model: Model | undefined): readonly OwnedLimit[] {
   return limitsOfCall(ofKeys, caller, model?.name ?? '', model?.rate_limit ?? NO_LIMIT)
 }

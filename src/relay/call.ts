@@ -79,7 +79,7 @@ export interface GeneratedOutput {
   readonly served: StatedService | undefined
 }
 
-/** The running attempt, as its call sees it. */
+/** The running attempt, with what its call needs of it. */
 interface RunningAttempt {
   /** Output tokens and cost so far, by the gateway's own count. */
   readonly progress: { readonly tokens: number; readonly cost: number }
@@ -95,7 +95,7 @@ export class Call implements MediaRequester {
   plan: Plan
   readonly hold: OpenHold
   readonly attempts: AttemptLog
-  /** Id of the token that the call uses. */
+  /** Id of the API key with which the call was made. */
   readonly client: number
   readonly takeMemory: Plan['takeMemory']
   /** How the upstream's response broke off, if it did. */
@@ -214,7 +214,7 @@ export class Call implements MediaRequester {
     this.incoming.record.attempts = (this.incoming.record.attempts ?? 0) + 1
   }
 
-  /** Records that bytes of a response arrived. */
+  /** Records that bytes of a response arrived: when the first ones did, and the pause before later ones. */
   noteFirstByte(): void {
     this.#firstByteMs ??= this.#tookMs
     this.chunkGaps?.note()
@@ -427,7 +427,7 @@ function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
-/** Prices a response of the target; the result is `NOTHING_DELIVERED` without one. */
+/** Prices the response of a target. Without a target or a response, the result is `NOTHING_DELIVERED`. */
 function priceResponse(
   call: Call,
   target: Target | undefined,
@@ -468,14 +468,16 @@ class SentPrompt {
     this.request = request
   }
 
-  /** Tokens to show to the client. They are counted only when no text for a charge is waiting. */
+  /**
+   * Tokens of the prompt to show to the client. They are counted only when no text for a charge is waiting.
+   */
   async shownTokens(count: TokenCounter): Promise<number> {
     const { text, extraTokens } = this.#read()
     this.#tokens = await count.countLowPriority(text)
     return this.#tokens + extraTokens
   }
 
-  /** Tokens for the charge. A running low-priority count does not delay them. */
+  /** Tokens of the prompt for the charge. A running count with low priority does not delay this count. */
   async chargedTokens(count: TokenCounter): Promise<number> {
     const { text, chargedExtraTokens } = this.#read()
     return (this.#tokens ?? (await count.count(text))) + chargedExtraTokens

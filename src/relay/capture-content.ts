@@ -61,7 +61,7 @@ export function startContentCapture(
   return capture
 }
 
-/** The bytes of a request; undefined if they are on disk. */
+/** The bytes of a request's body; undefined if they are on disk. */
 function receivedBytes({ bytes }: Body | FormBody): Buffer | undefined {
   return Buffer.isBuffer(bytes) ? bytes : undefined
 }

@@ -39,13 +39,13 @@ function afterHeld(own: Buffer | undefined, target: Target, tap: Tap, error: Str
   )
 }
 
-/** Frame that ends a stream whose cost exceeded its hold, because quota or a budget is used up. */
+/** Event that ends a stream whose cost exceeded the reserved quota, because quota or a budget is used up. */
 export function quotaUsedUpFrame(call: Call, tap: Tap): Buffer {
   const { type, code, message } = quotaUsedUpError(call)
   return gatewayErrorFrame(call, tap, { type, code }, message)
 }
 
-/** The error of a stream whose cost exceeded its hold. */
+/** The error of a stream whose cost exceeded the quota that was reserved for it. */
 export function quotaUsedUpError(call: Call): ErrorSentToClient {
   const { refusal } = call.hold
   const code = refusal?.code ?? 'insufficient_quota'
@@ -69,14 +69,14 @@ export function errorInStream({ type, code, message, status = 500 }: ErrorConten
   return { cause: causeOfStatus(status), status: 200, type, code, message }
 }
 
-/** Frame that ends a stream whose charge is written later, because the database refuses writes. */
+/** Event that ends a stream whose charge is written later, because the database refuses writes. */
 export function storageErrorFrame(call: Call, tap: Tap): Buffer {
   const kind = { type: 'gateway_error', code: 'storage_unavailable' }
   call.incoming.record.failure = kind.code
   return gatewayErrorFrame(call, tap, kind, STORAGE_UNAVAILABLE)
 }
 
-/** Frame that ends a stream for a reason of the gateway's own. */
+/** Event that ends a stream because of an error of the gateway itself. */
 export function gatewayErrorFrame(
   call: Call,
   tap: Tap,

@@ -24,8 +24,8 @@ export interface OutputBudget {
   /** Output tokens for which quota is reserved at first. */
   readonly tokens: number
   /**
-   * The maximum that is sent to every channel and that the channels are expected to respect; undefined if
-   * there is none.
+   * The maximum of output tokens that is sent to every channel and that the channels are expected to respect;
+   * undefined if there is none.
    */
   readonly maximum: number | undefined
   /** Output tokens for which more quota is reserved each time a stream nears the end of its reservation. */
@@ -39,9 +39,9 @@ export interface Estimate {
   /** Maximum cost of the call in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
-  /** Expected tokens of the prompt, except for parts of unknown size. */
+  /** Expected tokens of the prompt, without parts whose size is unknown. */
   readonly promptTokens: number
-  /** Tokens assumed for the parts of unknown size. */
+  /** Tokens assumed for the parts of the prompt whose size is unknown. */
   readonly unknownTokens: number
 }
 
@@ -99,7 +99,7 @@ export function estimate(
   }
 }
 
-/** Lifetimes with which any of the channels may write the prompt to a cache. */
+/** Cache lifetimes with which any of the channels may write the prompt to a cache. */
 function lifetimesOf(
   { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
   channels: readonly ChannelPlan[],
@@ -119,7 +119,7 @@ export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | u
   return boundsOf(endpoint)(plan).output
 }
 
-/** The rates at which any of the channels may charge a request. */
+/** The rates (prices with a group's ratio) at which any of the channels may charge a request. */
 function ratesHeld(
   channels: readonly ChannelPlan[],
   endpoint: Endpoint,
@@ -244,7 +244,8 @@ function toolsToHoldAt(
     return [{ kind, count, price: priceOfUse({ kind, form }, pricing) }]
   })
   if (stream || offered.maxCalls === undefined) return uses
-  // The maximum applies to all tools together, so the most expensive tools are assumed to use it up.
+  // The maximum of tool calls applies to all tools together, so the most expensive tools are assumed to use
+  // it up.
   let left = offered.maxCalls
   return uses
     .toSorted((one, other) => (isMore(one.price, other.price) ? -1 : 1))
@@ -257,15 +258,15 @@ function toolsToHoldAt(
 
 /** Upper bounds of a request for one channel, after the channel's own changes. */
 export interface EditedBounds {
-  /** Tokens that the changes may add to the prompt. */
+  /** Tokens that the channel's changes may add to the prompt. */
   readonly prompt: number
   /** Maximum output tokens; undefined if the request states none. */
   readonly output: number | undefined
-  /** Whether a maximum is sent to the channel and the channel is expected to respect it. */
+  /** Whether a maximum of output tokens is sent to the channel and the channel is expected to respect it. */
   readonly named: boolean
 }
 
-/** Tokens that an upstream adds for each further message. */
+/** Tokens assumed for a message in addition to its text, such as for a channel's system prompt. */
 const MESSAGE_TOKENS = 16
 /** Reads the possible maxima of output tokens of a request after a channel's override. */
 type MaximaReader = (override: Override, stated: number | undefined) => (number | undefined)[]
@@ -300,7 +301,8 @@ export function editedBounds({ channel, outputMaximum: stated, choices }: Channe
   }
 }
 
-// Each of the two members may come from the client and may be changed separately.
+// Each of the two members for the maximum may come from the client, and the channel may change each
+// separately.
 function chatMaxima(override: Override, stated: number | undefined): (number | undefined)[] {
   const set = OF_CHAT.flatMap((name) => changed(override, name) ?? [])
   const isRemoved = OF_CHAT.some((name) => isWithout(override, name))

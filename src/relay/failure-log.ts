@@ -19,7 +19,9 @@ export type FailureReaction =
   | 'ended the stream'
   | 'gave up'
 
-/** Facts about a call that a warning may contain. Nothing of the client's request body may be logged. */
+/**
+ * Facts about a failed call that a warning may contain. Nothing of the client's request body may be logged.
+ */
 interface FailedCall {
   readonly incoming: Pick<IncomingCall, 'id'>
   readonly plan: { readonly request: Pick<ParsedRequest, 'model'> }
@@ -131,7 +133,7 @@ export class FailureLog {
 const UPSTREAM_FAILED = 'upstream failed'
 const GUARD_FAILED = 'guard failed'
 
-/** Descriptions of the system's error codes. */
+/** Descriptions of the operating system's error codes for log lines. */
 const CAUSE_TEXTS = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection reset'],

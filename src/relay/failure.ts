@@ -26,7 +26,7 @@ const MAX_MESSAGE_LENGTH = 4096
 /** Why an attempt delivered nothing, and what may be tried next. */
 export interface Failure {
   readonly next: NextStep
-  /** What is avoided for a while: a refused or limited key, a missing model, or a failing channel. */
+  /** What later calls avoid for a while: a refused or limited key, a missing model, or a failing channel. */
   readonly blames: 'key' | 'model' | 'channel' | 'none'
   /** Time in milliseconds for which the upstream asks not to be called. */
   readonly cooldownMs: number | undefined
@@ -34,22 +34,22 @@ export interface Failure {
   readonly refusal: UpstreamRefusal | GatewayError | undefined
   /** The cause in a few fixed words, used as a label of metrics. */
   readonly cause: string
-  /** The cause for the usage log. */
+  /** The cause as the usage log states it. */
   readonly failureCause: FailureCause
   /** The status of the upstream's response, if there was one. */
   readonly status?: number
   /** The upstream's message, redacted; it may repeat parts of the request. */
   readonly upstreamMessage?: string | undefined
   /**
-   * Type and code of the error that ends a stream that has begun; if absent, those of an upstream that broke
-   * off.
+   * Type and code of the error that ends a stream that has begun. If absent, the error is that of an upstream
+   * that broke off.
    */
   readonly inStream?: { readonly type: string; readonly code: string }
-  /** Whether no warning is needed, because the endpoint often responds like this. */
+  /** Whether no warning is logged, because the upstream's endpoint often responds like this. */
   readonly isExpected?: boolean
 }
 
-/** An upstream's complete error body, for clients of its protocol. */
+/** An upstream's complete error body, for clients that speak the upstream's protocol. */
 export interface ErrorEnvelope {
   readonly protocol: ProtocolName
   readonly body: Buffer
@@ -84,9 +84,12 @@ export class UpstreamRefusal extends Error {
 interface StatusRule {
   readonly next: NextStep
   readonly blames: Failure['blames'] | 'key at its limit'
-  /** The error type if the upstream names none. If this is absent too, the status is not forwarded. */
+  /**
+   * The error type for a status, if the upstream names none. A status for which no type is declared is not
+   * forwarded.
+   */
   readonly type?: string
-  /** The error code if the upstream names none. */
+  /** The error code for a status, if the upstream names none. */
   readonly code?: string
 }
 
@@ -119,8 +122,8 @@ interface UpstreamContext {
 }
 
 /**
- * The failure that corresponds to an unsuccessful response. `given` is the text of its `retry-after` header,
- * `givenMs` the milliseconds of its `retry-after-ms` header.
+ * Returns the failure that corresponds to a response with an error status. `given` is the text of its
+ * `retry-after` header, `givenMs` the milliseconds of its `retry-after-ms` header.
  */
 export function failureOfStatus(
   context: UpstreamContext,
@@ -334,7 +337,7 @@ export const CALL_STOPPED: Failure = {
   inStream: { type: 'gateway_error', code: 'call_stopped' },
 }
 
-/** Cause of failures created by `failureOfWrite`. */
+/** Cause of a failure to write to the database; see `failureOfWrite`. */
 export const WRITE_FAILURE_CAUSE = 'unwritten'
 
 /** The failure to write something that must be durable before the client receives anything of the call. */

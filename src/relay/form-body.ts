@@ -12,7 +12,7 @@ export type StoredBytes = Buffer | SpoolFile
 export class EditedForm implements OutgoingBody {
   readonly length: number
   readonly #bytes: StoredBytes
-  /** Pieces in order, each with its position in the edited body. */
+  /** Pieces of the edited body in order, each with its position. */
   readonly #pieces: readonly Piece[]
 
   /** `replacements` must not overlap. */
@@ -56,7 +56,7 @@ export class EditedForm implements OutgoingBody {
   }
 }
 
-/** New content of one part. */
+/** A part of a form, and the text that replaces its content. */
 interface Replacement {
   readonly part: FormPart
   readonly text: string

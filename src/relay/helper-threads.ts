@@ -1,19 +1,22 @@
 import type { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 
-/** Pause in milliseconds before starting a thread is tried again. It doubles each time, up to the maximum. */
+/**
+ * Pause in milliseconds before another attempt to start a thread. The pause doubles each time, up to the
+ * maximum.
+ */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
 
 interface Missing {
   readonly pauseMs: number
-  /** Timer for the next try; undefined while the thread is being started. */
+  /** Timer until the next attempt to start the thread; undefined during an attempt. */
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Starts helper threads. If a thread cannot be started, for example because the system allows no more, it is
- * tried again after a pause. Until then, the results that it would compute are estimated.
+ * Starts helper threads. If a thread cannot be started, for example because the system allows no more, the
+ * start is tried again after a pause. Until then, the results that the thread would compute are estimated.
  */
 export class HelperThreads {
   readonly #log: Pick<Logger, 'error' | 'info'>
@@ -51,7 +54,7 @@ export class HelperThreads {
     }
   }
 
-  /** Prevents further starts. */
+  /** Prevents further attempts to start threads. */
   close(): void {
     this.#isClosed = true
     for (const { timer } of this.#missing.values()) clearTimeout(timer)

@@ -6,12 +6,12 @@ import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
 import { truncateName } from './truncate-name.ts'
 
-/** A copy of the token without restrictions on models. */
+/** A copy of the API key (token) without restrictions on models. */
 export function withAnyModel(token: Token): Token {
   return { ...token, model_limits_enabled: false }
 }
 
-/** Models that a token's `model_limits` allows; undefined if all are allowed. */
+/** Models that the `model_limits` of an API key (token) allow; undefined if all are allowed. */
 export function allowedNames(token: Token): ReadonlySet<string> | undefined {
   if (!token.model_limits_enabled) return undefined
   const names = new Set<string>()
@@ -22,14 +22,19 @@ export function allowedNames(token: Token): ReadonlySet<string> | undefined {
   return names
 }
 
-/** Throws `model_not_allowed` (403) if the token allows neither this name nor the name without its suffix. */
+/**
+ * Throws `model_not_allowed` (403) if the API key allows neither this name nor the name without its suffix.
+ */
 export function requireAllowedModel(token: Token, model: string, plain: string): void {
   const allowed = allowedNames(token)
   if (!allowed || allowed.has(model) || allowed.has(plain)) return
   throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncateName(model)}`)
 }
 
-/** Groups that a token assigns to single vendors. Throws `group_not_allowed` if they cannot be read. */
+/**
+ * Groups that an API key (token) assigns to single vendors. Throws `group_not_allowed` if they cannot be
+ * read.
+ */
 export function routesOf(token: Token): ReadonlyMap<string, string> {
   const routes = parseVendorRoutes(token.vendor_routes)
   if (!routes) throw new GatewayError('group_not_allowed', 'the vendor_routes of this API key cannot be read')
@@ -37,7 +42,7 @@ export function routesOf(token: Token): ReadonlyMap<string, string> {
 }
 
 /**
- * The group for a vendor's models: the one that the token assigns to this vendor, otherwise the token's
+ * The group for a vendor's models: the one that the API key assigns to this vendor, otherwise the key's
  * group, otherwise the user's.
  */
 export function groupName(
@@ -49,7 +54,7 @@ export function groupName(
   return routed ?? (token.group === '' ? user.group : token.group)
 }
 
-/** The group of this name, if the user may use it: an open group, or the user's own. */
+/** The group of this name, if the user may use it: a group that is open to all users, or the user's own. */
 export function usableGroup({ groups }: Settings, { user }: Caller, name: string): Group | undefined {
   const group = groups.get(name)
   return group && (group.open || group.name === user.group) ? group : undefined

@@ -8,20 +8,20 @@ import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
 /** Maximum number of files that are fetched at the same time, for all calls together. */
 const MAX_FETCHES = 16
-/** Share of these slots that one API key may occupy. */
+/** Fraction of the `MAX_FETCHES` slots that one API key may occupy. */
 const MAX_PART_OF_KEY = 1 / 2
-/** Maximum number of fetches that may wait for a slot. */
+/** Maximum number of files that may wait until they can be fetched. */
 const MAX_WAITING = 10_000
 /** Maximum bytes of all files that the URLs of one request lead to; the same as for a request body. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
-/** Memory per byte of a file: for its base64 form, and for the request that contains it. */
+/** Bytes of memory for each byte of a file: for its base64 form, and for the request that contains it. */
 const BYTES_PER_BYTE = 2 * (4 / 3)
 /** Media types that do not state what a file contains. */
 const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
 /** The call on whose behalf files are fetched. */
 export interface MediaRequester {
-  /** The id of the token. */
+  /** Id of the API key whose call needs the files. */
   readonly client: PoolClient
   /** Allocates memory until the call ends. Throws `overloaded` if none is left for the client. */
   takeMemory(bytes: number): void
@@ -136,7 +136,7 @@ export class Media {
     }
   }
 
-  // The agent is replaced when the operator changes its options.
+  // Returns the HTTP agent that fetches files. It is replaced when the operator changes its options.
   async #currentAgent(): Promise<Agent> {
     const { guardedAgent } = await import('../upstreams/ssrf-guard.ts')
     const options = this.#options()
@@ -164,7 +164,7 @@ class MediaBatch {
     this.#requester = requester
   }
 
-  /** Requests a slot for a fetch. After `abort`, none is granted. */
+  /** Requests one of the `MAX_FETCHES` slots for a file. After `abort`, none is granted. */
   enter(slots: FairSemaphore): SlotEntry {
     const entry = slots.enter(this.#requester.client)
     if (this.isAborted) entry.leave()
@@ -172,7 +172,7 @@ class MediaBatch {
     return entry
   }
 
-  /** Releases the slot of a fetch. */
+  /** Releases the slot of a file that was fetched. */
   leave(entry: SlotEntry): void {
     this.#entries.delete(entry)
     entry.leave()
@@ -183,8 +183,8 @@ class MediaBatch {
   }
 
   /**
-   * Whether a fetch got no slot because of its own request: the request's other fetches had used up its time,
-   * or it was aborted.
+   * Whether a file was not fetched because of its own request: the request's other files had used up the
+   * time, or the request was aborted.
    */
   get isLate(): boolean {
     return this.isAborted || this.#signal !== undefined
@@ -201,7 +201,7 @@ class MediaBatch {
   /** Ends all fetches, because one of them failed or the client left. */
   abort(): void {
     this.#aborted.abort()
-    // Fetches that have a slot are ended by the signal; the others must leave the queue.
+    // The signal ends the fetches that have begun; those that wait for a slot must leave the queue.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
   }
 
@@ -212,7 +212,7 @@ class MediaBatch {
     this.#requester.takeMemory(Math.ceil(bytes * BYTES_PER_BYTE))
   }
 
-  /** Bytes that may still arrive. */
+  /** Number of bytes of this request's files that may still arrive. */
   get bytesLeft(): number {
     return MAX_TOTAL_BYTES - this.#bytes
   }

@@ -23,7 +23,7 @@ export interface ListedModel {
   readonly endpointTypes: readonly EndpointType[]
   /** The endpoints that serve the model. */
   readonly endpoints: readonly Endpoint[]
-  /** Date on which the model ends; undefined if no end is known. */
+  /** Date on which the vendor shuts down the model; undefined if no such date is known. */
   readonly end: ModelEnd | undefined
 }
 
@@ -42,7 +42,8 @@ type Served = ReadonlyMap<string, ServedModel>
 /** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
   readonly #ends: ModelEnds
-  // Shared by all callers as long as neither the settings nor the ends of models change.
+  // The models that have a channel. All callers share them as long as neither the settings nor the known
+  // shutdowns of models change.
   readonly #served = new WeakMap<object, Served>()
   // Lists by group, for callers whose key neither limits models nor assigns groups to vendors.
   readonly #ofGroups = new WeakMap<Served, Map<string, readonly ListedModel[]>>()
@@ -119,7 +120,7 @@ function servedBy(settings: Settings, endOf: (id: string) => ModelEnd | undefine
   const served = [...protocols].flatMap(([id, inGroups]) => {
     const plain = nameWithoutThinkingSuffix(id)
     const { vendor, price } = modelOf(settings, id, plain)
-    // Moderations are free without a price.
+    // Moderation models may be listed without a price, because they are free then.
     const isFree = settings.options.unpriced_models === 'free' || endpointByName(id) === 'moderations'
     if (!price && !isFree) return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [

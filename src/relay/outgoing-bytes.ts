@@ -1,8 +1,8 @@
-/** Maximum number of bytes that are held before a stream's first event. */
+/** Maximum number of bytes before a stream's first event that are held back. */
 const MAX_HELD_BYTES = 4_096
 /**
- * Maximum time in milliseconds for which they are held: clients and proxies treat a silent connection as
- * dead.
+ * Maximum time in milliseconds for which bytes before the first event are held, because clients and proxies
+ * treat a silent connection as dead.
  */
 const MAX_HELD_MS = 5_000
 
@@ -13,8 +13,8 @@ const MAX_HELD_MS = 5_000
  */
 export class OutgoingBytes {
   /**
-   * Emptied, never replaced: in a long call this list is in V8's old generation, and an abandoned list would
-   * keep its chunks in memory until a full collection.
+   * The list is emptied, never replaced: in a long call it is in V8's old generation, and an abandoned list
+   * would keep its chunks in memory until a full collection.
    */
   readonly #chunks: Buffer[] = []
   #bytes = 0
@@ -30,7 +30,7 @@ export class OutgoingBytes {
     if (isEvent || this.#bytes > MAX_HELD_BYTES) this.#isHeldBack = false
   }
 
-  /** Whether there are bytes to send now. */
+  /** Whether there are bytes that must be sent to the client now. */
   get isDue(): boolean {
     return !this.#isHeldBack && this.#chunks.length > 0
   }
@@ -40,7 +40,7 @@ export class OutgoingBytes {
     if (this.#bufferedSince > 0 && nowMs - this.#bufferedSince >= MAX_HELD_MS) this.release()
   }
 
-  /** Makes all bytes due, even without an event. */
+  /** Makes all bytes due, even if no event has arrived yet. */
   release(): void {
     this.#isHeldBack = false
   }

@@ -9,9 +9,12 @@ import type { Target } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */
 const BYTES_PER_TOKEN = 3
-/** Fraction of the budget that must be used before the hold grows. */
+/** Fraction of the covered output tokens that must be used before more quota is reserved. */
 const GROW_AT = 0.8
-/** Factor by which the local count may exceed a maximum that the upstream enforces with its own count. */
+/**
+ * Factor by which the gateway's count of output tokens may exceed a maximum that the upstream enforces with
+ * its own count.
+ */
 const TOLERANCE = 1.25
 
 /** Output that a stream has generated so far. */
@@ -23,7 +26,10 @@ export interface EmittedOutput {
 
 type WatchedOutput = EmittedOutput & Pick<Tap, 'tools' | 'usage' | 'served'>
 
-/** Watches that a stream's output and tools stay within what its hold covers, and makes the hold grow. */
+/**
+ * Watches that a stream's output and tool uses stay within the call's hold (reserved quota), and reserves
+ * more in time.
+ */
 export class OutputWatch {
   readonly #call: Call
   readonly #target: Target
@@ -56,8 +62,8 @@ export class OutputWatch {
   }
 
   /**
-   * Number of further bytes of the stream that certainly contain no more output than the hold covers or can
-   * grow to. Text is only a small part of an event.
+   * Number of further bytes of the stream that certainly contain no more output than the reserved quota, or
+   * all that can be reserved, covers. Text is only a small part of an event.
    */
   get affordableBytes(): number {
     const { plan, hold } = this.#call
@@ -67,7 +73,7 @@ export class OutputWatch {
     return Math.max(0, this.#budget * GROW_AT + slices * slice - this.tokens) * BYTES_PER_TOKEN
   }
 
-  /** Records what the stream has cost so far. */
+  /** Records what the stream has cost so far, so that this is charged even after a crash. */
   mark(): void {
     const { emittedBytes, tools } = this.#emitted
     if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.#soFar)
@@ -78,8 +84,8 @@ export class OutputWatch {
   }
 
   /**
-   * Lets the hold grow before it is used up. Returns false if it seems to be used up and cannot grow; then
-   * `isUsedUp` must be asked.
+   * Reserves more quota before the hold (reserved quota) is used up. Returns false if the hold seems to be
+   * used up and no more can be reserved; then `isUsedUp` must be called.
    */
   isWithinHold(mayGrow: boolean): boolean {
     if (mayGrow && !this.#tools.isWithinHold()) return false
@@ -92,7 +98,8 @@ export class OutputWatch {
     return true
   }
 
-  // Grows to the maximum first, which is enough if the upstream respects it.
+  // The hold (reserved quota) first grows up to the maximum of output tokens, which is enough if the upstream
+  // respects the maximum.
   #grow(): boolean {
     const { plan, hold } = this.#call
     const { maximum = Infinity, slice, quotaOf } = plan.estimate.budget
@@ -103,7 +110,7 @@ export class OutputWatch {
     return true
   }
 
-  /** Counts tokens exactly to find out whether the hold is used up. */
+  /** Counts tokens exactly to find out whether the reserved quota is used up. */
   async isUsedUp(): Promise<boolean> {
     const { emittedBytes: bytes, contentFrames: frames, text } = this.#emitted
     this.#counted = { tokens: await this.#call.services.count.count(text), bytes, frames }
@@ -120,16 +127,19 @@ export class OutputWatch {
 }
 
 /**
- * Watches that the tool uses of a stream stay within its hold, which must always cover one more use than have
- * begun.
+ * Watches that the tool uses of a stream stay within the reserved quota, which must always cover one use more
+ * than have begun.
  */
 class ToolWatch {
   readonly #call: Call
   readonly #target: Target
   readonly #tap: Pick<Tap, 'tools'>
-  /** Number of uses seen. */
+  /** Number of tool uses that have begun. */
   #seen = 0
-  /** Uses that the hold covers and that have not begun, by kind; undefined before any began. */
+  /**
+   * Number of tool uses that the reserved quota covers and that have not begun, by kind; undefined before any
+   * use began.
+   */
   #paid: Map<ToolKind, number> | undefined
 
   constructor(call: Call, target: Target, tap: Pick<Tap, 'tools'>) {
@@ -138,7 +148,10 @@ class ToolWatch {
     this.#tap = tap
   }
 
-  /** Lets the hold grow with each use that has begun. Returns false if the hold cannot cover a use. */
+  /**
+   * Reserves more quota with each tool use that has begun. Returns false if no quota can be reserved for a
+   * use.
+   */
   isWithinHold(): boolean {
     const { begun } = this.#tap.tools
     for (; this.#seen < begun.length; this.#seen++) {

@@ -16,7 +16,7 @@ export type EndpointDialects =
   | { readonly json: Dialect; readonly form?: FormDialect }
   | { readonly json?: undefined; readonly form: FormDialect }
 
-/** Options for reading the body of a caller's request. */
+/** Returns the limits within which the body of a caller's request is read. */
 export function bodyOptions({ token, user }: Caller, { options }: Settings): BodyOptions {
   return { owner: { client: user.id, key: token.id }, limit: options.body_limit }
 }

@@ -24,11 +24,14 @@ import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 import type { Target } from './request-stages.ts'
 
-/** Time for which data sent to a client may remain unread, before the client is disconnected. */
+/** Milliseconds for which data sent to a client may remain unread before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
-/** Maximum bytes of a response that are held until it is known to be one of its endpoint. */
+/**
+ * Maximum bytes of a response that are held back until they are known to be a response of the endpoint and
+ * not an error.
+ */
 const MAX_UNKNOWN_BYTES = 65_536
-/** Maximum bytes of a response that are held until guards have checked it. */
+/** Maximum bytes of a response that are held back until guards have checked it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 
 /**
@@ -39,7 +42,7 @@ export class PassthroughResponse extends ResponseHandler {
   readonly #responses: PassthroughResponses
   readonly #pauses: ReadPauses
   #passthrough: Passthrough | undefined
-  /** Pieces of bytes for the next write to the client. */
+  /** Pieces of the response for the next write to the client. */
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
   #clientPausedAt = 0
@@ -54,7 +57,7 @@ export class PassthroughResponse extends ResponseHandler {
 
   override accepts(contentType: string): boolean {
     const passthrough = this.#responses.begin(contentType)
-    // A further response to the same call continues the first one.
+    // The responses to further requests of the same call continue the first response.
     this.#passthrough ??= passthrough
     return passthrough !== undefined
   }
@@ -109,7 +112,7 @@ export class PassthroughResponse extends ResponseHandler {
 
   onEnd(): void {
     const passthrough = this.#passthrough
-    // The events of a stream may end before its connection does.
+    // Nothing is left to do if the stream's events have ended the response before its connection ended.
     if (this.state === 'over' || this.#checking || !passthrough) return
     const isComplete = passthrough.end()
     const { error } = passthrough
@@ -121,7 +124,7 @@ export class PassthroughResponse extends ResponseHandler {
     const next = isComplete && !this.#isDraining ? passthrough.next?.() : undefined
     if (next) {
       this.upstream.goOn(next)
-      // The new request is paused or read like the previous one.
+      // The next request is paused if there are still reasons to pause.
       return this.#pauses.apply()
     }
     if (isComplete && !error && !this.#isDraining && passthrough.check)
@@ -137,7 +140,7 @@ export class PassthroughResponse extends ResponseHandler {
     } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passthrough.rest())
   }
 
-  // While guards' services check the response, the client may leave and the call may be stopped.
+  // Has guards' services check the response. Meanwhile, the client may leave and the call may be stopped.
   #check(check: (signal: AbortSignal) => Promise<void> | undefined): void {
     const stop = new AbortController()
     this.#checking = stop
@@ -210,7 +213,8 @@ export class PassthroughResponse extends ResponseHandler {
     this.#outgoingBytes += bytes.length
   }
 
-  // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold is durable.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold (reserved quota) is
+  // durable.
   #sendWhenDurable(): void {
     const { hold } = this.call
     if (hold.isDurable) return this.#send()

@@ -39,8 +39,8 @@ export function planCall(
 }
 
 /**
- * Returns the plan with this upper bound on the tokens of the prompt, or the same plan if its bound is not
- * larger.
+ * Returns the plan with `bound` as the upper bound on the prompt's tokens; the same plan if its own bound is
+ * not larger.
  */
 export function withPromptBound(plan: Plan, bound: number): Plan {
   const { dialect, request, channels, rate, settings, model } = plan
@@ -96,7 +96,10 @@ function planFor(
   return planned instanceof Promise ? planned.then(withChannels) : withChannels(planned)
 }
 
-/** Rates of calls. Each is computed when it is first needed. */
+/**
+ * Rates of calls: the price of a model multiplied by the ratio of a group. Each is computed when it is first
+ * needed.
+ */
 export class CallRates {
   #free: Rate | undefined
   // Groups and prices belong to one version of the configuration, so the cache ends with it.

@@ -17,20 +17,20 @@ import type { ParsedRequest } from './request-stages.ts'
 /** Counts the tokens of the prompt. */
 type CountPrompt = () => Promise<number>
 
-/** How a response with content ended. */
+/** How a response of which content was delivered ended. */
 export type ResponseEnding = 'complete' | 'cut' | 'client_gone'
 
 /** Computes the charge for a usage, plus media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
 
-/** Everything besides the response that determines a charge. */
+/** Everything that determines a charge, apart from the response. */
 export interface PricingInputs {
   readonly rate: Rate
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
   readonly count: TokenCounter
   readonly unitsOf: ParsedRequest['searchUnits']
-  /** Returns those of the shown tool uses that are charged. */
+  /** Selects those tool uses shown in a response that are charged. */
   readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
   readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]
 }
@@ -210,15 +210,15 @@ function isCredible(usage: ReportedUsage, basis: ChargeBasis): boolean {
 /** Tokens that are charged per second of audio if seconds have no price. */
 const TOKENS_PER_SECOND = 20
 
-/** Prices of media. */
+/** Prices of media: per second of audio and per image. */
 type MediaPrices = Pick<Price, 'second' | 'image'>
 
-/** Usage of a response and its media. */
+/** Usage of a response, and the media in it that are charged separately. */
 interface UsageWithMedia {
   readonly usage: Usage
   /** Media that have a price of their own; the usage contains no tokens for them. */
   readonly media: readonly PricedTool[]
-  /** Output tokens if all media were charged as tokens. */
+  /** Number of output tokens if all media were charged as tokens. */
   readonly allTokens: number
 }
 

@@ -8,7 +8,7 @@ import type { TokenCounter } from './token-counter.ts'
  */
 const TIMEOUT_MS = 250
 
-/** What is needed of a call to count its prompt. */
+/** The parts of a call that are needed to count its prompt. */
 interface CountedCall extends Pick<Call, 'countPrompt'> {
   readonly plan: { readonly estimate: Pick<Estimate, 'promptTokens'> }
   readonly services: { readonly count: Pick<TokenCounter, 'loading'> }
@@ -16,7 +16,7 @@ interface CountedCall extends Pick<Call, 'countPrompt'> {
 
 /** Counts the tokens of a call's prompt, from the moment when the call is sent. */
 export class PromptCount {
-  /** The count, or the expected tokens if it did not finish in time. */
+  /** The counted tokens of the prompt, or the expected number if the count did not finish in time. */
   tokens: number
   readonly #timeoutMs: number
   readonly #count: CountedCall['services']['count']
@@ -27,8 +27,8 @@ export class PromptCount {
     this.tokens = call.plan.estimate.promptTokens
     this.#timeoutMs = timeoutMs
     this.#count = call.services.count
-    // Begins after this turn of the event loop, in which the call is sent. If the count fails, the expected
-    // tokens remain.
+    // The count begins after this turn of the event loop, in which the call is sent. If it fails, `tokens`
+    // keeps the expected number.
     this.#counting = Promise.resolve()
       .then(() => call.countPrompt())
       .then((tokens) => {
@@ -40,7 +40,7 @@ export class PromptCount {
       })
   }
 
-  /** Whether the count is not finished and may still be awaited. */
+  /** Whether the count is still running, and has not taken too long yet. */
   get isPending(): boolean {
     return this.#isPending
   }

@@ -7,7 +7,7 @@ export function callBoundOf({ estimate }: Plan, { outputMaximum = 0, choices }: 
 }
 
 /**
- * Moves channels whose keys have too little left of their provider's limits behind the others of equal
+ * Moves channels all of whose keys have reached a limit of their provider behind other channels of equal
  * priority.
  */
 export function moveSpentKeysLast(

@@ -4,14 +4,17 @@ import { contentOf, type RequestSources } from './request-texts.ts'
 const MAX_LENGTH = 300
 /** Length of a sequence of characters that is removed from a message if it also occurs in the request. */
 const RUN = 24
-/** Length of the indexed pieces. Every run of `RUN` characters contains a piece at a multiple of this length. */
+/**
+ * Length of the pieces by which a request's text is indexed. Every sequence of `RUN` characters contains a
+ * piece that begins at a multiple of this length.
+ */
 const PIECE = RUN / 2
 /** Minimum length of a text of the conversation that is removed wherever a message contains it. */
 const MIN_VALUE = 8
-/** Replaces what was removed. */
+/** Character that stands for text that was removed from a message. */
 const REMOVED = '…'
 
-/** Control characters, line breaks, and invisible characters. */
+/** Matches control characters, line breaks and invisible characters. */
 const CONTROL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
@@ -76,7 +79,7 @@ export function storableMessage(message: string | undefined, request: ComparedRe
   return oneLineMessage(withoutEcho(message.replace(CONTROL, ' ').trim(), texts))
 }
 
-/** A sentence on one line, with at most 300 characters. */
+/** Returns a message on one line, with at most 300 characters. */
 export function oneLineMessage(message: string): string {
   return message.replace(CONTROL, ' ').trim().slice(0, MAX_LENGTH).toWellFormed()
 }
@@ -91,8 +94,8 @@ function decoded(escape: string, ...groups: unknown[]): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : escape
 }
 
-// Converts to upper case first, because some letters change their number with the case. The small sigma has
-// two forms, between which `toLowerCase` chooses by the neighbouring letters.
+// Converts to upper case first, because some letters become several letters in upper case. The small sigma
+// has two forms, between which `toLowerCase` chooses by the neighbouring letters.
 const folded = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('ς', 'σ')
 
 /** Normalizes a text for comparison: without escapes, repeated white space, and upper case. */
@@ -100,7 +103,7 @@ function comparable(text: string): string {
   return folded(text.replace(ESCAPE, decoded).replace(SPACE, ' '))
 }
 
-/** A normalized message, with the original position of each of its code units. */
+/** A message, normalized for comparison, with the original position of each of its code units. */
 interface Form {
   readonly text: string
   readonly starts: readonly number[]

@@ -2,16 +2,19 @@ import { TURN_BUDGET, MAX_TURN_MS, type TurnBudget } from '../limits/event-loop.
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
- * A bit for each reason to pause reading from the upstream: the hold is not durable, tokens are being
- * counted, the client reads slowly, other calls have their turn, memory is short, guards' services are being
- * asked.
+ * A bit for each reason to pause reading from the upstream: the hold (reserved quota) is not durable, tokens
+ * are being counted, the client reads slowly, other calls have their turn, memory is short, guards' services
+ * are being asked.
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, guard: 32 }
 
 /** Reason to pause reading an upstream. */
 type PauseReason = keyof typeof BITS
 
-/** The current reasons to pause reading from an upstream. It is read while there are none. */
+/**
+ * The current reasons to pause reading from an upstream. While there are none, the upstream's response is
+ * read.
+ */
 export class ReadPauses {
   readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
   readonly #turns: TurnBudget
@@ -24,7 +27,7 @@ export class ReadPauses {
     this.#turns = turns
   }
 
-  /** Whether there is any reason to pause. */
+  /** Whether there is any reason to pause reading. */
   get isAny(): boolean {
     return this.#reasons !== 0
   }
@@ -34,7 +37,7 @@ export class ReadPauses {
     return (this.#reasons & (BITS.count | BITS.memory | BITS.guard)) !== 0
   }
 
-  /** Whether there is any reason but this one. */
+  /** Whether there is a reason to pause other than this one. */
   isAnyBut(reason: PauseReason): boolean {
     return (this.#reasons & ~BITS[reason]) !== 0
   }
@@ -43,24 +46,24 @@ export class ReadPauses {
     return (this.#reasons & BITS[reason]) !== 0
   }
 
-  /** Adds a reason and pauses reading. */
+  /** Adds a reason to pause, and pauses reading. */
   begin(reason: PauseReason): void {
     this.#reasons |= BITS[reason]
     this.apply()
   }
 
-  /** Removes a reason, and resumes reading if it was the last one. */
+  /** Removes a reason to pause, and resumes reading if it was the last one. */
   end(reason: PauseReason): void {
     this.remove(reason)
     this.apply()
   }
 
-  /** Removes a reason; reading is not resumed until `apply`. */
+  /** Removes a reason to pause; reading is not resumed until `apply` is called. */
   remove(reason: PauseReason): void {
     this.#reasons &= ~BITS[reason]
   }
 
-  /** Resumes or pauses reading, depending on the reasons. */
+  /** Resumes or pauses reading, depending on whether there are reasons to pause. */
   apply(): void {
     if (this.#isOver || this.#reasons === 0) this.#upstream.resume()
     else this.#upstream.pause()

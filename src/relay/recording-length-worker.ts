@@ -8,7 +8,7 @@ import type { RecordingToMeasure } from './recording-length.ts'
 
 /** Maximum bytes of a recording that are held in memory at the same time. */
 const MAX_CACHE_BYTES = 2 * 1024 * 1024
-/** Minimum size of a WAV file's header. */
+/** Minimum size of a WAV file's header, in bytes. */
 const MIN_HEADER_BYTES = 44
 /** Matches the number of bits per sample in the name of an uncompressed encoding, such as `pcm-s16`. */
 const SAMPLE_BYTES = /^pcm-[suf](\d+)/
@@ -31,7 +31,8 @@ async function measured(recording: RecordingToMeasure): Promise<number | undefin
       const bytesPerSample = Number(SAMPLE_BYTES.exec(String(await track.getCodec()))?.[1] ?? 0) / 8
       if (bytesPerSample === 0) return byPackets
       const rate = (await track.getSampleRate()) * (await track.getNumberOfChannels()) * bytesPerSample
-      // A header may state fewer samples than the file contains.
+      // A header may state fewer samples than the file contains, so the length is also computed from the size
+      // of the file.
       const bySize = Math.max(0, recording.length - MIN_HEADER_BYTES) / rate
       return byPackets < bySize / 2 ? bySize : byPackets
     }),

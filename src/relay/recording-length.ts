@@ -4,11 +4,12 @@ import type { StoredBytes } from './form-body.ts'
 import type { HelperThreads } from './helper-threads.ts'
 
 /**
- * Maximum time that a recording waits for others, and maximum time to read one, however busy the machine is.
+ * Maximum time that a recording waits for others, in milliseconds; below it, the maximum time to read one,
+ * however busy the machine is.
  */
 const MAX_WAIT_MS = 60_000
 const TIMEOUT_MS = 20_000
-/** Maximum processor time per recording, ten times as much as any real recording needs. */
+/** Maximum processor time per recording in milliseconds: ten times as much as any real recording needs. */
 const MAX_CPU_MS = 4_000
 /** Interval, in milliseconds, at which the processor time is checked. */
 const CPU_CHECK_MS = 100
@@ -20,7 +21,7 @@ const IDLE_MS = 60_000
 const MIN_BYTES_PER_SECOND = 500
 const EXPECTED_BYTES_PER_SECOND = 4_000
 
-/** A recording for the worker: its bytes, or their position in an open file. */
+/** A recording that the worker thread measures: its bytes, or their position in an open file. */
 export interface RecordingToMeasure {
   readonly bytes?: Uint8Array
   readonly file?: number
@@ -36,7 +37,7 @@ export interface RecordingLength {
   readonly isEstimate: boolean
 }
 
-/** Recording that is being read. */
+/** A recording that the thread is reading. */
 interface Reading {
   readonly worker: Worker
   readonly resolve: (seconds: number | undefined) => void
@@ -54,13 +55,13 @@ export class RecordingLengths {
   readonly #threads: Pick<HelperThreads, 'start'>
   readonly #maxCpuMs: number
   #worker: Worker | undefined
-  /** Settles when the worker is loaded or has ended. */
+  /** Settles when the worker thread has loaded its code, or has ended. */
   #loaded: Promise<unknown> = Promise.resolve()
   #idle: NodeJS.Timeout | undefined
   #reading: Reading | undefined
   #isClosed = false
 
-  /** `maxCpuMs`: maximum processor time per recording. */
+  /** `maxCpuMs`: maximum processor time per recording, in milliseconds. */
   constructor(threads: Pick<HelperThreads, 'start'>, maxCpuMs = MAX_CPU_MS) {
     this.#threads = threads
     this.#maxCpuMs = maxCpuMs
@@ -68,8 +69,8 @@ export class RecordingLengths {
 
   /**
    * Measures the length of the recording at these bytes of a body, which must remain available until the end.
-   * A recording that cannot be read is estimated from its size. `key`: id of the token on whose behalf it is
-   * read.
+   * A recording that cannot be read is estimated from its size. `key`: id of the API key on whose behalf the
+   * recording is read.
    */
   async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
     const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)

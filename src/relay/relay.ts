@@ -103,7 +103,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
 
 /** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
 export class Relay {
-  /** Handles requests for responses by id. */
+  /** Handles requests for stored responses by their ids. */
   readonly responses: ResponseRequests
   /** The running calls. */
   readonly running = new RunningCalls()
@@ -151,7 +151,7 @@ export class Relay {
     this.#idempotent = new IdempotentCalls(services)
   }
 
-  /** Determines which channels would get a call, without making it. */
+  /** Determines which channels would get a call, without making the call. */
   simulate(caller: Caller, call: SimulatedCall): Promise<Simulation> {
     return simulateCall(this.#services, this.#dialects, caller, call)
   }
@@ -162,22 +162,22 @@ export class Relay {
     return this.#services.limits.figures(settings, caller, modelOf(settings, record))
   }
 
-  /** Asks other nodes how much of the limits that `limitsOf` returns they have used. */
+  /** Asks other nodes how much they have used of the limits that `limitsOf` returns. */
   refreshLimitsOf({ record }: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
     return this.#services.limits.refresh(settings, caller, modelOf(settings, record))
   }
 
   /**
-   * Headers that state when the call's model ends; undefined if no end is known, or the model has not been
-   * read yet.
+   * Headers that state when the vendor shuts down the call's model; undefined if no such date is known, or
+   * the model has not been read yet.
    */
   endHeadersOf({ record: { model } }: IncomingCall): ResponseHeaders | undefined {
     if (model === undefined) return undefined
     return this.#services.ends.of(this.#services.settings()).endOf(model)?.headers
   }
 
-  /** Whether an end is known for any model. */
+  /** Whether the date of a shutdown is known for any model. */
   get hasEnds(): boolean {
     return !this.#services.ends.of(this.#services.settings()).isEmpty
   }
@@ -368,7 +368,7 @@ export class Relay {
     }
   }
 
-  /** Makes the call, or sends the answer of an earlier one with the same idempotency key. */
+  /** Makes the call, or sends the answer of an earlier call with the same idempotency key. */
   #once(
     key: string,
     dialects: EndpointDialects,
@@ -414,8 +414,8 @@ export class Relay {
       readStore: () => reads.of(caller.user.id, body.allocation),
     }
     const parsing = parseRequest(dialects, body, headers, reader)
-    // A simple call is read and planned in one turn of the event loop. With an unconditional `await` here and
-    // below, it costs about 3 % more (`bench/run.ts --only whole-2kb`).
+    // A simple call is read and planned in one turn of the event loop. If the promises here and below were
+    // always awaited, the call would cost about 3 % more (`bench/run.ts --only whole-2kb`).
     const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
     const { record } = incoming
     record.model = request.model

@@ -37,7 +37,7 @@ export interface IncomingCall {
   readonly record: CallRecord
   /** Set if telemetry records the call as a span of its own. Its HTTP request then gets no separate span. */
   isTraced?: true
-  /** Set if the relay refuses the call. */
+  /** Set if the relay refuses the call: facts about the refusal for its record. */
   refusal?: RefusalFacts
   /** Start of the call in Unix milliseconds. */
   readonly startedMs: number
@@ -55,7 +55,7 @@ export interface IncomingCall {
   hasFailed?: boolean
 }
 
-/** An error as its client gets it. */
+/** An error as the client gets it, as an HTTP response. */
 export interface RenderedRefusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -85,14 +85,14 @@ export interface CallRecord {
   stream?: boolean
   attempts?: number
   firstByteMs?: number
-  /** All tokens of the prompt, whether cached or not. */
+  /** Number of tokens of the prompt, whether they were cached or not. */
   inputTokens?: number
   outputTokens?: number
   /** The token total that the provider reported, if it is implausible and was not charged. */
   ignoredTotal?: number
   quota?: number
   reason?: string
-  /** `hit` if the call got the answer of another one. */
+  /** `hit` if the call got the answer of another call from the answer cache. */
   cache?: 'hit'
   /** Cause of the last failed attempt. */
   failure?: string
@@ -106,7 +106,7 @@ export interface ParsedRequest {
   readonly stream: boolean
   /** The service tier that the client requested; absent if it requested none. */
   readonly serviceTier?: string
-  /** Lifetimes that the request's cache directives name; absent if it has none. */
+  /** Cache lifetimes that the request's cache directives name; absent if it has no such directives. */
   readonly lifetimes?: readonly CacheLifetime[]
   /** The region that the request names; absent if it names none. */
   readonly region?: string
@@ -131,7 +131,10 @@ export interface ParsedRequest {
   readonly measuredBounds?: MeasuredBounds
   /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
-  /** Whether a guard makes the call on behalf of another call. It must not wait for that call's hold. */
+  /**
+   * Whether a guard makes the call on behalf of another call. It must not wait for quota that the other call
+   * has reserved.
+   */
   readonly isOfGuard?: true
   /** Whether nobody is charged for the call. It has an entry in the usage log nevertheless. */
   readonly isUnpaid?: true
@@ -142,14 +145,17 @@ export interface ParsedRequest {
   readonly measuredPrompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
   /** Search units of the request if its texts have this many tokens; absent if none are charged. */
   readonly searchUnits?: (tokens: number) => number
-  /** Tokens of the stored context that the request continues. */
+  /** Number of tokens of the stored context that the request continues. */
   readonly contextTokens?: number
   /**
    * Whether the upstream continues after the client has left, so that its output may not be seen while it is
    * generated.
    */
   readonly background?: boolean
-  /** Whether parts of the prompt are only referred to. They may be as large as the model's context. */
+  /**
+   * Whether the request only refers to parts of the prompt. These parts may be as large as the model's
+   * context.
+   */
   readonly namesPrompt?: boolean
   /** The request's body with the stored context included, if the gateway keeps that context. */
   readonly body?: Buffer
@@ -178,14 +184,16 @@ export interface ParsedRequest {
 /** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
 export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
 
-/** How one model may serve a request: its channels in order, the prices, and what the hold covers. */
+/**
+ * How one model may serve a request: its channels in order, the prices, and for how much quota is reserved.
+ */
 export interface Plan {
   /** The client's protocol. */
   readonly dialect: DialectFacts
   readonly request: ParsedRequest
   /** The client's request body. */
   readonly body: Buffer
-  /** Texts of the fields of the client's form; undefined if they are not in memory. */
+  /** Texts of the fields of the client's form; undefined if some of them are only on disk. */
   readonly fields: readonly string[] | undefined
   /**
    * Allocates memory for more bytes until the call ends. Throws `overloaded` if none is left for the client.
@@ -210,7 +218,10 @@ export interface ChannelPlan {
   readonly outputMaximum: number | undefined
   /** Number of choices requested from the channel. `outputMaximum` applies to each. */
   readonly choices: number
-  /** The request for the channel, before the channel's own changes; absent if its model never thinks. */
+  /**
+   * The request for the channel, before the channel's own changes; absent if the channel's model never
+   * thinks.
+   */
   readonly sent?: SentRequest
   /** Tools that the channel's provider may run itself; absent if there are none. */
   readonly tools?: ChannelTools
@@ -279,13 +290,13 @@ export interface AttemptRequest extends WireRequest {
   reply(bytes: Buffer): WholeReply
 }
 
-/** Destination of one attempt: a channel with one of its keys, and what it is sent. */
+/** Destination of one attempt: a channel with one of its keys, and the request that the channel is sent. */
 export interface Target {
   readonly channel: Channel
   readonly key: UpstreamKey
   /** Dialect of the client. */
   readonly client: ProtocolName
   readonly request: AttemptRequest
-  /** The part of the plan from which the request was made. */
+  /** The plan for this channel, from which the request was made. */
   readonly plan: ChannelPlan
 }

@@ -1,11 +1,11 @@
 /** Maximum bytes of a request that is searched for texts; searching a larger one would delay other calls. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Where the texts of a request are found. */
+/** The parts of a request in which texts are found. */
 export interface RequestSources {
   /** The body in JSON; empty for a form. */
   readonly body: Buffer
-  /** Texts of the fields of a form; undefined if they are not in memory. */
+  /** Texts of the fields of a form; undefined if some of them are only on disk. */
   readonly fields: readonly string[] | undefined
   /** The URL's path with its query. */
   readonly url: string
@@ -13,7 +13,7 @@ export interface RequestSources {
 
 /** The texts of a request. */
 export interface RequestContent {
-  /** All strings in the request. */
+  /** All strings in the request, among them names and settings. */
   readonly texts: readonly string[]
   /** Strings that belong to the conversation. */
   readonly values: readonly string[]

@@ -18,7 +18,10 @@ export type AttemptEnd = Failure | 'settled'
  */
 type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
 
-/** The client's share of memory has been used up for as long as a response may take. */
+/**
+ * Failure of a response that cannot be delivered, because its client's share of memory stayed used up too
+ * long.
+ */
 const NO_MEMORY: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -80,13 +83,16 @@ export abstract class ResponseHandler {
 
   abstract onData(chunk: Buffer): void
 
-  /** Handles the end of a complete upstream response. */
+  /** Handles the end of an upstream response that has arrived completely. */
   abstract onEnd(): void
 
   /** Handles a failure, after which nothing usable will arrive. */
   abstract onFailure(failure: Failure): void
 
-  /** Called once a second. */
+  /**
+   * Called once a second, for time limits and keep-alive events; `_nowMs` is in milliseconds of
+   * `performance.now()`.
+   */
   onTick(_nowMs: number): void {}
 
   /**
@@ -120,19 +126,22 @@ export abstract class ResponseHandler {
     if (this.state !== 'over') this.close()
   }
 
-  /** Called when the client has left and the remaining response is read. */
+  /** Called when the client has left and the rest of the response is read only for the charge. */
   protected onDraining(): void {}
 
-  /** Charges what was received of the response, after the client has left. */
+  /** Charges the part of the response that was received, after the client has left. */
   protected abstract settleWithoutClient(): void
 
-  /** Ends the work on this response and releases what it shares with other calls. */
+  /**
+   * Ends the work on this response. If its rest was read only for the charge, another response may be read
+   * like that now.
+   */
   protected close(): void {
     if (this.state === 'draining') this.call.services.drains.end()
     this.state = 'over'
   }
 
-  /** Ends the attempt without a delivery. */
+  /** Ends the attempt with a failure, of which the client has received nothing. */
   protected undelivered(failure: Failure): void {
     this.#finish()
     this.#resolve(failure)
@@ -154,9 +163,9 @@ export abstract class ResponseHandler {
   }
 
   /**
-   * Like `settled`. If the charge cannot be written now, a client that has received part of the stream gets
-   * the remaining bytes and an error event; a client that has received nothing gets the error as its
-   * response.
+   * Ends the attempt when `work`, which settles the call, has finished. If the charge cannot be written now,
+   * a client that has received part of the stream gets the remaining bytes and an error event; a client that
+   * has received nothing gets the error as its response.
    */
   protected continueUnlessSettled(
     work: Promise<void>,

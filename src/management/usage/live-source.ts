@@ -36,7 +36,7 @@ export class RowJsonCache {
     this.#channelIds = channelIds
   }
 
-  /** The names of a call's user and token; undefined if the database did not return them. */
+  /** The names of a call's user and API key (token); undefined if the database did not return them. */
   namesOf({ token_id }: SettledCall): UserAndTokenNames | undefined {
     return this.#names.get(token_id)
   }
@@ -121,8 +121,8 @@ function matchOf(filter: UsageFilter): CallMatch {
 }
 
 /**
- * Returns a function that tests whether the names of a call's user and token match the filter; undefined if
- * any names do.
+ * Returns a function that tests whether the names of a call's user and API key match the filter; undefined if
+ * the filter has no names.
  */
 function nameMatchOf({
   username,
@@ -157,7 +157,10 @@ export class CallsPerSecond {
   #beganMs = Number.NEGATIVE_INFINITY
   #shown = 0
 
-  /** Number of calls that may be shown now. `nowMs` is in milliseconds of a monotonic clock. */
+  /**
+   * Number of further calls that may be shown in the current second. `nowMs` is in milliseconds of a
+   * monotonic clock.
+   */
   roomAt(nowMs: number): number {
     if (nowMs - this.#beganMs >= SECOND_MS) {
       this.#beganMs = nowMs

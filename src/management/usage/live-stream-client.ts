@@ -39,7 +39,7 @@ export class LiveStreamClient {
     this.#turns = turns
   }
 
-  /** Whether the stream continues. */
+  /** Whether the stream to the client continues. */
   get isOpen(): boolean {
     return !this.#hasEnded
   }
@@ -54,12 +54,12 @@ export class LiveStreamClient {
     this.#push(text, events)
   }
 
-  /** Counts calls as missed; null stands for an unknown number. */
+  /** Counts calls that the client misses; null stands for an unknown number. */
   miss(calls: number | null): void {
     this.#missed = sumOf([this.#missed, calls])
   }
 
-  /** Reports missed calls, if the queue has room for another event. */
+  /** Reports missed calls to the client, if the queue has room for another event. */
   settle(): void {
     if (this.#waitingEvents < MAX_WAITING) this.#sendGap()
   }

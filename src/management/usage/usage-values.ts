@@ -6,7 +6,7 @@ import type { ManagementServices } from '../services.ts'
 
 const OWN_FIELDS = ['model', 'token', 'group', 'service_tier', 'region', 'cause', 'code'] as const
 const FIELDS = [...OWN_FIELDS, 'user', 'channel'] as const
-/** Maximum number of values that are returned. */
+/** Maximum number of values of a field that are returned. */
 const MAX_VALUES = 50
 const SLOT_S = 1_800
 
@@ -16,13 +16,13 @@ const period = {
   end_timestamp: wholeNumber(),
 }
 
-/** Query parameters for the values of a field in a user's own calls. */
+/** Query parameters for a list of the values that a field has in a user's own calls. */
 export const ownValuesQuery = z.object({
   field: z.enum(OWN_FIELDS, { error: `expected one of ${OWN_FIELDS.join(', ')}` }),
   ...period,
 })
 
-/** Query parameters for the values of a field in all calls. */
+/** Query parameters for a list of the values that a field has in the calls of all users. */
 export const valuesQuery = z.object({
   field: z.enum(FIELDS, { error: `expected one of ${FIELDS.join(', ')}` }),
   ...period,

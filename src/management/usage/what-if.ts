@@ -15,7 +15,10 @@ import { filterOf, usageQuery } from './list-usage.ts'
 
 /** The maximum number of calls that are priced again. */
 const MAX_CALLS = 1_000_000
-/** The maximum number of rows that are read, because few of them may match the filter. */
+/**
+ * The maximum number of rows that are read to find the calls of a request, because few rows may match its
+ * filter.
+ */
 const MAX_SCANNED = 4_000_000
 /** Number of rows that are read from the database at a time. */
 const BATCH_ROWS = 2_000
@@ -140,7 +143,7 @@ export async function whatIf(
   return sums.result(from >= nowMs() / 1000 - options.usage_log_days * DAY_S)
 }
 
-/** The rates that would have applied with the changes. */
+/** The rates (prices with ratios) that would have applied with the changes. */
 class Changed {
   readonly #prices: ReadonlyMap<string, Price>
   readonly #ratios: ReadonlyMap<string, Decimal>

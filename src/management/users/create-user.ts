@@ -9,7 +9,7 @@ import { passwordField, requireGroup, type UserObject, userObject } from './user
 
 /**
  * Input with the fields of a new user. By default the display name is the username. A user without a password
- * cannot log in with one.
+ * can log in only in other ways, such as with an access token.
  */
 export const newUserInput = z
   .object(

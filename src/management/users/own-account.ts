@@ -23,7 +23,7 @@ export const ownProfileInput = z.object(
 
 /**
  * Changes fields of the user's own account. A new password requires the current one; it ends all sessions of
- * the user, including this one, and revokes the access token. A first password ends all sessions except
+ * the user, including `session`, and revokes the access token. A first password ends all sessions except
  * `session`, from which the request came.
  */
 export async function changeOwnProfile(

@@ -76,7 +76,7 @@ function profileWithLimits(profile: ManagedUser, limits: UsageLimitsObject): Pro
 /** Groups by name, with their price ratios and descriptions. */
 export const groupsSchema = z.record(z.string(), z.object({ ratio: z.number(), desc: z.string() }))
 
-/** The groups that a token of this user may use: groups that are open to all users, and the user's own. */
+/** The groups that an API key of this user may use: groups that are open to all users, and the user's own. */
 export function usableGroups({ groups }: Settings, user: User): Group[] {
   return [...groups.values()].filter(({ name, open }) => open || name === user.group)
 }
@@ -184,7 +184,7 @@ export const passwordField = textField(PASSWORD).refine(
   { error: PASSWORD },
 )
 
-/** A password that is to be checked. */
+/** The password that a user enters to log in, before it is checked. */
 export const claimedPasswordField = textField('expected a password')
 
 const KEEP = 'expected true or false'
@@ -227,7 +227,7 @@ export function requireGuards(settings: Settings, guards: readonly string[] | un
   throw new GatewayError('invalid_request', `guards: there is no guard "${unknown}"`)
 }
 
-/** Throws if the group or the routes of a token name a group that this user may not use. */
+/** Throws if the group or the routes of an API key (token) name a group that this user may not use. */
 export function requireGroups(
   settings: Settings,
   user: User,

@@ -20,7 +20,7 @@ export interface State {
   readonly open: readonly number[]
   /** The class of the character before this state if an assertion still needs it; otherwise -1. */
   readonly previous: number
-  /** The patterns that match at this point. */
+  /** The patterns of which a match ends at this state. */
   readonly matches: readonly number[]
   /** Minimum number of further characters until a match. */
   readonly distance: number
@@ -37,7 +37,9 @@ const MAX_STATES = 10_000
  */
 export class Automaton {
   readonly classes: CharacterClasses
-  /** Number of table entries of a state: one for each class, and one for the edge of the text. */
+  /**
+   * Number of table entries of a state: one for each class of characters, and one for the end of the text.
+   */
   readonly width: number
   /** The number used in place of a class at the start and at the end of the text. */
   readonly edge: number

@@ -59,7 +59,7 @@ export class CharacterClasses {
   }
 
   /**
-   * For each class 1 if its characters are in the set, otherwise 0. The set must be one that the program
+   * For each class of characters: 1 if they are in the set, otherwise 0. The set must be one that the program
    * contains.
    */
   within(set: CodePointRanges): Uint8Array {
@@ -67,7 +67,7 @@ export class CharacterClasses {
   }
 }
 
-/** For each interval, a text that lists the sets containing it. */
+/** Returns, for each interval of code points, a text that lists the sets containing the interval. */
 function signaturesOf(firsts: readonly number[], sets: readonly CodePointRanges[]): readonly string[] {
   const signatures = firsts.map(() => '')
   const index = new Map(firsts.map((first, at) => [first, at]))

@@ -98,7 +98,7 @@ export class Scanner {
   }
 
   /**
-   * Continues to the end of `text`.
+   * Continues the search for matches to the end of `text`.
    * @param base Position of its first character in the whole text, at most `needed`.
    * @param isEnd Whether this is the end of the whole text.
    */

@@ -26,7 +26,7 @@ export interface AffinityServices {
 
 /** Minimum number of tokens that a prompt must have so that providers cache it. */
 const MIN_CACHED_TOKENS = 1_024
-/** Lifetimes of providers' prompt caches, the shortest first. */
+/** Lifetimes of providers' prompt caches in milliseconds, the shortest first. */
 export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
 export const LONGEST_LIFETIME_INDEX = LIFETIMES_MS.length - 1
 /**
@@ -86,7 +86,10 @@ export class SessionAffinity {
     this.#recent.add(channel.name, key.value)
   }
 
-  /** Creates the affinity of a call; undefined if affinity is turned off or the call has no session. */
+  /**
+   * Returns what directs a call to the channel and key of its session; undefined if affinity is turned off or
+   * the call has no session.
+   */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
@@ -118,7 +121,7 @@ export class CallAffinity {
   readonly #binds: boolean
   /** The session's bindings, by the name of the model that serves the call; undefined if there is none. */
   readonly #bindings = new Map<string, Binding | undefined>()
-  /** Digests under which the bindings are stored, by the same model names. */
+  /** Digests under which the session's bindings are stored, by the name of the model that serves the call. */
   readonly #digests = new Map<string, Buffer>()
   #isCounted = false
 
@@ -168,7 +171,10 @@ export class CallAffinity {
     return at === 0 ? keys : [bound, ...keys.slice(0, at), ...keys.slice(at + 1)]
   }
 
-  /** Counts an attempt with a key. */
+  /**
+   * Counts an attempt with this key among the recent calls of the channel, and the first attempt in the
+   * metrics.
+   */
   attempted({ request }: Plan, { channel, key }: Target): void {
     if (!this.#binds) return
     if (channel.keys.length > 1) this.#recent.add(channel.name, key.value)

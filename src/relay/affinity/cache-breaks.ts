@@ -40,7 +40,7 @@ export class CacheBreaks {
   }
 }
 
-/** An answer, and what it states about the cache. */
+/** Facts about an answer, and what it states about the prompt cache. */
 export interface CacheAnswer {
   readonly plan: Plan
   readonly target: Target
@@ -119,7 +119,7 @@ export class CallCacheBreaks {
   }
 }
 
-/** Returns the first reason that applies. */
+/** Returns why the prompt cache was missed: the first reason that applies. */
 function reasonOf(
   before: PreviousCall,
   now: PreviousCall,

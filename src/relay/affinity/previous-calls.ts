@@ -81,7 +81,8 @@ export class LocalPreviousCalls implements PreviousCalls {
 const MAX_REMOVED = 2
 
 /**
- * Previous calls for a worker. The process that owns the machine's database remembers them for all workers.
+ * The last calls of sessions, as a worker process remembers and finds them. The process that owns the
+ * machine's database remembers them for all workers.
  */
 export class OwnerPreviousCalls implements PreviousCalls {
   readonly isComplete = true
@@ -95,7 +96,8 @@ export class OwnerPreviousCalls implements PreviousCalls {
     return this.#link.request<PreviousCall | undefined>('find previous', session).catch(() => undefined)
   }
 
-  // The owner reads this message before the call's settlement, which is sent later over the same socket.
+  // The process that owns the database reads this message before the call's settlement, which is sent later
+  // over the same socket.
   remember(session: string, call: PreviousCall, most: number): void {
     this.#link.send('remember previous', [session, call, most])
   }

@@ -8,7 +8,7 @@ interface Slot {
 
 /** Attempts of the last minute at the keys of one channel. */
 class ChannelCalls {
-  /** Counts of twelve slots of five seconds each. */
+  /** Counts of attempts in the last minute: twelve slots of five seconds each. */
   readonly slots: Slot[] = []
   /** Number of the five-second slot of the last attempt, counted from the zero of the clock. */
   latest = -1

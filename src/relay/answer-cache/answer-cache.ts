@@ -18,9 +18,12 @@ import { type CacheHitServices, CacheHits } from './cache-hits.ts'
 import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
 import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
 
-/** Answers up to this size are kept and shared. */
+/** Answers up to this number of bytes are kept and shared. */
 const MAX_BYTES = 33_554_432
-/** Kept answers above this size are read from the store once for each client, while they are sent. */
+/**
+ * Kept answers with more bytes than this are read from the store separately for each client, while they are
+ * sent.
+ */
 const MAX_READ_AT_ONCE = 1_048_576
 /**
  * Maximum number of failed calls for which an equal call waits. After that, the waiting call gets the
@@ -92,7 +95,7 @@ export class AnswerCache {
     return this.#askAlone(call, incoming, ask)
   }
 
-  /** Waits for the answer of the first of equal calls. */
+  /** Lets a call wait for the answer of the first of equal calls. */
   async #join(
     answer: SharedAnswer,
     call: SharableCall,
@@ -372,7 +375,7 @@ export class AnswerCache {
     })
   }
 
-  /** Sends the bytes of a running call as they arrive. */
+  /** Sends the answer of a running call to another client as its bytes arrive. */
   async #giveLive(
     answer: SharedAnswer,
     call: SharableCall,

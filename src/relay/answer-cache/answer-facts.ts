@@ -7,7 +7,7 @@ import type { Settlement } from '../../domain/records/usage.ts'
 import { type BodyForm, CONTENT_TYPES } from './answer-bodies.ts'
 import type { SharableCall } from './sharable-call.ts'
 
-/** Settlement reasons of calls whose answer is complete. */
+/** Values of a charge's `reason` for calls whose answer is complete. */
 const WHOLE_REASONS: readonly SettlementReason[] = ['complete', 'estimated']
 
 /** Facts about an answer that is given to other calls. */

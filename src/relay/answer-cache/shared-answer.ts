@@ -64,7 +64,7 @@ export class SharedAnswer {
     this.#users += 1
   }
 
-  /** Ends the use by one call. */
+  /** Ends the use of the answer by one call. */
   leave(): void {
     this.#users -= 1
     if (this.#users > 0) return

@@ -41,7 +41,7 @@ export interface IdempotencyClaims {
   readonly rows: Pick<Rows, 'write'>
   /** Name of this process among the processes that share the database. */
   readonly node: string
-  /** Computes a keyed hash. */
+  /** Computes an HMAC with the gateway's secret. */
   readonly tag: (purpose: 'answer', text: string) => string
 }
 
@@ -57,7 +57,7 @@ interface IdempotentCallServices {
 /** A request with an idempotency key. A client may send it several times. */
 export interface RequestWithIdempotencyKey {
   readonly key: string
-  /** Computes the fingerprint of path and body. */
+  /** Computes the fingerprint of path and body, by which a repeated request is recognised. */
   readonly fingerprint: () => Promise<string>
   /** The memory of the request. The memory of the answer counts in the share of the same owner. */
   readonly allocation: MemoryAllocation
@@ -70,7 +70,7 @@ export interface RequestWithIdempotencyKey {
   readonly run: (incoming: IncomingCall) => Promise<void>
 }
 
-/** A call that this process is making, or for which it is requesting a claim. */
+/** A call that this process is making, or that it tries to claim in the database before making it. */
 interface CallUnderWay {
   readonly fingerprint: string
   readonly claim: string
@@ -80,7 +80,7 @@ interface CallUnderWay {
   /** Resolves when the call is over and its claim is ended. */
   readonly over: PromiseWithResolvers<void>
   readonly incoming: IncomingCall
-  /** Undefined until the claim is granted. */
+  /** The answer as it arrives; undefined until the claim on the call is granted. */
   answer: RunningAnswer | undefined
   /** The call with the response that records its answer. */
   made: IncomingCall | undefined
@@ -96,7 +96,7 @@ export class IdempotentCalls {
   readonly #services: IdempotentCallServices
   readonly #underWay = new Map<string, CallUnderWay>()
   readonly #leftOfUsers = new Map<number, number>()
-  /** Writes that end claims; they are repeated while the database is unavailable. */
+  /** Database writes that end claims on calls; they are repeated while the database is unavailable. */
   readonly #writes = new RetriedWrites(() => {})
   #renewal: NodeJS.Timeout | undefined
 
@@ -142,7 +142,7 @@ export class IdempotentCalls {
     }
   }
 
-  /** Stops renewing the claims. */
+  /** Stops renewing the claims on calls. */
   close(): void {
     clearInterval(this.#renewal)
   }
@@ -205,7 +205,7 @@ export class IdempotentCalls {
     }
   }
 
-  /** Makes a call whose claim was granted, and keeps its answer. */
+  /** Makes a call that this process has claimed in the database, and keeps its answer. */
   async #make(lookup: string, call: CallUnderWay, attempt: RequestWithIdempotencyKey): Promise<void> {
     const { incoming, allocation, settings } = attempt
     const answer = new RunningAnswer({
@@ -247,8 +247,8 @@ export class IdempotentCalls {
   }
 
   /**
-   * Keeps the answer of a call, or releases its claim. `end` is undefined if repeating the call may give
-   * another result.
+   * Keeps the answer of a call, or releases the claim on the call. `end` is undefined if repeating the call
+   * may give another result.
    */
   async #end(
     lookup: string,
@@ -323,7 +323,8 @@ export class IdempotentCalls {
     else this.#leftOfUsers.delete(call.userId)
   }
 
-  // If a renewal fails, the next one corrects it, unless the claim ends before.
+  // Renews the claims of this process on calls. If that fails, the next renewal is in time, unless it fails
+  // too.
   async #renew(): Promise<void> {
     const lookups = [...this.#underWay.keys()]
     const { rows, node } = this.#services.claims

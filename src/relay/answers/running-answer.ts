@@ -23,7 +23,7 @@ export type AnswerEnd =
       readonly pieces: readonly Buffer[] | undefined
       readonly bytes: number
     }
-  /** The answer broke off, or all clients left. */
+  /** The answer broke off, or all its clients left. */
   | { readonly kind: 'broken' }
   /** The call failed before it gave an answer. */
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -108,7 +108,7 @@ export class RunningAnswer {
     return this.#state === 'broken' || this.#state === 'failed'
   }
 
-  /** Whether all of it is in memory, so that further clients can attach. */
+  /** Whether the whole answer is in memory, so that further clients can attach. */
   get isWhole(): boolean {
     return this.#isWhole
   }
@@ -265,7 +265,7 @@ export class RunningAnswer {
     this.#breakOff()
   }
 
-  /** Lets the call continue after its slowest client has read something or has left. */
+  /** Lets the call write on after its slowest client has read something or has left. */
   #moveOn(): void {
     this.#drop()
     if (this.#heldBytes <= MAX_BEHIND) this.recorder.onDrain()

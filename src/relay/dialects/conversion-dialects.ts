@@ -47,9 +47,9 @@ import { versionHeaders } from './messages/version-headers.ts'
 export interface UpstreamDialect {
   readonly name: ProtocolName
   readonly codec: UpstreamCodec
-  /** Describes which members of its requests are part of the prompt. */
+  /** Describes which members of this dialect's requests are part of the prompt. */
   readonly prompt: PromptLevels
-  /** Describes how its conversations are compared with those of earlier calls. */
+  /** Describes how conversations in this dialect are compared with those of earlier calls. */
   readonly conversation: ConversationForm
   /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for the model. */
   readonly path: (model: string, stream: boolean) => string
@@ -60,7 +60,10 @@ export interface UpstreamDialect {
    * plain name.
    */
   readonly hasThinkingField: boolean
-  /** The cache marks that a channel's upstream accepts; undefined if it accepts none. */
+  /**
+   * The cache marks (ends of prompt prefixes to be cached) that a channel's upstream accepts; undefined if it
+   * accepts none.
+   */
   cacheMarks(channel: Channel, capabilities: Capabilities): CacheMarkRules | undefined
   /**
    * Whether a channel's upstream accepts a field that the chat and responses protocols share. If absent, the
@@ -104,8 +107,9 @@ export const chatConversion: ConversionDialect = {
 }
 
 /**
- * The cache marks of chat requests. Strict providers refuse `cache_control`, especially its `ttl`; OpenAI has
- * breakpoints instead. `docs/configuration.md: Channels`, `allow`.
+ * The cache marks (ends of prompt prefixes to be cached) of chat requests. Strict providers refuse
+ * `cache_control`, especially its `ttl`; OpenAI has breakpoints instead. `docs/configuration.md: Channels`,
+ * `allow`.
  */
 function chatMarks(
   { allow, base_url }: Channel,
@@ -188,7 +192,7 @@ export const converseConversion: UpstreamDialect = {
   conversation: CONVERSE_CONVERSATION,
   path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
   headers: [],
-  // Names of some vendors' models end in the same way as a thinking suffix.
+  // False, because the names of some vendors' models end in the same way as a thinking suffix.
   hasThinkingField: false,
   cacheMarks: (_channel, capabilities) => converseMarks(capabilities.converse),
   search: () => undefined,

@@ -52,12 +52,12 @@ import {
 } from './signature-history.ts'
 import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-stages.ts'
 
-/** A request to decode, apart from its body. */
+/** What is known, apart from its body, about a request that is to be decoded. */
 interface DecodeOptions extends Beside {
   /** The maximum of output tokens if the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: RequestReaderContext
-  /** The dialects in which the channels receive requests. */
+  /** The dialects into which the request is converted for channels. */
   readonly spoken: ReadonlySet<ProtocolName>
   /** Whether the client reads its stream as one JSON array. */
   readonly jsonArray?: boolean

@@ -46,7 +46,7 @@ export class ConvertingTap implements Tap {
   sentEvents = 0
   /** Events are always forwarded as a whole. */
   readonly isMidEvent = false
-  /** Always true, because only events are written, never comments. */
+  /** Always true, because this tap writes only events, never comments. */
   readonly sawEvent = true
   /**
    * The id, model and finish reasons that the upstream has stated; the reasons are those of the chat
@@ -60,7 +60,7 @@ export class ConvertingTap implements Tap {
   readonly #retained: RetainedResponse | undefined
   readonly #text = new TextBuffer()
   readonly #calls = new StreamedCallInputs()
-  /** Frames written at the end of the upstream's stream, to be sent with the last one. */
+  /** Frames (events) written at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #finalBytes: Buffer | undefined
   #isComplete = false
@@ -127,7 +127,7 @@ export class ConvertingTap implements Tap {
     return (this.#finalBytes ??= Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged)))
   }
 
-  /** Returns what was written at the end of the upstream's stream. */
+  /** Returns the events that were written at the end of the upstream's stream. */
   lastTexts(): Buffer {
     return Buffer.from(this.#lastFrames)
   }

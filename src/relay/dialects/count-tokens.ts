@@ -47,9 +47,9 @@ export interface CountingContext {
 /** An endpoint of a protocol at which clients have the tokens of a request counted. */
 export interface CountTokensEndpoint {
   readonly protocol: ClientProtocol
-  /** Names of the fields of its requests. */
+  /** Names of the fields that requests to the endpoint may have. */
   readonly names: KnownMemberNames
-  /** Path relative to a channel's base URL. */
+  /** Path of the upstream's endpoint, relative to a channel's base URL. */
   path(upstreamModel: string): string
   /** Checks a request and returns the model for which tokens are counted. */
   model(scan: ScannedObject): string

@@ -34,8 +34,8 @@ export interface StorableResponse {
    */
   keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
   /**
-   * Where the response comes from, even if it is incomplete; stored with its charge. Undefined if clients
-   * cannot refer to the response.
+   * Facts about where the response comes from, also for an incomplete response; stored with the charge.
+   * Undefined if clients cannot refer to the response.
    */
   provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
@@ -44,7 +44,10 @@ export interface StorableResponse {
    * the client receives anything.
    */
   readonly continueInBackground?: ((target: Target, call: Call) => Promise<boolean>) | undefined
-  /** Special outcome of the response that is noted in the call's row in the usage log. */
+  /**
+   * Special outcome of the response, such as a guard's block, that is noted in the call's row in the usage
+   * log.
+   */
   readonly note?: CallNote | undefined
   /** Set by guards: converts the bytes for the client to the bytes that are stored for later requests. */
   keptForm?: ((bytes: Buffer) => Buffer) | undefined
@@ -90,7 +93,7 @@ export interface Tap extends StorableResponse {
   readonly diagnosis?: CacheDiagnosis | undefined
   /** The id, model and finish reasons that the stream has stated; absent if its dialect has none. */
   readonly names?: AnswerMetadata
-  /** Uses of the provider's tools so far. */
+  /** Uses of the provider's own tools that the stream has reported so far. */
   readonly tools: ReportedToolUses
   readonly error: StreamError | undefined
   /** The upstream's error frame, unchanged, if the client speaks the upstream's dialect. */
@@ -103,13 +106,13 @@ export interface Tap extends StorableResponse {
   readonly sawEvent: boolean
   /** Whether only the beginning of an event has been forwarded so far. */
   readonly isMidEvent: boolean
-  /** UTF-8 bytes of generated text. */
+  /** Number of UTF-8 bytes of generated text so far. */
   readonly emittedBytes: number
-  /** Number of frames with generated text. */
+  /** Number of events with generated text so far. */
   readonly contentFrames: number
   /** The generated text so far, for counting tokens. */
   readonly text: string
-  /** Audio, images and hidden reasoning so far. */
+  /** Audio, images and hidden reasoning that have arrived so far, for the charge. */
   readonly arrived: ReceivedMedia
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
@@ -141,7 +144,7 @@ export interface Tap extends StorableResponse {
   keepAliveFrame(): Buffer | undefined
   /** Returns the bytes that end a complete stream, after it was charged. `charged` is the usage to report. */
   finalBytes(charged: Usage): Buffer
-  /** Returns the frame that ends a broken stream. */
+  /** Returns the event that reports the error at the end of a broken stream. */
   failureFrame(error: ErrorContent): Buffer
   /** Whether a guard has ended the stream; `refusalBytes` then completes it. */
   readonly isBlocked?: boolean
@@ -170,16 +173,19 @@ export interface RequestReaderContext {
 /** An endpoint's protocol as clients speak it. */
 export interface DialectFacts {
   readonly name: ServedProtocol
-  /** Endpoint name under which its calls are recorded. */
+  /** Name of the endpoint under which calls are recorded. */
   readonly endpoint: Endpoint
   /**
    * Protocols of the channels that serve the endpoint; absent if calls can be converted to all protocols that
    * have conversions.
    */
   readonly servedBy?: readonly ProtocolName[]
-  /** Names of the fields of its requests, which are checked before anything else. */
+  /** Names of the fields that requests may have. They are checked before anything else. */
   readonly names: KnownMemberNames
-  /** Limits of its requests, if they differ from the common ones. */
+  /**
+   * Limits on the depth and the number of values of a request's JSON, if they differ from those of other
+   * endpoints.
+   */
   readonly scanLimits?: ScanLimits
   /** Whether a model without a price is free at this endpoint, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
@@ -187,7 +193,10 @@ export interface DialectFacts {
 
 /** A dialect whose requests are JSON. */
 export interface Dialect extends DialectFacts {
-  /** How its conversations are compared with earlier ones; absent if its requests contain no conversation. */
+  /**
+   * How conversations in this dialect are compared with earlier ones; absent if requests contain no
+   * conversation.
+   */
   readonly conversation?: ConversationForm
   /**
    * Returns how the answer to a request may be kept for equal requests; undefined if it may not be kept.

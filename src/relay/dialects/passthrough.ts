@@ -9,7 +9,7 @@ import type { Tap } from './dialect.ts'
 /** Usage of a call for its charge, with the form of its images. */
 export interface ChargedUsage {
   readonly usage: Usage
-  /** Size and quality of its images. */
+  /** Size and quality of the images of the response. */
   readonly form?: ImageForm
   /** Whether the usage was estimated rather than reported or measured exactly. */
   readonly isEstimate: boolean
@@ -17,7 +17,7 @@ export interface ChargedUsage {
 
 /** What a chunk of the response has made available for the client. */
 export interface PassthroughOutput {
-  /** Bytes that may be forwarded now. */
+  /** Bytes of the response that may be forwarded now. */
   readonly forward: Buffer | undefined
   /** Whether the response has reached its protocol's end and should be ended. */
   readonly isOver: boolean
@@ -52,7 +52,7 @@ export interface Passthrough {
   next?(): Buffer | undefined
   /** Returns the bytes that were held back, after the call was charged. */
   rest(): Buffer
-  /** Whether anything chargeable was forwarded. */
+  /** Whether anything that must be charged was forwarded. */
   readonly hasContent: boolean
   /** Measures the usage to charge, at the end of the call or after it broke off. */
   measure(call: Call, isComplete: boolean, ending: ResponseEnding): ChargedUsage | Promise<ChargedUsage>

@@ -35,7 +35,7 @@ export interface SignedHistory {
 
 /** Collects the signatures of a streamed reply. */
 export interface StreamSignatures {
-  /** Collects what an event has signed. */
+  /** Collects the signatures in an event of the stream. */
   add(event: ReplyEvent): void
   /** Stores the collected signatures. */
   keep(target: Target, call: Call): Promise<void>
@@ -101,7 +101,7 @@ class KnownHistory implements SignedHistory {
     this.#found = found
   }
 
-  // `known` begins with the latest signature.
+  // The latest turn's signature comes first in `known`.
   get origin(): string | undefined {
     const [latest] = this.#found.known.values()
     return latest?.channel

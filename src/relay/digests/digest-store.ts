@@ -24,8 +24,8 @@ export interface Retention {
 }
 
 /**
- * Remembers a number for each digest of a prompt or a session, for all processes of a gateway. Its results
- * may be wrong, so they are checked.
+ * Remembers a number for each digest of a prompt or a session, for all processes of a gateway. The numbers
+ * that it returns may be wrong, so callers check them.
  */
 export interface DigestStore {
   /** Finds the first digest that is remembered with a number for which `isPlausible` returns true. */

@@ -19,7 +19,10 @@ interface IndexedEntry extends FoundDigest {
   readonly key: Uint8Array
 }
 
-/** Digests for a worker. The process that owns the machine's database remembers them for all workers. */
+/**
+ * Digests, as a worker process remembers and finds them. The process that owns the machine's database
+ * remembers them for all workers.
+ */
 export class OwnerDigests implements DigestStore {
   readonly #link: Link
   readonly #kind: DigestKind
@@ -42,7 +45,8 @@ export class OwnerDigests implements DigestStore {
     return entries.find((entry) => matchesDigestAt(search, entry.index, entry.key) && isPlausible(entry))
   }
 
-  // The owner reads this message before the call's settlement, which is sent later over the same socket.
+  // The process that owns the database reads this message before the call's settlement, which is sent later
+  // over the same socket.
   remember(digest: Buffer, value: number, { ms, most }: Retention): void {
     const key = Buffer.from(digest.subarray(0, DIGEST_KEY_BYTES))
     this.#link.send(`remember ${this.#kind}`, [key, value, ms, most])

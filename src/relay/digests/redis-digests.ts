@@ -30,7 +30,7 @@ interface RedisDigestsOptions {
   readonly url: string
   readonly namespace: string
   readonly key: Buffer
-  /** Called for each entry in Redis that was not signed by a node of this gateway. */
+  /** Called for each entry in Redis whose HMAC shows that no node of this gateway wrote it. */
   readonly onUntrusted: () => void
   /** Returns the time of day in Unix milliseconds. */
   readonly nowMs?: () => number

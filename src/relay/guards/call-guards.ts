@@ -8,7 +8,7 @@ import { screenParts } from '../../redaction/screen-parts.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
 
-/** Header with the verdicts; `docs/guards.md: Verdicts`. */
+/** Header with the verdicts of the guards; `docs/guards.md: Verdicts`. */
 export const GUARDS_HEADER = 'x-gateway-guards'
 
 /**
@@ -50,7 +50,7 @@ export class GuardBlock extends Error {
   }
 }
 
-/** Where a text was found. */
+/** Where in a request or an answer a text was found. */
 export interface TextLocation {
   readonly place: GuardPlace
   /** Whether the text is signed reasoning, which must not be changed. */
@@ -63,7 +63,7 @@ export interface TextLocation {
  */
 export interface GuardScreen {
   readonly screen: Screen
-  /** The guards, in the order of the screen's rules. */
+  /** The guards whose rules `screen` contains, in the order of the rules. */
   readonly guards: readonly ActiveGuard[]
 }
 
@@ -77,7 +77,10 @@ export class CallGuards {
   readonly all: readonly ActiveGuard[]
   /** Placeholders that stand for values of this call's request, and the values. */
   readonly pseudonyms: Pseudonyms
-  /** Texts of the user's earlier requests in which guards have found nothing. */
+  /**
+   * Texts of the user's earlier requests in which guards have found nothing, so that they need not be checked
+   * again.
+   */
   readonly known: KnownTextsOfUser
   /**
    * Checks by the guards whose decisions external services or models make; undefined if there are no such
@@ -229,7 +232,7 @@ export class CallGuards {
     return this.pseudonyms.size === 0 ? parts : parts.map((part) => this.pseudonyms.restore(part))
   }
 
-  /** The number of matches of all guards so far. */
+  /** The number of matches that all guards have found so far. */
   get matches(): number {
     return this.all.reduce((sum, { matches }) => sum + matches, 0)
   }
@@ -354,7 +357,7 @@ const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
   block: 'blocked',
 }
 
-/** The verdict that follows from an action. */
+/** The verdict on a text that follows from a guard's action. */
 export function verdictOf(action: GuardAction): GuardVerdict {
   return VERDICTS[action]
 }

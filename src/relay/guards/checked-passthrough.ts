@@ -22,7 +22,7 @@ import type { ServiceChecks } from './services/service-checks.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** A whole answer after guards' services have checked it. */
+/** A whole answer as it is sent after guards' services have checked it. */
 interface ServedBytes {
   readonly bytes: Buffer
   readonly isBlocked: boolean
@@ -78,7 +78,7 @@ export class CheckedPassthrough implements Passthrough {
   }
 }
 
-/** Resolves to the texts as services have changed them; undefined if one of them blocks. */
+/** Resolves to the texts as guards' services have changed them; undefined if a service blocks one. */
 async function judged(
   texts: readonly string[],
   checks: ServiceChecks,
@@ -166,7 +166,10 @@ export async function checkTranscriptEvents(
   return Buffer.from(`${first}${frameWithData(last?.frame ?? '', JSON.stringify(without(done)))}`)
 }
 
-/** The events of pictures; undefined if a service blocks. */
+/**
+ * The events of a stream of images, with the texts that guards' services let pass; undefined if a service
+ * blocks one.
+ */
 export async function servedPictures(
   bytes: Buffer,
   checks: ServiceChecks,
@@ -191,7 +194,7 @@ export async function servedPictures(
 interface Frame {
   readonly frame: string
   readonly scan: ScannedObject
-  /** Where its text is. */
+  /** The position of the text in the event; undefined if the event has no text. */
   readonly span: MediaEventText | undefined
   readonly text: string
   readonly isLast: boolean
@@ -217,7 +220,7 @@ function framesOf(bytes: Buffer): Frame[] {
   return found
 }
 
-/** An event without the list that repeats its text. */
+/** Returns the event without `logprobs`, the list that repeats its text token by token. */
 function without(event: object): object {
   return Object.fromEntries(Object.entries(event).filter(([name]) => name !== 'logprobs'))
 }

@@ -18,39 +18,40 @@ import { WrappedTap } from './wrapped-tap.ts'
 
 /** Maximum bytes of a stream's events that are held back. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
-/** Copies of a held event's characters in memory, in bytes per character. */
+/** Bytes of memory for each character of an event that is held back. */
 const COPIES = 4
-/** Further memory in bytes: of a held event, of a text in it, and of a tool call. */
+/** Additional memory in bytes: of an event that is held back, of a text in it, and of a tool call. */
 const EVENT_BYTES = 256
 const TEXT_BYTES = 256
 const CALL_BYTES = 512
-/** Sent while a check is running. Clients ignore comments. */
+/** Comment that keeps a stream alive while a check is running. Clients ignore comments. */
 const COMMENT = ': checking\n\n'
 
-/** What is needed to hold back a stream until services have checked it. */
+/** The checks for a stream that is held back until services have checked it, and facts about the stream. */
 export interface StreamToCheck extends StreamFacts {
   readonly checks: ServiceChecks
-  /** The text guards, which check the texts that services let pass. */
+  /** The guards that need no service. They check the texts that services let pass. */
   readonly guards: CallGuards
-  /** Whether the inner tap writes one JSON array; events are written all the same. */
+  /** Whether the inner tap writes one JSON array. This tap converts its elements to events. */
   readonly isArray: boolean
 }
 
-/** A held event, and its texts. */
+/** An event that is held back, and its texts. */
 interface HeldFrame {
   readonly frame: string
   readonly texts: readonly HeldText[]
 }
 
-/** A tool call, and the channel in which its arguments arrive. */
+/** A tool call, and the text channel in which its arguments arrive. */
 interface HeldCall {
   readonly call: FoundToolCall
   channel?: HeldBackText
 }
 
 /**
- * Holds back the events of a stream until guards' services have checked their texts, either the whole stream
- * or windows of it. Events before the first text are sent at once.
+ * Holds back the events of a stream until guards' services have checked their texts: either the texts of the
+ * whole stream at once, or parts of a certain length (windows), one after the other. Events before the first
+ * text are sent at once.
  */
 export class CheckingTap extends WrappedTap {
   keptForm: Tap['keptForm']
@@ -64,24 +65,26 @@ export class CheckingTap extends WrappedTap {
   readonly #waiting: string[] = []
   #waitingBytes = 0
   #held: HeldFrame[] = []
-  /** Characters of the held events plus `EVENT_BYTES` for each; and the number of their texts. */
+  /** Size of the events that are held back: their characters, plus `EVENT_BYTES` for each event. */
   #heldBytes = 0
   #heldTexts = 0
   #splitBytes = 0
   #released = ''
   #releasedFrames = 0
-  /** Channels whose texts may still grow. A channel is one text that arrives in pieces. */
+  /** Texts that may still grow, by text channel. A text channel is one text that arrives in pieces. */
   readonly #open = new TextChannelMap<HeldBackText>()
   readonly #channels: HeldBackText[] = []
-  /** Memory of all channels and tool calls, in bytes. */
+  /** Memory of all texts that arrive in pieces, and of all tool calls, in bytes. */
   #channelBytes = 0
-  /** Channels that have grown or ended since they were last examined for due windows. */
+  /**
+   * Texts that have grown or ended since it was last examined whether enough of them has arrived for a check.
+   */
   readonly #touched = new Set<HeldBackText>()
   /** Texts that arrived in one piece and were not checked yet. */
   #whole: HeldText[] = []
-  /** Texts that came whole, by place and text. */
+  /** Texts that arrived in one piece, by their place and content. */
   readonly #known = new Map<string, HeldText>()
-  /** Tool calls not checked yet; those whose arguments have not begun; keys of all calls and images. */
+  /** Tool calls that were not checked yet; `#begun` has those whose arguments have not arrived yet. */
   #calls: HeldCall[] = []
   readonly #begun: HeldCall[] = []
   readonly #knownCalls = new Set<string>()
@@ -92,10 +95,13 @@ export class CheckingTap extends WrappedTap {
   #checking: Promise<void> | undefined
   #isBlocked = false
   #isTerminal = false
-  /** Whether the end of the stream was given to the services. */
+  /** Whether the last texts of the stream were given to the services. */
   #isFinished = false
   #ended: ReturnType<Tap['end']> | undefined
-  /** Whether all is sent unchecked: too much was held for a check, and the guards let failures pass. */
+  /**
+   * Whether the rest is sent unchecked: too much was held back for a check, and the guards allow unchecked
+   * text.
+   */
   #passes = false
   #final: { readonly given: Buffer; readonly sent: Buffer } | undefined
 
@@ -128,7 +134,7 @@ export class CheckingTap extends WrappedTap {
     return this.#releasedFrames
   }
 
-  /** The events that were held back and not sent. */
+  /** Returns the events that were held back and not sent. */
   heldFrames(): readonly string[] {
     return [...this.#held.map(({ frame }) => frame), ...this.#waiting]
   }
@@ -238,8 +244,8 @@ export class CheckingTap extends WrappedTap {
   }
 
   /**
-   * Examines waiting events until a check must run. Events are examined one by one, so that windows do not
-   * depend on how the stream is split into chunks.
+   * Examines waiting events until a check must run. Events are examined one by one, so that the checked parts
+   * of a text do not depend on how the stream is split into chunks.
    */
   #advance(): void {
     let read = 0
@@ -258,7 +264,7 @@ export class CheckingTap extends WrappedTap {
     this.#account()
   }
 
-  /** Whether no events are examined: a check is running, or the stream is blocked or stopped. */
+  /** Whether no events are examined now, because a check is running, or the stream is blocked or stopped. */
   get #isIdle(): boolean {
     return this.#checking !== undefined || this.#isBlocked || this.#isStopped
   }
@@ -272,7 +278,7 @@ export class CheckingTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  // The limit of held events is exceeded, so the rest of the answer cannot be checked.
+  // Called when too much is held back, so that the rest of the answer cannot be checked.
   #overflow(): void {
     if (this.#passes) return
     this.#whole = []
@@ -287,7 +293,7 @@ export class CheckingTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  /** Returns the texts of an event, and ends the channels that end with or before it. */
+  /** Returns the texts of an event, and ends the text channels that end with or before it. */
   #textsOf(scan: ScannedObject): HeldText[] {
     const { checks } = this.#stream
     const { texts, ends } = eventTexts(scan, this.#stream)
@@ -306,7 +312,7 @@ export class CheckingTap extends WrappedTap {
     })
   }
 
-  // Services are asked once about a text that several events have, such as citations.
+  // Services are asked only once about a text that several events contain, such as a citation.
   #addWhole(held: HeldText): void {
     const key = wholeKey(held)
     const same = this.#known.get(key)
@@ -373,7 +379,7 @@ export class CheckingTap extends WrappedTap {
     }
   }
 
-  // Called when the stream has ended; only its last events are sent later.
+  // Called when the stream has ended. Its last events are sent later, after the charge.
   #finish(): void {
     this.#isFinished = true
     const last = this.inner.lastTexts?.()
@@ -427,7 +433,7 @@ export class CheckingTap extends WrappedTap {
       })
   }
 
-  /** Removes and returns the tool calls that are checked now. */
+  /** Removes and returns the tool calls that are checked together with these texts. */
   #callsFor(channels: readonly HeldBackText[]): FoundToolCall[] {
     const now = new Set(channels)
     const isDue = ({ call, channel }: HeldCall): boolean =>
@@ -451,7 +457,10 @@ export class CheckingTap extends WrappedTap {
     this.#releasedFrames += count
   }
 
-  /** Rewrites the last bytes for sending. Their texts were checked before, or repeat texts that were. */
+  /**
+   * Writes the last events of the stream with the checked texts. Each text was checked before, or repeats one
+   * that was.
+   */
   #rewritten(given: Buffer): Buffer {
     if (this.#final?.given === given) return this.#final.sent
     let sent = ''
@@ -475,7 +484,7 @@ export class CheckingTap extends WrappedTap {
     })
   }
 
-  // Returns '' for a text that was never checked.
+  // Returns the checked form of a text of the last events; '' for a text that was never checked.
   #decidedOf(given: string): string {
     if (!this.#stream.checks.withholds) return given
     const repeated = this.#channels.find((channel) => channel.isDecided && channel.isText(given))

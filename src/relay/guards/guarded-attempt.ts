@@ -7,7 +7,10 @@ import { guardedReply, restoredReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { CheckingTap } from './checking-tap.ts'
 
-/** Whether providers of a protocol sign their reasoning. They refuse changed reasoning in later requests. */
+/**
+ * Whether providers of a protocol sign their reasoning. Such providers refuse changed reasoning in later
+ * requests.
+ */
 const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
   chat: false,
   messages: true,
@@ -28,11 +31,11 @@ export function guardedAttempt(
   if (!guards?.concernsAnswer) return request
   if (request.passed) return { ...request, passed: guardedPassthrough(request.passed, guards) }
   const { name } = plan.dialect
-  // With a stream type, the stream is one JSON array instead of events.
+  // If the request has a `streamType`, the stream is one JSON array instead of events.
   const isArray = plan.request.streamType !== undefined
   const dialect = CLIENT_PROTOCOLS.find((one): one is ClientProtocol => one === name)
-  // Answers of rerank are not checked, but they may repeat documents of the request with placeholders in
-  // them.
+  // Answers of rerank are not checked, but they may repeat documents of the request, in which placeholders
+  // must be replaced.
   if (!dialect)
     return { ...request, reply: (bytes) => restoredReply(request.reply(bytes), guards.pseudonyms) }
   const origin = { dialect, signsReasoning: SIGNS_REASONING[request.protocol] }
@@ -49,7 +52,10 @@ export function guardedAttempt(
   }
 }
 
-/** Splits the memory account of a stream's events into three parts, whose sum is charged to it. */
+/**
+ * Splits the memory account of a stream's events into three parts. The sum of the parts is counted in the
+ * account.
+ */
 function sharedMemory(memory: EventMemory): readonly [EventMemory, EventMemory, EventMemory] {
   const held = [0, 0, 0]
   const part = (index: number): EventMemory => ({

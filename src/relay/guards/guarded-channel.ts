@@ -23,7 +23,7 @@ export class GuardedChannel {
   readonly #place: GuardScreen | undefined
   readonly #screened: ScreenedStream | undefined
   readonly #restored: TextStream | undefined
-  /** Numbers of matches that were already recorded, in the order of the guards. */
+  /** Numbers of matches that were already recorded, one for each guard. */
   #counted: readonly number[] = []
   #isOver = false
   readonly #isRepeated: boolean
@@ -45,7 +45,7 @@ export class GuardedChannel {
     return this.#screened?.blockedBy !== undefined
   }
 
-  /** Adds a piece; returns what may be sent now. */
+  /** Adds a piece of the text; returns what may be sent now. */
   push(text: string): string {
     const checked = this.#checked((stream) => stream.push(text), text)
     return this.#restored ? this.#restored.push(checked) : checked

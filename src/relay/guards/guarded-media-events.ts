@@ -16,7 +16,10 @@ export class GuardedMediaEvents {
   readonly #channels = new Map<string, GuardedChannel>()
   /** The text that was sent so far. The last event of a blocked transcript repeats it. */
   #sent = ''
-  /** The last event with a segment. An event with the held-back rest of the segment is made from it. */
+  /**
+   * The last event with a segment of the transcript. The event with the rest of the segment that was held
+   * back is made from it.
+   */
   #segment: (TextSpan & { readonly frame: string; readonly scan: ScannedObject }) | undefined
   #heldEvent = 0
   #isBlocked = false
@@ -26,7 +29,7 @@ export class GuardedMediaEvents {
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
   }
 
-  /** Bytes that are held in memory. */
+  /** Bytes of the stream that are held in memory. */
   get held(): number {
     return this.#heldEvent + 2 * this.#sent.length
   }
@@ -104,7 +107,7 @@ export class GuardedMediaEvents {
     return channel
   }
 
-  /** Ends the texts; returns events with the parts that were held back. */
+  /** Ends all texts; returns events with the parts of them that were held back. */
   endText(): string {
     if (this.#isBlocked) return ''
     const rest = this.#endOf('text')

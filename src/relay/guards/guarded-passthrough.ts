@@ -157,7 +157,7 @@ function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
   )
 }
 
-/** Returns the checked parts of a text; undefined if a guard blocks it. */
+/** Returns the parts of a text as guards have changed them; undefined if a guard blocks the text. */
 function checkedParts(parts: readonly string[], guards: CallGuards): readonly string[] | undefined {
   try {
     return guards.checkAnswerParts(parts, OUTPUT)
@@ -183,12 +183,12 @@ function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
   return Buffer.from(result.join(''))
 }
 
-/** What ends a blocked stream. */
+/** The bytes that end a blocked stream: an error for images, the last event for a transcript. */
 function refusalEnd(about: MediaAnswerKind, tap: Tap, { lastEvent }: GuardedMediaEvents): Buffer {
   return about === 'transcript' ? Buffer.from(lastEvent) : tap.failureFrame(BLOCKED)
 }
 
-/** A stream of events of pictures or of a transcript. */
+/** Checks a stream of events with images or with a transcript. */
 class GuardedEvents implements Passthrough {
   readonly tap: Tap
   readonly #inner: Passthrough
@@ -231,7 +231,7 @@ class GuardedEvents implements Passthrough {
 
   end(): boolean {
     const isComplete = this.#inner.end()
-    // The last event repeats the texts; they are checked before the call is charged.
+    // The last event repeats the texts. They are checked here, before the call is charged.
     if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
     return isComplete
   }

@@ -10,7 +10,7 @@ import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
-/** Of stored answers, the reasoning is not signed. */
+/** Facts about stored answers, whose reasoning is not signed. */
 const STORED: StreamFacts = { dialect: 'responses', signsReasoning: false }
 
 /**
@@ -52,7 +52,7 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, origin: Stre
     : screenedReply(reply, guards, origin)
 }
 
-/** Checks a whole answer by what the gateway itself finds. */
+/** Checks a whole answer with the guards that search texts themselves, without a service. */
 function screenedReply(reply: WholeReply, guards: CallGuards, origin: StreamFacts): WholeReply {
   const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, origin)
   const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
@@ -73,7 +73,7 @@ export function restoredReply(reply: WholeReply, pseudonyms: Pseudonyms): WholeR
   return { ...reply, body: (charged) => Buffer.from(pseudonyms.restoreJson(reply.body(charged).toString())) }
 }
 
-/** Checks a whole answer with guards' services first. The other guards then check the result. */
+/** Checks a whole answer first with guards' services. The other guards then check the result. */
 function servedReply(
   reply: WholeReply,
   checks: ServiceChecks,
@@ -107,8 +107,8 @@ function servedReply(
 }
 
 /**
- * Resolves to the texts of an answer in order, as services have changed them; undefined if one of them
- * blocks.
+ * Resolves to the texts of an answer in order, as services have changed them; undefined if a service blocks
+ * one.
  */
 async function servedTexts(
   bytes: Buffer,
@@ -136,7 +136,7 @@ async function servedTexts(
   }
 }
 
-/** The texts of an answer in order, as guards have changed them; undefined if one of them blocks. */
+/** The texts of an answer in order, as guards have changed them; undefined if a guard blocks one. */
 function checkedTexts(bytes: Buffer, guards: CallGuards, origin: StreamFacts): readonly string[] | undefined {
   const scan = scanned(bytes)
   if (!scan) return guards.failed() ? [] : undefined

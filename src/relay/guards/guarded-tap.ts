@@ -24,13 +24,13 @@ import { GuardedChannel } from './guarded-channel.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /**
- * Maximum number of remembered texts that events may repeat: at the end of a part, of an item, and of the
- * response.
+ * Maximum number of texts that are remembered because later events may repeat them: at the end of a part, of
+ * an item, and of the response.
  */
 const MAX_REPEATED = 1024
-/** Maximum number of characters of the changed versions of these texts that are remembered. */
+/** Maximum number of characters of all remembered texts that guards have changed. */
 const MAX_REPEATED_LENGTH = 1024 * 1024
-/** Bytes of memory for a channel, and for a remembered text. */
+/** Bytes of memory for a text that is arriving in pieces; below it, those for a remembered text. */
 const CHANNEL_BYTES = 8192
 const REPEATED_BYTES = 256
 
@@ -43,13 +43,13 @@ const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
 }
 
 const NO_BYTES = Buffer.alloc(0)
-/** A stream may begin with it. */
+/** The byte order mark with which a stream may begin. */
 const BYTE_ORDER_MARK = '\ufeff'
 
 /** Stands for a text that guards have not changed. */
 const SAME = Symbol('same')
 
-/** What is needed to check the stream of a call. */
+/** The guards that check a call's stream, and facts about the stream. */
 export interface GuardedStream extends StreamFacts {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
@@ -57,13 +57,13 @@ export interface GuardedStream extends StreamFacts {
 }
 
 /**
- * A text that is arriving in pieces. `channel` comes from its last event, and writes further events of the
- * text.
+ * A text that is arriving in pieces. `channel` comes from the last event with a piece of the text, and can
+ * write further such events.
  */
 interface OpenChannel {
   readonly guarded: GuardedChannel
   channel: TextChannel
-  /** Digest of what has arrived of the text, in a dialect whose events repeat it. */
+  /** Digest of what has arrived of the text; undefined in a dialect whose events repeat no texts. */
   readonly digest: Hash | undefined
 }
 
@@ -79,8 +79,8 @@ export class GuardedTap extends WrappedTap {
   #sequence = 0
   readonly #open = new TextChannelMap<OpenChannel>()
   /**
-   * Results for texts that may be repeated, by digest: a changed text, `SAME`, or undefined if the text is
-   * blocked.
+   * Results of checking texts that later events may repeat, by digest: a changed text, `SAME`, or undefined
+   * if the text is blocked.
    */
   readonly #repeated = new Map<string, string | typeof SAME | undefined>()
   #repeatedLength = 0
@@ -93,7 +93,7 @@ export class GuardedTap extends WrappedTap {
    */
   #added = 0
   #isBlocked = false
-  /** Events to send before the last bytes. */
+  /** Events with checked texts that must be sent before the last bytes of the stream. */
   #rest = ''
   #final: Buffer | undefined
   /**
@@ -159,7 +159,8 @@ export class GuardedTap extends WrappedTap {
     return this.#written(this.#isBlocked ? sent : sent + this.#endAll())
   }
 
-  // A guard's service has blocked the held events. The choices that they would have begun must be ended, too.
+  // Called when a guard's service has blocked events that were held back. The choices that these events would
+  // have begun must be ended as well.
   #blockHeld(): void {
     if (this.#isBlocked) return
     this.#isBlocked = true
@@ -193,13 +194,15 @@ export class GuardedTap extends WrappedTap {
     return sent
   }
 
-  // An event that only the end of the stream has ended.
+  // Checks an event that ended only because the stream ended.
   #guardRest(): string {
     const rest = this.#frames.takeBuffered()
     return rest.length === 0 || this.#isBlocked ? '' : this.#guardFrame(rest)
   }
 
-  /** Events as the client receives them. */
+  /**
+   * Returns events in the form in which the client receives them: as events or as elements of a JSON array.
+   */
   #written(events: string): Buffer {
     const bytes = Buffer.from(events)
     return this.#array ? this.#array.writer.push(bytes) : bytes
@@ -290,7 +293,8 @@ export class GuardedTap extends WrappedTap {
       if (open.guarded.isBlocked) this.#isBlocked = true
       return sent
     }
-    // Some providers repeat whole texts in each event, such as citations.
+    // The text arrived in one piece. Some providers repeat such texts in each event, for example citations,
+    // so the result of an earlier check is used.
     const known = this.#repeatedOf(given, text)
     if (known === undefined) this.#isBlocked = true
     return known ?? ''
@@ -306,7 +310,7 @@ export class GuardedTap extends WrappedTap {
     }
   }
 
-  /** Ends a channel; returns the part of its text that was held back. */
+  /** Ends a text that arrived in pieces; returns the part of it that was held back. */
   #ended(key: string, { guarded, digest }: OpenChannel): string {
     this.#open.delete(key)
     if (digest && this.#seen.size < MAX_REPEATED) this.#seen.add(digest.digest('base64'))
@@ -334,14 +338,17 @@ export class GuardedTap extends WrappedTap {
     return next
   }
 
-  // More texts are arriving at the same time than can be checked.
+  // Handles a text that is not checked, because too many texts are arriving at the same time.
   #unchecked(given: string, spot: EventText): string {
     if (this.#stream.guards.failed(spot)) return given
     this.#isBlocked = true
     return ''
   }
 
-  /** Returns the channel's entry, creating it if necessary; undefined if there are already `MAX_CHANNELS`. */
+  /**
+   * Returns the entry of a text that arrives in pieces, creating it if necessary; undefined if there are
+   * already `MAX_CHANNELS`.
+   */
   #channelOf(channel: TextChannel): OpenChannel | undefined {
     let open = this.#open.get(channel.key)
     if (!open && this.#open.size >= MAX_CHANNELS) return undefined
@@ -358,7 +365,7 @@ export class GuardedTap extends WrappedTap {
     return open
   }
 
-  /** Ends all channels; returns events with the parts of their texts that were held back. */
+  /** Ends all texts that arrived in pieces; returns events with the parts of them that were held back. */
   #endAll(): string {
     let sent = ''
     for (const [key, open] of this.#open.endedBy([''])) {
@@ -379,7 +386,7 @@ export class GuardedTap extends WrappedTap {
   }
 
   /**
-   * Adds an event to the stream with further text of a channel. The sequence numbers of later events
+   * Returns an event that continues a text with these characters. The sequence numbers of later events
    * increase.
    */
   #addedFrame(channel: TextChannel, text: string): string {

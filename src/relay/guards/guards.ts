@@ -102,7 +102,10 @@ export class Guards {
     return createHmac('sha256', this.#services.key).update(`${name} ${id}`).digest().readUInt32BE() / 2 ** 32
   }
 
-  /** Adds the verdicts of an ended call to the metrics and figures. */
+  /**
+   * Adds the verdicts of an ended call to the metrics, and to the figures that the console shows about
+   * guards.
+   */
   ended(guards: CallGuards): void {
     const { metrics, figures } = this.#services
     for (const { guard, verdict, matches, hasRun, tookMs } of guards.all) {

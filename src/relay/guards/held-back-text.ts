@@ -7,50 +7,56 @@ import { changedRange } from './services/apply-judgement.ts'
 import type { CheckedText } from './services/service-checks.ts'
 
 /**
- * Position of a text in a held event. It does not refer to the event itself, which would otherwise stay in
- * memory.
+ * Position of a text in an event that is held back. It does not refer to the event itself, which would
+ * otherwise stay in memory.
  */
 export interface HeldTextPosition extends Omit<CheckedText, 'text'> {
   readonly from: number
   readonly to: number
-  /** Whether the text repeats one that arrived in pieces. */
+  /** Whether the text repeats another text, which arrived in pieces. */
   readonly isRepeated: boolean
 }
 
-/** A text in a held event. */
+/** A text in an event that is held back. */
 export interface HeldText {
   readonly spot: HeldTextPosition
-  /** The text as it arrived. */
+  /** The text as it arrived from the upstream. */
   readonly given: string
-  /** The text to send; undefined until services have decided about it. */
+  /** The text to send in its place; undefined until services have decided about the text. */
   next: string | undefined
-  /** The text that this one repeats: the whole text of a channel, or one that came whole before. */
+  /**
+   * The text that this one repeats: a text that arrived in pieces, or an earlier one that arrived in one
+   * piece.
+   */
   repeats?: { readonly decidedText: string | undefined } | undefined
 }
 
-/** A piece of a channel's text, and the offset in the text at which it ends. */
+/** A piece of a text, and the offset in the text at which the piece ends. */
 interface Piece {
   readonly held: HeldText
   readonly to: number
 }
 
-/** Memory of a channel in bytes, without its text. */
+/** Memory in bytes for a text that arrives in pieces, in addition to its characters. */
 const CHANNEL_BYTES = 1024
 /** Memory of a character of the text, in bytes. */
 const CHARACTER_BYTES = 2
 
-/** One text of a stream that arrives in pieces. Services check it as a whole or in windows. */
+/**
+ * One text of a stream that arrives in pieces. Guards' services check it as a whole, or in parts of a certain
+ * length (windows).
+ */
 export class HeldBackText {
   readonly spot: Omit<CheckedText, 'text'>
   isEnded = false
-  /** The part of the text about which services have not decided yet. */
+  /** The part of the text about which guards' services have not decided yet. */
   undecided = ''
   /**
    * The part of the text that was decided, as it arrived. It is read only if another text may repeat this
    * one, so its parts are rarely joined.
    */
   #before = ''
-  /** The text that is sent for `#before`; undefined while both are the same. */
+  /** The text that is sent in place of `#before`; undefined while both are the same. */
   #out: string | undefined
   /** The pieces of which a part is undecided, and the decided part of the first one. */
   readonly #pieces: Piece[] = []
@@ -78,7 +84,7 @@ export class HeldBackText {
     return this.#before + this.undecided
   }
 
-  /** The memory of the channel in bytes. */
+  /** The memory that the text takes, in bytes. */
   get bytes(): number {
     return CHANNEL_BYTES + CHARACTER_BYTES * (this.length + (this.#out?.length ?? 0))
   }
@@ -99,8 +105,8 @@ export class HeldBackText {
   }
 
   /**
-   * Whether there is enough to check: `window` new characters, or the rest of an ended text. Arguments of
-   * tool calls are checked only as a whole.
+   * Whether enough has arrived for a check: `window` new characters, or the rest of an ended text. Arguments
+   * of tool calls are checked only as a whole.
    */
   isDue(window: number): boolean {
     if (this.undecided === '') return false
@@ -157,9 +163,9 @@ function owned(text: string): string {
 }
 
 /**
- * Returns how much of a window is decided while more text follows, and what is sent in its place. A change in
- * the overlap may concern only a part of a match, so it waits for the rest, unless twice the window is
- * already waiting.
+ * Returns how many characters of a checked part are decided while more text follows, and what is sent in
+ * their place. A change at the end of the part may concern only the beginning of a match, so it waits for the
+ * rest, unless twice the window is already waiting.
  */
 function settledPart(
   given: string,
@@ -181,12 +187,12 @@ function settledPart(
 
 const NOTHING = { length: 0, out: '' } as const
 
-/** The offset at which the character begins that has a code unit at this offset. */
+/** The offset at which the character begins to which the code unit at this offset belongs. */
 function characterStart(text: string, at: number): number {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
 }
 
-/** Writes an event with the texts that services decided on. */
+/** Writes an event with the texts as services have decided about them. */
 export function written(frame: string, texts: readonly HeldText[]): string {
   if (texts.every(({ next, given }) => next === given)) return frame
   const scan = scanEventData(dataOf(frame) ?? '')
@@ -214,7 +220,7 @@ export function spotOf({
   return { from, to, place, isSigned, isJson, isNumber, isRepeated: isRepeated === true }
 }
 
-/** Returns what identifies a text that came whole. */
+/** Returns what identifies a text that arrived in one piece. */
 export function wholeKey({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
   return `${spot.place} ${spot.isSigned} ${spot.isJson} ${given}`
 }

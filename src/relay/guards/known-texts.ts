@@ -5,11 +5,11 @@ import type { Screen } from '../../redaction/screen.ts'
 
 /** Maximum number of remembered texts per user; enough for several long conversations. */
 const MAX_OF_USER = 4_096
-/** Texts that are remembered at most in all: 10 MB. */
+/** Maximum number of remembered texts of all users; together they take about 10 MB. */
 const MAX_TEXTS = 65_536
 /** Memory of a text that is remembered, in bytes. */
 const TEXT_BYTES = 160
-/** Texts that are shorter in bytes are checked as quickly as they are recognised. */
+/** Texts with fewer bytes are not remembered, because checking them is as quick as recognising them. */
 const MIN_BYTES = 128
 
 /** The names of a user's texts, the oldest first, and the memory that they take. */
@@ -39,14 +39,16 @@ export class KnownTexts {
   readonly #memory: RequestMemory
   readonly #maxOfUser: number
   readonly #maxTexts: number
-  /** By user, the one that added last at the end. */
+  /** The texts by user; the user whose text was remembered last comes last. */
   readonly #users = new Map<PoolOwner['client'], UserTexts>()
-  /** Other guards, or the same ones with another action, are other screens. */
+  /**
+   * A number for each combination of guards and their actions, because a text may pass one and not another.
+   */
   readonly #screens = new WeakMap<Screen, number>()
   #nextScreen = 0
   #texts = 0
 
-  /** `memory`: what is remembered counts against the shares of the users. */
+  /** `memory`: the memory of remembered texts counts against the shares of their users. */
   constructor(memory: RequestMemory, { maxOfUser = MAX_OF_USER, maxTexts = MAX_TEXTS } = {}) {
     this.#memory = memory
     this.#maxOfUser = maxOfUser
@@ -81,7 +83,7 @@ export class KnownTexts {
     }
     const { names, allocation } = texts
     if (!names.delete(name)) {
-      // While memory is short, nothing more is remembered.
+      // If there is no memory for the text, it is not remembered.
       if (!this.#memory.take(allocation, TEXT_BYTES)) return
       this.#texts += 1
     }

@@ -2,8 +2,8 @@
 export const MAX_CHANNELS = 1024
 
 /**
- * Values for the texts of a stream that are still arriving, by the keys of their channels. A channel is one
- * text that arrives in pieces.
+ * Values for the texts of a stream that are still arriving, by the keys of their text channels. A text
+ * channel is one text that arrives in pieces.
  */
 export class TextChannelMap<Value> {
   readonly #groups = new Map<string, Map<string, Value>>()
@@ -34,8 +34,8 @@ export class TextChannelMap<Value> {
   }
 
   /**
-   * The channels that have ended: all for the end `''`, those of a group for `group/`, or the channel with
-   * that key.
+   * Yields the text channels that have ended. An end `''` ends all of them, `group/` those of a group, and
+   * any other text the channel with this key.
    */
   *endedBy(ends: Iterable<string>): Generator<[key: string, value: Value]> {
     for (const end of ends) {
@@ -53,7 +53,7 @@ export class TextChannelMap<Value> {
   }
 }
 
-/** Whether these ends include the channel with this key; see `endedBy`. */
+/** Whether these ends include the text channel with this key; see `endedBy`. */
 export function isChannelEnded(ends: ReadonlySet<string>, key: string): boolean {
   return ends.has('') || ends.has(groupOf(key)) || ends.has(key)
 }

@@ -5,7 +5,10 @@ import type { Call } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import type { Target } from '../request-stages.ts'
 
-/** A tap around another one. It changes what is sent; facts about the stream come from the inner tap. */
+/**
+ * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
+ * about the stream come from the inner tap.
+ */
 export abstract class WrappedTap implements Tap {
   protected readonly inner: Tap
 
@@ -53,7 +56,7 @@ export abstract class WrappedTap implements Tap {
     return this.inner.sawEvent
   }
 
-  /** Always false, because events are sent as a whole. */
+  /** Always false, because this tap sends each event as a whole. */
   get isMidEvent(): boolean {
     return false
   }

@@ -23,7 +23,10 @@ export interface PromptMemoryServices {
 interface DigestServices extends PromptMemoryServices {
   readonly digestKey: KeyObject
   readonly seedKey: string
-  /** 32 bits derived from the key, with which the marks of digests are computed. */
+  /**
+   * 32 bits derived from the key. The marks of digests (their first 32 bits, by which they are found) are
+   * computed with it.
+   */
   readonly markKey: number
 }
 
@@ -53,7 +56,7 @@ export class PromptMemory {
     this.#services = { ...services, digestKey: createSecretKey(key), seedKey, markKey }
   }
 
-  /** The prompts of a call; undefined if token counts are not remembered for it. */
+  /** Returns the prompts of a call; undefined if the token counts of its prompts are not remembered. */
   of(userId: number, [first, ...others]: Plans): CallPrompts | undefined {
     const { options } = first.settings
     if (options.remember_prompts === 0) return undefined
@@ -85,7 +88,7 @@ export class CallPrompts {
   readonly #model: string
   readonly #options: Options
   readonly #known = new Map<ChannelPlan, KnownPrompt>()
-  /** Upper bound on the tokens of the prompt that the call's hold covers. */
+  /** Upper bound on the tokens of the prompt for which quota is reserved. */
   #heldBound = Number.POSITIVE_INFINITY
 
   constructor(services: DigestServices, userId: number, model: string, options: Options) {
@@ -96,8 +99,8 @@ export class CallPrompts {
   }
 
   /**
-   * Returns the plans with the bound of the prompt at the first channel. `hold` must be called before another
-   * channel is tried.
+   * Returns the plans with the known upper bound on the prompt's tokens at the first channel. `hold` must be
+   * called before another channel is tried.
    */
   tightened(plans: Plans): Plans | Promise<Plans> {
     const channel = plans[0].channels[0]
@@ -109,8 +112,8 @@ export class CallPrompts {
   }
 
   /**
-   * Raises the hold of a call so that it covers the prompt at a channel. Resolves to the refusal if that is
-   * impossible; the channel must not be tried then.
+   * Raises the hold (reserved quota) of a call so that it covers the prompt at a channel. Resolves to the
+   * refusal if that is impossible; the channel must then not be tried.
    */
   async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<Unaffordable | undefined> {
     const known = await this.#knownOf(channel)
@@ -199,7 +202,10 @@ function isPlausible(tokens: number, textBytes: number): boolean {
   return Number.isSafeInteger(tokens) && tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes
 }
 
-/** The part of a digest's seed that depends on the channel. */
+/**
+ * A hash of a channel, which makes the digests of its prompts differ from those of other channels, and its
+ * first 32 bits.
+ */
 interface ChannelSeed {
   readonly digest: string
   readonly mark: number
@@ -207,7 +213,7 @@ interface ChannelSeed {
 
 const SEEDS = new WeakMap<Channel, ChannelSeed>()
 
-/** Hashes everything about a channel that may change a prompt or how its tokens are counted. */
+/** Hashes everything about a channel that may change a prompt, or how the prompt's tokens are counted. */
 function channelSeed(channel: Channel): ChannelSeed {
   let seed = SEEDS.get(channel)
   if (!seed) {
@@ -228,7 +234,8 @@ function first32Bits(hex: string): number {
 }
 
 /**
- * Computes a 32-bit FNV-1a hash. Two conversations may rarely have the same mark; then the digest decides.
+ * Computes a 32-bit FNV-1a hash. The hash is the mark of a conversation. If two conversations have the same
+ * mark, which is rare, their digests are compared.
  */
 function markOf(text: string, start: number): number {
   let mark = start

@@ -30,13 +30,13 @@ import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
 import { PROGRESS_INTERVAL_MS, StreamProgress } from './stream-progress.ts'
 
-/** Interval at which the upstreams of open calls are polled. */
+/** Interval in milliseconds at which upstreams are asked about the responses of open calls. */
 const POLL_MS = 60_000
 /** Interval in milliseconds at which this node looks up ends of its calls that other nodes have recorded. */
 const LOOK_UP_MS = 5_000
-/** Age at which a call is settled at the held amount, even if its end is unknown. */
+/** Age in milliseconds at which a call is charged the reserved amount, even if its end is unknown. */
 const MAX_AGE_MS = 24 * 3_600_000
-/** Maximum bytes of a response that is polled. */
+/** Maximum bytes of a response that an upstream returns when asked. */
 const MAX_BYTES = 64 * 1024 * 1024
 /** Timeout in milliseconds for polling a response. Other polls wait for it. */
 const ASK_MS = 30_000
@@ -54,7 +54,7 @@ export interface BackgroundCallServices {
   readonly count: TokenCounter
   readonly limits: CallLimits
   readonly settings: () => Settings
-  /** Whether there may be other nodes, which may see the end of this node's calls. */
+  /** Whether there may be other nodes, which may see the ends of calls that this node admitted. */
   readonly isShared: boolean
   readonly log: { warn(fields: object, sentence: string): void }
 }
@@ -83,7 +83,7 @@ interface OpenCall {
 /**
  * Calls that continue at their upstreams after their clients have received the first response. Each is
  * settled once, by the node that admitted it: when a GET, a cancel or a poll shows the end of its response,
- * or after a day at the held amount. `docs/ledger.md: Background responses`.
+ * or after a day at the reserved amount. `docs/ledger.md: Background responses`.
  */
 export class BackgroundCalls {
   /** Records how much of the responses was streamed to clients. */
@@ -106,7 +106,10 @@ export class BackgroundCalls {
     for (const timer of this.#timers) clearInterval(timer)
   }
 
-  /** Resumes the calls that an earlier run left open. Must be called once, before any call. */
+  /**
+   * Continues to watch the calls that an earlier run of the process left open. Must be called once, before
+   * any call.
+   */
   async takeUp(): Promise<void> {
     const { ledger, log } = this.#services
     const holds = await ledger.resumeParkedHolds((call) =>
@@ -134,12 +137,13 @@ export class BackgroundCalls {
   }
 
   /**
-   * Stores the response of a call that continues, then parks its hold. Returns false if either is not
-   * durable.
+   * Stores the response of a call that continues, then keeps the call's hold (reserved quota) until the end
+   * is known. Resolves to false if either could not be written durably.
    */
   async begin(call: Call, response: StoredResponse): Promise<boolean> {
     const { hold } = call
-    // A stream may end before its first bytes are sent; its call is then charged like any other.
+    // A stream may end before its first bytes are sent. Such a call was charged at its end, like any other
+    // call.
     if (hold.isSettled) return true
     const isKept = (await this.#isStored(response)) && (await hold.park())
     if (hold.isSettled) return true
@@ -188,10 +192,10 @@ export class BackgroundCalls {
     return outcome !== undefined
   }
 
-  /** Records how a stream of the response ended. */
+  /** Records how a stream of the response ended, for the charge. */
   async note(response: StoredResponse, status: string, reported: ReportedUsage | undefined): Promise<void> {
     const usage = reported && withCredibleTotal(reported)
-    // Without usage, the response itself shows what was generated.
+    // Only an end with usage is recorded. Without usage, what was generated is read from the response later.
     if (usage)
       await this.#note(response, {
         status,
@@ -233,7 +237,7 @@ export class BackgroundCalls {
     return nowMs - open.endSeenAt < 2 * PROGRESS_INTERVAL_MS
   }
 
-  /** Tokens that were streamed to any client, on any node. */
+  /** Number of output tokens of the response that were streamed to any client, on any node. */
   async #streamedOf({ hold, response }: OpenCall): Promise<number> {
     await this.streamed.noted(response.id)
     const [known] = await this.#services.responses.outcomes([hold.id])
@@ -268,7 +272,8 @@ export class BackgroundCalls {
     await settling
   }
 
-  // The current limits apply; they may have changed since the call began.
+  // Counts the tokens of a call against the rate limits. The current limits apply; they may have changed
+  // since the call began.
   #countOnLimits({ account, facts }: OpenHold, { usage, channel: name }: Settlement): void {
     const settings = this.#services.settings()
     const model = settings.models.get(facts.model)
@@ -282,7 +287,7 @@ export class BackgroundCalls {
     )
   }
 
-  /** Settles calls whose end another node has seen. */
+  /** Charges this node's calls of which another node has seen the end. */
   async #lookUp(): Promise<void> {
     for (const [id, { hold }] of this.#open) if (hold.isSettled) this.#open.delete(id)
     if (!this.#services.isShared || this.#open.size === 0) return
@@ -292,7 +297,7 @@ export class BackgroundCalls {
     }
   }
 
-  // Ages are checked first, so that an upstream that does not respond delays no settlement.
+  // The ages of calls are checked first, so that an upstream that does not respond delays no charge.
   async #poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
@@ -320,7 +325,8 @@ export class BackgroundCalls {
     if (came && !('failure' in came) && came.status === 200) await this.see(response, came.body)
   }
 
-  // Returns undefined if the response's channel no longer exists.
+  // Asks the upstream about a response, or cancels it. Resolves to undefined if the response's channel no
+  // longer exists.
   async #exchange(
     hold: Hold,
     response: StoredResponse,
@@ -348,7 +354,7 @@ export class BackgroundCalls {
   }
 }
 
-/** Charge of a response that was generated without its client. */
+/** The charge for a response that was generated in the background. */
 type OutcomeCharge = Pick<
   Settlement,
   | 'quota'
@@ -401,14 +407,14 @@ function priceOutcome(
 /** Statuses of a finished response. */
 const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 
-/** End of a response: the facts on which its charge depends. */
+/** The facts about the end of a response on which its charge depends. */
 interface Outcome {
   readonly status: string
   /** The reported usage; null if the upstream reported none. */
   readonly usage: Usage | null
   /** Tokens of the output counted by the gateway; 0 if usage was reported. */
   readonly counted: number
-  /** Uses of the provider's tools. */
+  /** Uses of the provider's own tools, which are charged. */
   readonly tools: readonly ToolUse[]
   /** How the response states that it was served, such as the service tier; absent if it does not. */
   readonly served?: StatedService

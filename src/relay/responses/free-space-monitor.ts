@@ -1,12 +1,12 @@
 import { statfs } from 'node:fs/promises'
 
 /**
- * Nothing is stored if less space is free than the smaller of these bytes and this share of the file system's
- * size.
+ * Nothing is stored if less space is free than the smaller of two limits: these bytes, and `LEAST_FREE_SHARE`
+ * of the file system's size.
  */
 const LEAST_FREE_BYTES = 2 * 2 ** 30
 const LEAST_FREE_SHARE = 0.1
-/** Signatures are still stored while at least this fraction of that space is free. */
+/** Signatures are still stored while at least this fraction of the smaller limit is free. */
 const SIGNATURES_FACTOR = 0.5
 /**
  * Maximum age of a measurement when something is to be stored, and interval of regular measurements, in
@@ -18,7 +18,7 @@ const INTERVAL_MS = 10_000
 /** Kinds of data that are kept for users. */
 export type StoredDataKind = 'responses' | 'signatures'
 
-/** Size of a file system in bytes. */
+/** Size and free space of a file system, in bytes. */
 export interface DiskSpace {
   readonly free: number
   readonly total: number

@@ -18,7 +18,7 @@ import { type PreviousResponse, findPreviousResponse } from './resolve-previous-
 import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Earlier responses to which a request refers. */
+/** The earlier responses and items to which a request refers. */
 export interface ResponseReferences {
   /** Whether the request refers to nothing and its input contains only messages. */
   readonly isPlain?: true
@@ -48,12 +48,12 @@ export async function findReferences(
   responses: ResponseStore,
 ): Promise<ResponseReferences> {
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
-  // A continued response already determines the account.
+  // If the request continues a response, that response already determines the provider account.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
   if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
   const continued =
     previousId === undefined ? undefined : await findPreviousResponse(scan, previousId, reader, responses)
-  // A provider that stores the continued response looks up its items too.
+  // If the provider stores the continued response, it also looks up the items to which the request refers.
   const stored =
     continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
   const whole = stored !== scan && reader.guards ? await applyGuardsToScan(reader.guards, stored) : stored
@@ -73,8 +73,8 @@ export interface ProviderRequest {
 const UNCHANGED: ProviderRequest = { replace: new Map(), dropped: [] }
 
 /**
- * Translates a request for a provider of responses, which knows neither the gateway's ids nor thoughts of
- * other providers.
+ * Translates a request for a provider of the responses dialect, which knows neither the gateway's ids nor
+ * thoughts of other providers.
  */
 export function toProviderRequest(
   scan: ScannedObject,
@@ -98,9 +98,9 @@ const MAX_RESPONSES = 100
 
 /** Items to which a request refers and which their provider keeps. */
 interface ReferredItems {
-  /** Responses that contain the items, as far as known. */
+  /** The known responses that contain the items. */
   readonly responses: readonly StoredResponse[]
-  /** Whether there are items of unknown responses. */
+  /** Whether the request refers to items whose responses are unknown. */
   readonly hasUnknown: boolean
 }
 
@@ -138,7 +138,7 @@ export async function withStoredItems(
     0,
     MAX_REFERRED_RESPONSES,
   )
-  /** Number of references to each item. */
+  /** Number of references to each item, by the item's id. */
   const wanted = new Map<string, number>()
   for (const { id } of references) wanted.set(id, (wanted.get(id) ?? 0) + 1)
   const items = new Map<string, string>()
@@ -179,8 +179,8 @@ async function textOf(place: ItemPosition): Promise<string> {
 const NONE: readonly StoredResponse[] = []
 
 /**
- * The part of a prompt that its request only refers to: the reported tokens of the responses that it
- * continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
+ * The size of the part of a prompt that its request only refers to: the reported tokens of the responses that
+ * it continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
  * most as much as a prompt can have: the model's context, or the largest of these responses.
  */
 export function sizeOfReferredPrompt(
@@ -202,7 +202,8 @@ export function sizeOfReferredPrompt(
   }
 }
 
-// A background response is stored before its tokens are known; other responses may report none.
+// The tokens are unknown for a background response, which is stored before its end, and for a response whose
+// upstream reported none.
 function isUnreported({ callId, tokens }: StoredResponse): boolean {
   return callId !== null || tokens === 0
 }

@@ -14,9 +14,9 @@ import { newResponseId } from './response-id.ts'
 import type { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './stream-progress.ts'
 
-/** Facts about a response that it states itself. */
+/** Facts that a response states about itself. */
 interface ReportedResponse {
-  /** Id at the upstream. */
+  /** The upstream's id of the response. */
   readonly id: string
   readonly encrypted: readonly string[]
   readonly itemIds: readonly string[]
@@ -72,7 +72,7 @@ export class NativeResponse {
     this.ids.add(upstreamId, this.#id)
   }
 
-  /** The reply of a response that is not a stream. */
+  /** Returns the reply for the client to a request that is not streamed. */
   reply(bytes: Buffer, facts: ResponseFacts): WholeReply {
     this.learn(facts.id)
     const goesOn = this.isBackground && facts.valid && facts.id !== '' && UNFINISHED.has(facts.status)
@@ -93,7 +93,10 @@ export class NativeResponse {
     return this.#services.background.streamed.begin(this.#id, stream)
   }
 
-  /** Stores a response that continues without its client, with its counted prompt, and parks its hold. */
+  /**
+   * Stores a response that continues without its client, with its counted prompt, and keeps the call's hold
+   * (reserved quota) until the end is known.
+   */
   async continueInBackground(target: Target, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
@@ -151,10 +154,10 @@ function isStorable(upstreamId: string): boolean {
   return upstreamId !== '' && upstreamId.length <= MAX_ID_LENGTH && !upstreamId.includes('\0')
 }
 
-/** Tap of a native response while it is generated. */
+/** Reads the stream of a native (not converted) response on its way to the client. */
 export class NativeTap extends RenamingTap {
   readonly #response: NativeResponse
-  /** Ends the recording of what is streamed. */
+  /** Must be called at the end of the stream: ends the record of what is streamed. */
   #endNote: (() => void) | undefined
   #isReleased = false
 

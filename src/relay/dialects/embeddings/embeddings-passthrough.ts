@@ -14,7 +14,7 @@ interface VectorsReply {
   readonly outline: string
   /** Facts of the response after it has ended. */
   readonly facts: ReplyFacts | undefined
-  /** Returns the bytes for the client that this chunk completes. */
+  /** Reads a chunk of the upstream's response. Returns the bytes that can now be sent to the client. */
   push(chunk: Buffer): Buffer
   /** Ends the response. Returns the bytes that were still held back. */
   end(): Buffer
@@ -82,7 +82,7 @@ export class BufferedStart {
     return this.#isLarge
   }
 
-  /** Adds bytes. Returns those that are forwarded now. */
+  /** Adds bytes of the response. Returns those that can be forwarded now. */
   push(bytes: Buffer): Buffer | undefined {
     if (this.#isLarge) return this.#end.push(bytes)
     this.#start.add(bytes)

@@ -74,7 +74,7 @@ class ConvertedPassthrough implements Passthrough {
   #current: EmbedRequest
   /** The requests that are still to be sent. */
   readonly #more: EmbedRequest[]
-  /** The texts of the answered requests. */
+  /** The texts of the requests that were answered. */
   readonly #answered: string[] = []
   readonly #held = new BufferedStart()
   readonly #written = new ChunkList()
@@ -129,7 +129,7 @@ class ConvertedPassthrough implements Passthrough {
   }
 
   rest(): Buffer {
-    // Some responses can be parsed only at their end, so there may still be vectors to write.
+    // Some responses can be parsed only at their end, so vectors may still have to be written.
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 

@@ -195,7 +195,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
           tap: throwNoStreams,
           reply: throwNoStreams,
         })
-        // Used for channels that speak OpenAI's embeddings protocol.
+        // Creates the request for channels that speak OpenAI's embeddings protocol.
         const inTexts = (channel: Channel): EmbedUpstream => ({
           form: openAiEmbedForm,
           protocol: 'chat',

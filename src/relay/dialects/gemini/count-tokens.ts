@@ -1,7 +1,7 @@
 import { checkCountRequest, textToCount, countTokensBody, countNames, methodPath } from '@sluice/wire/gemini'
 import type { CountTokensEndpoint } from '../count-tokens.ts'
 
-/** `POST /v1beta/models/{model}:countTokens`. */
+/** The endpoint `POST /v1beta/models/{model}:countTokens`, which counts the tokens of a request. */
 export function geminiCounting(model: string): CountTokensEndpoint {
   return {
     protocol: 'gemini',

@@ -33,7 +33,7 @@ const MAX_PARTIALS = 10
 /** Output tokens of an image in the most expensive common format; below it, those of a partial image. */
 const IMAGE_TOKENS = 6_240
 const PARTIAL_TOKENS = 100
-/** Maximum tokens of an image in the prompt. */
+/** Maximum number of tokens that an image in the prompt is counted as. */
 const INPUT_IMAGE_TOKENS = 6_500
 
 type Path = '/images/generations' | '/images/edits' | '/images/variations'
@@ -108,7 +108,7 @@ function imageEvents(request: ImageRequest): Passthrough {
   })
 }
 
-/** A response that is not a stream, of any size. */
+/** Passes through a response with images that is not a stream, whatever its size. */
 class ImagePassthrough implements Passthrough {
   readonly #request: ImageRequest
   readonly #reply = new ImageReply()

@@ -15,13 +15,13 @@ export interface EditableBody {
   /** Content type to send; JSON if absent. */
   readonly contentType?: string
   /**
-   * Returns the body with this model name. Unless `isOpen`, fields are removed that may lead to another model
-   * or price.
+   * Returns the body with this model name. If `isOpen` is false, fields that may lead to another model or
+   * price are removed.
    */
   forChannel(name: string, channel: Channel, isOpen: boolean): Pick<AttemptRequest, 'body' | 'dropped'>
 }
 
-/** A JSON body. */
+/** Returns a JSON body that can be edited for a channel. */
 export function editableJsonBody(scan: ScannedObject): EditableBody {
   return {
     forChannel(name, channel, isOpen) {
@@ -31,7 +31,7 @@ export function editableJsonBody(scan: ScannedObject): EditableBody {
   }
 }
 
-/** A form body. */
+/** Returns a form body that can be edited for a channel. */
 export function editableFormBody({ parts, bytes, contentType }: FormBody): EditableBody {
   return {
     contentType,
@@ -113,7 +113,7 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelPlan {
 const SERVED = {
   name: 'chat',
   names: mediaNames,
-  // These endpoints exist only on servers of this protocol, so nothing is converted.
+  // Image and audio endpoints exist only on servers of the chat protocol, so nothing is converted.
   servedBy: ['chat'],
 } as const
 

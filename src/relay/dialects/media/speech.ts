@@ -22,7 +22,7 @@ const PCM_BYTES_PER_SECOND = 48_000
 /** Bytes at the start of the response from which its duration is estimated. */
 const SAMPLE_BYTES = 262_144
 
-/** Endpoint for speech. */
+/** Endpoint that converts text to speech. */
 export const speech = (lengths: RecordingLengths): Dialect =>
   jsonMedia('speech', (scan) => {
     const fields = jsonFields(scan)
@@ -83,7 +83,7 @@ function speechResponses(
   }
 }
 
-/** Audio that passes through as plain bytes. */
+/** Passes generated audio through as plain bytes, and measures its duration. */
 class SpeechPassthrough implements Passthrough {
   readonly error: undefined
   readonly #characters: number

@@ -93,7 +93,7 @@ const NO_FACTS: TranscriptFacts = {
   text: '',
 }
 
-/** A transcript as JSON. */
+/** Passes a transcript in JSON through. */
 class JsonPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -132,7 +132,7 @@ class JsonPassthrough implements Passthrough {
   }
 }
 
-/** A transcript as plain text or subtitles. */
+/** Passes a transcript that is plain text or subtitles through. */
 class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength

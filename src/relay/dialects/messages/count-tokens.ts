@@ -3,7 +3,7 @@ import { promptText } from '@sluice/wire/prompt-text'
 import type { CountTokensEndpoint } from '../count-tokens.ts'
 import { versionHeaders } from './version-headers.ts'
 
-/** `POST /v1/messages/count_tokens`. */
+/** The endpoint `POST /v1/messages/count_tokens`, which counts the tokens of a request. */
 export const messagesCounting: CountTokensEndpoint = {
   protocol: 'messages',
   names: messagesNames,

@@ -13,7 +13,10 @@ import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
-/** Dialect of rerank: passed through to channels that speak it; the results are returned in order. */
+/**
+ * Dialect of rerank: passed through to channels that speak it; the results are returned in the order of their
+ * relevance.
+ */
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',
   endpoint: 'rerank',

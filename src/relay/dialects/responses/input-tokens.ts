@@ -10,7 +10,7 @@ import {
 import type { ResponseStore } from '../../responses/response-store.ts'
 import type { CountingContext, CountTokensEndpoint } from '../count-tokens.ts'
 
-/** `POST /v1/responses/input_tokens`. */
+/** The endpoint `POST /v1/responses/input_tokens`, which counts the tokens of a request. */
 export function responsesCounting(responses: ResponseStore): CountTokensEndpoint {
   return {
     protocol: 'responses',

@@ -2,7 +2,7 @@ import type { GuardAction } from '../../../domain/guard.ts'
 import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
 import type { PlacedMatch, TextJudgement } from './service.ts'
 
-/** How matches are replaced in a text. */
+/** How the matches that a guard's service reports are replaced in a text. */
 interface Change {
   readonly action: GuardAction
   /** Text that the action `redact` writes in place of a match. */
@@ -23,7 +23,7 @@ export function matchKindOf(name: string): string {
     .slice(0, MAX_KIND)
 }
 
-/** Returns a text as it is sent on after a service's judgement. */
+/** Returns the text to send on, with the changes that a service's judgement requires. */
 export function applyJudgement(text: string, judgement: TextJudgement, change: Change): string {
   if ('spans' in judgement) return withSpans(text, merged(judgement.spans), change)
   const { text: next } = judgement

@@ -17,12 +17,12 @@ import type { Routes, Routing } from '../../routing.ts'
 import { CheckRefused, type ModerationRequest, checkMemoryError } from './service-checks.ts'
 import { ServiceFailure } from './service.ts'
 
-/** Maximum size of a moderation's answer in bytes. */
+/** Maximum size of a moderation model's answer in bytes. */
 const MAX_ANSWER_BYTES = 1_048_576
 const DIALECTS = { json: moderationsDialect } as const
 const HEADERS: Headers = Object.freeze({ 'content-type': 'application/json' })
 
-/** What is needed to make a guard's own calls. */
+/** Services with which a guard makes its own calls to models. */
 interface Calls {
   readonly routing: Routing
   readonly admit: (admitted: AdmittedRequest, incoming: IncomingCall) => Promise<void>
@@ -109,7 +109,7 @@ export class GuardModerations {
     )
   }
 
-  /** Finds channels in the caller's group; for a free call, in any group. */
+  /** Finds channels for a moderation in the caller's group; if the caller is not charged, in any group. */
   #routes(
     settings: Settings,
     caller: Caller,
@@ -175,7 +175,7 @@ async function jsonOf(answer: RunningAnswer): Promise<unknown> {
   }
 }
 
-/** Head of a request that did not come over a connection. */
+/** Head of a moderation request, which the gateway makes itself and no client sent. */
 const HEAD = {
   method: 'POST',
   url: '/v1/moderations',
@@ -186,7 +186,7 @@ const HEAD = {
 } as const
 const SOURCE = { bytesRead: 0, remoteAddress: '', updateReading: () => {} } as const
 
-/** Memory of a moderation's request, taken from the caller's share. */
+/** Memory of a moderation request, counted in the caller's share. */
 class BodyMemory {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation

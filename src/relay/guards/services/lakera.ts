@@ -2,7 +2,7 @@ import { memberOf, NO_MATCHES, ServiceFailure, type ServiceMaker } from './servi
 
 const ROLES = { request: 'user', response: 'assistant' } as const
 
-/** Asks Lakera Guard. */
+/** Checks texts with Lakera Guard. */
 export const lakera: ServiceMaker<'lakera'> = ({ base_url: base, key, project_id: project }) => ({
   async judge({ texts, side }, { post }) {
     const messages = texts.map((content) => ({ role: ROLES[side], content }))

@@ -1,6 +1,6 @@
 import { requireList, memberOf, ServiceFailure, type ServiceMaker } from './service.ts'
 
-/** Asks a moderation model of the gateway itself. */
+/** Checks texts with a moderation model that the gateway itself serves. */
 export const moderation: ServiceMaker<'moderation'> = ({ model, thresholds }) => {
   const limits = Object.entries(thresholds)
   return {

@@ -10,7 +10,7 @@ import {
 /** Number of texts of one check that are analyzed at the same time. */
 const AT_A_TIME = 8
 
-/** Asks Microsoft Presidio's analyzer, once for each text. */
+/** Checks texts with Microsoft Presidio's analyzer: one request for each text. */
 export const presidio: ServiceMaker<'presidio'> = ({ url, language, score, entities }): Service => ({
   async judge({ texts }, { post }) {
     const found = new Map<string, readonly PlacedMatch[]>()
@@ -43,7 +43,7 @@ function spansOf(answer: unknown, text: string, score: number): readonly PlacedM
       if (start === undefined || end === undefined || start >= end || typeof kind !== 'string')
         throw new ServiceFailure('it answered with a match that is none of the text')
       const given = memberOf(one, 'score')
-      // Some analyzers ignore the threshold in the request.
+      // Some analyzers ignore the threshold in the request, so matches below it are dropped here.
       return typeof given === 'number' && given < score ? [] : [{ start, end, kind }]
     })
     .toSorted((a, b) => a.start - b.start || b.end - a.end)

@@ -19,13 +19,16 @@ import { applyJudgement, matchKindOf } from './apply-judgement.ts'
 import { type Judgement, type CheckRequest, type Service, ServiceFailure } from './service.ts'
 import type { ServiceClient } from './service-client.ts'
 
-/** Memory of a request per byte of its body: the texts, their JSON, and the bytes that are sent. */
+/** Bytes of memory for each byte of a request's body: the texts, their JSON, and the bytes that are sent. */
 const COPIES = 3
 
-/** Guards that check these places are asked about the images of the request or the response. */
+/**
+ * The place that a guard must check so that its service is also asked about images: in a request, and in a
+ * response.
+ */
 const IMAGE_PLACES = { request: 'input', response: 'output' } as const
 
-/** A text that services check. */
+/** A text of a request or an answer that guards' services check. */
 export interface CheckedText {
   readonly text: string
   readonly place: GuardPlace
@@ -33,9 +36,9 @@ export interface CheckedText {
   readonly isSigned: boolean
   /** Whether the text is JSON, in which only the strings are checked. */
   readonly isJson: boolean
-  /** Whether it is a number; a short one tells services nothing. */
+  /** Whether the text is a number. Services are not asked about short numbers. */
   readonly isNumber?: boolean
-  /** Whether it is a name in a schema. There are many, about which services are not asked. */
+  /** Whether the text is a name in a schema. Services are not asked about these, because there are many. */
   readonly isName?: boolean
 }
 
@@ -53,12 +56,12 @@ export interface ModerationRequest {
   readonly texts: readonly string[]
   readonly settings: Settings
   readonly caller: Caller
-  /** Whether the caller is charged for it. */
+  /** Whether the caller is charged for the moderation. */
   readonly isCharged: boolean
   readonly signal: AbortSignal
 }
 
-/** What is needed to ask services. */
+/** What the checks need to send requests to guards' services. */
 export interface CheckServices {
   readonly client: ServiceClient
   readonly memory: RequestMemory
@@ -70,7 +73,7 @@ export interface CheckServices {
   readonly onFailure: (guard: string, callId: string, reason: string) => void
 }
 
-/** The call on whose behalf services are asked. */
+/** The call whose texts services check. */
 interface CheckOrigin {
   readonly services: CheckServices
   readonly settings: Settings
@@ -100,7 +103,7 @@ export class CheckRefused extends Error {
 /** The result of a check is no longer needed. */
 export class CheckCancelled extends Error {}
 
-/** Checks by the guards of a call whose decisions services make. */
+/** Checks the texts of a call with those of its guards that ask a service. */
 export class ServiceChecks {
   #callId = ''
   #left = new AbortController().signal
@@ -125,12 +128,12 @@ export class ServiceChecks {
     onClosed()
   }
 
-  /** Whether any of these guards checks one of these places. */
+  /** Whether any guard with a service checks one of these places. */
   concerns(...places: readonly GuardPlace[]): boolean {
     return this.#guards.some(({ active: { guard } }) => guard.where.some((place) => places.includes(place)))
   }
 
-  /** The guards that check the answer. */
+  /** The guards with a service that check the answer. */
   get #ofAnswer(): readonly ServedGuard[] {
     return this.#guards.filter(({ active: { guard } }) =>
       guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
@@ -225,7 +228,7 @@ export class ServiceChecks {
     const next = isMonitored
       ? [...texts]
       : this.#changed(guard.name, { action, with: guard.with }, checked, texts, parts, asked, judgement)
-    // Signed texts are not changed.
+    // Signed texts are not changed, so there may be matches without any change.
     const isChanged = next.some((text, index) => text !== texts[index])
     active.note(isChanged ? verdictOf(action) : 'flagged', matches)
     return next

@@ -3,7 +3,7 @@ import { version } from '../../../domain/version.ts'
 import { lookupBlockingMetadata } from '../../../upstreams/lookup-blocking-metadata.ts'
 import { ServiceFailure } from './service.ts'
 
-/** Maximum size of an answer in bytes. */
+/** Maximum size of a service's answer in bytes. */
 const MAX_ANSWER_BYTES = 1_048_576
 /** Maximum number of connections to one service. Further requests wait, within their timeout. */
 const CONNECTIONS = 128
@@ -13,14 +13,14 @@ const CONNECTIONS = 128
  */
 const MAX_MS = 600_000
 
-/** A request to a service. */
+/** A POST request to a guard's service. */
 export interface PostRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
-/** Limits of a request. */
+/** Limits of time and memory of a request to a guard's service. */
 export interface PostLimits {
   /** Aborted at the guard's timeout, and when the answer is no longer needed. */
   readonly signal: AbortSignal
@@ -56,7 +56,7 @@ export class ServiceClient {
       throw unreachable(error)
     })
     const { statusCode, body: answer } = response
-    // `destroy` below makes the body emit an error, which can be ignored.
+    // `destroy` at the end makes the body emit an error, which can be ignored.
     answer.on('error', () => {})
     try {
       if (statusCode !== 200) throw new ServiceFailure(`it answered with status ${statusCode}`)

@@ -2,12 +2,12 @@ import type { FoundToolCall } from '@sluice/wire/tool-calls-and-images'
 import type { ServiceMatch } from '../../../domain/guard.ts'
 import type { PostRequest } from './service-client.ts'
 
-/** What a service is asked to check. */
+/** What a guard's service is asked to check. */
 export interface CheckRequest {
-  /** Texts that are not blank. May be empty if there are tool calls or images. */
+  /** The texts to check, none of which is blank. The list may be empty if there are tool calls or images. */
   readonly texts: readonly string[]
   readonly toolCalls: readonly FoundToolCall[]
-  /** Addresses of images. */
+  /** Addresses of the images to check. */
   readonly images: readonly string[]
   readonly side: 'request' | 'response'
   /** The id of the gateway's call. */
@@ -24,10 +24,10 @@ export interface PlacedMatch {
 /** A service's decision about one text: the positions of matches, or the text to send in its place. */
 export type TextJudgement = { readonly spans: readonly PlacedMatch[] } | { readonly text: string }
 
-/** What a service has decided. */
+/** What a guard's service has decided about the texts of a request or a response. */
 export interface Judgement {
   readonly matches: number
-  /** Whether everything is blocked, whatever the guard's action is. */
+  /** Whether the whole request or answer is blocked, whatever the guard's action is. */
   readonly isBlocked: boolean
   /**
    * One decision for each text; absent if the service does not state where matches are, or has found nothing.
@@ -35,7 +35,7 @@ export interface Judgement {
   readonly texts?: readonly TextJudgement[]
 }
 
-/** What a service uses to get its answers. */
+/** Functions with which a guard's service sends requests. */
 export interface ServiceContext {
   /** Sends a request and resolves to the JSON of its answer. Rejects with `ServiceFailure`. */
   readonly post: (request: PostRequest) => Promise<unknown>
@@ -57,7 +57,7 @@ export type ServiceMaker<Kind extends ServiceMatch['kind']> = (
   match: Extract<ServiceMatch, { readonly kind: Kind }>,
 ) => Service
 
-/** The judgement if nothing was found. */
+/** The judgement of a service that has found nothing. */
 export const NO_MATCHES: Judgement = { matches: 0, isBlocked: false }
 
 /** Returns a member of an object in a service's answer; undefined if there is none. */

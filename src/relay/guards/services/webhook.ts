@@ -10,7 +10,10 @@ import {
 /** The path of LiteLLM's generic guardrail API. */
 const PATH = '/beta/litellm_basic_guardrail_api'
 
-/** Asks a service that speaks LiteLLM's generic guardrail API. Only the members below are sent. */
+/**
+ * Checks texts with a service that speaks LiteLLM's generic guardrail API. Of that API's members, only those
+ * below are sent.
+ */
 export const webhook: ServiceMaker<'webhook'> = ({ url, headers }) => ({
   async judge({ texts, toolCalls, images, side, callId }, { post }) {
     const body = {
