@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { batchOf, callsOf } from './batch.ts'
+import { callsOf, GrowingBatch, halvesOf, reservedBytesOf } from './batch.ts'
 
 test('a batch of stored contents is read as it was written, and absent bodies differ from empty ones', () => {
   const call = (id: string, what: 'metadata' | 'redacted' | 'full') =>
@@ -12,18 +12,51 @@ test('a batch of stored contents is read as it was written, and absent bodies di
       what,
     }) as const
   const calls = [call('a-1', 'metadata'), call('b-2', 'redacted'), call('c-3', 'full')] as const
-  const batch = batchOf([
-    {
-      call: calls[0],
-      content: { request_received: Buffer.from('one'), answer_received: Buffer.from('two') },
-    },
-    { call: calls[1], content: {} },
-    { call: calls[2], content: { request_sent: Buffer.alloc(0), answer_sent: Buffer.from('\u00e9') } },
-  ])
-  expect(callsOf(batch)).toEqual([
+  const growing = new GrowingBatch()
+  growing.add(calls[0], { request_received: Buffer.from('one'), answer_received: Buffer.from('two') }, 10)
+  growing.add(calls[1], {}, 20)
+  growing.add(calls[2], { request_sent: Buffer.alloc(0), answer_sent: Buffer.from('\u00e9') }, 30)
+  expect({ size: growing.size, reserved: growing.reserved }).toEqual({ size: 3, reserved: 60 })
+  const batch = growing.batch()
+  const expected = [
     { ...calls[0], lengths: [3, -1, 3, -1] },
     { ...calls[1], lengths: [-1, -1, -1, -1] },
     { ...calls[2], lengths: [-1, 0, -1, 2] },
-  ])
+  ]
+  expect(callsOf(batch)).toEqual(expected)
   expect(Buffer.from(batch.bytes).toString()).toBe('onetwo\u00e9')
+  const [first, second] = halvesOf(batch)
+  expect([callsOf(first), callsOf(second)]).toEqual([expected.slice(0, 1), expected.slice(1)])
+  expect([first, second].map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(['onetwo', '\u00e9'])
+})
+
+test('the reserved memory of consecutive calls of the same key is added up, for each half of a batch too', () => {
+  const growing = new GrowingBatch()
+  const add = (userId: number, tokenId: number, reserved: number): void =>
+    growing.add({ id: 'i', userId, tokenId, startedMs: 1, keepMs: 2, what: 'full' }, {}, reserved)
+  add(1, 2, 10)
+  add(1, 2, 5)
+  add(1, 3, 1)
+  add(1, 2, 7)
+  const batch = growing.batch()
+  expect(reservedBytesOf(batch)).toEqual([
+    { userId: 1, tokenId: 2, bytes: 15 },
+    { userId: 1, tokenId: 3, bytes: 1 },
+    { userId: 1, tokenId: 2, bytes: 7 },
+  ])
+  expect(reservedBytesOf(halvesOf(batch)[1])).toEqual([
+    { userId: 1, tokenId: 3, bytes: 1 },
+    { userId: 1, tokenId: 2, bytes: 7 },
+  ])
+})
+
+test('a batch grows with its contents, and its memory may be used for another batch', () => {
+  const call = { id: 'i', userId: 1, tokenId: 2, startedMs: 3, keepMs: 4, what: 'full' } as const
+  const growing = new GrowingBatch()
+  const pieces = Array.from({ length: 9 }, (_, at) => Buffer.alloc(40_000, at + 1))
+  for (const piece of pieces) growing.add(call, { request_received: piece }, 1)
+  expect(Buffer.compare(growing.batch().bytes, Buffer.concat(pieces))).toBe(0)
+  const next = new GrowingBatch(growing.memory)
+  next.add(call, { answer_received: Buffer.from('short') }, 1)
+  expect(Buffer.from(next.batch().bytes).toString()).toBe('short')
 })

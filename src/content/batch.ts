@@ -3,18 +3,19 @@ import type { CapturedCall } from './content-capture.ts'
 import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
 
 /**
- * Many calls with their content in a few buffers, because sending an object for each call to the thread would
- * cost more time than all other work for the content log.
+ * Calls with their content as they are sent to the thread: a few buffers, because sending an object for each call
+ * would cost more time than all other work for the content log.
  */
 export interface ContentBatch {
   /** Ids of the calls, with commas between them. */
   readonly ids: string
   /**
-   * `COLUMNS` numbers for each call: user id, token id, start and retention in milliseconds, content level,
-   * and the length of each part in bytes.
+   * `COLUMNS` numbers for each call: user id, token id, start and retention in milliseconds, content level, bytes of
+   * memory reserved for the call, and the length of each part in bytes.
    */
-  readonly numbers: Float64Array<ArrayBuffer>
-  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly numbers: Float64Array
+  /** The parts of all calls. Memory that both threads see; the sender may use it again after the reply. */
+  readonly bytes: Uint8Array
 }
 
 /**
@@ -25,51 +26,91 @@ export interface BatchedCall extends CapturedCall {
   readonly lengths: readonly number[]
 }
 
-const FACTS = 5
-const COLUMNS = FACTS + CONTENT_PARTS.length
+/** Bytes of memory reserved for calls of one API key. */
+export interface ReservedBytes {
+  readonly userId: number
+  readonly tokenId: number
+  readonly bytes: number
+}
 
-/** Makes a batch of queued calls and their content. */
-export function batchOf(
-  queued: readonly { readonly call: CapturedCall; readonly content: ContentBytes }[],
-): ContentBatch {
-  const numbers = new Float64Array(queued.length * COLUMNS)
-  let ids = ''
-  let length = 0
-  let at = 0
-  for (const { call, content } of queued) {
-    ids += ids === '' ? call.id : `,${call.id}`
-    numbers[at] = call.userId
-    numbers[at + 1] = call.tokenId
-    numbers[at + 2] = call.startedMs
-    numbers[at + 3] = call.keepMs
-    numbers[at + 4] = CONTENT_LEVELS.indexOf(call.what)
-    at += FACTS
+const FACTS = 6
+const COLUMNS = FACTS + CONTENT_PARTS.length
+/** Size in bytes of the memory of a new batch; it doubles when it is full. */
+const FIRST_BYTES = 64 * 1024
+
+/** The memory of a batch. */
+export type BatchMemory = Uint8Array<SharedArrayBuffer>
+
+/**
+ * Collects calls with their content for a batch. Contents are copied at once: if the objects of many calls were kept
+ * until the batch is sent, the garbage collector would copy all of them.
+ */
+export class GrowingBatch {
+  readonly #ids: string[] = []
+  readonly #numbers: number[] = []
+  #memory: BatchMemory
+  #length = 0
+  #reserved = 0
+
+  /** `memory` is that of a batch that was written. */
+  constructor(memory: BatchMemory = new Uint8Array(new SharedArrayBuffer(FIRST_BYTES))) {
+    this.#memory = memory
+  }
+
+  /** Number of calls. */
+  get size(): number {
+    return this.#ids.length
+  }
+
+  /** Bytes of memory reserved for all calls. */
+  get reserved(): number {
+    return this.#reserved
+  }
+
+  /** The memory, for another batch after this one was written. */
+  get memory(): BatchMemory {
+    return this.#memory
+  }
+
+  /** Adds a call for which `reserved` bytes of memory are reserved. */
+  add(call: CapturedCall, content: ContentBytes, reserved: number): void {
+    this.#ids.push(call.id)
+    const level = CONTENT_LEVELS.indexOf(call.what)
+    this.#numbers.push(call.userId, call.tokenId, call.startedMs, call.keepMs, level, reserved)
+    this.#reserved += reserved
     for (const part of CONTENT_PARTS) {
       const bytes = content[part]
-      numbers[at] = bytes ? bytes.length : -1
-      at += 1
-      length += bytes?.length ?? 0
+      this.#numbers.push(bytes ? bytes.length : -1)
+      if (bytes) this.#append(bytes)
     }
   }
-  const all = Buffer.allocUnsafeSlow(length)
-  at = 0
-  for (const { content } of queued)
-    for (const part of CONTENT_PARTS) {
-      const bytes = content[part]
-      if (!bytes) continue
-      all.set(bytes, at)
-      at += bytes.length
+
+  /** The batch as it is sent to the thread. */
+  batch(): ContentBatch {
+    return {
+      ids: this.#ids.join(','),
+      numbers: new Float64Array(this.#numbers),
+      bytes: this.#memory.subarray(0, this.#length),
     }
-  return { ids, numbers, bytes: new Uint8Array(all.buffer) }
+  }
+
+  #append(bytes: Buffer): void {
+    const length = this.#length + bytes.length
+    if (length > this.#memory.length) {
+      const grown = new Uint8Array(new SharedArrayBuffer(Math.max(length, 2 * this.#memory.length)))
+      grown.set(this.#memory.subarray(0, this.#length))
+      this.#memory = grown
+    }
+    this.#memory.set(bytes, this.#length)
+    this.#length = length
+  }
 }
 
 /** The calls of a batch. */
 export function callsOf({ ids, numbers }: ContentBatch): BatchedCall[] {
   return ids.split(',').map((id, index) => {
-    const [userId = 0, tokenId = 0, startedMs = 0, keepMs = 0, level = 0, ...lengths] = numbers.subarray(
-      index * COLUMNS,
-      (index + 1) * COLUMNS,
-    )
+    const [userId = 0, tokenId = 0, startedMs = 0, keepMs = 0, level = 0, _reserved, ...lengths] =
+      numbers.subarray(index * COLUMNS, (index + 1) * COLUMNS)
     return {
       id,
       userId,
@@ -80,4 +121,39 @@ export function callsOf({ ids, numbers }: ContentBatch): BatchedCall[] {
       lengths,
     }
   })
+}
+
+/** The memory reserved for the calls of a batch. Consecutive calls of the same API key are added up. */
+export function reservedBytesOf({ numbers }: ContentBatch): ReservedBytes[] {
+  const all: ReservedBytes[] = []
+  for (let at = 0; at < numbers.length; at += COLUMNS) {
+    const [userId = 0, tokenId = 0] = [numbers[at], numbers[at + 1]]
+    const last = all.at(-1)
+    const isSame = last?.userId === userId && last.tokenId === tokenId
+    if (isSame) all.pop()
+    all.push({ userId, tokenId, bytes: (isSame ? last.bytes : 0) + (numbers[at + FACTS - 1] ?? 0) })
+  }
+  return all
+}
+
+/** Divides a batch of at least two calls into two. */
+export function halvesOf({ ids, numbers, bytes }: ContentBatch): readonly [ContentBatch, ContentBatch] {
+  const all = ids.split(',')
+  const middle = all.length >> 1
+  let length = 0
+  for (let call = 0; call < middle; call += 1)
+    for (let part = FACTS; part < COLUMNS; part += 1)
+      length += Math.max(0, numbers[call * COLUMNS + part] ?? 0)
+  return [
+    {
+      ids: all.slice(0, middle).join(','),
+      numbers: numbers.subarray(0, middle * COLUMNS),
+      bytes: bytes.subarray(0, length),
+    },
+    {
+      ids: all.slice(middle).join(','),
+      numbers: numbers.subarray(middle * COLUMNS),
+      bytes: bytes.subarray(length),
+    },
+  ]
 }

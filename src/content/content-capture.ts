@@ -117,7 +117,7 @@ export class ContentCapture {
   }
 
   /** Notes bytes of the answer, as sent to the client. */
-  answerSent(piece: Buffer): void {
+  onPiece(piece: Buffer): void {
     if (this.#isOver) return
     if (!this.#answerSent) {
       if (this.#answerReceived.hasAt(this.#equalBytes, piece)) {

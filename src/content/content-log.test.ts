@@ -48,7 +48,7 @@ function say(log: ContentLog, call: CapturedCall, request: Buffer, answer: Buffe
   const capture = log.capture(call, request, () => call)
   capture.beginAttempt()
   capture.answerReceived(answer)
-  capture.answerSent(sent)
+  capture.onPiece(sent)
   capture.relayed()
   capture.closed()
 }
@@ -91,7 +91,7 @@ test('the content log stores an answer once if the client got the same bytes, ho
     const capture = log.capture(call, Buffer.from('request'), () => call)
     capture.onBody(Buffer.from('request'))
     for (const piece of ['one t', 'wo three']) capture.answerReceived(Buffer.from(piece))
-    for (const piece of sent) capture.answerSent(Buffer.from(piece))
+    for (const piece of sent) capture.onPiece(Buffer.from(piece))
     capture.closed()
     capture.relayed()
   }
@@ -112,7 +112,7 @@ test('the content log does not store an answer that was not delivered to the cli
     capture.onBody(Buffer.from(`request for ${answer}`))
     capture.answerReceived(Buffer.from(answer))
   }
-  capture.answerSent(Buffer.from('answer'))
+  capture.onPiece(Buffer.from('answer'))
   capture.relayed()
   capture.closed()
   await log.flush()
@@ -152,7 +152,7 @@ test('the content of a call in flight is not stored if its user deletes all cont
   const capture = log.capture(call, Buffer.from('request'), () => call)
   capture.answerReceived(Buffer.from('answer'))
   expect(await log.delete({ userId: 1, tokenId: undefined, fromMs: 0, toMs: Date.now() + 1 })).toBe(false)
-  capture.answerSent(Buffer.from('answer'))
+  capture.onPiece(Buffer.from('answer'))
   capture.relayed()
   capture.closed()
   say(log, callOf(2), Buffer.from('request'), Buffer.from('answer'))

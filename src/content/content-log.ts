@@ -9,7 +9,14 @@ import {
   ContentCapture,
   type DropReason,
 } from './content-capture.ts'
-import { batchOf } from './batch.ts'
+import {
+  type BatchMemory,
+  callsOf,
+  type ContentBatch,
+  GrowingBatch,
+  halvesOf,
+  reservedBytesOf,
+} from './batch.ts'
 import { ContentThread, ThreadEnded } from './content-thread.ts'
 import type { ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
 import type { ContentBytes } from './parts.ts'
@@ -26,6 +33,8 @@ const ALONE_SHARE = 3 / 4
  */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 const MAX_WAIT_MS = { database: 500, s3: 30_000 } as const
+/** Maximum size in bytes of a batch's memory that is used for another batch. */
+const MAX_REUSED_BYTES = 2 * MAX_QUEUED_BYTES
 /** Maximum number of batches that the thread is given at a time; further calls wait in the queue. */
 const MAX_UNDER_WAY = 2
 /**
@@ -79,12 +88,6 @@ export interface ContentLogServices {
   readonly readMs?: number
 }
 
-interface Queued {
-  readonly call: CapturedCall
-  readonly content: ContentBytes
-  readonly held: number
-}
-
 /**
  * Keeps the requests and answers of calls, if the settings ask for it. They are collected while calls run,
  * and a thread writes them in batches, so that no call is delayed or fails. `docs/content-log.md`.
@@ -93,8 +96,9 @@ export class ContentLog implements CaptureQueue {
   readonly #services: ContentLogServices
   readonly #thread: ContentThread
   readonly #pool: TwoLevelPool
-  #queue: Queued[] = []
-  #queuedBytes = 0
+  #queue = new GrowingBatch()
+  /** Memory of a batch that was written, for the next one. */
+  #memory: BatchMemory | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #writing = new Set<Promise<void>>()
   /**
@@ -146,9 +150,8 @@ export class ContentLog implements CaptureQueue {
   }
 
   add(call: CapturedCall, content: ContentBytes, held: number): void {
-    this.#queue.push({ call, content, held })
-    this.#queuedBytes += held
-    if (this.#queuedBytes >= MAX_QUEUED_BYTES) this.#writeQueue()
+    this.#queue.add(call, content, held)
+    if (this.#queue.reserved >= MAX_QUEUED_BYTES) this.#writeQueue()
     else if (!this.#timer) {
       const waitMs = MAX_WAIT_MS[this.#services.settings().store.kind]
       this.#timer = setTimeout(() => this.#writeQueue(), waitMs).unref()
@@ -292,50 +295,39 @@ export class ContentLog implements CaptureQueue {
   #writeQueue(isUrgent = false): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#queue.length === 0) return
+    if (this.#queue.size === 0) return
     if (this.#writing.size >= MAX_UNDER_WAY && !isUrgent) return
-    const queued = this.#queue
-    this.#queue = []
-    this.#queuedBytes = 0
-    const writing = this.#write(queued).finally(() => {
+    const queue = this.#queue
+    this.#queue = new GrowingBatch(this.#memory)
+    this.#memory = undefined
+    const batch = queue.batch()
+    const writing = this.#write(batch).finally(() => {
       this.#writing.delete(writing)
-      this.#giveBack(queued)
-      if (this.#queue.length > 0) this.#writeQueue()
+      for (const { userId, tokenId, bytes } of reservedBytesOf(batch))
+        this.#pool.give({ client: userId, key: tokenId }, bytes)
+      // Only full batches follow one another so fast that new memory for each would matter.
+      const isReused = batch.bytes.length > MAX_QUEUED_BYTES / 2 && queue.memory.length <= MAX_REUSED_BYTES
+      this.#memory = isReused ? queue.memory : undefined
+      if (this.#queue.size > 0) this.#writeQueue()
     })
     this.#writing.add(writing)
   }
 
-  /**
-   * Releases the memory of calls after they were written. Consecutive calls of the same API key are released
-   * together.
-   */
-  #giveBack(queued: readonly Queued[]): void {
-    let sum = 0
-    for (const [index, { call, held }] of queued.entries()) {
-      sum += held
-      const next = queued[index + 1]?.call
-      if (next?.userId === call.userId && next.tokenId === call.tokenId) continue
-      this.give(call, sum)
-      sum = 0
-    }
-  }
-
-  async #write(queued: readonly Queued[], maxEnds = MAX_ENDS): Promise<void> {
+  async #write(batch: ContentBatch, maxEnds = MAX_ENDS): Promise<void> {
     let ends = 0
     for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(MAX_RETRY_MS, pauseMs * 2)) {
       try {
-        const batch = batchOf(queued)
-        const lost = await this.#thread.ask('write', batch, [batch.bytes.buffer, batch.numbers.buffer])
+        const lost = await this.#thread.ask('write', batch)
         for (const reason of lost) this.dropped(reason)
         return
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
         if (this.#isClosed) {
-          for (const _ of queued) this.dropped('failed')
+          for (const _ of callsOf(batch)) this.dropped('failed')
           return
         }
         if (error instanceof ThreadEnded) ends += 1
-        if (ends === maxEnds) return this.#writeApart(queued, maxEnds === MAX_ENDS)
+        if (ends === maxEnds) return this.#writeApart(batch, maxEnds === MAX_ENDS)
         this.#services.warn(`the content log cannot be written (${reason}); tried again`)
         await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
       }
@@ -346,17 +338,15 @@ export class ContentLog implements CaptureQueue {
    * Writes the halves of a batch separately, because the thread crashes while it writes it. A batch of a
    * single call is dropped.
    */
-  async #writeApart(queued: readonly Queued[], isFirst: boolean): Promise<void> {
-    if (queued.length === 1) {
+  async #writeApart(batch: ContentBatch, isFirst: boolean): Promise<void> {
+    if (callsOf(batch).length === 1) {
       this.#services.warn(
         'the thread of the content log ends with the content of a call, which is not kept; please report this',
       )
       return this.dropped('failed')
     }
-    const middle = queued.length >> 1
     const writing = async (): Promise<void> => {
-      for (const half of [queued.slice(0, middle), queued.slice(middle)])
-        await this.#write(half, half.length > 1 ? 1 : MAX_ENDS)
+      for (const half of halvesOf(batch)) await this.#write(half, callsOf(half).length > 1 ? 1 : MAX_ENDS)
     }
     if (!isFirst) return writing()
     return (this.#suspects = this.#suspects.then(writing))

@@ -55,7 +55,7 @@ export function startContentCapture(
   )
   if (policies.some((policy) => policy && EXPORTED_LEVELS.has(policy.what)))
     exportContent(receivers, id, capture)
-  response.onPiece = (piece) => capture.answerSent(piece)
+  response.observer = capture
   response.onClosed(() => capture.closed())
   if (response.isAborted) capture.closed()
   return capture

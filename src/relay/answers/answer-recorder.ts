@@ -65,7 +65,7 @@ export class AnswerRecorder extends Response {
   }
 
   #record(piece: Buffer): boolean {
-    this.onPiece?.(piece)
+    this.observer?.onPiece(piece)
     return this.#recording.write(piece)
   }
 

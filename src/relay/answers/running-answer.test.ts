@@ -102,7 +102,7 @@ describe('an answer under way', () => {
   test('a listener to a shared answer gets all pieces up to the end of the answer', () => {
     const answer = underWay()
     const pieces: string[] = []
-    answer.recorder.onPiece = (piece) => pieces.push(String(piece))
+    answer.recorder.observer = { onPiece: (piece) => pieces.push(String(piece)) }
     answer.recorder.write(Buffer.from('a'))
     answer.recorder.end('c', Buffer.from('b'))
     answer.recorder.write(Buffer.from('d'))

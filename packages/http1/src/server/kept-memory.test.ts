@@ -32,6 +32,21 @@ test('a closed response keeps no memory of its call, even without a full garbage
   expect(bufferBytes() - before).toBeLessThan(4_000_000)
 })
 
+test('a response in the old generation does not keep what its observer refers to once the response is finished', () => {
+  const response = new Response(SINK, { method: 'POST', version: '1.1', keepAlive: true, headers: {} })
+  collectAll()
+  collectYoung()
+  const before = bufferBytes()
+  const begin = (): void => {
+    const bytes = Buffer.alloc(8_000_000)
+    response.observer = { onPiece: () => void bytes.length }
+  }
+  begin()
+  response.onConnectionEnd('finished')
+  collectYoung()
+  expect(bufferBytes() - before).toBeLessThan(4_000_000)
+})
+
 test('connections keep no bytes of the bodies that were read on them', async () => {
   using own = await startOwnServer((request, response) => {
     request.discard()

@@ -36,6 +36,11 @@ const CRLF = '\r\n'
 /** The end of a chunk, followed by the last chunk. */
 const LAST_CHUNK_AFTER = '\r\n0\r\n\r\n'
 
+/** Sees the body of a response. */
+export interface ResponseObserver {
+  onPiece(piece: Buffer): void
+}
+
 type Listener = () => void
 const forgotten: Listener = () => {}
 
@@ -55,8 +60,11 @@ export class Response {
   #headers: ResponseHeaders = {}
   /** Headers that `setHeader` was given. */
   #presetHeaders: ResponseHeaders | undefined
-  /** Called with each piece of the body that is given to the connection. */
-  onPiece: ((piece: Buffer) => void) | undefined
+  /**
+   * Sees each piece of the body that is given to the connection. An object, because a closure here keeps the objects
+   * of its call alive: with one, collecting young garbage took three times as long.
+   */
+  observer: ResponseObserver | undefined
   #headersAtHead: (() => ResponseHeaders | undefined) | undefined
   #isHeadSent = false
   #hasContinued = false
@@ -140,7 +148,7 @@ export class Response {
    */
   write(piece: Buffer): boolean {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return true
-    this.onPiece?.(piece)
+    this.observer?.onPiece(piece)
     return this.#sendPiece(this.#takeHead(undefined), piece)
   }
 
@@ -153,9 +161,9 @@ export class Response {
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
     const head = this.#takeHead(before ? undefined : (last?.length ?? 0))
     this.#hasEnded = true
-    if (this.onPiece) {
-      if (before) this.onPiece(before)
-      if (last) this.onPiece(last)
+    if (this.observer) {
+      if (before) this.observer.onPiece(before)
+      if (last) this.observer.onPiece(last)
     }
     if (before?.length && last?.length && this.#framing === 'chunks') this.#sendBoth(head, before, last)
     else {
@@ -207,13 +215,14 @@ export class Response {
     if (this.#isFinished || this.#isAborted) return
     if (how === 'finished') this.#isFinished = true
     else this.#isAborted = true
+    // The response and the array may be in the old generation of V8's heap, where they would keep all that their
+    // functions refer to until a full garbage collection. Setting the array's length to 0 would not remove the
+    // elements.
     this.#drainListener = undefined
+    this.observer = undefined
     const listeners = this.#closedListeners
     this.#closedListeners = []
     for (const listener of listeners) listener()
-    // The array is emptied element by element. It may be in the old generation of V8's heap, where it would
-    // keep all that its listeners refer to until a full garbage collection; setting its length to 0 would not
-    // remove the elements.
     listeners.fill(forgotten)
   }
 
@@ -232,6 +241,7 @@ export class Response {
       this.closesImmediately = true
     }
     let head = responseHead(this.status, this.#headers, this.#headersAtHead?.())
+    this.#headersAtHead = undefined
     this.#isHeadSent = true
     const hasLengthHeader = this.#headers['content-length'] !== undefined
     if (this.status === 204 || this.status === 304) this.#framing = 'no body'
