@@ -17,7 +17,7 @@ const COUNTS = [...INDEPENDENT_KINDS.map(({ count }) => count), 'reasoning'] as 
 
 type Table = typeof METRICS
 
-/** Names of the metrics of a type that are counted in memory. */
+/** Names of those metrics of a type that are counted in memory, not read when requested. */
 type Counted<Type> = {
   [Name in keyof Table]: Table[Name] extends { readonly type: Type } ? Name : never
 }[keyof Table]

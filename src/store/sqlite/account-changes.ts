@@ -10,7 +10,7 @@ import {
 export interface AccountChange {
   readonly account: `u:${number}` | `t:${number}`
   /**
-   * Whether the leases of the account end, because the balance became lower, the status changed, or it was
+   * Whether the leases of the account end, because its balance became lower, its status changed, or it was
    * deleted.
    */
   readonly recalls: boolean

@@ -1,6 +1,6 @@
 import type { AccountName, LoanPlace } from '../bank.ts'
 
-/** Free quota of an account. */
+/** Returns the free quota of an account, in quota units. */
 type FreeOf = (account: AccountName) => number
 
 /** A call that waits for quota. */
