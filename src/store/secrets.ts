@@ -96,7 +96,8 @@ export function loopMarker(secrets: Secrets): string {
 }
 
 /**
- * Name of this gateway's cluster on a shared Redis server, different from the names of other gateways there.
+ * Name of this gateway's cluster on shared servers such as Redis, different from the names of other gateways
+ * there.
  */
 export function namespaceOf(secrets: Secrets, database: string): string {
   const digest = createHmac('sha256', secrets.lookupKey).update(`namespace\n${database}`).digest('hex')

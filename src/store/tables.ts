@@ -87,8 +87,8 @@ export const TABLES = {
       address: "text default ''",
       user_agent: "text default ''",
       /**
-       * Time of the latest request with the session, rounded to minutes; 0 if there was none since the
-       * session began.
+       * Unix seconds of the latest request with the session, rounded to minutes; 0 if there was none since
+       * the session began.
        */
       last_used: 'integer default 0',
       /**

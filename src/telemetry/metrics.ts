@@ -56,7 +56,7 @@ export class Metrics {
       Readonly<Record<string, Metric>>
   }
 
-  /** Adds to a counter. */
+  /** Adds an amount to a counter with these labels. */
   add<Name extends Counted<'counter'>>(
     name: Name,
     amount: number,

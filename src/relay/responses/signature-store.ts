@@ -40,7 +40,7 @@ export interface SignedEntry extends SigningAccount {
   readonly size: number
 }
 
-/** Signed parts by the anchors at which they were found in a conversation. */
+/** Signed parts by their anchors, which identify places in a conversation. */
 export type FoundSignatures = ReadonlyMap<string, SignedEntry>
 
 /** Services that the store of signatures needs. */

@@ -14,7 +14,7 @@ export interface AccountChange {
    * deleted.
    */
   readonly recalls: boolean
-  /** Whether the leases of the account's budgets end. */
+  /** Whether the leases (lent amounts) of the budgets of this user or token end. */
   readonly recallsBudgets: boolean
 }
 

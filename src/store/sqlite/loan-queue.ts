@@ -24,7 +24,7 @@ export class LoanQueue {
   readonly #lines = new Map<AccountName, Entry[]>()
   #arrivals = 0
 
-  /** Whether calls wait for quota of an account. */
+  /** Whether any calls wait for quota of an account. */
   isAwaited(account: AccountName): boolean {
     return this.#lines.has(account)
   }

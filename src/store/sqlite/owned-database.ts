@@ -26,8 +26,8 @@ export type BankRequest = {
 }[keyof Bank]
 
 /**
- * Result of recovering a client that has ended: the number of its calls that were settled, and their charges
- * in quota units.
+ * Result of settling the open calls of a client that has ended: their number, and their charges in quota
+ * units.
  */
 interface Recovered {
   readonly count: number
