@@ -44,7 +44,10 @@ export interface NodeWrites
    * The oldest calls whose provenance (which channel and key answered) is not shared with other nodes yet.
    */
   unshared(page: { readonly limit: number }): UnsharedProvenance[]
-  /** Records that the provenance of all calls up to this position is shared. */
+  /**
+   * Records that the provenance (which channel and key answered) of all calls up to this position is shared
+   * with other nodes.
+   */
   shared(upTo: { readonly place: number }): void
   /**
    * Binds the file to a bank, and returns the node's name there. Throws a sentence for the operator if the

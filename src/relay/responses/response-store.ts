@@ -146,8 +146,8 @@ export class ResponseStore {
   }
 
   /**
-   * What is stored with a call's charge: the response, if clients may refer to it, and the key that created
-   * it and its encrypted reasoning.
+   * Returns what is stored with a call's charge: the response, if clients may refer to it, and the key that
+   * created the response and its encrypted reasoning.
    */
   provenance(
     userId: number,

@@ -340,8 +340,8 @@ class ProvenanceRows {
   }
 
   /**
-   * Stores the provenance of a settled call. Uses `get`, because `run` would create an object with the number
-   * of changes.
+   * Stores the provenance of a settled call (which channel and key answered). Uses `get`, because `run` would
+   * create an object with the number of changes.
    */
   insert(call: SettledCall, { keyTag, response, reasoning }: Provenance): void {
     const expiresMs = call.ended_ms + NATIVE_RETENTION_MS
