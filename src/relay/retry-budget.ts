@@ -17,7 +17,10 @@ export class RetryBudget {
     this.#countedMs = nowMs
   }
 
-  /** Records that a call begins. */
+  /**
+   * Records that a call begins. This adds a part of a retry, and the retries for the time since the last
+   * call.
+   */
   callBegan(nowMs: number): void {
     const since = Math.max(0, nowMs - this.#countedMs)
     this.#countedMs = nowMs

@@ -55,7 +55,10 @@ interface CalledModel {
 
 const NO_FALLBACKS: readonly string[] = []
 
-/** Hints for a model that was requested at the wrong endpoint, by the protocols of its channels. */
+/**
+ * Hints in the error message for a model that was requested at the wrong endpoint, by the protocols of the
+ * model's channels.
+ */
 const ELSEWHERE = {
   chat: ': its channels serve /v1/chat/completions, /v1/messages, /v1/responses and /v1beta/models',
   rerank: ': its channels serve /v1/rerank alone',
@@ -64,7 +67,10 @@ const ELSEWHERE = {
 /** Chooses the channels of calls. */
 export class Routing {
   readonly #random: () => number
-  /** Channels by model name. Names without channels are not cached, because clients may request any name. */
+  /**
+   * Channels by model name, cached. Names without channels are not cached, because clients may request any
+   * name.
+   */
   readonly #found = new WeakMap<Settings, Map<string, ServingChannels[]>>()
 
   readonly #load: ChannelLoad

@@ -31,7 +31,7 @@ export class RunningCalls {
   }
 }
 
-/** A call with the key that makes it. */
+/** A running call with the API key that makes it. */
 interface CallUnderWay extends DenseSetMember {
   readonly call: Call
   readonly caller: Caller

@@ -83,7 +83,7 @@ interface Named {
   readonly read: (member: (name: string) => unknown) => string | undefined
   readonly requested: string | undefined
   readonly isAllowed: boolean
-  /** What the channel sends in place of the client's value. */
+  /** What the channel's configuration sends in place of the client's value. */
   readonly own?: string | undefined
   /** What the gateway sends if the channel has no value of its own and the client's value is not sent. */
   readonly usual?: string | undefined
@@ -164,8 +164,8 @@ export function choosesTier({ base_url }: Pick<Channel, 'base_url'>, sent: strin
 }
 
 /**
- * The tier by which an answer is charged: the one that it states, otherwise the one that was sent.
- * `isGuessed` is set if the provider chose the tier but did not state it.
+ * The tier by which a response is charged: the tier that it states, otherwise the tier in the request that
+ * was sent. `isGuessed` is set if the provider chose the tier but did not state it.
  */
 export function chargedTier(
   channel: Sender,

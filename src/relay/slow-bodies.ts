@@ -19,7 +19,7 @@ const STALL_RATIO = 8
 export class PendingBody {
   readonly allocation: MemoryAllocation
   readonly refuse: (error: GatewayError) => void
-  /** Index in the set of bodies; only the set changes it. */
+  /** Position in the set of bodies that `SlowBodies` watches; only this set changes it. */
   index = -1
   readonly #request: Request
   /** Bytes that the connection had received before the body. */

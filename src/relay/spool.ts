@@ -5,11 +5,11 @@ import { GatewayError } from '../errors.ts'
 import { type PoolOwner, TwoLevelPool } from '../limits/fair-pool.ts'
 
 const MIB = 1024 * 1024
-/** Minimum disk space for bodies, in bytes. */
+/** Minimum size of the disk space for request bodies, in bytes. */
 const MIN_DISK_BYTES = 2048 * MIB
-/** Number of bodies of the maximum size for which there is always disk space. */
+/** Number of request bodies of the maximum size for which there is always disk space. */
 const MIN_BODIES = 16
-/** Share of the disk space for one client while no other client is active. */
+/** Share of the disk space (0 to 1) that one client may use while no other client is active. */
 const MAX_PART_OF_CLIENT = 7 / 8
 
 /** Disk space for large request bodies. Clients share it by the same rules as memory. */
@@ -34,7 +34,10 @@ export class Spool {
     return new SpoolFile(owner, this.#space, openNameless(this.#folder))
   }
 
-  /** Creates a file that stays at `path`. After it is closed, it no longer counts against the space of the spool. */
+  /**
+   * Creates a file that stays at `path`. After it is closed, its bytes no longer count against the disk space
+   * for request bodies.
+   */
   newNamedFile(owner: PoolOwner, path: string): SpoolFile {
     return new SpoolFile(owner, this.#space, open(path, 'wx+', 0o600))
   }
@@ -59,7 +62,7 @@ export class SpoolFile {
     opening.catch(() => {})
   }
 
-  /** Number of bytes added. */
+  /** Number of bytes that were added to the file. */
   get length(): number {
     return this.#length
   }

@@ -204,7 +204,8 @@ export class StreamedResponse extends ResponseHandler {
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
-  // A guard has ended the stream: what was generated is charged, and only the guard's ending is sent.
+  // A guard has ended the stream. What was generated is charged, but only the ending that the guard wrote is
+  // sent.
   #refuse(isComplete: boolean): void {
     if (!isComplete) this.upstream.cancel()
     const ending = this.state === 'draining' ? 'client_gone' : isComplete ? 'complete' : 'cut'
@@ -240,7 +241,8 @@ export class StreamedResponse extends ResponseHandler {
     return this.state === 'waiting' && !this.#outgoing.isDue && !this.#gate.isParking
   }
 
-  // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold is durable.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before the call's hold (its reserved quota)
+  // is durable.
   #forward(bytes: Buffer): void {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)

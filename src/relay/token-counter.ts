@@ -28,7 +28,10 @@ export class TokenCounter {
   #current: Waiting[] = []
   #isIdle = true
   #loading: Promise<void> = Promise.resolve()
-  /** Texts for charges and for checks of holds. While one of them waits, no other text is counted. */
+  /**
+   * Texts that are counted for charges, and to check that a call stays within its reserved amount. While one
+   * of them waits, no other text is counted.
+   */
   readonly #highPriority: Waiting[] = []
   readonly #lowPriority: Waiting[] = []
 

@@ -105,8 +105,8 @@ export function reportUnpricedTools(call: Call, { channel, plan }: Target, unpri
   return types.length > 0
 }
 
-// Citations alone may show that the provider searched. Such a search counts only if the request offered
-// tools.
+// Citations alone may show that the provider searched. Such a search counts only if the request offered tools
+// that the provider runs.
 function shownBy({ plan }: Target, uses: readonly ToolUse[]): readonly ToolUse[] {
   if (uses.length === 0) return uses
   return uses.filter(({ isCited }) => !isCited || plan.tools !== undefined)

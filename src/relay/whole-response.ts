@@ -7,7 +7,7 @@ import { errorWithStatus200, type Failure, failureWithoutResponse } from './fail
 import type { WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
-/** Maximum bytes of the responses of one call that are held until it is charged. */
+/** Maximum bytes of the responses of one call that are kept in memory until the call is charged. */
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** Handles a response that is not a stream: holds it until its charge is durable, then sends it. */
@@ -127,8 +127,8 @@ export class WholeResponse extends ResponseHandler {
     this.#send(reply.body(charged))
   }
 
-  // The upstream continues in the background. The call's hold stays open; it is durable before the client
-  // receives the response.
+  // The upstream continues in the background. The call's hold (its reserved quota) stays open; it is durable
+  // before the client receives the response.
   async #deliverBegun(
     reply: WholeReply,
     goOn: NonNullable<WholeReply['continueInBackground']>,

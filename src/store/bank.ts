@@ -94,7 +94,7 @@ export interface LoanResponse {
 /** State of an account in the bank, as one node sees it. Amounts are quota units. */
 export interface AccountState {
   readonly account: AccountName
-  /** Increases whenever the bank ends the leases of the account. */
+  /** Number that increases whenever the bank ends the leases of the account. */
   readonly epoch: number
   /** Balance of the account, including amounts lent to nodes. */
   readonly remain: number
@@ -152,14 +152,20 @@ export interface Bank {
    */
   apply(calls: readonly string[], held: readonly HoldReport[]): Promise<BankStatement>
   /**
-   * Resolves to the states of all accounts that the node borrows from. Also takes back the leases of lost
-   * nodes.
+   * Resolves to the states of all accounts that the node borrows from. Also takes back the leases of nodes
+   * that stopped responding.
    */
   compare(): Promise<readonly AccountState[]>
-  /** Returns borrowed amounts of these accounts, except the amounts to keep. Locked accounts are skipped. */
+  /**
+   * Returns what the node has borrowed from these accounts, except `keep` quota units of each. Locked
+   * accounts are skipped.
+   */
   release(
     remainders: readonly { readonly account: AccountName; readonly keep: number }[],
   ): Promise<readonly AccountState[]>
-  /** Returns everything borrowed, even for open holds, except on locked accounts. Then removes the node. */
+  /**
+   * Returns everything that the node has borrowed, even for open holds, except from locked accounts. Then
+   * removes the node.
+   */
   leave(): Promise<void>
 }

@@ -20,9 +20,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createPrivateFile, keepPrivate } from './private-file.ts'
 import { databaseFaultOf } from './sqlite/failure.ts'
 
-/** Maximum time for which a command waits until other commands release a data folder. */
+/** Maximum milliseconds for which a command waits until other commands release a data folder. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000
-/** Interval between attempts to lock a folder that another process has locked. */
+/** Milliseconds between attempts to lock a folder that another process has locked. */
 const RETRY_INTERVAL_MS = 50
 
 /** A lock on a data folder. It ends with `release`, or when this process ends in any way. */

@@ -7,7 +7,7 @@ import type { Rows } from './store.ts'
  * wait for the same commit.
  */
 const PART_LENGTH = 262_144
-/** Number of parts that one write removes. */
+/** Number of parts of a stored content that one write removes. */
 const REMOVED_AT_A_TIME = 8
 
 /** A stored response with content. */
@@ -64,7 +64,7 @@ export class LargeContents {
 
 /**
  * Removes the parts of a response whose row no longer exists, a few per write. Resolves to the number of
- * parts.
+ * removed parts.
  */
 export async function removeParts(rows: Pick<Rows, 'write'>, responseId: string): Promise<number> {
   for (let removed = 0; ; ) {

@@ -26,7 +26,7 @@ export interface StoredAccount {
   readonly openHolds: { readonly token: number; readonly user: number }
 }
 
-/** A budget whose account for one period is opened. */
+/** The account of a budget for one period, which is to be opened. */
 export interface BudgetOpening {
   readonly name: BudgetName
   /** Amount of the budget in quota units. */
@@ -38,7 +38,7 @@ export interface StoredPriceSet {
   readonly version: string
   readonly model: string
   readonly group: string
-  /** Text written by `priceSetText`. */
+  /** The prices as JSON text, written by `priceSetText`. */
   readonly content: string
 }
 
@@ -72,22 +72,25 @@ export interface LedgerWrites {
   /** Tests whether holds can be written, by writing one and removing it. */
   probe(): void
   /**
-   * Parks a hold: its call continues at the provider after this process has ended, so recovery leaves the
+   * Parks a hold: its call continues at the provider after this process has ended, so a recovery leaves the
    * hold open.
    */
   parkHold(hold: HoldReference): void
   /** Holds of calls that continue at the provider without this process. */
   parkedHolds(): ParkedHold[]
   /**
-   * Settles the holds that other runs of the gateway left open: charges what was delivered, with reason
-   * `crash`. Parked holds stay open unless `parkedToo`.
+   * Settles the calls whose holds other runs of the gateway left open: charges what was delivered, with
+   * reason `crash`. Parked holds stay open unless `parkedToo`.
    */
   recover(run: { readonly owner: string; readonly nowMs: number; readonly parkedToo?: boolean }): {
     readonly count: number
     /** Sum of the charges, in quota units. */
     readonly quota: number
   }
-  /** Settles the holds of one run that has ended: charges what was delivered. Its parked holds stay open. */
+  /**
+   * Settles the calls whose holds one run of the gateway, which has ended, left open: charges what was
+   * delivered. Parked holds stay open.
+   */
   recoverRun(run: { readonly owner: string; readonly nowMs: number }): {
     readonly count: number
     /** Sum of the charges, in quota units. */

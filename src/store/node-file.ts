@@ -14,7 +14,7 @@ export interface OutboxEntry {
   readonly quota: number
   /** Budget accounts that the call is charged to, as `budgetList` writes them. */
   readonly budgets: string
-  /** Report of the call, as JSON. */
+  /** Report of the call to the bank, as JSON. */
   readonly row: string
 }
 
@@ -26,8 +26,8 @@ export interface UnsharedProvenance {
 }
 
 /**
- * Writes to the local file of one node of a cluster. The file contains its open holds, its outbox of settled
- * calls, and its name.
+ * Writes to the local file of one node of a cluster. The file contains the node's open holds, its outbox of
+ * settled calls, and its name.
  */
 export interface NodeWrites
   extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'probe' | 'recover'> {
@@ -40,9 +40,14 @@ export interface NodeWrites
   outbox(page: { readonly limit: number; readonly except: readonly AccountName[] }): OutboxEntry[]
   /** Removes the calls at these positions from the outbox, because they were reported. */
   reported(entries: { readonly places: readonly number[] }): void
-  /** The oldest calls whose provenance is not shared with other nodes yet. */
+  /**
+   * The oldest calls whose provenance (which channel and key answered) is not shared with other nodes yet.
+   */
   unshared(page: { readonly limit: number }): UnsharedProvenance[]
-  /** Records that the provenance of all calls up to this position is shared. */
+  /**
+   * Records that the provenance (which channel and key answered) of all calls up to this position is shared
+   * with other nodes.
+   */
   shared(upTo: { readonly place: number }): void
   /**
    * Binds the file to a bank, and returns the node's name there. Throws a sentence for the operator if the

@@ -25,7 +25,7 @@ export class NodeMessages {
     this.#databaseKey = databaseMessageKey(secrets)
   }
 
-  /** Number of messages that were dropped. */
+  /** Number of received messages that were ignored because they were invalid. */
   get dropped(): number {
     return this.#dropped
   }

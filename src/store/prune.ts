@@ -9,12 +9,12 @@ import type { Rows, Store } from './store.ts'
 const ORPHAN_AFTER_MS = 3_600_000
 /** Maximum number of rows that one write removes. */
 const BATCH = 100
-/** Pause between two writes, so that calls are not delayed. */
+/** Milliseconds between two writes, so that calls are not delayed. */
 const PAUSE_MS = 50
 
 /**
  * Removes expired rows of one kind until there are no more or the signal aborts. Resolves to the number of
- * rows.
+ * removed rows.
  */
 export async function pruneExpired(
   rows: Pick<Rows, 'write'>,
@@ -98,7 +98,10 @@ export async function pruneUsage(
   }
 }
 
-/** Adapts the batch size to the target duration; at most doubles it. */
+/**
+ * Returns the size of the next batch, so that it takes about the target duration; at most twice the present
+ * size.
+ */
 function nextLimit(limit: number, tookMs: number): number {
   const fitting = Math.floor((limit * TARGET_BATCH_MS) / Math.max(tookMs, 0.01))
   return Math.max(MIN_BATCH, Math.min(MAX_BATCH, 2 * limit, fitting))

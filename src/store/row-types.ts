@@ -30,7 +30,7 @@ export interface Database extends OtherTables {
  */
 interface UsageSumsTable extends UsageColumns {
   kind: number
-  /** The half hour or day in which the calls ended, counted from 1970-01-01, UTC. */
+  /** Number of the half hour or day in which the calls ended, counted from 1970-01-01, UTC. */
   start: number
   user_id: number
   token_id: number
@@ -77,7 +77,10 @@ type ColumnsOf<F extends Fields> = Row<Omit<F, FilledFields<F>>> & {
   [Name in keyof Row<Pick<F, FilledFields<F>>>]: Generated<Row<Pick<F, FilledFields<F>>>[Name]>
 }
 
-/** Table of a record, for SQL statements. Ids and columns with a default may be left out of an insert. */
+/**
+ * The table of a record, as SQL statements see it. Ids and columns with a default may be left out of an
+ * insert.
+ */
 type TableOf<R> = R extends {
   readonly fields: infer F extends Fields
   readonly parts: infer P extends Fields

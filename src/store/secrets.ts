@@ -62,7 +62,7 @@ export function hashKey(secrets: Secrets, key: string): string {
 
 /**
  * Computes an HMAC of a text, so that texts can be compared without being stored. The same text has different
- * tags for different purposes.
+ * HMACs for different purposes.
  */
 export function hmacOf(
   secrets: Secrets,
@@ -95,7 +95,10 @@ export function loopMarker(secrets: Secrets): string {
   return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
 }
 
-/** Name of a cluster on a shared server, different from the names of other gateways there. */
+/**
+ * Name of this gateway's cluster on shared servers such as Redis, different from the names of other gateways
+ * there.
+ */
 export function namespaceOf(secrets: Secrets, database: string): string {
   const digest = createHmac('sha256', secrets.lookupKey).update(`namespace\n${database}`).digest('hex')
   return `sluice:${digest.slice(0, 16)}`

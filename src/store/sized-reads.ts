@@ -1,5 +1,6 @@
 /**
- * Reads whose rows contain texts of any length. `readBytes` determines their size before the rows are read.
+ * Read operations whose rows contain texts of any length. `readBytes` determines the size of these rows
+ * before they are read.
  */
 export const SIZED_READS = [
   'auditBefore',
@@ -13,10 +14,10 @@ export const SIZED_READS = [
   'storedConfiguration',
 ] as const
 
-/** Name of a sized read. */
+/** Name of a read operation in `SIZED_READS`. */
 export type SizedRead = (typeof SIZED_READS)[number]
 
-/** Whether a read is a sized read. */
+/** Whether a read operation is one of `SIZED_READS`. */
 export function isSizedRead(name: string): name is SizedRead {
   return SIZED_READS.some((read) => read === name)
 }

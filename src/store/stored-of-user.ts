@@ -25,7 +25,10 @@ export async function removeStoredOfUser(rows: Pick<Rows, 'write'>, userId: numb
   await rows.write('removeStoredSum', { userId })
 }
 
-/** Removes what is kept for users whose removal was interrupted. Resolves to their number. */
+/**
+ * Removes what is kept for deleted users whose removal was interrupted. Resolves to the number of these
+ * users.
+ */
 export async function pruneStoredOfDeleted(
   rows: Pick<Rows, 'read' | 'write'>,
   signal?: AbortSignal,

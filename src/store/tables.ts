@@ -87,8 +87,8 @@ export const TABLES = {
       address: "text default ''",
       user_agent: "text default ''",
       /**
-       * Time of the latest request with the session, rounded to minutes; 0 if there was none since the
-       * session began.
+       * Unix seconds of the latest request with the session, rounded to minutes; 0 if there was none since
+       * the session began.
        */
       last_used: 'integer default 0',
       /**
@@ -216,7 +216,7 @@ export const TABLES = {
       kind: 'text',
       /** HMAC of the values by which the answer is looked up. */
       lookup: 'text',
-      /** Id of the content. It changes each time the row is replaced. */
+      /** Id of the answer's content. It changes each time the row is replaced. */
       answer_id: 'text',
       /**
        * Row of `kept_sums` to which the answer's bytes are added: a user id, or 0 for answers with a limit of

@@ -12,7 +12,7 @@ import {
 } from '../domain/usage-limits.ts'
 import { type UsageLimitColumns, USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
 
-/** Default window of a rate limit, in milliseconds. */
+/** Default period of a rate limit, in milliseconds. */
 export const MINUTE_MS = 60_000
 
 /** Converts the columns of a row to a budget and a rate limit. */
@@ -28,7 +28,7 @@ export function usageLimitsFromRow(row: UsageLimitColumns): UsageLimits {
   }
 }
 
-/** Returns the columns that a change of the limits sets. */
+/** Returns only those columns that a change of a budget or rate limit sets. */
 export function usageLimitColumns({ budget, rateLimit = {} }: UsageLimitChanges): Partial<UsageLimitColumns> {
   const { requests, tokens, parallel, windowMs } = rateLimit
   return {
@@ -52,12 +52,12 @@ export function newUsageLimitColumns(given: UsageLimitChanges): UsageLimitColumn
   return { ...NO_TERMS, ...usageLimitColumns(given) }
 }
 
-/** Returns the columns for a budget and a rate limit. */
+/** Returns the columns of a row for its budget and rate limit. */
 export function columnsOfUsageLimits({ budget, rateLimit }: UsageLimits): UsageLimitColumns {
   return usageLimitColumns({ budget: budget ?? null, rateLimit }) as UsageLimitColumns
 }
 
-/** The limits of a new token that an operator creates. */
+/** The limits that an operator sets for a new token, which its holder cannot loosen. */
 export function operatorLimitsOfNewToken(limits: UsageLimitChanges, grants: TokenGrants): OperatorLimits {
   const given = updateGrants(undefined, { ...grants, used_quota: 0 }, grants)
   return { ...afterOperatorChange(NO_OPERATOR_LIMITS, limits, MINUTE_MS), ...(given && { grants: given }) }

@@ -7,7 +7,7 @@ import type { Protocol, Signal, TelemetrySettings } from './telemetry-settings.t
  */
 const RESULTS = ['sent', 'failed', 'dropped'] as const
 
-/** What happened to a span or a data point. */
+/** What happened to a span or a data point: a value of `RESULTS`. */
 export type ExportResult = (typeof RESULTS)[number]
 
 /** State of the exports of one signal since the start. */

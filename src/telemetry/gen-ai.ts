@@ -10,7 +10,7 @@ import type { TracedCall } from './telemetry.ts'
 /** Attributes and their values. Attributes with the value undefined are left out. */
 export type AttributeValues = Readonly<Record<string, string | number | boolean | string[] | undefined>>
 
-/** A row of `OPERATIONS`. */
+/** How the calls of an endpoint are described: a row of `OPERATIONS`. */
 interface Operation {
   /** Value of `gen_ai.operation.name`: the well-known name if the OpenTelemetry conventions define one. */
   readonly name: string
@@ -20,7 +20,7 @@ interface Operation {
   readonly isGenerated?: true
 }
 
-/** Operations by endpoint. `docs/telemetry.md: Operations`. */
+/** How the calls of each endpoint are described. `docs/telemetry.md: Operations`. */
 export const OPERATIONS: Readonly<Record<CallKind, Operation>> = {
   chat: { name: 'chat', isGenerated: true },
   messages: { name: 'chat', isGenerated: true },
@@ -36,7 +36,7 @@ export const OPERATIONS: Readonly<Record<CallKind, Operation>> = {
   '': { name: 'chat' },
 }
 
-/** Number of tokens of one modality. */
+/** Number of tokens of each modality. */
 export type Modalities = Readonly<Partial<Record<'text' | 'audio' | 'image' | 'unknown', number>>>
 
 /**

@@ -1,7 +1,7 @@
 import type { GuardVerdict } from '../domain/guard.ts'
 
 const HOUR_MS = 3_600_000
-/** Number of hours that the figures cover, including the current one. */
+/** Number of hours that the statistics of guards cover, including the current hour. */
 const HOURS = 24
 /**
  * Upper bound of the first bucket of delays, in milliseconds. `STEPS` buckets cover the range from one delay

@@ -18,13 +18,13 @@ export interface MetricSources {
   readonly isDegraded: () => boolean
   readonly droppedLines: () => number
   readonly droppedMessages: () => number
-  /** Whether the Redis server answers; undefined if none is configured. */
+  /** Whether the Redis server responds; undefined if none is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
   /** Delay of the event loop at a percentile, in seconds. */
   readonly loopDelay: (percentile: number) => number
 }
 
-/** Row of `METRICS`. */
+/** How a metric is defined and read: a row of `METRICS`. */
 export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly labels?: readonly string[]
   /** Reads the current value or samples; if absent, the metric is counted in memory. */

@@ -17,7 +17,7 @@ const COUNTS = [...INDEPENDENT_KINDS.map(({ count }) => count), 'reasoning'] as 
 
 type Table = typeof METRICS
 
-/** Names of the metrics of a type that are counted in memory. */
+/** Names of those metrics of a type that are counted in memory, not read when requested. */
 type Counted<Type> = {
   [Name in keyof Table]: Table[Name] extends { readonly type: Type } ? Name : never
 }[keyof Table]
@@ -56,7 +56,7 @@ export class Metrics {
       Readonly<Record<string, Metric>>
   }
 
-  /** Adds to a counter. */
+  /** Adds an amount to a counter with these labels. */
   add<Name extends Counted<'counter'>>(
     name: Name,
     amount: number,

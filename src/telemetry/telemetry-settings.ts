@@ -45,7 +45,7 @@ export interface QueueSettings {
 export interface TelemetrySettings extends QueueSettings {
   readonly signals: ReadonlyMap<Signal, SignalSettings>
   readonly sampler: SamplerSettings
-  /** The queue of events. The inherited fields are the queue of spans. */
+  /** The queue of events. The inherited fields describe the queue of spans. */
   readonly events: QueueSettings
   readonly metricIntervalMs: number
   readonly metricTimeoutMs: number

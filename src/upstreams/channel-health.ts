@@ -59,8 +59,9 @@ export class ChannelHealth {
   }
 
   /**
-   * Whether a channel should be skipped: its circuit breaker is open, or it is half-open and the deciding
-   * attempt is running. A channel with the setting `probe` is skipped until a test request succeeds.
+   * Whether a channel should be skipped, because its circuit breaker is open, or because it is half-open and
+   * the attempt that decides is still running. A channel with the setting `probe` is skipped until a test
+   * request succeeds.
    */
   isOpen({ name, probe }: Channel, nowMs: number): boolean {
     if (this.#breakers.size === 0) return false
@@ -89,9 +90,9 @@ export class ChannelHealth {
   }
 
   /**
-   * Names of channels to report to the operator: their circuit breaker has opened since their last success,
-   * because of consecutive failures or a long `retry-after`. Short pauses are not included, because they
-   * belong to the upstream's rate limit.
+   * Names of channels to report to the operator, because their circuit breaker has opened since their last
+   * success after consecutive failures or a long `retry-after`. Channels with a short pause are not included,
+   * because it belongs to the upstream's rate limit.
    */
   opened(): readonly string[] {
     if (this.#breakers.size === 0) return []
@@ -123,7 +124,10 @@ export class ChannelHealth {
     if (breaker?.decisive === attempt) breaker.decisive = undefined
   }
 
-  /** Called only by `CountedAttempt`. */
+  /**
+   * Counts a failure of the channel, and opens its circuit breaker if necessary. Called only by
+   * `CountedAttempt`.
+   */
   failed(name: string, attempt: CountedAttempt, nowMs: number, retryAfterMs: number): void {
     let breaker = this.#breakers.get(name)
     if (!breaker) {
@@ -151,7 +155,7 @@ export class ChannelHealth {
 
 /**
  * An attempt at a channel whose result its circuit breaker counts. Only the first result counts. If the
- * attempt is disposed of without a result, another attempt may decide.
+ * attempt ends without a result, another attempt may decide whether the breaker closes.
  */
 export class CountedAttempt implements Disposable {
   readonly #health: ChannelHealth

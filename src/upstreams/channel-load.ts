@@ -6,7 +6,7 @@ import type { Model } from '../domain/records/model.ts'
  * is noticed.
  */
 const BY_WEIGHT_SHARE = 0.1
-/** Milliseconds for which a measured time to the first byte counts. */
+/** Milliseconds for which a measured time to the first byte is used. */
 const WINDOW_MS = 60_000
 /**
  * Maximum number of measured times to the first byte that are stored per channel and model; older ones are
@@ -15,8 +15,8 @@ const WINDOW_MS = 60_000
 const MAX_TIMES = 101
 
 /**
- * Calls are compared only if both properties are equal, because a stream sends its first byte earlier than a
- * whole response.
+ * What must be equal for times to the first byte to be compared. A stream, for example, sends its first byte
+ * earlier than a whole response.
  */
 interface ComparedCalls {
   readonly model: string

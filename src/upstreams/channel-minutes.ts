@@ -23,7 +23,7 @@ export interface MinuteFigures {
 export interface LastError {
   /** Time of the failed attempt in Unix milliseconds. */
   readonly atMs: number
-  /** The cause in a few fixed words, the same as in the metrics. */
+  /** The cause of the failure, as one of a few fixed words that the metrics also use. */
   readonly cause: string
 }
 
@@ -52,7 +52,7 @@ export interface RecentFigures {
   readonly lost: number
 }
 
-/** Whether a channel has answered since the gateway was started. */
+/** Whether a channel has answered a call since the gateway was started. */
 export type ChannelRecord = 'untried' | 'answered' | 'failed'
 
 interface Minute {
@@ -82,7 +82,7 @@ interface ChannelFigures {
   keys: Map<string, KeyMinutes> | undefined
 }
 
-/** Numbers of attempts with one key, by minute. */
+/** Numbers of attempts with one API key, by minute. */
 interface KeyMinutes {
   readonly numbers: Float64Array
   readonly requests: Uint32Array

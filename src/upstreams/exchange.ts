@@ -23,8 +23,8 @@ export interface StreamedExchange extends UpstreamResponseHead {
 
 /**
  * Sends a request and resolves to the head of the response. The body is received only as fast as it is read.
- * Rejects with `TransportError` if there is no response within `timeoutMs`; the body must also end within
- * this time.
+ * Rejects with `TransportError` if there is no response within `timeoutMs` milliseconds; the body must also
+ * end within this time.
  */
 export function exchangeStreamed(
   upstreams: UpstreamClient,
@@ -93,7 +93,7 @@ export type WholeExchange =
       readonly retryAfter: string | undefined
       readonly body: Buffer
     }
-  /** The operating system's error code, or one of a few fixed phrases. */
+  /** Why there is no response: the operating system's error code, or one of a few fixed phrases. */
   | { readonly failure: string }
 
 /**

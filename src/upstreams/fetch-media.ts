@@ -18,7 +18,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 interface FetchBounds {
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Takes memory for bytes that have arrived. Throws an error for the client if there is too little. */
+  /** Reserves memory for bytes that have arrived. Throws an error for the client if there is too little. */
   readonly take: (bytes: number) => void
 }
 

@@ -11,11 +11,11 @@ export interface UpstreamKey {
 
 /** A time for which an API key is not used, and why. */
 export interface Cooldown {
-  /** End of the cooldown, in milliseconds of the monotonic clock. */
+  /** End of the cooldown, in milliseconds of a monotonic clock. */
   readonly endMs: number
   /** When the key first failed, in Unix milliseconds. */
   readonly sinceMs: number
-  /** The cause in a few fixed words, the same as in the metrics. */
+  /** The cause of the failure, as one of a few fixed words that the metrics also use. */
   readonly cause: string
 }
 
@@ -30,7 +30,7 @@ export interface CooldownChange {
 }
 
 interface StartedCooldown extends Cooldown {
-  /** Start of the cooldown, in milliseconds of the monotonic clock. */
+  /** Start of the cooldown, in milliseconds of a monotonic clock. */
   readonly startedMs: number
 }
 
@@ -67,7 +67,7 @@ export class KeyRings {
     return next === 0 ? keys : [...keys.slice(next), ...keys.slice(0, next)]
   }
 
-  /** Whether a key was recently refused or has reached its rate limit. */
+  /** Whether a key is not used for now, because it was recently refused or has reached its rate limit. */
   isCoolingDown(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
     if (this.#cooldowns.size === 0) return false
     return (this.#cooldowns.get(nameOf(channel, key))?.endMs ?? 0) > nowMs

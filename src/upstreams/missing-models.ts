@@ -26,7 +26,7 @@ export class MissingModels {
   // Remembered models by the channel's name and the client's name of the model, the oldest first.
   readonly #missing = new Map<string, Missing>()
 
-  /** Whether a channel should be skipped for a model as long as another channel serves it. */
+  /** Whether a channel should be skipped for a model, if another channel serves the model. */
   isMissing(channel: Channel, model: string, nowMs: number): boolean {
     if (this.#missing.size === 0) return false
     const name = nameOf(channel, model)

@@ -6,7 +6,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 
 /**
- * Headers that state when a model was deprecated and when it is shut down: RFC 9745 and RFC 8594.
+ * Headers that state when a model was deprecated (RFC 9745) and when it is shut down (RFC 8594).
  * `docs/api.md: Ends of models`.
  */
 type EndHeaders = Readonly<Record<'deprecation' | 'sunset', string>>

@@ -25,7 +25,7 @@ export interface CallBound {
 const WITHOUT_RESET_MS = 60_000
 /** Maximum number of pairs of key and model whose limits are stored; beyond it, the oldest is forgotten. */
 const MAX_KEPT = 10_000
-/** Maximum number of pairs of key and model in the metrics. */
+/** Maximum number of pairs of key and model that the metrics contain. */
 const MAX_SAMPLED = 1_000
 
 /** What a provider has stated about the rate limits of an API key for a model, as long as it is valid. */

@@ -14,7 +14,7 @@ export class Providers {
     this.#byName = { azure, bedrock, vertex: vertex(post) }
   }
 
-  /** Response headers that the providers' implementations read. */
+  /** Response headers that the providers' implementations read, in lower case. */
   get readHeaders(): readonly string[] {
     return Object.values(this.#byName).flatMap(({ readHeaders = [] }) => readHeaders)
   }

@@ -69,7 +69,10 @@ async function openedThrough(
   }
 }
 
-/** Resolves to the result that `begin` reports, or rejects if it fails or the socket ends. */
+/**
+ * Runs `begin` on a socket. Resolves when it reports success; rejects if it reports a failure, or if the
+ * socket ends.
+ */
 async function ended(
   socket: Socket,
   begin: (done: (failure: string | undefined) => void) => void,

@@ -95,7 +95,9 @@ function literal(text: string): string {
   return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
 }
 
-/** Matches bytes, each of which may be percent-encoded once or twice. */
+/**
+ * Returns a regular expression that matches these bytes, each of which may be percent-encoded once or twice.
+ */
 function percentEncoded(bytes: Buffer): string {
   return Array.from(bytes, (byte) => {
     const encoded = `%(?:25)?${hexadecimal(Buffer.of(byte))}`
@@ -108,8 +110,8 @@ function hexadecimal(bytes: Buffer): string {
 }
 
 /**
- * Matches bytes within base64. `before` is the number of bytes (0 to 2) before them in the group of three
- * bytes that base64 encodes together.
+ * Returns a regular expression that matches these bytes within base64. `before` is the number of bytes (0 to
+ * 2) before them in the group of three bytes that base64 encodes together.
  */
 function base64(bytes: Buffer, before: number): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')

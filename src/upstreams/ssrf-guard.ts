@@ -21,8 +21,8 @@ export class ForbiddenAddress extends Error {
  */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 /**
- * Ports on which public web servers listen. Services on other ports may not be meant for the public. Empty
- * means the default port.
+ * Ports on which public web servers listen. Services on other ports may not be meant for the public. The
+ * empty text means the default port.
  */
 const ALLOWED_PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 

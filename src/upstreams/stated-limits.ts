@@ -4,7 +4,7 @@ import { MAX_RETRY_AFTER_MS, RETRY_AFTER_MS_HEADER, requestedPauseMs } from './r
 export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
 export type ProviderCount = (typeof PROVIDER_COUNTS)[number]
 
-/** What a provider has stated about one of its rate limits. Times are in Unix milliseconds. */
+/** What a provider has stated about one of its rate limits. `resetsMs` is in Unix milliseconds. */
 export interface StatedCount {
   readonly limit: number | undefined
   readonly remaining: number

@@ -33,7 +33,7 @@ interface CachedAddress {
   readonly headers: string
   /** Headers from the channel's configuration, as text; they come after the header with the key. */
   readonly channelHeaders: string
-  /** Request lines with headers, by path. Each path belongs to only one protocol. */
+  /** Request lines with headers, as text, by path. Each path belongs to only one protocol. */
   readonly heads: Map<string, string>
 }
 

@@ -5,7 +5,7 @@ import { encryptedInput } from '@sluice/wire/responses'
 import type { RequestReaderContext } from '../dialects/dialect.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** The provider account that created what a request contains. */
+/** The provider account (channel and key) that created the encrypted reasoning in a request. */
 export interface Origin {
   readonly channel: string
   readonly keyTag: string

@@ -4,7 +4,10 @@ import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 
-/** Tap of a native stream that replaces the upstream's ids with those that the gateway issued. */
+/**
+ * Reads a stream of the Responses API on its way to the client, and replaces the upstream's ids with those
+ * that the gateway issued.
+ */
 export abstract class RenamingTap extends ResponsesTap {
   readonly #ids: RenamedIds
   #isErrorRenamed = false

@@ -26,7 +26,7 @@ export interface Replay {
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
 }
 
-/** The request for a replay. Only the channel that created the response can serve it. */
+/** The request to stream a stored response again. Only the channel that created the response can serve it. */
 export function replayRequest(replay: Replay): ParsedRequest {
   const { channel, key } = replay.account
   const request: ChannelPlan = {
@@ -58,7 +58,7 @@ export function replayRequest(replay: Replay): ParsedRequest {
   }
 }
 
-/** Tap of a replay, whose tokens were already charged when the response was generated. */
+/** Reads a stored response that is streamed again. Its tokens were already charged when it was generated. */
 class ReplayTap extends RenamingTap {
   readonly isReplay = true
   readonly #replay: Replay

@@ -13,12 +13,13 @@ import type { ResponseStore } from './response-store.ts'
 /** The response that a request continues: stored at its upstream, or kept by the gateway. */
 export type PreviousResponse =
   | { readonly kind: 'native'; readonly response: StoredResponse }
-  /** `scan` is the request, preceded by the items of all responses that it continues. */
+  /** `scan` is the client's request, preceded by the items of all responses that it continues. */
   | { readonly kind: 'kept'; readonly response: StoredResponse; readonly scan: ScannedObject }
 
 /**
  * Finds the response that a request continues. Throws `previous_response_not_found` for an id that is not one
- * of the caller's, if a part of a kept chain no longer exists, or if the chain is too long to be rebuilt.
+ * of the caller's, if a part of the conversation no longer exists, or if the conversation is too long to be
+ * rebuilt.
  */
 export async function findPreviousResponse(
   scan: ScannedObject,
@@ -105,7 +106,8 @@ function notFound(id: string, keepResponsesMs: number): GatewayError {
   )
 }
 
-// Returns an id for an error message. Other texts are shortened, because a client may even have sent a key.
+// Returns an id for an error message. A text that is not an id is shortened, because a client may even have
+// sent a key.
 function shown(id: string): string {
   return /^resp_[\w-]{1,64}$/.test(id) ? id : truncateName(id.replace(/[^\w-]/g, '?')).slice(0, 16)
 }

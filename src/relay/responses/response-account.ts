@@ -4,16 +4,16 @@ import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Channel and key through which a native response can be reached. */
+/** Channel and key through which a response that the provider stores can be reached. */
 export interface ResponseAccount {
   readonly channel: Channel
   readonly key: UpstreamKey
 }
 
 /**
- * The channel and the key that created a native response. If that key no longer exists, the channel's first
- * key, because providers store responses per organisation, and an organisation's keys change. Undefined if
- * the channel no longer exists.
+ * The channel and the key that created a response that the provider stores. If that key no longer exists, the
+ * channel's first key, because providers store responses per organisation, and an organisation's keys change.
+ * Undefined if the channel no longer exists.
  */
 export function accountOf(
   { channel: name, keyTag }: StoredResponse,

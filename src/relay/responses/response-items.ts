@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { StoredTextPart } from '../../store/operations/stored-responses.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** A stored text that contains items: the input or the output of one kept response. */
+/** A stored text that contains items: the input or the output of one response that the gateway keeps. */
 export interface ItemSource {
   /** Whether the text is a JSON array of items, or a response with the items in its `output`. */
   readonly of: 'array' | 'output'
@@ -11,7 +11,7 @@ export interface ItemSource {
   readonly part: (index: number) => Promise<StoredTextPart>
 }
 
-/** The input or the output of a kept response. */
+/** The input or the output of a response that the gateway keeps. */
 export function itemSource(
   responses: ResponseStore,
   userId: number,

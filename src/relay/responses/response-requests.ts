@@ -76,7 +76,7 @@ export class ResponseRequests {
     const settings = this.#services.settings()
     const reading = this.#services.reads.of(caller.user.id)
     incoming.response.onClosed(() => reading.end())
-    // The client may have left before the listener was set.
+    // If the client left before `onClosed` was called, its listener is not called.
     if (incoming.response.isAborted) reading.end()
     await reading.begin()
     const known = await this.#services.responses.facts(caller.user.id, id)
@@ -128,7 +128,7 @@ export class ResponseRequests {
     // A stream that starts after an event lacks the text before it, so guards would miss a match that begins
     // there.
     if (request.guards?.concernsAnswer && query.has('starting_after')) throw notGuarded("'starting_after'")
-    // From here on, the upstream is read instead of the store.
+    // From here on, the upstream is read, so access to the store is no longer needed.
     reading.end()
     return {
       account: this.account(request),
@@ -194,7 +194,7 @@ export class ResponseRequests {
     return answerPieces(incoming, storedItemPage(sources, wanted))
   }
 
-  /** Sends a native response to the client; a large one is forwarded as it arrives. */
+  /** Sends a response that the provider stores to the client; a large one is forwarded as it arrives. */
   async #passOn(
     request: StoredResponseRequest,
     method: 'GET' | 'POST',
@@ -214,7 +214,7 @@ export class ResponseRequests {
     return this.#answer(request, renamed(request, bytes))
   }
 
-  /** Sends a response after the guards of the key have checked it. */
+  /** Sends a response after the guards of the API key have checked it. */
   async #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): Promise<void> {
     if (!guards?.concernsAnswer) return answer(incoming, body)
     guards.services?.begin(incoming)
@@ -222,7 +222,7 @@ export class ResponseRequests {
       if (!(error instanceof CheckCancelled)) throw error
     })
     this.#guards.ended(guards)
-    // The client has left.
+    // The client left while the response was checked.
     if (!guarded) return
     answer(incoming, guarded, { [GUARDS_HEADER]: guards.text })
   }
@@ -247,7 +247,7 @@ export class ResponseRequests {
     return { upstreams: this.#services.upstreams, account: this.account(request) }
   }
 
-  /** The provider account of a native response. Throws if its channel no longer exists. */
+  /** The provider account of a response that the provider stores. Throws if its channel no longer exists. */
   account({ settings, response }: StoredResponseRequest): ResponseAccount {
     const account = accountOf(response, settings, this.#services.responses)
     if (account) return account
@@ -256,7 +256,7 @@ export class ResponseRequests {
 }
 
 // The previous response may have been deleted from the store, together with its upstream's id. The body
-// states that id.
+// contains that id, so it is taken from there.
 function renamed({ ids, response: { previousId } }: StoredResponseRequest, body: Buffer): Buffer {
   if (previousId !== null) ids.add(usageOfResponse(body).previousId, previousId)
   return ids.whole(body)
@@ -306,9 +306,15 @@ async function* renamedPieces(ids: RenamedIds, pieces: ResponsePieces, before?: 
 /** Maximum bytes of a response that is read as a whole, and of an error. */
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 1024 * 1024
-/** Copies of a response that is read as a whole: its pieces, its text, and the parsed objects. */
+/**
+ * Number of copies in memory of a response that is read as a whole: its pieces, its text, and the parsed
+ * objects.
+ */
 const COPIES = 3
-/** Query parameters that are forwarded. Others are not, because only an upstream might understand them. */
+/**
+ * Query parameters that are forwarded to the upstream. Others are not, because the gateway does not know
+ * their effect.
+ */
 const PASSED_ON = ['include', 'include[]', 'limit', 'order', 'after'] as const
 const NOTHING = Buffer.alloc(0)
 /** Context for reading errors of upstreams: all these requests have the responses dialect. */

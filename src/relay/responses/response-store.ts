@@ -99,14 +99,17 @@ export class ResponseStore {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
   }
 
-  /** Reads a part of a kept text. Rejects with `not_found` if it has been deleted. */
+  /**
+   * Reads a part of the input or output of a response that the gateway keeps. Rejects with `not_found` if it
+   * has been deleted.
+   */
   async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<StoredTextPart> {
     const found = await this.#rows.read('readStoredText', { id, userId, nowMs: Date.now(), of, part })
     if (!found) throw new GatewayError('not_found', 'this response is not kept any more')
     return found
   }
 
-  /** A kept text, part by part. */
+  /** The input or output of a response that the gateway keeps, part by part. */
   async *parts(userId: number, id: string, of: keyof StoredContent): AsyncGenerator<string, void, undefined> {
     for (let index = 0, isLast = false; !isLast; index += 1) {
       const found = await this.part(userId, id, of, index)
@@ -143,8 +146,8 @@ export class ResponseStore {
   }
 
   /**
-   * What is stored with a call's charge: the response, if clients may refer to it, and the key that created
-   * it and its encrypted reasoning.
+   * Returns what is stored with a call's charge: the response, if clients may refer to it, and the key that
+   * created the response and its encrypted reasoning.
    */
   provenance(
     userId: number,
@@ -193,16 +196,16 @@ export class ResponseStore {
 }
 
 /**
- * Pauses, in milliseconds, before a write is retried. The client already knows the id, so the write should
- * not be lost.
+ * Milliseconds to wait before each retry of a write. The client already knows the response's id, so the write
+ * should not be lost.
  */
 const PAUSES_MS = [1_000, 5_000, 25_000, 60_000] as const
 /** Maximum bytes of all writes that wait to be retried. */
 const MAX_BYTES = 67_108_864
 
 /**
- * Repeats writes whose failure must not fail their call. If the store is unavailable, they wait in a limited
- * amount of memory.
+ * Repeats writes whose failure must not fail their call. While the store is unavailable, the writes wait in a
+ * limited amount of memory.
  */
 export class RetriedWrites {
   readonly #onLost: () => void

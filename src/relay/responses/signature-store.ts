@@ -9,7 +9,7 @@ import type { UserSignatures } from '../../store/operations/signatures-and-respo
 import type { Rows } from '../../store/store.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
-/** Maximum characters of a reply's signed parts; larger replies are not stored. */
+/** Maximum characters of a reply's signed parts (such as reasoning); larger replies are not stored. */
 const MAX_REPLY = 2 * 1024 * 1024
 /** Maximum characters of cached signatures; the least recently used are removed. */
 const MAX_MEMORY = 16 * 1024 * 1024
@@ -20,7 +20,7 @@ const MAX_MEMORY = 16 * 1024 * 1024
 const MAX_ANCHORS = 1_000
 /** Maximum characters of signed parts that are restored in one request, the latest turns first. */
 const MAX_RESTORED = 16 * 1024 * 1024
-/** Time for which an anchor that was not found in the database is not looked up again. */
+/** Milliseconds for which an anchor that was not found in the database is not looked up again. */
 const MISSING_MS = 60_000
 /** Estimated characters of a cache entry in addition to its content. */
 const ENTRY = 200
@@ -40,7 +40,7 @@ export interface SignedEntry extends SigningAccount {
   readonly size: number
 }
 
-/** Entries by their anchors. */
+/** Signed parts by their anchors, which identify places in a conversation. */
 export type FoundSignatures = ReadonlyMap<string, SignedEntry>
 
 /** Services that the store of signatures needs. */
@@ -181,12 +181,12 @@ function entryOf(content: string): SignedEntry | undefined {
   return read && { protocol: protocol as ProtocolName, channel, keyTag, run: read, size: run.length }
 }
 
-/** Maximum time that the end of a reply waits until other nodes can find its signatures. */
+/** Maximum milliseconds that the end of a reply waits until other nodes can find its signatures. */
 const MAX_WAIT_MS = 500
 /** Maximum characters of signatures that wait to be written; further ones are discarded. */
 const MAX_WAITING = 32 * 1024 * 1024
 
-/** Replies that are written together. */
+/** Replies whose signatures are written together. */
 interface Batch {
   readonly replies: UserSignatures[]
   readonly written: Promise<void>
@@ -195,7 +195,8 @@ interface Batch {
 
 /**
  * Writes signatures. Without other nodes, they are part of the commit that charges their call. On a shared
- * database, at most one commit runs at a time; the next one contains everything that arrived in the meantime.
+ * database, at most one commit runs at a time; the next one contains all signatures that arrived in the
+ * meantime.
  */
 export class SignatureWrites {
   readonly #dependencies: SignatureStoreDependencies

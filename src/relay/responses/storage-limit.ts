@@ -9,7 +9,9 @@ const DROPPED_AT_A_TIME = 100
 /** Services that `StorageLimit` needs. */
 interface StorageLimitDependencies {
   readonly rows: Pick<Rows, 'write'>
-  /** Returns the maximum bytes kept for one user (`options.keep_bytes`), or for another owner. */
+  /**
+   * Returns the maximum bytes that are stored for one user (`options.keep_bytes`), or in the answer cache.
+   */
   readonly maxBytes: () => number
   /** Monitor of the free disk space; undefined if the database server is on another machine. */
   readonly room: Pick<FreeSpaceMonitor, 'hasRoomFor'> | undefined
@@ -53,7 +55,7 @@ export class StorageLimit {
         more = dropped.more
       }
     } catch {
-      // The database is unavailable or closed.
+      // The database is unavailable or closed; the next call of `note` tries again.
     } finally {
       this.#dropping.delete(userId)
     }

@@ -1,7 +1,7 @@
 import type { TokenCounter } from '../token-counter.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Interval in milliseconds at which the length of what was streamed is recorded. */
+/** Interval, in milliseconds, at which it is recorded how much of a stream was read. */
 export const PROGRESS_INTERVAL_MS = 5_000
 
 /** The part of a response's stream that this process has read so far. */
@@ -29,7 +29,7 @@ export class StreamProgress {
   readonly #responses: ResponseStore
   readonly #count: TokenCounter
   readonly #running = new Set<RunningStream>()
-  /** Records that are being written, by response. */
+  /** Writes of records that have not ended, by the id of the response. */
   readonly #pending = new Map<string, Set<Promise<void>>>()
   readonly #timer: NodeJS.Timeout
 

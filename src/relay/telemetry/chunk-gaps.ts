@@ -1,9 +1,9 @@
-/** Maximum number of gaps that are measured in one stream. */
+/** Maximum number of gaps between reads that are measured in one stream. */
 const MAX_GAPS = 4_096
 
 /** Measures the times between two reads of a stream. */
 export class ChunkGaps {
-  /** The gaps in milliseconds, in order. */
+  /** The measured gaps in milliseconds, in order. */
   readonly ms: number[] = []
   #lastAt = 0
 

@@ -11,7 +11,7 @@ const isInteger = (value: unknown): value is number => Number.isSafeInteger(valu
 const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value)
 const isLevel = (value: unknown): value is string => typeof value === 'string' && LEVEL.test(value)
 
-/** A row of `PARAMETERS`. */
+/** How a request parameter is read and checked: a row of `PARAMETERS`. */
 interface Parameter {
   readonly attribute: string
   /** Paths at which the dialects have the parameter. A path means the same in every dialect that has it. */

@@ -59,13 +59,13 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
 
 /** Rule for an operation that changes objects: their states before and after the operation are compared. */
 interface ChangesObjects<Input, Output> {
-  /** Objects that may exist before the operation and that it may change. */
+  /** Returns the objects that may exist before the operation and that it may change. */
   readonly touches?: (
     input: Input,
     db: Db,
     secrets: Secrets,
   ) => readonly ObjectReference[] | Promise<readonly ObjectReference[]>
-  /** Objects that the operation has created. */
+  /** Returns the objects that the operation has created. */
   readonly makes?: (output: Output, input: Input) => readonly ObjectReference[]
 }
 

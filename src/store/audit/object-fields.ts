@@ -59,12 +59,15 @@ export function channelFields(
   }
 }
 
-/** Name of a setting in the audit log. For a receiver of alerts it also contains the host. */
+/**
+ * Name of a setting in the audit log. For a receiver of alerts it also contains the host of the receiver's
+ * URL.
+ */
 export function entryName({ section, name, value }: StoredEntry): string {
   return section === 'alerts' ? `${receiverHost(value)} (${name})` : name
 }
 
-/** The fields of a setting: those of an object, or a single field `value`. */
+/** The fields of a setting: those of its value if that is an object, otherwise a single field `value`. */
 export function entryFields({ section, name, value }: StoredEntry, secrets: Secrets): Fields {
   if (section === 'alerts') {
     const { url, secret, events } = asObject(value)

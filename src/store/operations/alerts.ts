@@ -16,7 +16,7 @@ export interface DueAlert {
   /** JSON of the event's data. */
   readonly data: string
   readonly createdMs: number
-  /** Number of attempts, including the one that was just claimed. */
+  /** Number of delivery attempts, including the one that has just begun. */
   readonly attempts: number
   /** Time of the first attempt in Unix milliseconds. */
   readonly firstMs: number
@@ -32,7 +32,7 @@ interface TargetTypes {
 export interface PendingAlerts {
   /** Whether there are events that have not been assigned to receivers yet. */
   readonly hasUnassigned: boolean
-  /** Tags of the receivers for which an attempt is due. */
+  /** Tags of the receivers for which a delivery attempt is due. */
   readonly due: readonly string[]
   /** Whether a condition, such as an open circuit breaker, has ended and must be removed. */
   readonly isConditionOver: boolean
@@ -85,9 +85,9 @@ export async function waitingAlerts(
 }
 
 /**
- * Makes this node the sender until `untilMs`, and replaces each unassigned event by one row for each
- * receiver. Resolves to the number of events; null if another node is the sender. Only one node sends,
- * because several nodes that claim the same rows would wait for each other.
+ * Makes this node the sender of alerts until `untilMs` (Unix milliseconds), and replaces each unassigned
+ * event by one row for each receiver. Resolves to the number of events; null if another node is the sender.
+ * Only one node sends, because several nodes that claim the same rows would wait for each other.
  */
 export async function assignAlerts(
   db: Db,
@@ -126,8 +126,8 @@ export async function assignAlerts(
 }
 
 /**
- * Claims the attempts that are due for a receiver, until `lostMs`. Returns none if another node is the
- * sender.
+ * Claims the alerts whose delivery to a receiver is due. An attempt without a result counts as lost at
+ * `lostMs` (Unix milliseconds). Returns no alerts if another node is the sender.
  */
 export async function claimAlerts(
   db: Db,
@@ -168,8 +168,8 @@ export async function claimAlerts(
 }
 
 /**
- * Removes the alerts of a receiver that were delivered or given up, and sets the time of the next attempt for
- * the others.
+ * Removes the alerts of a receiver whose delivery succeeded or was given up, and sets the time of the next
+ * attempt for the others.
  */
 export async function recordAlertResults(
   db: Db,
@@ -366,7 +366,9 @@ export async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number
 export interface AlertSubscriptions {
   /** Tags of the receivers. */
   readonly tags: readonly string[]
-  /** Thresholds, sorted by type of event. Events without a receiver are left out. */
+  /**
+   * Thresholds at which events are detected, sorted by type of event. Events without a receiver are left out.
+   */
   readonly thresholds: readonly AlertThreshold[]
 }
 

@@ -8,7 +8,7 @@ import type { Secrets } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
 
 const DAY_MS = 86_400_000
-/** Days for which entries are kept. */
+/** Days for which entries of the audit log are kept. */
 const KEPT_DAYS = 400
 
 /** Query for one page of the matching entries. */

@@ -52,8 +52,8 @@ export interface StoredBudgetUse {
   readonly name: BudgetName
   readonly used: number
   /**
-   * Amount and use of the budget when it was first used up, or when a call was first refused because of it;
-   * null if never.
+   * Amount and use of the budget, in quota units, when it was first used up, or when a call was first refused
+   * because of it; null if never.
    */
   readonly full: { readonly amount: number; readonly used: number } | null
 }

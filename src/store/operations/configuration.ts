@@ -16,7 +16,7 @@ import type { Json } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 import { CHANNEL, type ChannelDefinition, type StoredChannel } from '../../domain/records/channel.ts'
 
-/** Reads all settings made over HTTP: channels from oldest to newest, entries by section and name. */
+/** Reads all settings made over HTTP: channels from oldest to newest, other settings by section and name. */
 export async function storedConfiguration(
   db: Db,
   _: unknown,

@@ -100,8 +100,8 @@ export async function releaseClaim(
 }
 
 /**
- * Ends the claims that an earlier run of a process left behind; with `node` undefined, the claims of all
- * processes.
+ * Ends the claims of calls that an earlier run of a process left behind; with `node` undefined, the claims of
+ * all processes.
  */
 export async function lapseClaims(db: Db, { node }: { readonly node: string | undefined }): Promise<void> {
   const lapsed = db.updateTable('idempotent_calls').set({ until_ms: 0 }).where('until_ms', 'is not', null)

@@ -26,9 +26,9 @@ export interface SumsQuery {
   readonly starts: SumStarts
   /** Whether to return a row for each half hour or day instead of one row for all. */
   readonly perStart?: boolean
-  /** Dimension that the sums are divided by. */
+  /** Dimension by which the sums are divided. */
   readonly by?: DimensionColumn | undefined
-  /** Only these values of the dimension; all values if not given. */
+  /** Values of the dimension for which sums are read; all values if not given. */
   readonly keys?: readonly (string | number)[] | undefined
   readonly columns: readonly string[]
 }

@@ -22,7 +22,7 @@ export interface RefusedInSlot {
   readonly calls: number
 }
 
-/** Adds refused calls to the counters. */
+/** Adds refused calls to the counters of their half hours. */
 export async function addRefusals(
   db: Db,
   { counts }: { readonly counts: readonly RefusalCount[] },

@@ -114,7 +114,7 @@ export async function pendingSeeds(
 /** Columns of one row with their new values. */
 type ColumnChanges = Readonly<Record<string, string | number | null>>
 
-/** Changes in the database that follow from the declarations. */
+/** Changes in the database that follow from the declarations in gateway.yaml. */
 interface DeclaredChanges {
   /** Changes of existing rows, by the id of the row. */
   readonly users: ReadonlyMap<number, ColumnChanges>
@@ -201,7 +201,7 @@ const COLUMNS = [
   'content_log_keep',
 ] as const
 
-/** Columns of a user or token that a declaration may change. */
+/** Columns of a user or token that a declaration in gateway.yaml may change. */
 interface PresentRow extends UsageLimitColumns, ContentLogColumns {
   readonly id: number
   readonly status: number
@@ -255,8 +255,8 @@ class PresentAccounts {
   }
 
   /**
-   * Finds the user with a declared name. A user who originally had the name takes precedence over one who got
-   * it later.
+   * Finds the user with a name declared in gateway.yaml. A user who originally had the name takes precedence
+   * over one who got it later.
    */
   userOf(username: string): PresentUser | undefined {
     return this.#byFirstName.get(username) ?? this.#byName.get(username)

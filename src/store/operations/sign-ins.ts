@@ -23,7 +23,7 @@ export type SignInProof =
       /** New hash of the same password, which replaces the old hash. */
       readonly newHash?: string | undefined
     }
-  /** The session is valid only as long as the access token. */
+  /** For a sign-in with an access token. The session is valid only as long as the token. */
   | { readonly kind: 'access token'; readonly accessToken: string }
   | {
       readonly kind: 'identity'
@@ -373,7 +373,7 @@ export async function unlinkIdentity(
   }: {
     readonly identity: Identity
     readonly userId: number
-    /** HMAC of the session that does not end. */
+    /** HMAC of the session that is not ended. */
     readonly remainingSession: string | undefined
     /** Whether the gateway accepts sign-ins with a password. */
     readonly acceptsPasswords: boolean

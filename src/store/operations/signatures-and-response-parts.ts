@@ -63,7 +63,7 @@ export async function storeSignatures(
   return updateStoredBytes(db, { written, removed })
 }
 
-/** Reads the stored rows that are about to be replaced. */
+/** Reads the stored signatures that are about to be replaced. */
 async function presentRows(
   db: Db,
   rows: readonly { readonly user_id: number; readonly hash: string }[],
@@ -348,8 +348,8 @@ interface ResponsePart {
 }
 
 /**
- * Stores a part, encrypted for its position, before the row of its response. Replaces the part of an earlier
- * attempt.
+ * Stores a part, encrypted so that it can be decrypted only for this position, before the row of its response
+ * is stored. Replaces the part of an earlier attempt.
  */
 export async function storeResponsePart(
   db: Db,
@@ -364,7 +364,7 @@ export async function storeResponsePart(
     .execute()
 }
 
-/** Reads a part; undefined if it is missing. */
+/** Reads a part of a response's content; undefined if it is missing. */
 export async function responsePart(
   db: Db,
   { responseId, part }: Pick<ResponsePart, 'responseId' | 'part'>,

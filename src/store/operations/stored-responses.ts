@@ -40,9 +40,10 @@ type ResponseToStore = Omit<StoredResponse, 'content'> & {
 type PartsWithBytes = ContentPartCounts & { readonly bytes: number }
 
 /**
- * Stores a response, replacing one with the same id. Its content is encrypted for its row. A response of a
- * deleted user is not stored, because a call may end after all data of its user was removed. Resolves to the
- * total size of what is stored for the user; undefined if the response has no content.
+ * Stores a response, replacing one with the same id. Its content is encrypted so that it can be decrypted
+ * only for this row. A response of a deleted user is not stored, because a call may end after all data of its
+ * user was removed. Resolves to the number of bytes now stored for the user; undefined if the response has no
+ * content.
  */
 export async function storeResponse(
   db: Db,
@@ -205,7 +206,7 @@ const RESPONSES_TABLE = 'stored_responses'
 /** Maximum number of values in a list of one query, because databases limit the number of parameters. */
 const MAX_PARAMETERS = 1_000
 
-/** All columns except the content. */
+/** All columns of a stored response except its content. */
 const FACTS = [
   'id',
   'user_id',

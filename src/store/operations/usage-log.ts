@@ -55,7 +55,7 @@ export async function listUsage(
     .limit(Math.max(0, Math.min(limit, MAX_LISTED_ROWS - offset)))
     .execute()
   if (page.length === 0) return { total, entries: [] }
-  // The ids are literals, so that PostgreSQL reads only their partitions.
+  // The ids are written into the statement, so that PostgreSQL reads only their partitions.
   const rows = await withNames(db)
     .where(
       'usage_log.id',
@@ -433,7 +433,7 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
     wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', valuesOf(users)))
   if (session !== undefined && index?.column !== 'session')
     wanted.push(eb('usage_log.session', 'in', valuesOf(session)))
-  // The index of a user or session covers the times already.
+  // The index of a user or session already selects the rows by time.
   if (!index && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
   if (!index && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (token_name !== undefined)

@@ -7,7 +7,7 @@ import { boundScan, MAX_LISTED_ROWS, matchingRows } from './usage-log.ts'
 
 /** Sums over the calls of one session of a client. */
 export interface UsageSession {
-  /** Session as in the usage log. */
+  /** The client's session, as the usage log stores it. */
   readonly session: string
   readonly user_id: number
   readonly username: string

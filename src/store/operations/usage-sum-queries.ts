@@ -76,7 +76,7 @@ export const SERIES_RANKS = ['quota', 'requests', 'tokens', 'failed'] as const
 /** A sum by which the lines of a time series are ranked. */
 export type SeriesRank = (typeof SERIES_RANKS)[number]
 
-/** Sums in the order of `POINT_COLUMNS` or of `LATENCY_COLUMNS`. */
+/** Sums in the order of their columns: `POINT_COLUMNS` or `LATENCY_COLUMNS`. */
 type Sums = readonly number[]
 
 /** One line of a time series: the sums for one value of the dimension. */
@@ -117,7 +117,7 @@ interface SeriesQuery {
   readonly withOwners: boolean
   readonly steps: number
   readonly plan: SeriesPlan
-  /** How the preceding period is read, as a single step. */
+  /** How the sums of the preceding period are read, as a single step. */
   readonly previousPlan: SeriesPlan
 }
 

@@ -223,7 +223,7 @@ export async function changeUser(
   return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
 }
 
-/** Columns for a user who gets this name. Throws if the name is not allowed. */
+/** Columns to change for a user who gets this name. Throws if the name is not allowed. */
 async function renamedColumns(
   db: Db,
   { id, username, first_username }: UserRow,

@@ -15,7 +15,7 @@ const MAX_RETRY_MS = 2_000
 export interface Listener {
   /** Called with each text that a node announced, including this node. */
   received(text: string): void
-  /** Called on every new connection. Announcements made while there was none were missed. */
+  /** Called on every new connection. Announcements that were made without a connection were missed. */
   connected?(): void
 }
 
@@ -33,7 +33,7 @@ export class Announcements {
   readonly #firstAttempt = Promise.withResolvers<void>()
   #client: Client | undefined
 
-  /** Connects at once, and retries until `close`. */
+  /** Connects at once, and tries again after failures until `close` is called. */
   constructor(url: string, messages: NodeMessages) {
     this.#url = url
     this.#messages = messages

@@ -5,14 +5,14 @@ import { isLockTimeout, mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
 import { withLivenessProbe } from './liveness-probe.ts'
 
-/** Timeout of connecting. */
+/** Timeout for connecting, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_500
 /**
  * Timeout of a statement on the server, in milliseconds. The next report of the node repeats what a failed
  * statement should have done.
  */
 const STATEMENT_TIMEOUT_MS = 2_500
-/** Timeout of a statement on the client's side. */
+/** Timeout after which the client gives up a statement, in milliseconds. */
 const QUERY_TIMEOUT_MS = 3_000
 /** Milliseconds that an earlier session of this node has to end before the node's name counts as taken. */
 const NAME_TIMEOUT_MS = 1_000

@@ -32,7 +32,10 @@ const LOCK_TIMEOUT_MS = 500
  * retry.
  */
 const RETRY_JITTER_MS = 10
-/** Statement timeout for migrations and for the maintenance of partitions, which may move many rows. */
+/**
+ * Timeout in milliseconds of statements of migrations and of the maintenance of partitions, which may move
+ * many rows.
+ */
 const MAINTENANCE_TIMEOUT_MS = 3_600_000
 
 type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>

@@ -6,9 +6,9 @@ import { type ProbedConnection, type ProbeTimeouts, withLivenessProbe } from './
 
 /** Maximum number of connections of one node. Few are enough, because calls do not use them. */
 const MAX_CONNECTIONS = 5
-/** Timeout for connecting, and for waiting until a connection is free. */
+/** Timeout in milliseconds for connecting, and for waiting until a connection is free. */
 const CONNECT_TIMEOUT_MS = 1_500
-/** Timeout of a statement on the server. */
+/** Timeout of a statement on the server, in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000
 /** Milliseconds after the server's timeout of a statement at which the client gives up waiting for it. */
 const QUERY_GRACE_MS = 5_000
@@ -46,7 +46,8 @@ export function connectionPool(
   const connect = async (): Promise<PostgresPoolClient> => {
     for (;;) {
       const client = await pool.connect()
-      // If one connection stopped answering, those that were idle at that time are probably dead too.
+      // If one connection stopped responding, those that have been idle since before then are probably dead
+      // too, and are closed.
       if ((returned.get(client) ?? Infinity) > silentSince) {
         const onRelease = (fellSilent: boolean): void => {
           if (fellSilent) silentSince = performance.now()

@@ -10,11 +10,11 @@ import {
 export interface AccountChange {
   readonly account: `u:${number}` | `t:${number}`
   /**
-   * Whether the leases of the account end, because the balance became lower, the status changed, or it was
+   * Whether the leases of the account end, because its balance became lower, its status changed, or it was
    * deleted.
    */
   readonly recalls: boolean
-  /** Whether the leases of the account's budgets end. */
+  /** Whether the leases (lent amounts) of the budgets of this user or token end. */
   readonly recallsBudgets: boolean
 }
 

@@ -45,13 +45,13 @@ export class BudgetRows {
     for (const name of names) this.#charges.set(name, (this.#charges.get(name) ?? 0) + quota)
   }
 
-  /** Writes the charges that were added up. */
+  /** Writes the charges that were added up in memory. */
   write(): void {
     for (const [name, quota] of this.#charges) this.#charge.run(name, ownerOf(name), quota)
     this.#charges.clear()
   }
 
-  /** Discards the charges that were added up, after a rollback. */
+  /** Discards the charges that were added up in memory, because their transaction was rolled back. */
   discard(): void {
     this.#charges.clear()
   }

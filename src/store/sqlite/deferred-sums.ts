@@ -12,7 +12,7 @@ import {
 
 /** Maximum number of half hours with their dimensions in one note (a row of `unsummed_calls`). */
 const NOTE_ROWS = 50
-/** Number of rows after which `sumUp` ends, so that it takes about 2 ms. */
+/** Number of half hours with their dimensions after which `sumUp` ends, so that it takes about 2 ms. */
 const PART_ROWS = 50
 /** Number of notes (see `NOTE_ROWS`) after which `sumUp` ends, even if they contain few rows. */
 const PART_NOTES = 200
@@ -27,7 +27,7 @@ export interface SumProgress {
 
 interface Note {
   readonly note: number
-  /** JSON: `SlotRow[]`. */
+  /** The amounts to add to the sums, as JSON of `SlotRow[]`. */
   readonly sums: string
 }
 
@@ -222,7 +222,7 @@ class SummedRows {
   readonly #key: readonly string[]
   readonly #summed: readonly string[]
   readonly #rows = new Map<string, SummedRow>()
-  /** Statements by a bit mask of the blocks that they update. */
+  /** The statements of each combination of blocks, by a bit mask of the blocks that they update. */
   readonly #additions = new Map<number, Addition>()
 
   constructor(db: DatabaseSync, table: string, key: readonly string[], summed: readonly string[]) {
@@ -254,7 +254,7 @@ class SummedRows {
     this.#rows.clear()
   }
 
-  /** Discards the amounts that were added up. */
+  /** Discards the amounts that were added up in memory. */
   discard(): void {
     this.#rows.clear()
   }

@@ -204,7 +204,7 @@ export function fairBatch<Pending extends { readonly operation: QueuedOperation 
   { maxOperations, maxPerUser, turnOf }: BatchRule,
 ): { readonly batch: Pending[]; readonly rest: Pending[] } {
   if (queue.length <= Math.min(maxOperations, maxPerUser)) return { batch: queue, rest: [] }
-  // Each round has at most one operation of each user.
+  // In each round, each user has at most one operation, so that users take turns.
   const rounds: Pending[][] = [[]]
   const counts = new Map<number, number>()
   let inTurns = 0

@@ -61,7 +61,7 @@ export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
   return boundValues(listHold(opening))
 }
 
-// SQL values of a test hold. If there is a table of tokens, the hold belongs to any token.
+// Returns the SQL values of a test hold. If there is a table of tokens, the hold belongs to any token in it.
 function probeValues(hasTokens: boolean): string {
   const told: Readonly<Record<string, string>> = {
     owner: "'probe'",

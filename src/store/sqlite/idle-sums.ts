@@ -38,7 +38,7 @@ export class IdleSums {
     return reply
   }
 
-  /** Adds all remaining calls to the sums. If the disk prevents this, the next start does it. */
+  /** Adds all remaining calls to the sums. If a full or broken disk prevents this, the next start does it. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     while (this.#batches.unsummed > 0) if (!(await this.#sumPart())) return
@@ -58,7 +58,7 @@ export class IdleSums {
 
   async #sumUp(): Promise<void> {
     this.#timer = undefined
-    // Nothing to do here: when the running batch ends, it schedules the next step.
+    // A batch is running; when it ends, it schedules the next step.
     if (this.#running > 0) return
     this.#running += 1
     const hasSummed = await this.#sumPart()

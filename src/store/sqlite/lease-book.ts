@@ -32,7 +32,7 @@ export class LeaseBook {
     return this.#accounts.get(account)?.epoch ?? 0
   }
 
-  /** Sum of the leases on an account. */
+  /** Quota units that are lent to all borrowers of an account. */
   leased(account: AccountName): number {
     return this.#accounts.get(account)?.leased ?? 0
   }

@@ -40,7 +40,7 @@ export class LedgerRows implements LedgerWrites {
   readonly #sums: DeferredSums
   readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
-  /** Ids of calls that this transaction settles and whose holds have not been created in it yet. */
+  /** Ids of calls that this transaction settles and for which it has not created a hold. */
   #settled = new Set<string>()
   /** Calls charged in this transaction; undefined until `takeCharged` is called for the first time. */
   #charged: SettledCall[] | undefined
@@ -196,9 +196,7 @@ export class LedgerRows implements LedgerWrites {
     this.#discardSums()
   }
 
-  /**
-   * Writes everything that is still to be written in this transaction. Call it before the transaction ends.
-   */
+  /** Writes everything that this transaction has not written yet. Call it before the transaction ends. */
   finish(): void {
     this.writeSums()
     this.#sums.writeNotes()
@@ -342,8 +340,8 @@ class ProvenanceRows {
   }
 
   /**
-   * Stores the provenance of a settled call. Uses `get`, because `run` would create an object with the number
-   * of changes.
+   * Stores the provenance of a settled call (which channel and key answered). Uses `get`, because `run` would
+   * create an object with the number of changes.
    */
   insert(call: SettledCall, { keyTag, response, reasoning }: Provenance): void {
     const expiresMs = call.ended_ms + NATIVE_RETENTION_MS

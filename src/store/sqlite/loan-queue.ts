@@ -1,6 +1,6 @@
 import type { AccountName, LoanPlace } from '../bank.ts'
 
-/** Free quota of an account. */
+/** Returns the free quota of an account, in quota units. */
 type FreeOf = (account: AccountName) => number
 
 /** A call that waits for quota. */
@@ -24,7 +24,7 @@ export class LoanQueue {
   readonly #lines = new Map<AccountName, Entry[]>()
   #arrivals = 0
 
-  /** Whether calls wait for quota of an account. */
+  /** Whether any calls wait for quota of an account. */
   isAwaited(account: AccountName): boolean {
     return this.#lines.has(account)
   }

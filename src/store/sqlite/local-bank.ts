@@ -20,11 +20,11 @@ import { BudgetRows } from './budget-rows.ts'
 import { LeaseBook } from './lease-book.ts'
 import { LoanQueue } from './loan-queue.ts'
 
-/** A loan is at most one eighth of the free quota, unless more is needed. */
+/** Divisor: a loan is at most one eighth of the free quota, unless more is needed. */
 const LOAN_SHARE = 8
 const DISABLED = 2
 
-/** The methods of `Bank` for one borrower, but synchronous. */
+/** The methods of `Bank`, made synchronous. The first parameter is the name of the borrower. */
 export type BankOperations = {
   readonly [Name in keyof Bank]: (
     borrower: string,

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
-/** What is known about the task of a thread before its first message. */
+/** What is known about the task of a thread before the thread receives its first message. */
 export interface ThreadExpectation {
   /** Whether the thread will probably create a new database. */
   readonly expectsMigrations?: boolean

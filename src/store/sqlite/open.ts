@@ -76,7 +76,7 @@ async function startOnCallingThread(): Promise<() => MessagePort> {
   }
 }
 
-/** A reader whose thread is started by the first read. */
+/** A read-only connection whose thread is started by the first read. */
 class LazyReader {
   readonly #start: () => DatabaseThread
   #thread: DatabaseThread | undefined

@@ -17,7 +17,7 @@ import { unpackBatch } from './packed-batch.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { LEDGER_WRITES, WriteBatches } from './write-batch.ts'
 
-/** Name of the owning process itself among the clients of its database. */
+/** Name that the owning process itself has among the clients of its database. */
 const OWNER = 'owner'
 
 /** Request of a client to the bank: the name of an operation and its input. */
@@ -26,8 +26,8 @@ export type BankRequest = {
 }[keyof Bank]
 
 /**
- * Result of recovering a client that has ended: the number of its calls that were settled, and their charges
- * in quota units.
+ * Result of settling the open calls of a client that has ended: their number, and their charges in quota
+ * units.
  */
 interface Recovered {
   readonly count: number

@@ -90,8 +90,8 @@ export function unpackBatch(values: PackedBatch): QueuedOperation[] {
   return operations
 }
 
-// Missing parts are packed as undefined. An empty list is packed as undefined too, because cloning a list
-// takes longer.
+// Missing parts of the provenance are packed as undefined. So is an empty list of reasoning, because cloning
+// a list takes longer.
 function packProvenance(values: unknown[], provenance: Provenance | undefined): void {
   values.push(provenance?.keyTag)
   if (!provenance) return

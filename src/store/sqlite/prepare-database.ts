@@ -29,8 +29,8 @@ export async function prepareDatabase(
   const identity = connection.prepare('SELECT key_check FROM store_identity')
   if (!identity.get()) insert.run(secrets.check)
   refuseOtherSecret(identity.get()?.['key_check'] as string, secrets)
-  // Set after migrations, which may need more space than memory has. With it, savepoints write no temporary
-  // files.
+  // Temporary data is kept in memory, so that savepoints write no files. This is set after the migrations,
+  // which may need more space than memory has.
   connection.exec('PRAGMA temp_store = MEMORY')
 }
 
@@ -40,7 +40,7 @@ function stepsRun(connection: DatabaseSync): string[] {
   return rows.map((row) => row['name'] as string)
 }
 
-/** Checks those of the tables that exist. Throws `StoreUnavailable` if one is damaged. */
+/** Checks those of the tables that exist for damage. Throws `StoreUnavailable` if one is damaged. */
 export function refuseDamaged(connection: DatabaseSync, names: readonly string[]): void {
   const tables = tablesOf(connection)
   for (const table of names.filter((name) => tables.has(name))) {

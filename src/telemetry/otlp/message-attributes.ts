@@ -9,7 +9,7 @@ import { responsesCodec } from '@sluice/wire/responses'
 import type { CallKind } from '../../domain/endpoints.ts'
 import type { CallContent } from '../telemetry.ts'
 
-// Structures defined by the JSON schemas of the conventions. docs/telemetry.md: What was said
+// Structures defined by the JSON schemas of the OpenTelemetry conventions. docs/telemetry.md: What was said
 
 /** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }

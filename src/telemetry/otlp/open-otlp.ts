@@ -57,7 +57,7 @@ export async function otlpTelemetry(
   const logging = settings.signals.get('LOGS')
   const events = logging && (await CallEvents.open(logging, settings.events, resource, counts))
   const waiting: FinishedCall[] = []
-  /** Calls whose content has not been added yet, by id. */
+  /** Calls that wait until their content is added, by id. */
   const awaiting = new Map<string, TracedCall>()
   let isScheduled = false
 
@@ -68,7 +68,7 @@ export async function otlpTelemetry(
       messageAttributesOf(call.facts.kind, call.content, call.facts.stream, finishReasons(call))
     if (said) room.giveContent(contentBytes(call))
     const context = tracing && traceCall(tracing.tracer, room, call, said)
-    // A call whose trace is not sampled has no event either.
+    // If the trace of a call is not sampled, its event is not exported either.
     if (said && events && (context || !tracing))
       events.add(
         definedAttributes(callAttributes(call)),

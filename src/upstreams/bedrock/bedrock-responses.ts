@@ -82,7 +82,7 @@ export class BedrockResponses implements UpstreamResponseListener {
 const METRICS = 'amazon-bedrock-invocationMetrics'
 const NOTHING = Buffer.alloc(0)
 
-/** Converts a message of Bedrock's event stream to a server-sent event of the protocol. */
+/** Converts a message of Bedrock's event stream to a server-sent event of the client's protocol. */
 function sseFrame({ headers, payload }: StreamMessage, protocol: ProtocolName): Buffer {
   const kind = headers.get(':message-type')
   if (kind === 'exception' || kind === 'error') return errorFrame(headers, payload)

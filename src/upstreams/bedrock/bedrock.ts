@@ -65,7 +65,7 @@ const OPERATIONS: Readonly<Record<ProtocolName, Operation | undefined>> = {
   rerank: undefined,
 }
 
-/** The header with the service tier, as name and value; empty for requests that count tokens. */
+/** Name and value of the header with the service tier; empty for requests that count tokens. */
 function tierOf(request: WireRequest): readonly string[] {
   const at = isCount(request) ? -1 : request.headers.indexOf(BEDROCK_TIER_HEADER)
   return at === -1 ? [] : request.headers.slice(at, at + 2)

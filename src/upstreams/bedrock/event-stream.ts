@@ -9,7 +9,9 @@ const CHECKSUM = 4
 /** Bytes of the smallest message, which has no headers and no payload. */
 const MIN_MESSAGE = PRELUDE + CHECKSUM
 
-/** Bytes of a header value by its type. Values of types 6 and 7 begin with their length. */
+/**
+ * Number of bytes of a header value, by its type. Values of types 6 and 7 begin with their length instead.
+ */
 const VALUE_SIZES: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16]
 const STRING = 7
 

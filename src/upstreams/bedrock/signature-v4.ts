@@ -1,8 +1,9 @@
 import { createHmac, hash } from 'node:crypto'
 import type { AwsKey } from '../../domain/provider-keys.ts'
 
-// Written here in 80 lines, because aws4fetch signs asynchronously and `@smithy/signature-v4` has several
-// megabytes of dependencies. Tests compare the result with aws4fetch and with published examples.
+// AWS signatures are implemented here in 80 lines, because aws4fetch signs asynchronously and
+// `@smithy/signature-v4` has several megabytes of dependencies. Tests compare the result with aws4fetch and
+// with published examples.
 
 /** The parts of a request that its signature covers. */
 export interface SignableRequest {

@@ -5,9 +5,9 @@ import type { ServiceAccount } from '../../domain/provider-keys.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { ProviderRefusal, type ProviderTarget } from '../provider.ts'
 
-/** Milliseconds before its expiry at which an access token is renewed. */
+/** Milliseconds before the expiry of an access token at which it is renewed. */
 const RENEW_AHEAD_MS = 5 * 60_000
-/** Milliseconds before its expiry from which an access token is no longer used. */
+/** Milliseconds before the expiry of an access token from which it is no longer used. */
 const UNUSABLE_MS = 30_000
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
@@ -17,7 +17,7 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
  */
 export type PostForm = (url: string, form: string, by: Way) => Promise<{ status: number; body: string }>
 
-/** The channel whose proxy and address rules apply to the connection. */
+/** The channel through which the request is sent: by its proxy and its rules for addresses. */
 type Way = Pick<Channel, 'proxy' | 'isSetOverHttp'>
 
 interface Token {
@@ -43,8 +43,8 @@ export class AccessTokens {
   }
 
   /**
-   * Returns an access token that will be valid for a while. Rejects with a `ProviderRefusal` if there is
-   * none.
+   * Returns an access token that is valid for some time. Rejects with a `ProviderRefusal` if none can be
+   * obtained.
    */
   async of({ channel, key, now }: ProviderTarget, account: ServiceAccount): Promise<string> {
     const entry = this.#entry(key)

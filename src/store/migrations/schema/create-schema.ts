@@ -170,7 +170,8 @@ const NEW_MESSAGE = "'msg_' || lower(hex(randomblob(16)))"
 const NOW_MS = "cast(unixepoch('subsec') * 1000 as integer)"
 
 /**
- * Time for which an audit entry cannot be deleted. One day less than entries are kept, because clocks differ.
+ * Milliseconds for which an audit entry cannot be deleted: one day less than entries are kept, because clocks
+ * differ.
  */
 const LOCKED_MS = 399 * 86_400_000
 
@@ -198,7 +199,7 @@ begin
     where t.type = 'quota.low' and new.quota < t.threshold and new.quota < old.quota
     on conflict (user_id) do nothing;
 end`,
-  // When a transaction brings the use of a budget to 80 % or 100 %, records that, once per period.
+  // Records when a transaction brings the use of a budget to 80 % or 100 %, once per period and percentage.
   ...['insert', 'update of used, amount'].map(
     (event) => `create trigger budget_crossed_by_${event.slice(0, 6)} after ${event} on budget_periods
 when new.amount > 0 and new.used * 5 >= new.amount * 4
