@@ -48,7 +48,7 @@ export function readModerationsRequest(scan: ScannedObject): ModerationsRequest 
   }
 }
 
-/** Builds the JSON Schema of requests that `readModerationsRequest` accepts. */
+/** Builds the JSON Schema of a valid moderation request, for the description of the API. */
 export function moderationsRequestSchema(): JsonSchema {
   return requestSchema(['input'], CHECKS)
 }

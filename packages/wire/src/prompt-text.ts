@@ -9,7 +9,7 @@ import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import { decodePercent } from './media-source.ts'
 
-/** Matches escape sequences. Those of a single character (`\u…`) are decoded; all others are kept. */
+/** Matches the escape sequences of JSON. `\u…` is replaced by its character; all others are kept. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
 
 /**
@@ -38,7 +38,7 @@ class PromptWalk {
   readonly #levels: PromptLevels
   readonly #model: string
   readonly #texts: string[] = []
-  /** The nodes with media data, which are not texts. */
+  /** The JSON strings that contain media data and are therefore not counted as texts. */
   readonly #media = new Set<Node>()
   #extraTokens = 0
   #typicalOfMedia = 0

@@ -37,7 +37,10 @@ export class ReceivedMedia {
     return this.seconds === 0 && this.pictures.length === 0 && this.hiddenTokens === 0
   }
 
-  /** A number that increases with each piece of audio and each image that arrives. */
+  /**
+   * A number that increases with each piece of audio and each image, to notice whether an event contained
+   * any.
+   */
   get progress(): number {
     return this.seconds + this.pictures.length
   }

@@ -22,7 +22,9 @@ export interface ReportedUsage extends Usage {
   readonly lifetimeIsUnknown?: true
   /** Service tier and region that the response states; absent if it states neither. */
   readonly served?: StatedService
-  /** The output by the reported total. Present if only the total includes all of the output. */
+  /**
+   * The output that follows from the reported total. Present if only the total includes all of the output.
+   */
   readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools, except web searches; absent if none were reported. */
   readonly tools?: readonly ToolUse[]
@@ -39,7 +41,7 @@ export interface OutputInTotal {
    * Number of output tokens if the total is right, including tokens that no detail of the report explains.
    */
   readonly output: number
-  /** The usage without regard to the total; undefined if the report contains nothing else. */
+  /** The reported usage without the total; undefined if only the total was reported. */
   readonly otherwise: ReportedUsage | undefined
 }
 

@@ -130,7 +130,7 @@ export function withAcceptedFields(
   }
 }
 
-/** Shared fields that are sent only if the channel's `allow` names them. */
+/** Shared request fields that are sent only if the channel's `allow` names them. */
 const GATED = ['service_tier', 'safety_identifier'] as const
 
 /**

@@ -44,7 +44,7 @@ export interface EmbedRequest {
 /** One or more requests, which are sent one after another. */
 export type EmbedRequests = readonly [first: EmbedRequest, ...more: EmbedRequest[]]
 
-/** Creates one request for each group of texts. */
+/** Creates one request for each list of texts. */
 export function embedRequests(
   [first, ...more]: readonly [readonly string[], ...(readonly string[])[]],
   bodyOf: (texts: readonly string[]) => object,
@@ -68,8 +68,8 @@ export interface EmbedForm {
 }
 
 /**
- * Divides texts into groups, in order. A group has at most the given number of texts and of bytes; a single
- * larger text is a group of its own. Returns at least one group, with at least one text.
+ * Divides texts into lists for separate requests, in order. A list has at most the given number of texts and
+ * of bytes; a single larger text is a list of its own. Returns at least one list, with at least one text.
  */
 export function splitTexts(
   texts: readonly string[],

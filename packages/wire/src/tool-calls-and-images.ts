@@ -119,7 +119,7 @@ export interface JsonText {
   readonly text: string
 }
 
-/** Minimum number of characters of a number that guards check, because it may be personal data. */
+/** Numbers with at least this many characters are checked by guards, because they may be personal data. */
 export const MIN_NUMBER = 6
 const PREFIX = '{"a":'
 

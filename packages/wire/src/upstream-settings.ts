@@ -52,8 +52,9 @@ const GATED_FIELDS = [
 ] as const
 
 /**
- * Fields that may cause a different model or a different price. They are removed like `GATED_FIELDS`, and
- * listed in the header `x-gateway-dropped`. `models` stands for all members that name other models.
+ * Request fields that may cause a different model or a different price. They are removed unless the channel
+ * allows them, and listed in the header `x-gateway-dropped`. `models` stands for all fields that name other
+ * models.
  */
 const REROUTING_FIELDS = [
   'models',
@@ -66,8 +67,8 @@ const REROUTING_FIELDS = [
 ] as const
 
 /**
- * Fields that only some chat upstreams accept. They are left out when a request is converted to chat, unless
- * the channel allows them.
+ * Request fields that only some chat upstreams accept. They are left out when a request is converted to chat,
+ * unless the channel allows them.
  */
 const CONVERTED_FIELDS = [
   'cache_control',
@@ -86,13 +87,13 @@ const ALLOWABLE_MEMBERS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FI
 /** What a channel may allow: members of requests, and `session` for the headers that name the client's session. */
 export const ALLOWABLE_FIELDS = [...ALLOWABLE_MEMBERS, 'session'] as const
 
-/** A field that is removed unless a channel allows it. */
+/** A request field that is removed unless the channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]
 
-/** A field that may cause a different model or price, by the name under which a channel allows it. */
+/** A request field that may cause a different model or price, by the name under which a channel allows it. */
 export type ReroutingField = (typeof REROUTING_FIELDS)[number]
 
-/** Field that a channel may allow. */
+/** Request field, or `session`, that a channel may allow. */
 export type AllowedField = (typeof ALLOWABLE_FIELDS)[number]
 
 /**

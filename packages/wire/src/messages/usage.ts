@@ -12,7 +12,7 @@ import { countAt, type Counts, promptUsage, type ReportedUsage, toCount } from '
 
 const NONE: Counts = {}
 
-/** Fields that together are the number of prompt tokens. */
+/** Fields of a reported usage whose sum is the number of prompt tokens. */
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**

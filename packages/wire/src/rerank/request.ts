@@ -77,7 +77,7 @@ function documents(): Check {
   return withSchema({ type: 'array', minItems: 1, items: { anyOf: [text, withText] } }, checkDocuments)
 }
 
-/** Builds the JSON Schema of requests that `readRerankRequest` accepts. */
+/** Builds the JSON Schema of a valid rerank request, for the description of the API. */
 export function rerankRequestSchema(): JsonSchema {
   return requestSchema(['model', ...REQUIRED], CHECKS)
 }
@@ -154,7 +154,7 @@ export interface GatedRerank extends EditedRequest {
 /** Matches addresses of channels that use version 2 of the protocol. */
 const VERSION_2 = /\/v2$/
 
-/** Fields that version 2 refuses and for which it has no other field. */
+/** Request fields of version 1 for which version 2 of the protocol has no field with the same meaning. */
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
 /**

@@ -54,8 +54,8 @@ const asksFor =
     Array.isArray(value) && value.some((entry) => !known.includes(entry as string))
 
 /**
- * Fields that a conversation cannot express, each with a function that returns whether a value differs from
- * the default.
+ * Request fields that a conversion loses, each with a function that returns whether a value differs from the
+ * default.
  */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['background', isNotFalse],
@@ -75,7 +75,7 @@ export const SHARED_TOP_LEVEL_FIELDS: readonly SharedField[] = SHARED_FIELDS.fil
   (name) => name !== 'verbosity',
 )
 
-/** Fields that the conversion uses. */
+/** Request fields that the conversion to another protocol uses. */
 const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'model',
   'input',

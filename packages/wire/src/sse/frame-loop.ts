@@ -48,7 +48,10 @@ export abstract class FrameLoop {
   /** Reads a frame that matches no template. */
   protected abstract readFrame(data: string, frame: string): FrameAction
 
-  /** A value that changes with each frame that contains text. */
+  /**
+   * A number that increases with each frame that contains text, so that a template can be learned from that
+   * frame.
+   */
   protected abstract get progress(): number
 
   /** Whether the data of a frame mark the end of the stream in this protocol. */

@@ -39,7 +39,10 @@ const COMMON_ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\bfnrt'))
  * providers instead write a varying number of spaces before the last brace.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
-/** A text that is put into a frame to find the position of its text. It does not occur in responses. */
+/**
+ * A text that replaces the model's text in a frame, to find the position of that text. It does not occur in
+ * responses.
+ */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1

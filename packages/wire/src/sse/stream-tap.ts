@@ -12,7 +12,7 @@ import { NO_TOOLS, type ReportedToolUses } from '../tool-use.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 import { closeJson, JsonOutline } from '../json/json-outline.ts'
 
-/** What follows from a chunk that was pushed. */
+/** What to do after a chunk of the stream was pushed into the tap. */
 export interface TapStep {
   /** Bytes to send now, if any; the pushed chunk itself if it is forwarded unchanged. */
   readonly forward: Buffer | undefined
@@ -331,7 +331,7 @@ const MAX_UTF8_BYTES = 3
 
 /**
  * Reads an event while it is being forwarded. Only its name and an outline of its data are kept. Lines and
- * fields are separated by the rules of `FrameSplitter` and `dataOf`.
+ * fields are separated by the rules of server-sent events.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()

@@ -12,18 +12,21 @@ export interface GatedMessages extends EditedRequest {
   readonly upstreamModel: string
 }
 
-/** Fields that are removed unless the channel allows them; `docs/api.md: Messages`, channel-gated fields. */
+/**
+ * Request fields that are removed unless the channel allows them; `docs/api.md: Messages`, channel-gated
+ * fields.
+ */
 const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
 
-/** Fields that are removed while thinking is active; `docs/api.md: Messages`. */
+/** Request fields that are removed if the request switches thinking on; `docs/api.md: Messages`. */
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
- * Changes a request for a channel of this protocol: maps the model's name, and removes fields that the
- * channel does not allow, thoughts of other providers, and sampling fields if thinking is active. All other
- * bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode these
- * fields are sent too. `passThrough` switches this mode on for all channels; a channel can also have it on
- * its own.
+ * Changes a request for a channel of this protocol: maps the model's name, and removes request fields that
+ * the channel does not allow, thoughts of other providers, and sampling fields if thinking is active. All
+ * other bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode,
+ * fields that the channel does not allow and sampling fields are sent too. `passThrough` switches this mode
+ * on for all channels; a channel can also have it on its own.
  */
 export function gateMessagesRequest(
   scan: ScannedObject,

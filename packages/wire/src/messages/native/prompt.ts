@@ -14,7 +14,7 @@ import { mayCompactPrompt, type ConversationForm, namesExcept } from '../../conv
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 
-/** Fields that add at most one token per byte to the model's input. */
+/** Request fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',

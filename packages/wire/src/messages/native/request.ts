@@ -144,7 +144,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 const REQUIRED = ['model', 'max_tokens', 'messages'] as const
 
-/** Builds the JSON Schema of requests that `readMessagesRequest` accepts. */
+/** Builds the JSON Schema of a valid messages request, for the description of the API. */
 export function messagesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
@@ -295,7 +295,7 @@ const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 const COUNT_REQUIRED = ['model', 'messages'] as const
 
-/** Builds the JSON Schema of requests that `countedModel` accepts. */
+/** Builds the JSON Schema of a valid request to count tokens, for the description of the API. */
 export function countRequestSchema(): JsonSchema {
   return requestSchema(COUNT_REQUIRED, COUNT_CHECKS)
 }

@@ -20,9 +20,9 @@ const MAX_BLOCKS = 1024
 const SHARED = new SharedTemplates()
 
 /**
- * Watches a messages stream that is forwarded without conversion. It ends with `message_stop`. Usage is known
- * from `message_start` on, and final with `message_delta`. A stream is also complete if the upstream closed
- * the connection after a stop reason.
+ * Watches a messages stream that is forwarded without conversion. The stream ends with `message_stop`. Its
+ * usage is in `message_start`, and complete in `message_delta`. A stream is also complete if the upstream
+ * closed the connection after a stop reason.
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false

@@ -24,7 +24,10 @@ type Fields = Readonly<Record<string, unknown>>
 /** A block that has not ended yet. */
 interface OpenBlock {
   readonly kind: ReplyPart['kind']
-  /** Index of the part in the reply. An opaque part gets its index only when it is complete. */
+  /**
+   * Index of the part in the reply. An opaque part, which only this protocol has, gets its index only when it
+   * is complete.
+   */
   readonly index: number
   /** Contents of an opaque block received so far. */
   block: Fields
@@ -62,7 +65,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #stop: Stop | undefined
   #isComplete = false
 
-  /** `memory` records the size of incomplete events. */
+  /** `memory` records the size of incomplete events, which counts against the client's share of memory. */
   constructor(memory?: EventMemory) {
     super(memory, SHARED)
   }
@@ -112,8 +115,8 @@ export class MessagesStreamDecoder extends FrameReader {
   }
 
   /**
-   * Adds the kind of text to the index of the part, so that `FrameReader` never uses the template of one kind
-   * of text for another.
+   * Returns the text with an index made of part and kind of text, so that the frame template of one kind of
+   * text is never used for another.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)

@@ -45,8 +45,8 @@ export function decodeReply(bytes: Buffer): Reply {
 
 /**
  * Returns functions that return the JSON of an item's members as it was written. `text` is the whole
- * response; it is scanned only when a member is requested, which is rare. `find` returns the nodes of the
- * items.
+ * response; it is scanned only when a member is requested, which is rare. `find` finds the items in the
+ * scanned JSON.
  */
 export function itemTexts(
   text: string,

@@ -16,7 +16,7 @@ import { REPEATED_FIELDS } from '../response-object.ts'
 import { decodeThinking } from '../thinking.ts'
 import { decodeToolChoice } from '../tool-choice.ts'
 
-/** Fields that refer to data stored at one upstream, which another upstream cannot read. */
+/** Request fields that refer to data stored at one upstream, which another upstream cannot read. */
 const STATEFUL = ['conversation', 'prompt'] as const
 
 /**

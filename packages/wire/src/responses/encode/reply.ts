@@ -40,7 +40,10 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
 }
 
-/** Whether a part becomes an item. Empty texts and opaque parts of the responses protocol do not. */
+/**
+ * Whether a part becomes an item. Empty texts do not, nor do opaque parts, whose content only the responses
+ * protocol can express.
+ */
 function saysSomething(part: ReplyPart): boolean {
   switch (part.kind) {
     case 'text':

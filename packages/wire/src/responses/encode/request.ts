@@ -185,7 +185,7 @@ function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-/** What encoding the parts of a user's turn depends on. */
+/** What determines how the parts of a user's turn are encoded. */
 interface ItemRules {
   /** Ids of the calls of custom tools. */
   readonly custom: ReadonlySet<string>

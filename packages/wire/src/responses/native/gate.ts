@@ -10,7 +10,7 @@ export interface GatedResponses extends EditedRequest {
   readonly upstreamModel: string
 }
 
-/** Fields that are removed unless the channel allows them. */
+/** Request fields that are removed unless the channel allows them. */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
 const NOTHING: ReadonlyMap<string, string> = new Map()
 

@@ -31,13 +31,13 @@ const TYPED_TOOL_TOKENS = 160
 /** Members of an item that contain a list of parts. */
 const CONTENTS = ['content', 'output'] as const
 
-/** Fields because of which servers, or a conversion, may add instructions to the prompt. */
+/** Request fields because of which servers, or a conversion, may add instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'text'] as const
 
-/** Fields that refer to content stored at the provider. */
+/** Request fields that refer to content stored at the provider. */
 const NAMED_FIELDS = ['conversation', 'prompt'] as const
 
-/** Fields that add at most one token per byte to the model's input. */
+/** Request fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'input',

@@ -4,11 +4,11 @@ const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
 /**
- * Number of characters at the end of an id for which an answer is searched. The beginnings of ids are too
- * similar.
+ * To find an id in a response, this many characters of its end are searched for: the beginnings of ids are
+ * too similar.
  */
 const TAIL_LENGTH = 24
-/** Minimum length in characters of the end of an id for which an answer is searched. */
+/** Minimum number of characters of an id's end that are searched for in a response. */
 const MIN_TAIL_LENGTH = 8
 /** Matches ids that need no escaping in JSON. */
 const PLAIN = /^[\w-]+$/
@@ -20,7 +20,7 @@ const PLAIN = /^[\w-]+$/
  */
 interface Renaming {
   readonly from: string
-  /** The end of `from`, for which an answer is searched. */
+  /** The end of `from`, which is searched for in the response. */
   readonly tail: string
   readonly to: string
 }
@@ -168,7 +168,7 @@ export class RenamedIds {
 }
 
 /**
- * Returns the end of an id, for which answers are searched. It begins with a digit if possible, because a
+ * Returns the end of an id, which is searched for in responses. It begins with a digit if possible, because a
  * search first looks for the first character, and texts contain few digits.
  */
 function tailOf(id: string): string {

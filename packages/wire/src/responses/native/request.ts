@@ -51,8 +51,8 @@ export interface ResponsesRequest extends PromptBounds {
 const typed: JsonSchema = { type: 'object', required: ['type'], properties: { type: isText.schema } }
 
 /**
- * Fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All other
- * fields are checked only by the provider.
+ * Checks for the request fields that the gateway needs to choose a channel, or to reserve quota and charge
+ * the call. All other request fields are checked only by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -83,7 +83,7 @@ const REQUIRED = ['model'] as const
 /** The request must have at least one of these fields, because they contain or refer to the input. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
-/** JSON Schema of the requests that `readResponsesRequest` accepts. */
+/** Builds the JSON Schema of a valid responses request, for the description of the API. */
 export function responsesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS, CONVERSION_CHECKS)
 }
@@ -193,8 +193,9 @@ const secretText = checkSecret('a string', isText)
 const effort = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
 /**
- * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
- * provider checks them. Values of enumerations are not restricted, because a provider may accept more values.
+ * Checks for request fields that are checked only when a request is converted. If a request is forwarded
+ * without conversion, the provider checks them. Values of enumerations are not restricted, because a provider
+ * may accept more values.
  */
 export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
@@ -287,7 +288,7 @@ export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHEC
   prompt_cache_options: knownNames('mode ttl'),
 })
 
-/** Fields that refer to input stored elsewhere. */
+/** Request fields that refer to input stored elsewhere. */
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**

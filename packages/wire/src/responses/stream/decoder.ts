@@ -36,7 +36,7 @@ import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
 const KINDS: ReadonlyMap<string, (typeof DELTA_EVENTS)[number]['kind']> = new Map(
   DELTA_EVENTS.map(({ type, kind }) => [type, kind]),
 )
-/** Maximum number of texts of one item that are told apart. */
+/** Maximum number of texts of one item that are distinguished; all further texts count as one. */
 const MAX_TEXTS = 1_024
 
 /**
@@ -106,8 +106,8 @@ export class ResponsesStreamDecoder extends FrameReader {
   }
 
   /**
-   * Combines the indexes of item and text with the kind of text, so that `FrameReader` never uses the
-   * template of one text for another.
+   * Returns the text with an index made of item, text and kind of text, so that the frame template of one
+   * text is never used for another.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
