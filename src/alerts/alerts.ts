@@ -13,7 +13,7 @@ import type { LastDeliveries } from './last-deliveries.ts'
 import { type ModelEnding, ModelEndings } from './model-endings.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
-/** Interval at which the outbox, the table of undelivered alerts, is read. */
+/** Interval at which the table of undelivered alerts is read. */
 const TICK_MS = 1_000
 /** Minimum time between two log lines about failures of the same receiver. */
 const LOG_MS = 60_000
@@ -42,7 +42,7 @@ interface AlertDependencies extends ConditionSources {
 
 /**
  * Informs the receivers listed in gateway.yaml about events: detects conditions on this node, and delivers
- * the alerts in the outbox. Without receivers it does nothing. `docs/operations.md: Alerts`.
+ * the alerts that wait in the database. Without receivers it does nothing. `docs/operations.md: Alerts`.
  */
 export class Alerts {
   readonly #dependencies: AlertDependencies
@@ -309,8 +309,8 @@ interface StorageAlertDependencies {
 
 /**
  * Informs receivers when the database cannot be written, and when it can be written again. Both alerts are
- * sent from memory, because the outbox is in that database. Each receiver gets them in order. Alerts that are
- * still waiting are lost when the process stops.
+ * sent from memory, because the table of undelivered alerts is in that database. Each receiver gets them in
+ * order. Alerts that are still waiting are lost when the process stops.
  */
 class StorageAlerts {
   readonly #dependencies: StorageAlertDependencies

@@ -215,8 +215,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   /** The area of the API to which the endpoint belongs, if that depends on the request. */
   readonly areaOf?: (request: Request) => ApiArea
   /**
-   * Maximum size of its body in bytes; 1 MiB by default. The body of a visitor must not have a content
-   * encoding.
+   * Maximum size of the request body in bytes; 1 MiB by default. A visitor's request body must not have a
+   * content encoding.
    */
   readonly bodyLimit?: number
   /** Maximum size in bytes of a body that is a file, whatever its type. The handler decides where it is written. */

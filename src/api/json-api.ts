@@ -191,8 +191,8 @@ export class JsonApi {
   }
 
   /**
-   * Counts a request of the console. Sessions of the console have a limit of their own instead of `global`
-   * and `search`.
+   * Counts a request of the console against the rate limit of its user. The console has this limit instead of
+   * the limits `global` and `search`.
    */
   async #takeFromConsole({ response }: ClientExchange, { user }: SessionAndUser): Promise<void> {
     const { limits, management } = this.#services

@@ -97,8 +97,9 @@ export function modelListBody(shape: ModelShape, models: readonly ListedModel[])
 
 /**
  * Chooses the format of a model list by the request's headers. Clients of the messages protocol send
- * `anthropic-version`, some of them with the key as a bearer token. `vendor-version` counts only together
- * with `x-api-key`. A key in `x-goog-api-key` selects Gemini's format. `docs/api.md: Models`.
+ * `anthropic-version`, some of them with the key as a bearer token. The header `vendor-version` selects their
+ * format only together with `x-api-key`. A key in `x-goog-api-key` selects Gemini's format. `docs/api.md:
+ * Models`.
  */
 export function modelListShape(request: Request): ModelShape {
   if (headerText(request, 'anthropic-version') !== undefined) return 'messages'

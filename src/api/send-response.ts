@@ -115,7 +115,7 @@ function isPlain(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Sends a text response piece by piece; see `sendPieces`. */
+/** Sends a text response piece by piece, as fast as the client reads it. */
 export function sendText(
   response: Response,
   { type, filename, isEndless }: Omit<TextFormat, 'filename'> & { readonly filename?: string | undefined },

@@ -38,7 +38,10 @@ const ANNOUNCEMENT = /^limits (\S{1,100}) (\S+)$/
 const time = z.int().min(0).max(MAX_TIME_MS)
 const name = z.string().max(MAX_NAME_LENGTH)
 const amount = z.int().min(0)
-/** A stated limit: its total, the remaining amount, and the Unix milliseconds of the reset. */
+/**
+ * A rate limit that a provider stated: its total, the remaining amount, and the time of its reset in Unix
+ * milliseconds.
+ */
 const count = z.tuple([amount.nullable(), amount, time.nullable()]).nullable()
 
 /**
@@ -268,7 +271,10 @@ interface Found {
   readonly key: string
 }
 
-/** Whether all names are short enough. Other nodes would otherwise refuse the whole announcement. */
+/**
+ * Whether all names in a change are short enough. Because of a longer name, other nodes would refuse the
+ * whole announcement.
+ */
 function isShort(news: News): boolean {
   return news.every((part) => typeof part !== 'string' || part.length <= MAX_NAME_LENGTH)
 }

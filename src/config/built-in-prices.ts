@@ -317,8 +317,8 @@ export function chargeablePrice(data: ModelPrice, further: NonTokenPrices = {}):
 }
 
 /**
- * The keys of those prices in the data that the gateway does not charge, although a call may use what they
- * are for.
+ * The keys of those prices in the price data that the gateway does not charge, although a provider may charge
+ * them for a call.
  */
 export function unchargedPriceKeys(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))

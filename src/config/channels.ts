@@ -328,7 +328,7 @@ const override: Field<Channel['override']> = section({
 /** A number in JSON notation. Such a number is copied as written, so that all its digits are kept. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** The JSON text of a node; undefined if it contains variables that are not set. */
+/** The JSON text of a YAML node; undefined if it contains variables that are not set. */
 function jsonOf(node: YamlNode): string | undefined {
   if (node === undefined) return 'null'
   if (node instanceof UnresolvedScalar) return undefined

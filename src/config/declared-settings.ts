@@ -55,7 +55,7 @@ function asMapping(node: YamlNode): Readonly<Record<string, YamlNode>> {
   return isMapping(node) ? node : {}
 }
 
-/** A node as JSON, with `${NAME}` and `file:PATH` as written in the file instead of their values. */
+/** A YAML node as JSON, with `${NAME}` and `file:PATH` as written in the file instead of their values. */
 function writtenAs(node: YamlNode): Json {
   if (node === undefined) return null
   if (node instanceof YamlScalar)

@@ -19,7 +19,10 @@ import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
  */
 export type Field<T> = z.ZodType<T>
 
-/** Returned by a field's reader instead of a value: states what was expected, for the error message. */
+/**
+ * Returned instead of a value by a function that reads a setting: states what was expected, for the error
+ * message.
+ */
 export class InvalidValue {
   readonly expected: string
   constructor(expected: string) {
@@ -34,8 +37,8 @@ export const ALREADY_REPORTED = '(reported already)'
 const MAX_RETENTION_MS = 87_600 * 3_600_000
 
 /**
- * A field with a single value. `read` returns the value, undefined if it is invalid, or a `InvalidValue` with a
- * more specific expectation.
+ * Schema of a setting with a single value. `read` returns the value, undefined if it is invalid, or an
+ * `InvalidValue` that states more precisely what was expected.
  */
 export function scalar<T>(
   expected: string,
@@ -50,7 +53,10 @@ export function scalar<T>(
   })
 }
 
-/** A text. `accept` returns the value to use, or what was expected. */
+/**
+ * Schema of a setting that is a text. `accept` returns the value to use, or an `InvalidValue` that states
+ * what was expected.
+ */
 export function text(
   expected: string,
   accept: (text: string) => string | InvalidValue | undefined,

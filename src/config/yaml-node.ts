@@ -36,12 +36,12 @@ export function keys(tree: YamlNode): readonly string[] {
   return isMapping(tree) ? Object.keys(tree) : []
 }
 
-/** Whether a node is a mapping. */
+/** Whether a YAML node is a mapping. */
 export function isMapping(tree: YamlNode): tree is { readonly [key: string]: YamlNode } {
   return typeof tree === 'object' && !Array.isArray(tree) && !(tree instanceof YamlScalar)
 }
 
-/** A node in a form that can be sent to another thread. */
+/** A YAML node in a form that can be sent to another thread. */
 export type PackedNode =
   | undefined
   | readonly PackedNode[]

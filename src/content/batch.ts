@@ -52,7 +52,7 @@ export class GrowingBatch {
   #length = 0
   #reserved = 0
 
-  /** `memory` is that of a batch that was written. */
+  /** `memory` is the memory of an earlier batch, which is used again after that batch was written. */
   constructor(memory: BatchMemory = new Uint8Array(new SharedArrayBuffer(FIRST_BYTES))) {
     this.#memory = memory
   }

@@ -21,7 +21,7 @@ type Node =
   | { readonly kind: 'list'; readonly items: readonly Node[] }
   | { readonly kind: 'other'; readonly text: string }
 
-/** Members that tell which text an event of a stream continues; they become part of the path. */
+/** Members that state which text an event of a stream continues; their values become part of the path. */
 const PLACES: ReadonlySet<string> = new Set([
   'type',
   'index',

@@ -27,7 +27,7 @@ export interface ContentSummary {
 
 /** The content of a call. */
 export interface ReadContent extends ContentSummary {
-  /** Sizes of the parts in bytes, as in `BatchedCall`. */
+  /** Sizes of the parts in bytes, in the order of `CONTENT_PARTS`; −1 for an absent part. */
   readonly lengths: readonly number[]
   readonly content: Uint8Array<ArrayBuffer>
 }

@@ -35,9 +35,10 @@ export function charge(
 
 /**
  * The maximum charge of a call in quota units (`docs/ledger.md: Holds`): the larger of two sums, plus the
- * price of the request and of tools. The first sum is the whole prompt and the whole output at the highest
- * price of their kinds, in the tiers that a prompt of this size can reach. The second sum is the measured
- * units, with images at their highest price. At least 1, unless the price is free.
+ * price of the request and of tools. The first sum is the price of the whole prompt and the whole output at
+ * the highest price of their kinds, in the tiers that a prompt of this size can reach. The second sum is the
+ * price of all units other than tokens, with images at their highest price. At least 1, unless the price is
+ * free.
  */
 export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [] } = bounds

@@ -56,8 +56,8 @@ export type ServiceMatch =
       readonly kind: 'moderation'
       readonly model: string
       /**
-       * Minimum scores, from 0 to 1, at which a category counts as a match; without any, categories that the
-       * model flags.
+       * Minimum scores, from 0 to 1, at which a category counts as a match. If empty, the categories that the
+       * model flags are matches.
        */
       readonly thresholds: Readonly<Record<string, number>>
     }

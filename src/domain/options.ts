@@ -149,7 +149,8 @@ export const OPTIONS = {
   /** Milliseconds for which the signatures of converted replies are stored; 0 stores none. */
   keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
   /**
-   * Milliseconds for which answers are kept for calls that repeat an idempotency key, and their maximum size.
+   * Milliseconds for which answers are kept for calls that repeat an idempotency key, and the maximum size of
+   * such an answer in bytes.
    */
   idempotency: { type: 'idempotency' },
   /** Maximum size in bytes of all stored responses, signatures and answers of one user. */

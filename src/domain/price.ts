@@ -168,7 +168,9 @@ export interface Rate {
   readonly free: boolean
 }
 
-/** Computes from a price what charges and reservations of quota of a group need. */
+/**
+ * Computes the rate of a group from a model's price: the values that the charges and holds of its calls need.
+ */
 export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number): Rate {
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
   const price = factor.digits === 0n ? { ...FREE_PRICE, tools: modelPrice.tools } : modelPrice

@@ -108,8 +108,8 @@ function notAuthenticated(): GatewayError {
 }
 
 /**
- * Returns the user ids in these headers of the request; each must be the id of the access token's owner.
- * Throws 401 without an id, unless the request has a session.
+ * Returns the user ids that the request states in `USER_HEADERS`; each must be the id of the authenticated
+ * user. Throws 401 without an id, unless the request has a session.
  */
 function sentIds({ headers }: Request, isSession: boolean): string[] {
   const ids = USER_HEADERS.map((name) => headers[name]).filter((id) => id !== undefined && id !== '')

@@ -58,8 +58,8 @@ export class ApiKeys {
   #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
 
   /**
-   * `hash` computes the hash by which the store looks up keys. `announce` notifies other nodes, if there can
-   * be any.
+   * `hash` computes the hash by which the store looks up keys. `announce` notifies other nodes of a change,
+   * if there can be other nodes.
    */
   constructor(
     store: Store,

@@ -6,8 +6,8 @@ type Outbox = Pick<NodeFile, 'write'>
 
 /**
  * Outbox of a process whose calls are charged in the bank by the same commit that records them. Its entries
- * therefore charge nothing. Each entry lists accounts whose state has changed (`LocalBank.apply`). Until it
- * is read, further calls of the same accounts add no entry.
+ * therefore charge nothing. Each entry lists accounts whose balances have changed. Until the entry is read,
+ * further calls of the same accounts add no entry.
  */
 export class ChangedAccountsOutbox implements Outbox {
   readonly #entries = new Map<string, OutboxEntry>()

@@ -1,7 +1,10 @@
 import type { AccountName, HoldReport, AccountState } from '../../store/bank.ts'
 import { Balance } from './balance.ts'
 
-/** More quota is borrowed from the bank when the rest covers fewer than this number of calls. */
+/**
+ * More quota is borrowed from the bank when the free quota of the lease covers fewer than this number of
+ * calls.
+ */
 const RENEW_AT_CALLS = 16
 /** An account is scarce if the bank's remaining quota covers fewer than this number of calls. */
 const SCARCE_CALLS = 8

@@ -81,12 +81,12 @@ export class Ledger {
     return this.openHolds.size + this.writes.unresolved
   }
 
-  /** Whether the last write succeeded; see `LedgerWriter`. */
+  /** Whether the last write of a hold or settlement succeeded. */
   get isWritable(): boolean {
     return this.writes.isWritable
   }
 
-  /** Checks whether calls can be charged; see `LedgerWriter`. */
+  /** Checks by a trial write whether calls can be charged. */
   probe(): Promise<boolean> {
     return this.writes.probe()
   }

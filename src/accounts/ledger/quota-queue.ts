@@ -74,8 +74,8 @@ class Line {
   }
 
   /**
-   * Whether no call of the line can be admitted and none must be refused, by its smallest and largest
-   * amounts.
+   * Whether all calls of the line must go on waiting: the smallest amount is not free, but even the largest
+   * may become free when holds end.
    */
   isStuck(balance: Balance): boolean {
     return this.isShort(balance) && !this.isUsedUp(balance)

@@ -15,14 +15,14 @@ export interface AppliedSource extends Pick<DataSource, 'source' | 'date'> {
   readonly of: StatedFact
 }
 
-/** A model, and what determines which built-in data apply to it. */
+/** A model, and the facts that determine which built-in data apply to it. */
 interface Subject {
   readonly model: string
   /** The model's vendor in the price data. */
   readonly vendor: string | undefined
   /** The channels that serve the model. */
   readonly channels: readonly Channel[]
-  /** The source of its token prices; undefined if gateway.yaml declares them. */
+  /** The source of the model's token prices; undefined if gateway.yaml declares them. */
   readonly price: DataSource | undefined
 }
 

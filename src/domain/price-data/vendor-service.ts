@@ -1,4 +1,4 @@
-/** Where a vendor published data, and when they were last compared with it. */
+/** Where a vendor published data, and when the built-in data were last compared with them. */
 export interface DataSource {
   readonly source: string
   /** The day of the comparison, as YYYY-MM-DD. */

@@ -31,7 +31,7 @@ export interface VerifiedIdentity {
 /** Dependencies of `OidcClient`. */
 interface OidcClientDependencies {
   readonly allowsPrivateNetworks: () => boolean
-  /** Called for failures of a provider, with a sentence for the operator. */
+  /** Called if an identity provider fails, with a sentence for the operator. */
   readonly warn: (sentence: string) => void
 }
 
@@ -191,23 +191,26 @@ function unavailable({ name }: OidcProvider): GatewayError {
   )
 }
 
-/** Timeout of a request to a provider; short, because a person is waiting. */
+/** Timeout of a request to an identity provider; short, because a person is waiting. */
 const PROVIDER_TIMEOUT_MS = 5_000
-/** Maximum size in bytes of a provider's response; metadata and keys are far smaller. */
+/** Maximum size in bytes of an identity provider's response; metadata and keys are far smaller. */
 const MAX_BYTES = 512 * 1024
 /** Statuses whose responses have no body. */
 const WITHOUT_BODY = new Set([101, 204, 205, 304])
 
 /**
- * Fetches from a provider, without following redirects. The issuer's origin is the operator's choice and may
- * be private, like the address of a declared channel. Other origins, which the provider's metadata name, may
- * be private only if `allowsPrivateNetworks`. Close it with `[Symbol.asyncDispose]`.
+ * Fetches from an identity provider, without following redirects. The issuer's origin is the operator's
+ * choice and may be private, like the address of a declared channel. Other origins, which the provider's
+ * metadata name, may be private only if `allowsPrivateNetworks`. `[Symbol.asyncDispose]` closes its
+ * connections.
  */
 class ProviderFetch implements AsyncDisposable {
   readonly #issuerOrigin: string
   readonly #own = guardedAgent(true, PROVIDER_TIMEOUT_MS)
   readonly #others: ReturnType<typeof guardedAgent>
-  /** Why the first failed request to the provider failed, for the operator; undefined if none failed. */
+  /**
+   * Why the first failed request to the identity provider failed, for the operator; undefined if none failed.
+   */
   failure: string | undefined
 
   constructor(issuer: string, allowsPrivateNetworks: boolean) {

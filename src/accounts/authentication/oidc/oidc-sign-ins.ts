@@ -14,7 +14,7 @@ import {
   pendingSignInExpiry,
 } from './pending-sign-in.ts'
 
-/** Page of the console to which people return after signing out at their provider. */
+/** Page of the console to which people return after signing out at their identity provider. */
 const AFTER_LOGOUT = '/login'
 
 /** Dependencies of `OidcSignIns`. */
@@ -23,7 +23,7 @@ interface OidcDependencies {
   readonly secrets: Secrets
   readonly options: () => Options
   readonly nowMs: () => number
-  /** Called for failures of a provider, with a sentence for the operator. */
+  /** Called if an identity provider fails, with a sentence for the operator. */
   readonly warn: (sentence: string) => void
 }
 

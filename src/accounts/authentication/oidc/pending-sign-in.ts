@@ -81,7 +81,8 @@ function nameOf(state: string): string {
   return `sign-in-${state.slice(0, 16)}`
 }
 
-// The encryption is bound to provider and state, so that no other provider can end the sign-in.
+// The encryption is bound to identity provider and state, so that no other identity provider can end the
+// sign-in.
 function placeOf(provider: string, state: string): SealContext {
   return { table: 'pending sign-ins', row: `${provider} ${state}` }
 }
