@@ -63,7 +63,10 @@ export class Admission {
     return this.#take(exchange, this.#slots.calls, key)
   }
 
-  /** Occupies a slot for a request to an account endpoint from an address block, like `takeCallSlot`. */
+  /**
+   * Occupies a slot for a request to an account endpoint, waiting for one if necessary, as for a model call;
+   * slots are shared among address blocks, not keys.
+   */
   takeAccountSlot(exchange: ClientExchange, addressBlock: PoolClient): boolean | Promise<boolean> {
     return this.#take(exchange, this.#slots.accounts, addressBlock)
   }

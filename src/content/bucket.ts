@@ -32,7 +32,7 @@ const MAX_PAGES = 1_000
  * moment after it was written, so younger ones are kept.
  */
 const UNUSED_MS = 3_600_000
-/** Bytes that encryption adds to an entry: nonce and tag. */
+/** Bytes that encryption adds to an entry: nonce and authentication tag. */
 const SEAL_BYTES = 28
 
 /**

@@ -207,7 +207,7 @@ export class ContentLog implements CaptureQueue {
    * content was deleted.
    */
   async delete(deletion: ContentDeletion): Promise<boolean> {
-    // Content that cannot be written in time is not stored later either: the deletion leaves a mark that
+    // Content that cannot be written in time is not stored later either: the stored record of the deletion
     // prevents it.
     await this.#flushWithin(DELETE_WAIT_MS)
     if (this.#isUnused) return false
@@ -269,8 +269,8 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Makes the folder before any content is written. If it exists, a deletion by any process knows that
-   * content may be on its way, and leaves a mark.
+   * Makes the folder before any content is written. If the folder exists, a deletion by any process knows
+   * that content may be on its way, and stores a record that prevents it from being written.
    */
   #makeFolder(): void {
     const { folder } = this.#services
@@ -284,8 +284,8 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Whether no content was ever kept here and none is on its way. Always false for PostgreSQL, which other
-   * nodes use too.
+   * Whether this gateway has never kept content and none is on its way. Always false for PostgreSQL, which
+   * other nodes use too.
    */
   get #isUnused(): boolean {
     const { folder } = this.#services

@@ -96,8 +96,8 @@ export class ContentStorage implements ContentRequests {
 
   async delete(deletion: ContentDeletion): Promise<boolean> {
     const atMs = Date.now()
-    // This mark makes the content unreadable at once, and prevents content that is still on its way from
-    // being stored.
+    // This record of the deletion makes the content unreadable at once, and prevents content that is still on
+    // its way from being stored.
     const id = await this.#shelf.write(async (writer) => writer.addMark(deletion, atMs))
     const mark = { ...deletion, id }
     let wasKept = false
@@ -199,7 +199,7 @@ export class ContentStorage implements ContentRequests {
       this.#successors(writer, mark),
     )
     const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
-    // The bucket failed. The mark stays, and the next pruning removes the content.
+    // The bucket failed. The record of the deletion stays, and the next pruning removes the content.
     if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
     return this.#shelf.write(async (writer) => {
       const gone: string[] = []
@@ -209,8 +209,8 @@ export class ContentStorage implements ContentRequests {
         const successor = successors.get(key.id)
         const others = entries.filter((entry) => !isMarked(mark, entry))
         const isMovable = others.every((entry) => entry.object === '' || moved.has(placeText(entry)))
-        // Another process has stored entries with this key meanwhile. The mark stays, and the deletion is
-        // carried out again.
+        // Another process has stored entries with this key meanwhile. The record of the deletion stays, and
+        // the deletion is carried out again.
         if (!concerned.has(key.id) || !isMovable || (!successor && others.length > 0)) {
           if (others.length < entries.length) isWhole = false
           continue

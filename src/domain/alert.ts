@@ -58,7 +58,7 @@ export const ALERTS = {
     },
   },
   /**
-   * `remaining` is the rest of the limit for that key of the channel which has the most left; `resets_at` is
+   * `remaining` is what is left of the limit for the channel's key that has the most left; `resets_at` is
    * null if the provider did not state it.
    */
   'provider.limit': {

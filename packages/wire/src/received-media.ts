@@ -66,8 +66,8 @@ export class ReceivedMedia {
   }
 
   /**
-   * Adds encrypted reasoning, given its length in base64 characters. `visibleBytes` is the length of the same
-   * reasoning received as text.
+   * Adds encrypted reasoning, given its length in base64 characters. `visibleBytes` is the number of bytes of
+   * this reasoning that were also received as readable text.
    */
   addHidden(base64Length: number, visibleBytes: number): void {
     this.hiddenTokens += Math.max(0, tokensOfEncryptedText(base64Length) - Math.ceil(visibleBytes / 4))

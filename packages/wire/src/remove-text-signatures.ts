@@ -5,8 +5,8 @@ import type { Reply, ReplyEvent } from './reply.ts'
 import type { ErrorContent } from './upstream-error.ts'
 
 /**
- * Removes signatures of texts, which models do not need. They would become empty thoughts at the end of a
- * reply, and clients that take the last part as the answer would find an empty one.
+ * Removes the signatures of texts, because models do not need them. Each would become an empty thought at the
+ * end of the reply, and clients that take the last part as the answer would show nothing.
  */
 export function withoutTextSignatures(reply: Reply): Reply {
   const parts = reply.parts.filter((part) => part.kind !== 'thinking' || part.proof?.signs !== 'text')

@@ -26,7 +26,8 @@ export interface OfferedTool {
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
   /**
-   * Variant of each use on which the price depends, as in `ToolUse`; undefined if the provider chooses it.
+   * Variant of each use on which the price depends, such as `1024x1024/low` for an image; undefined if the
+   * provider chooses it.
    */
   readonly form?: string | undefined
 }

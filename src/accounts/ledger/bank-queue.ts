@@ -51,7 +51,7 @@ class LoanPlace extends Place {
 
 /**
  * Calls that wait for quota to be lent by the bank, the database that nodes share. The bank decides whose
- * turn it is among the waiting calls of all processes; a call here is admitted only by a loan.
+ * turn it is among the waiting calls of all processes; a call of this process is admitted only by a loan.
  */
 export class BankQueue implements CallQueue {
   readonly #accounts: Pick<AccountSource, 'borrow' | 'leave'>

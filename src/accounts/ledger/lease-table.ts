@@ -82,7 +82,7 @@ export class LeaseTable {
     for (const account of accounts) this.#balances.get(account)?.markUnsynced()
   }
 
-  /** Charges calls of an earlier run, which the bank has not counted, to the balances here. */
+  /** Subtracts from the leases the charges of an earlier run's calls, which the bank has not counted yet. */
   chargeUnreported(entries: readonly OutboxEntry[]): void {
     for (const entry of entries)
       for (const name of accountsOf(entry)) this.getOrCreate(name).charge(entry.quota)

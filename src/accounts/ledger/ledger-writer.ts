@@ -107,7 +107,7 @@ export class LedgerWriter {
 
   async #repeat(payer: ChargedBalances, row: SettledCall): Promise<void> {
     this.#repeating += 1
-    // Until the settlement is written, the account here is ahead of the store and must not be evicted.
+    // Until the settlement is written, the account in memory is ahead of the store and must not be evicted.
     countPendingWrites(payer, 1)
     try {
       do await delay(SETTLE_RETRY_MS)

@@ -13,8 +13,8 @@ const MAX_ACCOUNTS = 50_000
 
 /**
  * Accounts of a node that has the database to itself. The first use of an account reads it through the
- * writer's queue, after all writes queued earlier. From then on the balances here are ahead of the store,
- * never behind it.
+ * writer's queue, after all writes queued earlier. From then on the balances in memory are ahead of the
+ * store, never behind it.
  */
 export class LocalAccounts implements AccountSource {
   readonly lends = false
@@ -145,8 +145,8 @@ interface LocalBudget {
 
 /**
  * Accounts of budgets on a node that has the database to itself; `docs/ledger.md: Accounts of budgets`. The
- * first use reads what is used in the period, after every write queued earlier; from then on the balances
- * here are ahead of the store.
+ * first use reads what was spent in the period, after every write queued earlier; from then on the balances
+ * in memory are ahead of the store.
  */
 class LocalBudgets {
   readonly #store: Pick<Store, 'write'>

@@ -184,7 +184,7 @@ export class QuotaQueue implements CallQueue {
     for (const payer of refused) this.released(payer)
   }
 
-  // Later calls may have waited behind this one.
+  // Later calls may have waited behind the call that left, so they are checked again.
   #leave(place: LinedPlace): void {
     if (!place.isOpen) return
     const { payer, waiting } = place

@@ -21,7 +21,7 @@ type SignedThought = ThinkingPart & { readonly proof: ProviderSignature }
 export type SignedElement =
   | SignedThought
   | OpaquePart
-  /** `length` is in UTF-16 code units. */
+  /** The length of a text between thoughts, in UTF-16 code units. */
   | { readonly kind: 'said'; readonly length: number }
 
 /**

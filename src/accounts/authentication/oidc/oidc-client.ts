@@ -24,7 +24,7 @@ export interface VerifiedIdentity {
   readonly subject: string
   /** Claims of the id_token, and of the userinfo endpoint if the id_token lacks a required one. */
   readonly claims: Readonly<Record<string, unknown>>
-  /** URL at which the provider ends its own session; undefined if it has none. */
+  /** URL at which the identity provider ends its own session; undefined if it has none. */
   readonly logoutUrl: string | undefined
 }
 
@@ -47,8 +47,8 @@ export class OidcClient {
   }
 
   /**
-   * Begins a sign-in. Resolves to the URL to send the browser to. Rejects with 503 if the provider is
-   * unreachable.
+   * Begins a sign-in. Resolves to the URL to send the browser to. Rejects with 503 if the identity provider
+   * is unreachable.
    */
   async begin(provider: OidcProvider, redirectUri: string): Promise<{ url: string; checks: SignInChecks }> {
     return this.#with(provider, async (config) => {

@@ -188,8 +188,8 @@ export class InputReader {
   }
 
   /**
-   * Position of the next system message; undefined before the first turn. After tool results, the position is
-   * in the same turn.
+   * Position in the conversation of a system message that is read now; undefined before the first turn.
+   * Directly after a tool result it is within the turn of the result, otherwise before the next turn.
    */
   get #place(): PartPosition | undefined {
     const last = this.#turns.at(-1)
@@ -249,7 +249,10 @@ function refuseCall(missing: string, given: string, id: string): never {
   throw new WireError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
 }
 
-/** Used to read calls and outputs: the function names of tools, and the list of dropped fields. */
+/**
+ * What is needed to read tool calls and their outputs: the function names of the tools, and the list of
+ * dropped fields.
+ */
 interface CallReader {
   readonly names: ToolNames
   readonly dropped: Dropped

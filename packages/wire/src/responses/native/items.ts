@@ -59,7 +59,10 @@ export interface ItemReference {
   readonly responseId: string
 }
 
-/** Matches ids of items that this gateway wrote; see `itemId`. */
+/**
+ * Matches ids of items that this gateway wrote: a short prefix, the id of the response, and the index of the
+ * item.
+ */
 const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
 
 /** Finds the references in a request's input to items of responses that this gateway converted. */
