@@ -89,8 +89,8 @@ export class LimitFeed {
   readonly #timer: NodeJS.Timeout
   readonly #endListening: () => void
   /**
-   * Keys of the live configuration by channel and tag. `of` is the list of channels that this was computed
-   * from.
+   * Keys of the live configuration by channel and tag. `of` is the list of channels from which the map was
+   * computed.
    */
   #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
   /** Whether another node has requested all limits and cooldowns that this node knows. */

@@ -157,7 +157,7 @@ export class FormReader {
   }
 
   #takeContent(length: number): void {
-    // The first byte here may be the line feed at the end of the headers, which is not content.
+    // The first of the remaining bytes may be the line feed at the end of the headers, which is not content.
     const from = this.#contentStart - this.#offset
     const piece = this.#rest.subarray(Math.max(0, from), length)
     if (this.#text && piece.length > 0) {

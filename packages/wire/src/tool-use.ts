@@ -135,7 +135,7 @@ export function countUsesOfKind(uses: readonly ToolUse[], kind: ToolKind): numbe
   return uses.reduce((sum, use) => (use.kind === kind ? sum + use.count : sum), 0)
 }
 
-/** Returns the uses of all kinds except these. */
+/** Returns the uses of all kinds of tools except the given kinds. */
 export function usesOfOtherKinds(
   uses: readonly ToolUse[],
   ...kinds: readonly ToolKind[]

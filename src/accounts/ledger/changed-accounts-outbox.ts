@@ -25,7 +25,10 @@ export class ChangedAccountsOutbox implements Outbox {
     this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
   }
 
-  /** Reads entries (`outbox`), or removes reported ones (any other name). */
+  /**
+   * Returns entries that are not reported to the bank yet if the name is `outbox`; with any other name,
+   * removes reported entries.
+   */
   readonly write = ((
     name: string,
     input: { readonly limit?: number; readonly places?: readonly number[] },

@@ -202,7 +202,7 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #evict(name: string): void {
-    // Accounts of budgets are not cached here: each call looks them up.
+    // Accounts of budgets are not cached in this class: each call looks them up.
     if (name.startsWith('b:')) return
     const id = Number(name.slice(2))
     if (name.startsWith('t:')) this.#accounts.delete(id)

@@ -136,8 +136,8 @@ export class Ledger {
   }
 
   /**
-   * Called once by `OpenHold.whenDurable`. Resolves to undefined once the hold is durable, otherwise to the
-   * error.
+   * Writes a hold to the store; `OpenHold.whenDurable` calls it once. Resolves to undefined once the hold is
+   * durable, otherwise to the error.
    */
   write(hold: OpenHold): Promise<Error | undefined> {
     const { facts, account, amount, budgets } = hold

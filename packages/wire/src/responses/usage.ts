@@ -63,8 +63,8 @@ function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: numbe
 }
 
 /**
- * Adds what the price of a tool depends on: the image model and the memory size of containers, from the tools
- * of the request that the response repeats.
+ * Adds to each use of a tool what its price depends on: the memory size of the container, or the image model
+ * and its tokens. Memory and model are in the tools of the request, which the response repeats.
  */
 function withForms(
   uses: readonly ToolUse[],

@@ -29,7 +29,7 @@ interface OpenBlock {
    * is complete.
    */
   readonly index: number
-  /** Contents of an opaque block received so far. */
+  /** Content received so far of a block that only this protocol has. */
   block: Fields
   /** Input that the start event of a tool call states. It is used if no deltas follow. */
   input: string

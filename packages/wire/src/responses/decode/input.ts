@@ -389,7 +389,7 @@ function optionalText(item: Item, key: string, path: string): string {
 /** Part of a message's content or of a tool's output. */
 type ContentPart = TextPart | MediaPart
 
-/** Reads a part of one type. Returns undefined if the part is empty. */
+/** Reads a content part of one type. Returns undefined if the part is empty. */
 type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
 
 const text: PartReader = (part, path, dropped) => {

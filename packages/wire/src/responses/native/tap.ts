@@ -49,8 +49,8 @@ export class ResponsesTap extends StreamTap {
   /** Indexes of the items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
   /**
-   * Uses of the provider's tools in the items so far. They are counted here because the last event may leave
-   * items out.
+   * Uses of the provider's tools in the items so far. They are counted while the stream arrives, because its
+   * last event may leave items out.
    */
   override readonly tools = new ToolUseCounter()
 

@@ -50,8 +50,8 @@ export class ResponsesStreamDecoder extends FrameReader {
   served: StatedService | undefined
   diagnosis: CacheDiagnosis | undefined
   /**
-   * Uses of the provider's tools in the items so far. They are counted here because the last event may leave
-   * items out.
+   * Uses of the provider's tools in the items so far. They are counted while the stream arrives, because its
+   * last event may leave items out.
    */
   readonly tools = new ToolUseCounter()
 
