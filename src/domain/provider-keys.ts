@@ -4,7 +4,7 @@ import { createPrivateKey } from 'node:crypto'
 export interface AwsKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Part of temporary credentials only. */
+  /** Session token of temporary AWS credentials; undefined for permanent ones. */
   readonly sessionToken?: string
 }
 

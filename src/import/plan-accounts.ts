@@ -254,7 +254,8 @@ const MAX_NAME_LENGTH = 50
 type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 
 /**
- * Reads a token, and adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable.
+ * Reads a token. Notes each changed value for the report. Throws `UnreadableValue` if its key or quota is
+ * unreadable.
  */
 function readToken(
   cells: RowReader,

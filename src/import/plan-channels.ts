@@ -287,7 +287,7 @@ interface SourceChannel {
 }
 
 /**
- * Reads a channel, and adds notes about settings that have no effect in this gateway. Throws
+ * Reads a channel. Notes settings that have no effect in this gateway for the report. Throws
  * `UnreadableValue` if a required value cannot be read.
  */
 function readChannel(cells: RowReader, family: GatewayFamily): SourceChannel {

@@ -14,7 +14,7 @@ export class Permits {
   max: number
   readonly windowMs: number
   readonly #buckets: WindowBuckets
-  /** Everything that this node has used. */
+  /** What this node itself has used of the limit within the window. */
   readonly #local = new SlidingWindow()
   /** What this node has used while it could not reach the other nodes, since their last response. */
   #isolated: SlidingWindow | undefined

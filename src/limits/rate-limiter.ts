@@ -3,7 +3,7 @@ import { GatewayError, type RefusedLimit } from '../errors.ts'
 import type { CountedLimit, RateCounter } from './rate-counter.ts'
 import type { LimitDecision } from './sliding-window.ts'
 
-/** The names under which the two counts of a limit are stored. */
+/** The names under which the two counts of a limit (of requests and of tokens) are stored. */
 export interface LimitName {
   readonly requests: string
   readonly tokens: string

@@ -32,7 +32,7 @@ export class RefusedCalls {
     this.#maxRows = maxRows
   }
 
-  /** Adds a refused call. */
+  /** Adds a refused call to those that wait to be written to the database. */
   add(call: RefusedCall): void {
     if (this.#maxRows() === 0) return
     let ofKey = this.#waiting.get(call.token_id)

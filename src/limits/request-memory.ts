@@ -23,7 +23,9 @@ export class MemoryAllocation {
   readonly owner: PoolOwner
   shared = 0
   reserved = 0
-  /** Bytes in excess of the owner's share, which only one allocation of each `Turn` may hold. */
+  /**
+   * Bytes in excess of the owner's share. For each kind of work, only one allocation at a time may have any.
+   */
   beyond = 0
 
   constructor(owner: PoolOwner) {

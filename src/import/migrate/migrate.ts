@@ -362,7 +362,7 @@ export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readon
     }
 }
 
-/** Inserts those of the rows whose keys are missing, all or none. */
+/** Inserts the rows whose keys the table does not contain yet. If the statement fails, none is inserted. */
 export async function insertMissing(
   db: Db,
   table: CopiedTable,
