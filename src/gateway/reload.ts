@@ -123,7 +123,8 @@ async function read(
   }
 }
 
-// Pauses after some lines, because a large file may cause thousands of warnings.
+// Logs the warnings, with a pause after every few lines, because a large file may cause thousands of
+// warnings.
 async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
   for (const [index, warning] of warnings.entries()) {
     log.warn(formatDiagnostic(warning))

@@ -135,7 +135,7 @@ export class SlotEntry {
     this.#timer = setTimeout(() => this.leave(), ms).unref()
   }
 
-  /** Ends the wait successfully. Called only by `FairSemaphore`. */
+  /** Ends the wait by giving the entry a slot. Called only by `FairSemaphore`. */
   admit(): void {
     this.#end('in')
   }

@@ -109,7 +109,10 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** Whether `takeIsolated` would allow a request; nothing is taken. */
+  /**
+   * Whether a request would be allowed while the other nodes cannot be asked (`takeIsolated`); nothing is
+   * taken.
+   */
   peekIsolated(nowMs: number, nodes: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local

@@ -145,8 +145,8 @@ export function afterVerdict<Result>(
 }
 
 /**
- * Throws `rate_limited` unless the request is allowed. `limitOwner` says whose limit it is, for the message;
- * `subjectOf` returns the same for the record of refused calls.
+ * Throws `rate_limited` unless the request is allowed. `limitOwner` says in the message whose limit it is;
+ * `subjectOf` says it in the record of refused calls.
  */
 export function requireAllowed(
   verdict: OptionalVerdict,

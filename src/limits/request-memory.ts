@@ -123,8 +123,9 @@ export class RequestMemory {
 
   /**
    * Takes additional bytes for work that cannot go on without them. Waits as long as necessary, or for up to
-   * `ms` milliseconds; `onWait` as in `takeInTime`. One allocation of each kind at a time may exceed its
-   * share: otherwise, allocations that each hold part of what they need could wait for each other forever.
+   * `ms` milliseconds; `onWait` is called with a function that ends the wait. One allocation of each kind at
+   * a time may exceed its share: otherwise, allocations that each hold part of what they need could wait for
+   * each other forever.
    */
   takeInTurn(
     allocation: MemoryAllocation,

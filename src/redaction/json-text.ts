@@ -46,7 +46,7 @@ export class JsonTextStream {
   #bare = ''
   #blockedBy: number | undefined
 
-  /** @param pseudonyms Only for a text that is screened with `whole`. */
+  /** @param pseudonyms Makes replacement tokens. Only for a text that is screened at once, by `whole`. */
   constructor(screen: StreamScreenRules, pseudonyms?: Pseudonyms) {
     this.#screen = screen
     this.#pseudonyms = pseudonyms

@@ -204,7 +204,7 @@ export class Call implements MediaRequester {
     return (await this.#prompt.chargedTokens(this.services.count)) + named
   }
 
-  /** Begins an attempt. The first byte of an earlier attempt does not count. */
+  /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */
   beginAttempt(target: Target): void {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null

@@ -33,7 +33,9 @@ export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEn
 /** Maximum characters of unknown fields that are stored with a channel. */
 const MAX_EXTRA_CHARACTERS = 65_536
 
-/** Fields that the gateway uses; all others are stored unchanged. */
+/**
+ * Fields of a channel in requests of management tools that the gateway uses; all others are stored unchanged.
+ */
 const MAPPED_FIELDS = new Set([
   'name',
   'protocol',

@@ -20,7 +20,10 @@ const TURN_MS = 250
 /** Maximum number of calls in a batch. Readers miss further calls. */
 const MAX_CALLS_PER_TURN = 500
 
-/** Milliseconds for which a broadcast without readers is kept, in case its last reader reconnects. */
+/**
+ * Milliseconds for which the recent events of a query that nobody reads any more are kept, in case its last
+ * reader reconnects.
+ */
 const LINGER_MS = 60_000
 
 /** Maximum number of live streams of one user. */
@@ -54,7 +57,7 @@ interface LiveCallsDependencies {
   readonly others?: OtherProcesses | undefined
 }
 
-/** What a client wants to read. */
+/** Which settled calls a client wants to be sent live. */
 interface Wanted {
   readonly userId: number
   readonly scope: LiveQuery['scope']
@@ -65,8 +68,8 @@ interface Wanted {
 }
 
 /**
- * A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left, in
- * milliseconds of the monotonic clock.
+ * The broadcast of one query, which is kept for a while without readers. `leftMs` is when the last reader
+ * left, in milliseconds of the monotonic clock.
  */
 interface RetainedBroadcast {
   readonly query: LiveQuery

@@ -24,7 +24,7 @@ export const OTHER_MATCH = -2
  */
 export type CheckMatch = (patterns: readonly number[], text: string) => number
 
-/** An automaton with the limits by which a scanner uses it. Can be shared by all texts. */
+/** An automaton, and the limits within which a scanner uses it. The scanners of all texts can share it. */
 export interface AutomatonSearch {
   readonly automaton: Automaton
   /**

@@ -135,7 +135,7 @@ export class IdempotentCalls {
         case 'over':
           return this.#replay(lookup, attempt)
         case 'under way':
-          // Another process makes the call.
+          // Another process makes the call, so whether it is over is checked again after a pause.
           await delay(pauseMs)
           pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)
       }

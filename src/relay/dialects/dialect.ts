@@ -127,8 +127,8 @@ export interface Tap extends StorableResponse {
   /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking?(): void
   /**
-   * Returns the events of `finalBytes` that may contain new texts, so that guards' services can check them
-   * before the charge.
+   * Returns those events at the end of a complete stream (`finalBytes`) that may contain new texts, so that
+   * guards' services can check them before the charge.
    */
   lastTexts?(): Buffer
   /** Set if events are held back for guards' services: returns the events that were not sent. */
