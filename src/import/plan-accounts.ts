@@ -37,7 +37,7 @@ export interface OperatorListedNames {
   readonly role: ReadonlySet<string>
 }
 
-/** Input of `planAccounts`. */
+/** What the plan of users and tokens depends on, apart from the source. */
 export interface AccountRules {
   readonly units: QuotaConverter
   /** Settings as they will be after the import. */

@@ -82,7 +82,7 @@ export class JsonTextStream {
     return this.#taken()
   }
 
-  /** Screens a whole text. */
+  /** Screens a whole text at once. Returns the text that can be passed on. */
   whole(text: string): string {
     this.#read(text)
     return this.end()

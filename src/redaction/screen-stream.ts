@@ -105,7 +105,7 @@ export class ScreenStream {
     return this.#read('', true)
   }
 
-  /** Screens a whole text. */
+  /** Screens a whole text at once. Returns the text that can be passed on. */
   whole(text: string): string {
     return this.#read(text, true)
   }

@@ -33,7 +33,7 @@ export interface Override {
   readonly remove: readonly string[]
 }
 
-/** Timeouts in milliseconds. */
+/** Timeouts of a request to an upstream, in milliseconds. */
 interface Timeouts {
   readonly connect: number
   readonly first_byte: number

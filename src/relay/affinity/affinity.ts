@@ -11,7 +11,7 @@ import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
 import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
-/** Services that `SessionAffinity` needs. */
+/** Services that are needed to keep sessions with their channel and key. */
 export interface AffinityServices {
   /**
    * Where the bindings of sessions are kept: each is a number, found by the digest of its session and model.

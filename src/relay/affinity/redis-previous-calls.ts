@@ -17,7 +17,7 @@ const TIMEOUT_MS = 100
 const MAX_ENTRY_LENGTH = 4_096
 const SEAL_LENGTH = 43
 
-/** Input of `RedisPreviousCalls`. */
+/** What is needed to remember the previous calls of sessions in Redis. */
 interface RedisPreviousCallsOptions {
   readonly url: string
   readonly namespace: string
