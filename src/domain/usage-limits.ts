@@ -39,7 +39,7 @@ export function formatOperatorLimits({ budget, rateLimit, grants }: OperatorLimi
   return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
-/** The counts of a rate limit, with the names of their fields over HTTP. */
+/** The counts of a rate limit, with the names of their fields in requests and responses. */
 const COUNTS = [
   ['requests', 'rate_limit_requests'],
   ['tokens', 'rate_limit_tokens'],

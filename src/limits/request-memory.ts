@@ -270,7 +270,7 @@ export class ResizableAllocation {
     this.#memory.give(this.#allocation, Math.min(bytes, this.#allocation.bytes))
   }
 
-  /** Returns all bytes. */
+  /** Returns all bytes that were taken, so that others can take them. */
   release(): void {
     this.give(this.#allocation.bytes)
   }

@@ -31,8 +31,8 @@ export class JsonTextStream {
   #stream: ScreenStream | undefined
   #isPlain = false
   /**
-   * Number of decoded characters of the current string, and the last of them, which `#stream` has not
-   * received yet.
+   * Number of decoded characters of the current string; `#pending` contains the last of them, which `#stream`
+   * has not received yet.
    */
   #decoded = 0
   #pending = ''

@@ -97,7 +97,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** Whether a JSON value is one of `type`. */
+/** Whether a JSON value is of this type. */
 export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
   return describeMismatch(type, value) === undefined
 }

@@ -5,8 +5,8 @@ import { type AppliedPrice, listPrices } from '../../management/models/list-pric
 import type { Store } from '../../store/store.ts'
 
 /**
- * Reads the prices of models from the configuration files alone. For a gateway that was never started, and so
- * has no settings changed over HTTP.
+ * Reads the prices of models from the configuration files alone, for a gateway that was never started: no
+ * settings can have been changed over HTTP.
  */
 export async function pricesOfFiles(environment: Environment, outdated: boolean): Promise<AppliedPrice[]> {
   const store = { read: () => Promise.resolve({ channels: [], entries: [] }) } as unknown as Pick<

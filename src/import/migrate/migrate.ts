@@ -191,9 +191,9 @@ const SECRET_COLUMNS: ReadonlySet<string> = new Set([
 /** Row counts of a table in the source and in the target. */
 interface TableState {
   readonly table: string
-  /** Rows in the source. */
+  /** Number of rows in the source. */
   readonly here: number
-  /** Rows in the target. */
+  /** Number of rows in the target. */
   readonly there: number
 }
 

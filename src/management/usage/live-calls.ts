@@ -84,11 +84,11 @@ interface RetainedBroadcast {
  */
 export class LiveCalls {
   readonly #dependencies: LiveCallsDependencies
-  /** The readers, with the ids of their users. */
+  /** The clients that read calls live, with the ids of their users. */
   readonly #readers = new Map<LiveStreamClient, number>()
   /** Broadcasts to readers of this process, by the name of the query. */
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
-  /** Queries of readers in other processes, by name. */
+  /** Queries of clients that read calls live from other processes, by the name of the query. */
   #followed: ReadonlyMap<string, LiveQuery> = new Map()
   /** For each query of readers, in this or another process: the selection of matching calls. */
   readonly #sources = new Map<string, LiveSource>()

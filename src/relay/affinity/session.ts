@@ -42,7 +42,7 @@ const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 /** The user of a session, and the secret key for its tag. */
 export interface SessionOwner {
   readonly key: KeyObject
-  /** Computes HMACs with the same key. */
+  /** Computes the tag of a session, an HMAC with `key`. */
   readonly hmac: ShortHmac
   readonly userId: number
 }

@@ -4,7 +4,10 @@ import type { Headers } from '../../http/request.ts'
 import type { FormsName } from './answer-bodies.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 
-/** How answers of an endpoint are kept for equal requests. It can be posted to a thread. */
+/**
+ * Rules for keeping answers of an endpoint for equal requests. An object of this type can be posted to a
+ * thread.
+ */
 export interface AnswerStorageRules {
   /** Name that separates the endpoint's answers from those of other endpoints with the same dialect. */
   readonly endpoint: string

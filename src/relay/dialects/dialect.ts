@@ -39,9 +39,9 @@ export interface StorableResponse {
    */
   provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
-   * Set if the upstream continues without its client. Keeps the quota that is reserved for the call, so that
-   * the call is charged when the end is known, and resolves to whether that is durable. Called once, before
-   * the client receives anything.
+   * Set if the upstream continues when its client has left: a function that keeps the quota reserved for the
+   * call, so that the call is charged when the end is known, and resolves to whether that is durable. Called
+   * once, before the client receives anything.
    */
   readonly continueInBackground?: ((target: Target, call: Call) => Promise<boolean>) | undefined
   /**
