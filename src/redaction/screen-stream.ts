@@ -34,7 +34,7 @@ export class ScreenStream {
   readonly #screen: StreamScreenRules
   readonly #pseudonyms: Pseudonyms | undefined
   readonly #sink: ScreenedTextReceiver | undefined
-  /** Scanners of rules that hold text back, and of rules that only count. */
+  /** Scanners of the rules that hold text back; `#counting` has those of the rules that only count. */
   readonly #holding: RuleScanner[] = []
   readonly #counting: RuleScanner[] = []
   readonly #found: FoundMatch[] = []

@@ -427,7 +427,7 @@ function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
-/** Prices the response of a target. Without a target or a response, the result is `NOTHING_DELIVERED`. */
+/** Prices the response of a target. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
 function priceResponse(
   call: Call,
   target: Target | undefined,

@@ -109,8 +109,8 @@ export class LiveCalls {
   }
 
   /**
-   * Opens a reader. Throws `rate_limited` if the user or this process already has the maximum number of
-   * readers.
+   * Opens a stream of live calls for a client. Throws `rate_limited` if the user or this process already has
+   * the maximum number of such streams.
    */
   open({ userId, scope, filter, lastId }: Wanted): LiveStreamClient {
     const own = [...this.#readers.values()].filter((one) => one === userId).length
@@ -130,7 +130,7 @@ export class LiveCalls {
     return reader
   }
 
-  /** Ends all readers, because the gateway is stopping. */
+  /** Ends all streams of live calls, because the gateway is stopping. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
     for (const name of this.#broadcasts.keys()) this.#drop(name)

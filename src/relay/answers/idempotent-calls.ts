@@ -323,8 +323,8 @@ export class IdempotentCalls {
     else this.#leftOfUsers.delete(call.userId)
   }
 
-  // Renews the claims of this process on calls. If that fails, the next renewal is in time, unless it fails
-  // too.
+  // Renews the claims of this process on calls. A claim lasts for three intervals, so one failed renewal does
+  // no harm.
   async #renew(): Promise<void> {
     const lookups = [...this.#underWay.keys()]
     const { rows, node } = this.#services.claims

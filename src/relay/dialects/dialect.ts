@@ -87,7 +87,10 @@ export interface Tap extends StorableResponse {
   readonly isReplay?: true | undefined
   /** The last valid usage that the stream has reported. */
   readonly usage: ReportedUsage | undefined
-  /** How the provider serves the stream, such as its service tier; absent if only `usage` states it. */
+  /**
+   * How the provider serves the stream, such as its service tier; absent if the stream states it only in its
+   * usage.
+   */
   readonly served?: StatedService | undefined
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: CacheDiagnosis | undefined
