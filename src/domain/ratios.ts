@@ -61,7 +61,7 @@ function decimalIn(text: unknown): Decimal | undefined {
   return typeof text === 'string' ? parseDecimal(text) : undefined
 }
 
-/** Ratios in the form in which they are stored; undefined if none is set. */
+/** Converts ratios to the JSON in which they are stored; undefined if there are none. */
 export function ratiosJson(
   ratios: { readonly [Name in RatioName]?: Ratios[Name] | undefined },
 ): JsonObject | undefined {

@@ -1,7 +1,7 @@
 /** Limits on spending, in the order in which they are checked when a call begins. */
 export const SPENDING_LIMITS = ['key', 'user', 'key_budget', 'user_budget', 'group_budget'] as const
 
-/** A limit on spending. */
+/** A balance or budget that limits what may still be spent. */
 export type SpendingLimit = (typeof SPENDING_LIMITS)[number]
 
 /** Quota units that may still be spent, and the limit that leaves the least; null if nothing limits it. */

@@ -44,7 +44,9 @@ export function matches(pattern: string, text: string): boolean {
   return text.length - at >= last.length && text.endsWith(last)
 }
 
-/** Like `matches`, but regardless of case and of whether accents are separate code points. */
+/**
+ * Whether a pattern matches a whole text, regardless of case and of whether accents are separate code points.
+ */
 export function matchesAnyCase(pattern: string, text: string): boolean {
   return matches(caseFolded(pattern), caseFolded(text))
 }

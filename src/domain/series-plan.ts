@@ -3,7 +3,10 @@ import type { CalendarStep } from './calendar.ts'
 const SLOT_S = 1_800
 const SLOTS_PER_DAY = 48
 
-/** A half hour that must be moved: its whole day was added to another interval of the series, or to none. */
+/**
+ * A half hour whose sum is moved to another interval of the series, because the sum of its whole day was
+ * added to the wrong one.
+ */
 export interface MovedSlot {
   /** The half hour, as the number of half hours since 1970-01-01 UTC. */
   readonly slot: number

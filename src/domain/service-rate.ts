@@ -101,7 +101,7 @@ export function ratesToHold(
 ): readonly Rate[] {
   const vendor = serviceVendor(channel)
   const regions = region === undefined ? possibleRegions(rate.price, vendor, channel, model) : [region]
-  // Most requests can be served in one way only.
+  // Most requests can be served in one tier and region only, so there is only one rate.
   if (tiers.length === 1 && tiers[0] === STANDARD_TIER_NAME && regions.length === 1)
     return [serviceRate(rate, channel, model, { region: regions[0] }).rate]
   const has = (tier: string): boolean => {

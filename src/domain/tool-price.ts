@@ -245,7 +245,7 @@ const OPENROUTER = {
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
-  // The price is for the session of a container, which lasts 20 minutes.
+  // The price is for each 20 minutes of a container.
   {
     ...OPENAI,
     kind: 'code_interpreter',

@@ -31,12 +31,15 @@ export function parseOperatorLimits(text: string): OperatorLimits {
   return text === '' ? NO_OPERATOR_LIMITS : (JSON.parse(text) as OperatorLimits)
 }
 
-/** Formats limits for `parseOperatorLimits`; equal limits have equal texts. */
+/**
+ * Formats the limits that an operator set for a token as the text that is stored; equal limits have equal
+ * texts.
+ */
 export function formatOperatorLimits({ budget, rateLimit, grants }: OperatorLimits): string {
   return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
-/** The counts of a rate limit, with the names of their fields over HTTP. */
+/** The counts of a rate limit, with the names of their fields in requests and responses. */
 const COUNTS = [
   ['requests', 'rate_limit_requests'],
   ['tokens', 'rate_limit_tokens'],

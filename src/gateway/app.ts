@@ -250,8 +250,8 @@ export class App {
   }
 
   /**
-   * Authenticates the API key of a call with an idempotency key. If its quota is exhausted, an earlier answer
-   * can still be sent, so that the key need not be usable for calls.
+   * Authenticates the API key of a call with an idempotency key. A key with exhausted quota is accepted too,
+   * because the call may only repeat an earlier one, whose answer costs nothing.
    */
   async #repeatingCaller(exchange: ClientExchange, key: string, address: string): Promise<Caller> {
     const { apiKeys } = this.#services

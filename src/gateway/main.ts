@@ -28,8 +28,8 @@ export interface Gateway {
    */
   readonly failed: Promise<Error>
   /**
-   * Accepts no more calls, waits for running ones, writes everything, and unlocks the data folder. Resolves
-   * to the number of calls that could not be charged; the next start charges them.
+   * Stops the gateway: accepts no more calls, waits for running ones, writes everything, and unlocks the data
+   * folder. Resolves to the number of calls that could not be charged; the next start charges them.
    */
   close(): Promise<number>
 }

@@ -12,7 +12,7 @@ import type { DigestRules, DigestStore } from '../relay/digests/digest-store.ts'
 import { ownDigests } from '../relay/digests/own-digests.ts'
 import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 
-/** Options of `openConversationMemory`. */
+/** Options for opening the memory of prompts and sessions. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
   /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
   readonly others: BankNodes | Workers | undefined

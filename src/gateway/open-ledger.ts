@@ -40,7 +40,7 @@ export interface OpenedLedger {
   close(): Promise<void>
 }
 
-/** Options of `openLedger`. */
+/** Options for opening the database and the ledger. */
 export interface OpenLedgerOptions {
   readonly config: Config
   readonly secrets: Secrets

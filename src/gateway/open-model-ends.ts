@@ -9,7 +9,7 @@ import { isStorageReporter } from './storage-watch.ts'
 
 type ReaderServices = Omit<ConstructorParameters<typeof ModelListReader>[0], 'ends' | 'store' | 'onStored'>
 
-/** Dates on which models are shut down, and how they become known. */
+/** Dates on which models are shut down, and functions that read them from the database and from upstreams. */
 export interface OpenModelEnds {
   readonly ends: ModelEnds
   /** Reads the stored dates again, because another node may have changed them. */

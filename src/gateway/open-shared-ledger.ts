@@ -25,7 +25,7 @@ import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './open-ledger.
 /** Maximum milliseconds for which a start waits for the database server, which may be starting too. */
 const CONNECT_TIMEOUT_MS = 30_000
 /**
- * Maximum milliseconds for which a start waits for the database server to end the session of this node's
+ * Maximum milliseconds for which a start waits for the database server to close the connection of this node's
  * earlier run.
  */
 const NAME_TIMEOUT_MS = 8_000

@@ -28,8 +28,9 @@ export interface FirstCredentials {
 }
 
 /**
- * Creates declared users and tokens that do not exist yet. If the database has no users and none of the
- * declared ones is root, it also creates a root user, and resolves to that user's credentials.
+ * Creates those users and tokens declared in gateway.yaml that do not exist yet. If the database has no users
+ * and none of the declared ones is root, it also creates a root user, and resolves to that user's
+ * credentials.
  */
 export async function seedAccounts(
   store: Store,

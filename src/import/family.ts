@@ -33,7 +33,7 @@ export const MAX_COUNTED_ROWS = 1_000_000
 
 /**
  * Tables that are not reported, because they contain nothing of their own: the channels of each model and
- * group, and a mark that the setup was finished.
+ * group, and the note that the setup was finished.
  */
 const DERIVED: readonly string[] = ['abilities', 'setups']
 

@@ -60,7 +60,7 @@ export class IdentifierAllocator {
   }
 
   /**
-   * Finds the name of a user of this gateway that counts as equal to this one, although it is written
+   * Finds the name of a user of this gateway that counts as equal to `username`, although it may be written
    * differently.
    */
   similarName(username: string): string | undefined {

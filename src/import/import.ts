@@ -29,7 +29,7 @@ export interface ImportOptions {
    * role.
    */
   readonly stated: OperatorListedNames
-  /** Whether the plan is written; otherwise the report says what would be imported. */
+  /** Whether the import is written to the database; otherwise the report only says what would be imported. */
   readonly apply: boolean
   /** Called after each user with the number of users that are done, and the number of all users. */
   readonly onProgress: (done: number, total: number) => void

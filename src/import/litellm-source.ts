@@ -170,10 +170,7 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
   }
 }
 
-/**
- * The channel type for rerank of all vendors but those in `RERANKERS`, which have a channel type of their
- * own.
- */
+/** Number of the channel type for rerank models. Vendors in `RERANKERS` have a channel type of their own. */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
 

@@ -37,7 +37,7 @@ export interface OperatorListedNames {
   readonly role: ReadonlySet<string>
 }
 
-/** Input of `planAccounts`. */
+/** What the plan of users and tokens depends on, apart from the source. */
 export interface AccountRules {
   readonly units: QuotaConverter
   /** Settings as they will be after the import. */
@@ -254,7 +254,8 @@ const MAX_NAME_LENGTH = 50
 type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 
 /**
- * Reads a token, and adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable.
+ * Reads a token. Notes each changed value for the report. Throws `UnreadableValue` if its key or quota is
+ * unreadable.
  */
 function readToken(
   cells: RowReader,

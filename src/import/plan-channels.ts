@@ -282,12 +282,12 @@ interface SourceChannel {
   readonly headers: ReadonlyMap<string, string>
   /** Upstream model name by requested name, with chains of mappings resolved. */
   readonly modelMapping: ReadonlyMap<string, string>
-  /** Fields that are copied unchanged. */
+  /** Fields of the channel that are copied unchanged. */
   readonly fields: Partial<ChannelFields>
 }
 
 /**
- * Reads a channel, and adds notes about settings that have no effect in this gateway. Throws
+ * Reads a channel. Notes settings that have no effect in this gateway for the report. Throws
  * `UnreadableValue` if a required value cannot be read.
  */
 function readChannel(cells: RowReader, family: GatewayFamily): SourceChannel {
@@ -416,8 +416,8 @@ function textsOf(cells: RowReader, setting: Record<string, unknown>): Record<str
 }
 
 /**
- * Fields that are copied unchanged and have no effect in this gateway, so that management tools for one-api
- * and new-api can display them.
+ * Fields of a channel that have no effect in this gateway. They are copied unchanged, so that management
+ * tools for one-api and new-api can display them.
  */
 function displayOnlyFields(cells: RowReader, family: GatewayFamily): Record<string, string> {
   const names =

@@ -20,7 +20,8 @@ const DELETED = 3
 export type ReadUser = Omit<ImportedUser, 'id'>
 
 /**
- * Reads a user, and adds notes about changes. Throws `UnreadableValue` if the name or quota is unreadable.
+ * Reads a user. Notes each changed value for the report. Throws `UnreadableValue` if the name or quota is
+ * unreadable.
  */
 export function readUser(
   cells: RowReader,

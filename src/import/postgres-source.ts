@@ -78,7 +78,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
         `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from only ${client.escapeIdentifier(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
-    // Omits tables with policies or without the right to read, because reading one would abort the
+    // Omits tables that have policies or that this user may not read, because reading one would abort the
     // transaction.
     async tables() {
       const rows = await query(

@@ -49,7 +49,7 @@ export interface WritableTarget {
   readonly rows: Rows
   readonly hashes: IdentifierHashes
   readState(): Promise<TargetState>
-  /** Ensures that the database generates token ids only above this one. */
+  /** Ensures that the database gives new tokens only ids above `highestTokenId`. */
   reserve(highestTokenId: number): Promise<void>
   /** Notifies running nodes of the changes; rejects if that fails. A SQLite database has no other nodes. */
   notifyNodes(): Promise<void>
@@ -169,7 +169,7 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
   }
 }
 
-/** Ensures that new tokens get ids above this one. */
+/** Ensures that new tokens get only ids above `highestTokenId`. */
 export async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
   // SQLite continues after the highest id by itself.
   if (sqlitePath(databaseUrl) !== undefined) return

@@ -3,7 +3,7 @@ export type PoolClient = number | string
 
 /** The size of a pool, and how it is divided. */
 export interface PoolSize {
-  /** The total amount. It may change at any time. */
+  /** The total amount that all clients together may hold. It may change at any time. */
   readonly max: () => number
   /** Share from 0 to 1 that a client may hold if no other client has wanted an amount recently. */
   readonly aloneShare: number

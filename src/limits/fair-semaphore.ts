@@ -135,7 +135,7 @@ export class SlotEntry {
     this.#timer = setTimeout(() => this.leave(), ms).unref()
   }
 
-  /** Ends the wait successfully. Called only by `FairSemaphore`. */
+  /** Ends the wait by giving the entry a slot. Called only by `FairSemaphore`. */
   admit(): void {
     this.#end('in')
   }
@@ -150,8 +150,8 @@ export class SlotEntry {
 /** Maximum time for which a request waits for a slot, in milliseconds. */
 const WAIT_MS = 2_000
 /**
- * The length of the queue and the number of account slots, as a fraction of the slots for calls; at least
- * `LEAST_WAITING` and `LEAST_ACCOUNTS`.
+ * Length of the queue, and number of slots for account endpoints, as a fraction of the slots for calls; at
+ * least `LEAST_WAITING` and `LEAST_ACCOUNTS`.
  */
 const PART = 1 / 8
 const LEAST_WAITING = 8

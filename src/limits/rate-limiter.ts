@@ -3,7 +3,7 @@ import { GatewayError, type RefusedLimit } from '../errors.ts'
 import type { CountedLimit, RateCounter } from './rate-counter.ts'
 import type { LimitDecision } from './sliding-window.ts'
 
-/** The names under which the two counts of a limit are stored. */
+/** The names under which the two counts of a limit (of requests and of tokens) are stored. */
 export interface LimitName {
   readonly requests: string
   readonly tokens: string
@@ -145,8 +145,8 @@ export function afterVerdict<Result>(
 }
 
 /**
- * Throws `rate_limited` unless the request is allowed. `limitOwner` says whose limit it is, for the message;
- * `subjectOf` returns the same for the record of refused calls.
+ * Throws `rate_limited` unless the request is allowed. `limitOwner` says in the message whose limit it is;
+ * `subjectOf` says it in the record of refused calls.
  */
 export function requireAllowed(
   verdict: OptionalVerdict,

@@ -23,7 +23,9 @@ export class MemoryAllocation {
   readonly owner: PoolOwner
   shared = 0
   reserved = 0
-  /** Bytes in excess of the owner's share, which only one allocation of each `Turn` may hold. */
+  /**
+   * Bytes in excess of the owner's share. For each kind of work, only one allocation at a time may have any.
+   */
   beyond = 0
 
   constructor(owner: PoolOwner) {
@@ -121,8 +123,9 @@ export class RequestMemory {
 
   /**
    * Takes additional bytes for work that cannot go on without them. Waits as long as necessary, or for up to
-   * `ms` milliseconds; `onWait` as in `takeInTime`. One allocation of each kind at a time may exceed its
-   * share: otherwise, allocations that each hold part of what they need could wait for each other forever.
+   * `ms` milliseconds; `onWait` is called with a function that ends the wait. One allocation of each kind at
+   * a time may exceed its share: otherwise, allocations that each hold part of what they need could wait for
+   * each other forever.
    */
   takeInTurn(
     allocation: MemoryAllocation,
@@ -267,7 +270,7 @@ export class ResizableAllocation {
     this.#memory.give(this.#allocation, Math.min(bytes, this.#allocation.bytes))
   }
 
-  /** Returns all bytes. */
+  /** Returns all bytes that were taken, so that others can take them. */
   release(): void {
     this.give(this.#allocation.bytes)
   }

@@ -1,7 +1,10 @@
 import type { Origin } from '../domain/audit.ts'
 import type { ManagementServices } from './services.ts'
 
-/** Services through which every change is recorded in the audit log with this origin. */
+/**
+ * Returns services through which every change is recorded in the audit log with this origin (who made it, and
+ * how).
+ */
 export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
   services: Parts,
   origin: Origin,

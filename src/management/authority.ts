@@ -17,15 +17,15 @@ export function fairQueueKey({ id }: Pick<Actor, 'id'>): string {
 }
 
 /**
- * Users must have a role below this one for the actor to change them; undefined if the actor may change
- * everyone, as root may.
+ * The role below which a user must be, so that the actor may change the user; undefined if the actor may
+ * change everyone, as root may.
  */
 export function roleCeiling({ role }: Actor): number | undefined {
   return role >= Role.root ? undefined : role
 }
 
 /**
- * Whether the actor may set limits of this user as an operator. Accounts below root may not do so for
+ * Whether the actor may set limits of this user as an operator. Actors below root may not do so for
  * themselves.
  */
 export function isOperator(by: Actor, userId: number): boolean {

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import type { Settings } from '../domain/settings.ts'
 import { version } from '../domain/version.ts'
 
-/** `docs/administration.md: Status`: what clients of One API and New API read before they sign in. */
+/**
+ * The gateway's status, which clients of One API and New API read before they sign in;
+ * `docs/administration.md: Status`.
+ */
 export const statusSchema = z.object({
   version: z.string(),
   start_time: z.int().describe('Unix seconds'),

@@ -187,7 +187,10 @@ function notWritten(line: ReportLine, error: unknown): ReportLine {
   return { ...line, fate: 'left', notes: [`it could not be written: ${reason}`] }
 }
 
-/** The report in which lines of accounts that could not be written replace the planned lines. */
+/**
+ * Returns the report, in which each account that could not be written has the line with the error instead of
+ * its planned line.
+ */
 function withRefused(
   { lines, counts }: PlannedImport,
   refused: readonly ReportLine[],

@@ -44,8 +44,8 @@ export const usageLimitSchema = {
 export type UsageLimitsObject = z.output<z.ZodObject<typeof usageLimitSchema>>
 
 /**
- * The changes that given fields make; missing fields stay unchanged. Throws if a budget has no period, or
- * exceeds the maximum quota.
+ * Converts the given fields of a budget and a rate limit to changes; missing fields stay unchanged. Throws if
+ * a budget has no period, or exceeds the maximum quota.
  */
 export function usageLimitChanges(
   given: GivenUsageLimits,

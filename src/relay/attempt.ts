@@ -175,7 +175,8 @@ export class Attempt implements UpstreamResponseListener {
     this.#guarded(() => this.#handler.onFailure(failure))
   }
 
-  // Catches exceptions of rare callbacks; `onData` does the same without creating a closure.
+  // Runs a rare callback, and passes its exception to the handler; `onData` does the same without creating a
+  // closure.
   #guarded(work: () => void): void {
     try {
       work()

@@ -203,7 +203,10 @@ export class Attempts {
     return false
   }
 
-  /** Completes a request with everything that is the same for all keys of the channel. */
+  /**
+   * Adds to a request what is the same for all keys of the channel: headers, the cache key, and changes for
+   * the channel's upstream.
+   */
   #adapted(
     { affinity, incoming }: Call,
     prepared: AttemptRequest,

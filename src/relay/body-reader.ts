@@ -20,7 +20,7 @@ const DECODER_BYTES = 64 * 1024
 const CONVERSION_COPIES = 2
 /** Size in bytes up to which no memory is allocated for the copies of a request. */
 const SMALL_CONVERSION_BYTES = 4 * 1024 * 1024
-/** Maximum milliseconds for which a conversion waits for others. */
+/** Maximum milliseconds for which a conversion waits for memory that others hold. */
 const CONVERSION_WAIT_MS = 10_000
 
 const DECODERS = new Map<string, () => Transform>([
@@ -100,8 +100,8 @@ export class BodyReader {
   }
 
   /**
-   * Resolves to the decoded form, under the same rules as `read`. Rejects with `invalid_request` if the body
-   * is not a form. A large form is stored on disk.
+   * Resolves to the decoded form, with the same limits and errors as for a JSON body. Rejects with
+   * `invalid_request` if the body is not a form. A large form is stored on disk.
    */
   async readForm(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
     const contentType = exchange.request.headers['content-type'] ?? ''

@@ -25,7 +25,7 @@ import { rateOfRequestedService } from './service-tier-rates.ts'
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-/** Services that `CallAdmission` needs. */
+/** Services that are needed to admit calls. */
 export interface AdmissionServices extends CallServices {
   readonly ledger: Ledger
   readonly prompts: PromptMemory

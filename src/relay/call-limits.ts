@@ -56,7 +56,10 @@ export class CallLimits {
     return this.#takeSlots(parallelLimits(caller))
   }
 
-  /** Throws `rate_limited` if `begin` would throw it by the counts of this node alone. Counts nothing. */
+  /**
+   * Throws `rate_limited` if the key or its user already has the maximum of running calls, as far as this
+   * node knows. Counts nothing.
+   */
   requireSlot(caller: Caller): void {
     const full = parallelLimits(caller).find((limit) => this.#semaphore.isFull(limit))
     if (full) throw noSlot(full)
@@ -94,7 +97,10 @@ export class CallLimits {
     return this.#takeAll(limits)
   }
 
-  /** Throws `rate_limited` if `enter` would throw it by the counts of this node alone. Counts nothing. */
+  /**
+   * Throws `rate_limited` if a limit of the key, its user or the model is reached, as far as this node knows.
+   * Counts nothing.
+   */
   requireEntry({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void {
     for (const limited of limitsOfCall(rateLimits.key, caller, name, rate_limit))
       requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
@@ -108,7 +114,7 @@ export class CallLimits {
     return limits.length === 0 ? undefined : this.#limits.tightest(limits)
   }
 
-  /** Asks the other nodes how much of the limits that `figures` returns is left. */
+  /** Asks the other nodes how much is left of the limits of a key, its user and, if known, its model. */
   refresh({ rateLimits }: Settings, caller: Caller, model: Model | undefined): Promise<void> {
     return this.#limits.refresh(limitsKnown(rateLimits.key, caller, model))
   }

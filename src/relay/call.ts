@@ -204,7 +204,7 @@ export class Call implements MediaRequester {
     return (await this.#prompt.chargedTokens(this.services.count)) + named
   }
 
-  /** Begins an attempt. The first byte of an earlier attempt does not count. */
+  /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */
   beginAttempt(target: Target): void {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
@@ -427,7 +427,7 @@ function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
-/** Prices the response of a target. Without a target or a response, the result is `NOTHING_DELIVERED`. */
+/** Prices the response of a target. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
 function priceResponse(
   call: Call,
   target: Target | undefined,

@@ -33,7 +33,7 @@ export interface Override {
   readonly remove: readonly string[]
 }
 
-/** Timeouts in milliseconds. */
+/** Timeouts of a request to an upstream, in milliseconds. */
 interface Timeouts {
   readonly connect: number
   readonly first_byte: number
@@ -42,7 +42,7 @@ interface Timeouts {
 }
 
 const OPEN = { declared: true, audit: true } as const
-/** Properties of settings that may contain credentials, which responses never show. */
+/** Declaration of a setting that may contain credentials: responses never show its value. */
 const HIDDEN = { ...OPEN, secret: 'held' } as const
 
 const MODEL = declaredName('the name of a model')
@@ -80,7 +80,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
   /** URL of the API, with its version and without a final slash: `https://api.example.com/v1`. */
   base_url: { ...HIDDEN, type: json<string>() },
-  /** URL of the proxy for its connections; may contain a password. */
+  /** URL of the proxy for connections to the upstream; may contain a password. */
   proxy: { ...HIDDEN, type: json<string | null>(), default: null },
   /** Credentials, used in turn; empty if the upstream needs no authentication. */
   keys: { ...HIDDEN, type: json<readonly string[]>() },
@@ -168,7 +168,7 @@ export function isEdited({
 /** Channels created over HTTP: `docs/administration.md: Channels`. */
 export const CHANNEL = declareRecord('channels', {
   id: { type: integerWithin(), key: 'primary key' },
-  /** Unique among the stored channels. */
+  /** Name of the channel, unique among the stored channels. */
   name: {
     type: plainText('a text', { 'x-max-bytes': TEXT_BYTES.plain }),
     edit: 'admin',
@@ -179,7 +179,7 @@ export const CHANNEL = declareRecord('channels', {
   declared: { type: json<JsonObject>(), shown: false },
   /** Encrypted keys and proxy, one per line. */
   keys_cipher: { type: plainText(), secret: true, shown: false },
-  /** 1 enabled, 2 disabled. */
+  /** Status of the channel: 1 enabled, 2 disabled. */
   status: { type: oneOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
   /**
    * Fields that management tools for related gateways store with a channel. They have no effect in this

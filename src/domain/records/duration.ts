@@ -21,7 +21,7 @@ export const retentionField = {
   toJson: (milliseconds: number) => (milliseconds === 0 ? '0' : durationText(milliseconds)),
 } as unknown as FieldType<number, string, string> & { readonly json: 'any' }
 
-/** Whether `setTimeout` accepts a delay of so many milliseconds. */
+/** Whether `setTimeout` accepts a delay of this many milliseconds. */
 function isTimer(milliseconds: number | undefined): boolean {
   return milliseconds !== undefined && milliseconds > 0 && milliseconds < 2 ** 31
 }

@@ -35,7 +35,10 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
   decode(column: C): V
 }
 
-/** The conversion between two forms of a value that are the same: it returns the value itself. */
+/**
+ * Conversion for a value that is the same in two of its forms (program, column, JSON): returns the value
+ * itself.
+ */
 export const unchangedValue = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
@@ -94,7 +97,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** Whether a JSON value is one of `type`. */
+/** Whether a JSON value is of this type. */
 export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
   return describeMismatch(type, value) === undefined
 }

@@ -140,7 +140,10 @@ function rowOf(columns: readonly Column[], given: Readonly<Record<string, unknow
   return Object.fromEntries(present.map(({ field, name, type }) => [name, type.encode(given[field])]))
 }
 
-/** The fields of a record that have a property, with a certain value if one is given. */
+/**
+ * Returns the fields of a record whose declaration has a property such as `edit`, optionally with a certain
+ * value.
+ */
 export function fieldsWith<const F extends Fields, P extends keyof Field, const V = unknown>(
   fields: F,
   property: P,

@@ -117,7 +117,7 @@ export const USAGE = declareRecord(
       default: null,
       about: 'HTTP status of the answer to a failed call; null if there was none',
     },
-    /** JSON of a `StoredError`; null if the client got no error. */
+    /** The error that the client got, as the JSON of a `StoredError`; null if it got none. */
     error: { type: nullable(text), default: null, shown: false },
     kind: {
       type: text as FieldType<CallKind, string>,
@@ -126,9 +126,9 @@ export const USAGE = declareRecord(
     /** Channel that answered, not necessarily the first one tried. */
     channel: { type: text, shown: 'admin' },
     upstream_model: { type: text, shown: 'admin' },
-    /** JSON of a list of `AttemptEntry`; null if the first attempt succeeded. */
+    /** All attempts at upstreams, as a JSON list of `AttemptEntry`; null if the first attempt succeeded. */
     attempts: { type: nullable(text), default: null, shown: false },
-    /** JSON of `CallExtraFacts`; null if there are none. */
+    /** Facts that have no column of their own, as the JSON of `CallExtraFacts`; null if there are none. */
     particulars: { type: nullable(text), default: null, shown: false },
   },
   USAGE_COUNTS,
@@ -138,7 +138,7 @@ export const USAGE = declareRecord(
 export const SETTLEMENT_FIELDS = declareRecord('', {
   /** Whether the client received any part of the response. Only such calls count as requests. */
   delivered: { type: flag, column: 'requests' },
-  /** Names of the budgets that the call is charged to, in the format of `budgetList`. */
+  /** Names of the budgets that the call is charged to, as one text (`budgetList`). */
   budgets: { type: text },
 })
 
@@ -179,7 +179,7 @@ export const HOLD = declareRecord('holds', {
   stream,
   price_version,
   kind,
-  /** Names of the budgets in which quota is reserved, in the format of `budgetList`. */
+  /** Names of the budgets in which quota is reserved, as one text (`budgetList`). */
   budgets: SETTLEMENT_FIELDS.fields.budgets,
   requested_model,
   session,

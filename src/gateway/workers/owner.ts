@@ -273,10 +273,10 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
 }
 
-/** Passes settled calls on to workers whose live readers ask for those of other workers. */
+/** Passes each worker's settled calls on to the workers whose clients follow such calls live. */
 class FollowedCalls {
   readonly #workers: () => readonly WorkerProcess[]
-  /** Queries of each worker's live readers, by name. */
+  /** Queries of each worker's clients that follow calls live, by name. */
   readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveQuery>>()
 
   constructor(workers: () => readonly WorkerProcess[]) {

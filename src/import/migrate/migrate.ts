@@ -191,9 +191,9 @@ const SECRET_COLUMNS: ReadonlySet<string> = new Set([
 /** Row counts of a table in the source and in the target. */
 interface TableState {
   readonly table: string
-  /** Rows in the source. */
+  /** Number of rows in the source. */
   readonly here: number
-  /** Rows in the target. */
+  /** Number of rows in the target. */
   readonly there: number
 }
 
@@ -362,7 +362,7 @@ export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readon
     }
 }
 
-/** Inserts those of the rows whose keys are missing, all or none. */
+/** Inserts the rows whose keys the table does not contain yet. If the statement fails, none is inserted. */
 export async function insertMissing(
   db: Db,
   table: CopiedTable,

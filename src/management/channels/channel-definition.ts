@@ -33,7 +33,9 @@ export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEn
 /** Maximum characters of unknown fields that are stored with a channel. */
 const MAX_EXTRA_CHARACTERS = 65_536
 
-/** Fields that the gateway uses; all others are stored unchanged. */
+/**
+ * Fields of a channel in requests of management tools that the gateway uses; all others are stored unchanged.
+ */
 const MAPPED_FIELDS = new Set([
   'name',
   'protocol',
@@ -113,7 +115,10 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
 }
 
-/** The keys in a text, for a channel of this type. Throws `invalid_request` if a key has the wrong form. */
+/**
+ * Splits a text into the keys of a channel of this type. Throws `invalid_request` if a key has the wrong
+ * form.
+ */
 export function parseKeysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
   const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
@@ -146,8 +151,8 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
 }
 
 /**
- * The proxy, the test interval and the changes to requests that a management tool sent. Values that are not
- * texts are ignored.
+ * Reads the proxy, the test interval and the changes to requests from what a management tool sent. Values
+ * that are not texts are ignored.
  */
 function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
   const proxy = textOf(setting['proxy'])

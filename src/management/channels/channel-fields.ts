@@ -82,7 +82,7 @@ export const partialChannelFields = channelFields.partial()
 /** Some fields of a channel in the format of management tools. */
 export type PartialChannelFields = z.output<typeof partialChannelFields>
 
-/** Fields that the gateway sets itself, so that sent values are ignored. */
+/** Fields of a channel that the gateway sets itself; their values in requests are ignored. */
 export const GATEWAY_SET_FIELDS: ReadonlySet<string> = new Set([
   ...CHANNEL.columns.flatMap(({ edit, shown, as, field }) => (edit || shown === false ? [] : [as ?? field])),
   'key',

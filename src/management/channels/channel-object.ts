@@ -181,7 +181,7 @@ export function channelObject(
     : declaredObject(found.declared, by, isDrained)
 }
 
-/** All channels as responses show them, in the order of `allChannels`. */
+/** All channels as responses show them: first the stored ones, then the declared ones. */
 export async function listAllChannels(services: ChannelSources): Promise<ChannelObject[]> {
   return (await allChannels(services)).map((found) => channelObject(found, services.liveConfig))
 }

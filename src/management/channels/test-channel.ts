@@ -81,7 +81,10 @@ interface FoundTest {
   readonly choose: Choose
 }
 
-/** Like `testChannel`, but takes the channel instead of its id. */
+/**
+ * Tests a channel that was already found, and stores the time and the duration of the test for a stored
+ * channel.
+ */
 async function testFound(
   services: TestServices,
   { found, model, choose }: FoundTest,
@@ -109,7 +112,7 @@ function causeOf(message: string): string {
   return status === undefined ? 'test failed' : `test failed: status ${status}`
 }
 
-/** Like `testChannel`, for an unsaved channel; nothing is stored. */
+/** Tests a channel that is not saved: sends a minimal request for one of its models; nothing is stored. */
 export async function testDraft(
   services: TestServices,
   { channel: given, model }: z.output<typeof draftTest>,

@@ -130,8 +130,8 @@ export function testedModel(channel: Channel, wanted: string, models: ModelCatal
 }
 
 /**
- * Like `testedModel`, for tests that nobody asked for explicitly: instead of an expensive test, they read the
- * upstream's model list.
+ * Chooses the model and the endpoint of a test that nobody asked for explicitly: if the test would generate
+ * an image or speech, the upstream's model list is read instead.
  */
 export function cheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const { model, endpoint } = testedModel(channel, wanted, models)

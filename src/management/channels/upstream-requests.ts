@@ -19,7 +19,7 @@ const MAX_BODY_BYTES = 4_194_304
 /** Maximum number of names in a model list. */
 const MAX_NAMES = 2000
 
-/** Stands for the models of a channel that does not list any yet. */
+/** Placeholder for the name of a model, for a channel that does not list any yet. */
 const NO_MODEL = 'none'
 
 /** Input with a saved or unsaved channel whose upstream's models are to be listed. */

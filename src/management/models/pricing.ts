@@ -76,7 +76,7 @@ export const pricingSchema = z.object({
       vendor: z.string(),
       kind: z.string(),
       unit: z.string(),
-      /** USD per unit. */
+      /** USD for one of what `unit` names, such as a call. */
       price: z.number(),
       source: z.string(),
       date: z.string(),

@@ -73,7 +73,7 @@ export function imagePricesIn(key: string, text: string): ReadonlyMap<string, Im
   )
 }
 
-/** Reads a value of `mappingIn` as a decimal from 0 to 1,000,000; undefined if it is not one. */
+/** Reads a value of a parsed JSON object as a decimal from 0 to 1,000,000; undefined if it is not one. */
 export function decimalIn(value: unknown): Decimal | undefined {
   const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
   const isInRange = decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6)

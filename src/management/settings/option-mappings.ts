@@ -103,7 +103,8 @@ function guardChanges(value: string, state: OptionState, key: string): Change[] 
 }
 
 /**
- * The changes of these groups. `next` returns a group's new definition, or undefined if it stays as it is.
+ * Computes changes of the definitions of these groups. `next` returns a group's new definition, or undefined
+ * if it stays as it is.
  */
 function changesOf(
   names: Iterable<string>,
@@ -208,15 +209,17 @@ export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject 
   ],
 ])
 
-/** The value of one of the `SECTION_OPTIONS` as JSON text; empty if it is not set. */
+/**
+ * The value, as JSON text, of an option that has several members (`SECTION_OPTIONS`); empty if it is not set.
+ */
 export function sectionText(options: Options, key: string): string {
   const value = SECTION_OPTIONS.get(key)?.(options)
   return value ? JSON.stringify(value) : ''
 }
 
 /**
- * The change that sets one of the `SECTION_OPTIONS`; an empty text removes it. gateway.yaml declares all
- * members of such an option or none.
+ * The change that sets an option with several members (`SECTION_OPTIONS`); an empty text removes it.
+ * gateway.yaml declares all members of such an option or none.
  */
 export function sectionChange(key: string, text: string, { settings, liveConfig }: OptionState): Change[] {
   if (text !== '') mappingIn(key, text)

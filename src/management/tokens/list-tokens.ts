@@ -49,7 +49,7 @@ export async function listTokens(
   return maskedTokens(services, tokens.toReversed())
 }
 
-/** `docs/api.md: Token page`. */
+/** A page of tokens as responses show it; `docs/api.md: Token page`. */
 export const tokenPageSchema = pageSchema(tokenSchema)
 
 /** A page of tokens. */

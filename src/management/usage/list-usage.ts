@@ -143,8 +143,8 @@ export const callFilters = {
 const callFiltersSchema = z.object(callFilters)
 
 /**
- * Converts query parameters of `callFilters` to a filter for the database. With `userId`, only calls of that
- * user match.
+ * Converts the query parameters that filter calls to a filter for the database. With `userId`, only calls of
+ * that user match.
  */
 export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,

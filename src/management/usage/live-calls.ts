@@ -20,7 +20,10 @@ const TURN_MS = 250
 /** Maximum number of calls in a batch. Readers miss further calls. */
 const MAX_CALLS_PER_TURN = 500
 
-/** Milliseconds for which a broadcast without readers is kept, in case its last reader reconnects. */
+/**
+ * Milliseconds for which the recent events of a query that nobody reads any more are kept, in case its last
+ * reader reconnects.
+ */
 const LINGER_MS = 60_000
 
 /** Maximum number of live streams of one user. */
@@ -54,7 +57,7 @@ interface LiveCallsDependencies {
   readonly others?: OtherProcesses | undefined
 }
 
-/** What a client wants to read. */
+/** Which settled calls a client wants to be sent live. */
 interface Wanted {
   readonly userId: number
   readonly scope: LiveQuery['scope']
@@ -65,8 +68,8 @@ interface Wanted {
 }
 
 /**
- * A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left, in
- * milliseconds of the monotonic clock.
+ * The broadcast of one query, which is kept for a while without readers. `leftMs` is when the last reader
+ * left, in milliseconds of the monotonic clock.
  */
 interface RetainedBroadcast {
   readonly query: LiveQuery
@@ -81,11 +84,11 @@ interface RetainedBroadcast {
  */
 export class LiveCalls {
   readonly #dependencies: LiveCallsDependencies
-  /** The readers, with the ids of their users. */
+  /** The clients that read calls live, with the ids of their users. */
   readonly #readers = new Map<LiveStreamClient, number>()
   /** Broadcasts to readers of this process, by the name of the query. */
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
-  /** Queries of readers in other processes, by name. */
+  /** Queries of clients that read calls live from other processes, by the name of the query. */
   #followed: ReadonlyMap<string, LiveQuery> = new Map()
   /** For each query of readers, in this or another process: the selection of matching calls. */
   readonly #sources = new Map<string, LiveSource>()
@@ -106,8 +109,8 @@ export class LiveCalls {
   }
 
   /**
-   * Opens a reader. Throws `rate_limited` if the user or this process already has the maximum number of
-   * readers.
+   * Opens a stream of live calls for a client. Throws `rate_limited` if the user or this process already has
+   * the maximum number of such streams.
    */
   open({ userId, scope, filter, lastId }: Wanted): LiveStreamClient {
     const own = [...this.#readers.values()].filter((one) => one === userId).length
@@ -127,7 +130,7 @@ export class LiveCalls {
     return reader
   }
 
-  /** Ends all readers, because the gateway is stopping. */
+  /** Ends all streams of live calls, because the gateway is stopping. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
     for (const name of this.#broadcasts.keys()) this.#drop(name)

@@ -11,7 +11,7 @@ import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
 import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
-/** Services that `SessionAffinity` needs. */
+/** Services that are needed to keep sessions with their channel and key. */
 export interface AffinityServices {
   /**
    * Where the bindings of sessions are kept: each is a number, found by the digest of its session and model.
@@ -77,10 +77,7 @@ export class SessionAffinity {
     return isFree ? undefined : find?.({ ...this.#keys, userId })?.name
   }
 
-  /**
-   * Counts an attempt of a call without a session, because it is also one of the recent calls of its channel
-   * and key.
-   */
+  /** Counts an attempt of a call without a session among the recent calls of its channel and key. */
   counted({ request, settings }: Plan, { channel, key }: Target): void {
     if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
     this.#recent.add(channel.name, key.value)

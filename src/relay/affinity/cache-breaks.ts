@@ -13,7 +13,7 @@ import {
 } from './affinity.ts'
 import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
 
-/** Services that `CacheBreaks` needs. */
+/** Services that are needed to find why calls miss prompt caches. */
 export interface CacheBreaksServices {
   readonly previous: PreviousCalls
   /** Secret key of the digests: 32 bytes. */

@@ -105,7 +105,9 @@ export class OwnerPreviousCalls implements PreviousCalls {
   async close(): Promise<void> {}
 }
 
-/** Answers the requests that a worker sends with `OwnerPreviousCalls`. */
+/**
+ * Answers a worker's questions for the previous calls of sessions, and remembers the calls that it reports.
+ */
 export function answerPreviousCalls(link: Link, calls: LocalPreviousCalls): void {
   link.answer('find previous', (session: string) => calls.find(session))
   link.on('remember previous', ([session, call, most]: [string, PreviousCall, number]) =>

@@ -10,11 +10,14 @@ import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
  * unknown.
  */
 const TIMEOUT_MS = 100
-/** Larger entries are neither written nor read. Only the names of a channel and a model may be long. */
+/**
+ * Entries with more characters than this are neither written nor read. Only the names of a channel and a
+ * model may be long.
+ */
 const MAX_ENTRY_LENGTH = 4_096
 const SEAL_LENGTH = 43
 
-/** Input of `RedisPreviousCalls`. */
+/** What is needed to remember the previous calls of sessions in Redis. */
 interface RedisPreviousCallsOptions {
   readonly url: string
   readonly namespace: string

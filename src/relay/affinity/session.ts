@@ -34,7 +34,7 @@ export const SESSION_HEADERS = [
 const SESSION_MEMBERS = ['session_id', 'prompt_cache_key'] as const
 
 const MAX_ID_LENGTH = 256
-/** Longer values of `metadata.user_id` are not searched. */
+/** Values of `metadata.user_id` with more characters than this are not searched for a session. */
 const MAX_USER_ID_LENGTH = 4_096
 /** The part of a `user_id` of Claude Code that names the session. */
 const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
@@ -42,7 +42,7 @@ const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 /** The user of a session, and the secret key for its tag. */
 export interface SessionOwner {
   readonly key: KeyObject
-  /** Computes HMACs with the same key. */
+  /** Computes the tag of a session, an HMAC with `key`. */
   readonly hmac: ShortHmac
   readonly userId: number
 }

@@ -34,7 +34,7 @@ export interface RequestedBodyForm {
   readonly includeUsage: boolean
 }
 
-/** Content types of the forms. */
+/** Content types of the forms in which clients get answers. */
 export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   whole: 'application/json',
   events: 'text/event-stream',

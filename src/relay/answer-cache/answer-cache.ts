@@ -31,7 +31,7 @@ const MAX_READ_AT_ONCE = 1_048_576
  */
 const MAX_MISSES = 3
 
-/** Services that the cache needs. */
+/** Services that the answer cache needs. */
 export interface AnswerCacheServices extends CacheHitServices {
   readonly answers: KeptAnswers
   readonly reads: StoreReads

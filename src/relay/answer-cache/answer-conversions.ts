@@ -90,7 +90,7 @@ export class AnswerConversions {
     return Buffer.isBuffer(body) ? body : undefined
   }
 
-  /** Ends the thread, and what it is working on. */
+  /** Ends the thread, and with it the conversion that is running. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#idle)

@@ -135,7 +135,7 @@ export class SharedAnswer {
     return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.#inputs.owner)
   }
 
-  /** The answer made of these pieces, for `AnswerConversions`. */
+  /** The answer made of these pieces, in the form in which `AnswerConversions` converts or checks it. */
   toRead({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): AnswerToRead {
     return { keeping: this.keeping, form, includeUsage, usage, pieces }
   }

@@ -1,7 +1,7 @@
 import { Response, type ResponseHeaders } from '@sluice/http1'
 import type { AnswerHead } from '../../domain/kept-answer.ts'
 
-/** Receives what is written to an `AnswerRecorder`. */
+/** Receives the bytes of an answer that a call writes to an `AnswerRecorder`. */
 interface Recording {
   begin(head: AnswerHead): void
   /** Returns false if the writer should pause until `onDrain`. */

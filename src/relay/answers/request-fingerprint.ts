@@ -39,7 +39,7 @@ async function addForm(hash: Hash, { parts, bytes }: FormBody): Promise<void> {
   }
 }
 
-/** Adds a value with its length, so that different values never become the same bytes. */
+/** Adds a value with its length to the hash, so that different values never become the same bytes. */
 function add(hash: Hash, value: string | Buffer): void {
   hash.update(`${Buffer.byteLength(value)}\n`).update(value)
 }

@@ -121,8 +121,8 @@ function chatMarks(
 }
 
 /**
- * Whether a channel's upstream accepts a shared field in chat requests. Servers of models from vendors other
- * than OpenAI refuse unknown fields.
+ * Whether a channel's upstream accepts, in chat requests, a field that the chat and responses protocols
+ * share. Servers of models from vendors other than OpenAI refuse unknown fields.
  */
 export function takesSharedField(
   field: SharedField,

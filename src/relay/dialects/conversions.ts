@@ -54,7 +54,7 @@ import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-s
 
 /** What is known, apart from its body, about a request that is to be decoded. */
 interface DecodeOptions extends Beside {
-  /** The maximum of output tokens if the request cannot be decoded. */
+  /** The maximum of output tokens to be assumed if the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: RequestReaderContext
   /** The dialects into which the request is converted for channels. */
@@ -254,8 +254,8 @@ const NO_HEADERS: readonly string[] = []
 const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
 
 /**
- * The thinking settings of a converted request. On first use, the request is encoded without its turns to
- * read them.
+ * Reads the thinking settings of a converted request. To read them, the request is encoded without its turns
+ * when they are first needed.
  */
 function sentThinking(
   spoken: ProtocolName,

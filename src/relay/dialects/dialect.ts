@@ -39,9 +39,9 @@ export interface StorableResponse {
    */
   provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
-   * Set if the upstream continues without its client. Keeps the quota that is reserved for the call, so that
-   * the call is charged when the end is known, and resolves to whether that is durable. Called once, before
-   * the client receives anything.
+   * Set if the upstream continues when its client has left: a function that keeps the quota reserved for the
+   * call, so that the call is charged when the end is known, and resolves to whether that is durable. Called
+   * once, before the client receives anything.
    */
   readonly continueInBackground?: ((target: Target, call: Call) => Promise<boolean>) | undefined
   /**
@@ -87,7 +87,10 @@ export interface Tap extends StorableResponse {
   readonly isReplay?: true | undefined
   /** The last valid usage that the stream has reported. */
   readonly usage: ReportedUsage | undefined
-  /** How the provider serves the stream, such as its service tier; absent if only `usage` states it. */
+  /**
+   * How the provider serves the stream, such as its service tier; absent if the stream states it only in its
+   * usage.
+   */
   readonly served?: StatedService | undefined
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: CacheDiagnosis | undefined
@@ -127,8 +130,8 @@ export interface Tap extends StorableResponse {
   /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking?(): void
   /**
-   * Returns the events of `finalBytes` that may contain new texts, so that guards' services can check them
-   * before the charge.
+   * Returns those events at the end of a complete stream (`finalBytes`) that may contain new texts, so that
+   * guards' services can check them before the charge.
    */
   lastTexts?(): Buffer
   /** Set if events are held back for guards' services: returns the events that were not sent. */
