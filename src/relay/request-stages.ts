@@ -166,7 +166,7 @@ export interface ParsedRequest {
    * can serve it.
    */
   forModel?(name: string): ParsedRequest
-  /** Names of fields that were left out before a channel was chosen. */
+  /** Names of request fields that were left out before a channel was chosen. */
   readonly dropped?: readonly string[]
   /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */
   readonly mayBeUnserved?: boolean
@@ -272,7 +272,7 @@ export interface AttemptRequest extends WireRequest {
   readonly prompt?: PromptLevels | (() => string)
   /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
   readonly passed?: PassthroughResponses
-  /** Fields that a conversion left out. */
+  /** Names of request fields that a conversion left out. */
   readonly dropped: readonly string[]
   /**
    * Whether the stream's first event must contain the tokens of the prompt, which the upstream may report

@@ -105,7 +105,7 @@ export const FIRST_BYTE_COLUMNS: readonly string[] = buckets('first')
 /** Column of the usage log, in milliseconds, from which each histogram is counted. */
 export const LATENCY_SOURCE_COLUMNS = { total: 'duration_ms', first: 'first_byte_ms' } as const
 
-/** Columns of both histograms. */
+/** Columns of both histograms: of the durations of whole calls, and of the times to the first byte. */
 export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_BYTE_COLUMNS]
 
 /** Columns that count failed calls by cause. Failed calls without a cause ended because their client left. */

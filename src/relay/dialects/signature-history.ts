@@ -123,7 +123,8 @@ class KnownHistory implements SignedHistory {
     const isOfKey = ({ value }: UpstreamKey): boolean => store.keyTag(value) === tag
     return [
       { conversation: restored, isOfKey },
-      // Keys of other accounts get the conversation without signatures, because they cannot read them.
+      // Keys of other accounts get the conversation without signatures, because their accounts cannot read
+      // these.
       { conversation: this.#conversation, isOfKey: (key) => !isOfKey(key) },
     ]
   }

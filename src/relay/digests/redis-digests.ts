@@ -55,7 +55,7 @@ export class RedisDigests implements DigestStore {
   /** Maximum number of entries, as given in the last call of `remember`. */
   #most = 0
 
-  /** Starts to connect at once. */
+  /** Starts to connect to Redis at once. */
   constructor(rules: DigestRules, options: RedisDigestsOptions) {
     this.#rules = rules
     this.#options = options

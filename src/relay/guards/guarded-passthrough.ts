@@ -33,8 +33,8 @@ const BLOCKED = {
 } as const
 
 /**
- * Returns responses in which guards check the texts that accompany images, and transcripts. Other responses
- * that pass through unchanged have no texts.
+ * Returns the endpoint's responses with a check by guards: of the texts that accompany images, or of a
+ * transcript. Responses without texts are returned unchanged.
  */
 export function guardedPassthrough(passed: PassthroughResponses, guards: CallGuards): PassthroughResponses {
   const { about } = passed

@@ -228,8 +228,8 @@ export class BackgroundCalls {
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
-  // Other nodes record what they stream every few seconds, so this call is examined again at the next
-  // look-up.
+  // Whether another node may still have to record what it streamed of the response. Nodes do this every few
+  // seconds, so the call is examined again at the next look-up.
   #mayBeStreamedElsewhere(open: OpenCall): boolean {
     if (!this.#services.isShared) return false
     const nowMs = performance.now()

@@ -36,7 +36,7 @@ export interface SigningAccount {
 /** Signed parts and the account that signed them. */
 export interface SignedEntry extends SigningAccount {
   readonly run: SignedParts
-  /** Characters of its text. */
+  /** Length of the signed parts as text, in characters. */
   readonly size: number
 }
 

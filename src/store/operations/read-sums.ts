@@ -33,7 +33,10 @@ export interface SumsQuery {
   readonly columns: readonly string[]
 }
 
-/** A row of sums. */
+/**
+ * A row of the result of `readSums`: the sums for one value of the dimension, over a half hour, a day or the
+ * whole period.
+ */
 export interface SumsRow {
   /** The half hour or day of the row; null in a row for the whole period. */
   readonly at: number | null

@@ -373,7 +373,7 @@ export async function unlinkIdentity(
   }: {
     readonly identity: Identity
     readonly userId: number
-    /** HMAC of the session that is not ended. */
+    /** HMAC of the session that stays valid when the user's other sessions are ended. */
     readonly remainingSession: string | undefined
     /** Whether the gateway accepts sign-ins with a password. */
     readonly acceptsPasswords: boolean

@@ -228,7 +228,7 @@ export async function removePartsOfAnswers(db: Db, answers: readonly AnswerPlace
     await db.deleteFrom('answer_parts').where('day', '=', day).where('answer_id', '=', answerId).execute()
 }
 
-/** Result of `removeOldestStored`. */
+/** What `removeOldestStored` removed, and whether there is more to remove. */
 interface DroppedRows {
   /** Ids of removed responses, whose parts can be removed now. */
   readonly responseIds: readonly string[]

@@ -106,7 +106,7 @@ interface SeriesSums {
   readonly previous: Sums
 }
 
-/** Input of `usageSeries`. */
+/** Which sums `usageSeries` reads, and how they are divided. */
 interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension

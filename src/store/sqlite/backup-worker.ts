@@ -32,7 +32,8 @@ function copy({ path, target }: BackupOptions): SerializedError | undefined {
   }
 }
 
-// A full disk (SQLITE_FULL) is the disk of the copy, because no other file is written.
+// Whether an error means that the disk of the copy is full. SQLITE_FULL can only concern that disk, because
+// no other file is written.
 function isFull(error: unknown): boolean {
   const SQLITE_FULL = 13
   return sqliteCode(error) === SQLITE_FULL

@@ -17,7 +17,7 @@ const PART_ROWS = 50
 /** Number of notes (see `NOTE_ROWS`) after which `sumUp` ends, even if they contain few rows. */
 const PART_NOTES = 200
 
-/** Result of `DeferredSums.sumUp`. */
+/** How far `DeferredSums.sumUp` has added calls to the sums of usage. */
 export interface SumProgress {
   /** Number of the last note (a row of `unsummed_calls`) that was to be added to the sums. */
   readonly through: number

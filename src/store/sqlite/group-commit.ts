@@ -8,8 +8,8 @@ const MAX_TURNS = 8
 /** Maximum milliseconds to wait until a batch is as large as the previous one. */
 const MAX_GATHER_MS = 5
 /**
- * Size of the previous batch from which the next one waits to become as large. Below it, waiting would not
- * make batches larger.
+ * If the previous batch had at least this many operations, the next one waits to become as large. Otherwise
+ * waiting would not make batches larger.
  */
 const MIN_CROWD = 8
 

@@ -16,7 +16,10 @@ import type { QueuedOperation } from './messages.ts'
  */
 export type PackedBatch = readonly unknown[]
 
-/** Field names of a record, and an object with these fields. */
+/**
+ * How a record is packed: the names of its fields in order, and an object with these fields, which is copied
+ * to restore a record.
+ */
 interface Form<T> {
   readonly names: readonly (keyof T)[]
   readonly empty: T

@@ -30,8 +30,8 @@ export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) =>
 )
 
 /**
- * Dialect of embeddings: passed through to channels that speak chat, with vectors in the requested format;
- * converted for others.
+ * Dialect of embeddings. Requests are passed through to channels that speak chat, and converted for others.
+ * Vectors are returned in the requested format.
  */
 export const embeddingsDialect: Dialect = {
   name: 'chat',

@@ -173,9 +173,9 @@ class TextPassthrough implements Passthrough {
 }
 
 /**
- * Measures the reported tokens. If none were reported, measures the seconds of the recording: those in the
- * response, otherwise those read from the file, but at least up to the last subtitle. If seconds have no
- * price, tokens are estimated from them.
+ * Resolves to the usage to charge: the reported tokens; if none were reported, the seconds of the recording
+ * as stated in the response, otherwise as read from the file, but at least up to the last subtitle. If
+ * seconds have no price, tokens are estimated from them.
  */
 async function measureTranscript(
   { plan: { rate }, services: { count } }: Call,
