@@ -71,8 +71,8 @@ export interface RefusalFacts {
 }
 
 /**
- * Fields of a call in the log, in addition to its route and status. Only scalars, never a part of a prompt or
- * a key.
+ * What the log says about a call, in addition to its route and status. Only scalars, never a part of a prompt
+ * or a key.
  */
 export interface CallRecord {
   userId?: number

@@ -60,7 +60,7 @@ export abstract class ResponseHandler {
     this.#reject = reject
   }
 
-  /** Time by `performance.now()` at which the attempt ended; 0 before. */
+  /** When the attempt ended, in milliseconds of `performance.now()`; 0 before. */
   get finishedAt(): number {
     return this.#finishedAt
   }

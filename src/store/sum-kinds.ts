@@ -70,7 +70,7 @@ export const SUM_KINDS: readonly SumKind[] = [
   { kind: 5, unit: 'day', name: 'day_keys', by: new Set(ACCOUNT) },
 ]
 
-/** Returns the kind with the fewest rows that is divided by these dimensions. */
+/** Returns the kind of sums with the fewest rows that is divided by these dimensions. */
 export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
   const needed = [...by]
   const fitting = SUM_KINDS.filter((kind) => kind.unit === unit && needed.every((name) => kind.by.has(name)))

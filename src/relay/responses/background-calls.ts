@@ -67,7 +67,7 @@ export interface CallOrigin {
 
 /** A call whose response is generated without its client. */
 interface OpenCall {
-  /** When an end without usage was first seen, by `performance.now()`. */
+  /** When an end without usage was first seen, in milliseconds of `performance.now()`. */
   endSeenAt?: number
   readonly hold: OpenHold
   readonly response: StoredResponse

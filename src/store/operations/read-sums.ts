@@ -72,8 +72,8 @@ export async function readSums(
   }))
 }
 
-// Also groups by those columns before the dimension that are constant in this kind, because the rows are
-// stored in the order of all columns.
+// Also groups by those columns before the dimension that are constant in this kind of sums, because the rows
+// are stored in the order of all columns.
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
   return [...before.filter((name) => !kind.by.has(name)), by]

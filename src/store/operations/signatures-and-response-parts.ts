@@ -349,7 +349,7 @@ interface ResponsePart {
 
 /**
  * Stores a part, encrypted so that it can be decrypted only for this position, before the row of its response
- * is stored. Replaces the part of an earlier attempt.
+ * is stored. Replaces a part that was stored before, for example by a write that was repeated.
  */
 export async function storeResponsePart(
   db: Db,

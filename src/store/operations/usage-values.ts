@@ -42,7 +42,8 @@ export async function usageValues(
     .toSorted((one, other) => other.calls - one.calls)
   const wanted = query.q.toLowerCase()
   const found: UsageValue[] = []
-  // Labels are read in groups, because only the first matching values are listed.
+  // Labels are read for a limited number of values at a time, because only the first matching values are
+  // listed.
   for (let from = 0; from < ranked.length; from += LABELLED_AT_ONCE) {
     const least = found[limit - 1]?.calls ?? 0
     const some = ranked.slice(from, from + LABELLED_AT_ONCE).filter(({ calls }) => calls >= least)
