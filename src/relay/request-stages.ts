@@ -51,7 +51,7 @@ export interface IncomingCall {
   readonly unlessKept?: GatewayError
   /** Set if the call has an idempotency key under which its answer may be kept. */
   readonly isIdempotent?: true
-  /** Set when the call is over or its response has begun to fail: whether it ended with an error. */
+  /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
   hasFailed?: boolean
 }
 
@@ -172,8 +172,8 @@ export interface ParsedRequest {
   readonly mayBeUnserved?: boolean
   /**
    * Plans the request for these channels, in the order in which they are tried; accounts of one channel may
-   * get different requests. If any of the channels speaks another dialect, the conversation is decoded here,
-   * once.
+   * get different requests. If any of the channels speaks another dialect, the conversation is decoded once,
+   * during this planning.
    */
   forChannels(
     channels: readonly Channel[],
@@ -270,7 +270,9 @@ export interface AttemptRequest extends WireRequest {
    * prompt is charged.
    */
   readonly prompt?: PromptLevels | (() => string)
-  /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
+  /**
+   * How a response that is passed through unchanged is read. If present, `tap` and `reply` are not called.
+   */
   readonly passed?: PassthroughResponses
   /** Names of request fields that a conversion left out. */
   readonly dropped: readonly string[]

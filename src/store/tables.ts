@@ -393,7 +393,8 @@ export const TABLES = {
   },
 
   /**
-   * Thresholds of the events that the database itself detects. An event without a row here is not detected.
+   * Thresholds of the events that the database itself detects. An event without a row in this table is not
+   * detected.
    */
   alert_thresholds: {
     columns: { type: 'text primary key', threshold: 'integer' },

@@ -65,8 +65,8 @@ export interface PassthroughResponses {
   /** Media types to request from the upstream. */
   readonly accept: string
   /**
-   * Begins to read a response with this content type; undefined if the endpoint has no responses of that
-   * type.
+   * Returns the reader of a response with this content type; undefined if the endpoint has no responses of
+   * that type.
    */
   begin(contentType: string): Passthrough | undefined
   /** Measures the usage to charge if the client left before a response began. */

@@ -19,7 +19,7 @@ export interface AccountConversation {
 
 /**
  * A conversation whose turns models have signed. Clients send it back without the signatures, which are
- * restored here.
+ * restored for the channels that can read them.
  */
 export interface SignedHistory {
   /** Name of the channel that signed the latest turn; undefined if unknown. */

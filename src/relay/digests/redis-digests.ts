@@ -90,7 +90,7 @@ export class RedisDigests implements DigestStore {
   ): FoundDigest | undefined | Promise<FoundDigest | undefined> {
     const own = this.#local.find(search, isPlausible)
     // Another node may know a longer part of the conversation. Redis is not asked if only newly appended
-    // turns are unknown here.
+    // turns are unknown to this node.
     const newer = Math.min(own?.index ?? search.count, MAX_DIGESTS)
     const { client } = this.#connection
     if (!client || newer < (own ? MIN_NEWER : this.#rules.minSearched)) return own
@@ -187,7 +187,7 @@ const MIN_NEWER = 3
 const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{32})\.([\w-]{43})$/
 const MAX_ENTRY_LENGTH = 112
 
-/** An entry that a node shares with the others. */
+/** An entry that a node shares with other nodes. */
 interface SharedEntry {
   readonly digest: Buffer
   readonly value: number

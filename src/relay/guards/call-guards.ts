@@ -124,7 +124,7 @@ export class CallGuards {
   }
 
   /**
-   * Checks a whole text of the request. Returns the text to send on, which is the same one if no guard
+   * Checks a whole text of the request. Returns the text to send on, which is the same text if no guard
    * changes it. Throws `GuardBlock`.
    */
   checkRequest(text: string, spot: TextLocation): string {

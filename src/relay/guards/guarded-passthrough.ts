@@ -231,7 +231,7 @@ class GuardedEvents implements Passthrough {
 
   end(): boolean {
     const isComplete = this.#inner.end()
-    // The last event repeats the texts. They are checked here, before the call is charged.
+    // The last event repeats the texts of earlier events. It is checked now, before the call is charged.
     if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
     return isComplete
   }

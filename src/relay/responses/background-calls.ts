@@ -49,7 +49,7 @@ export interface BackgroundCallServices {
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
-  /** Undefined if no telemetry collector is configured in the environment. */
+  /** Records the calls for export; undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
   readonly count: TokenCounter
   readonly limits: CallLimits

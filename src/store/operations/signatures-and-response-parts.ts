@@ -217,8 +217,8 @@ export interface AnswerPlace {
 }
 
 /**
- * Maximum number of answer parts that one write removes. Only a single answer with more parts exceeds it. It
- * is small, because charges of calls wait for the same commit.
+ * Maximum number of answer parts that one write removes; exceeded only for a single answer with more parts.
+ * The maximum is small, because charges of calls wait for the same commit.
  */
 export const MAX_PARTS = 32
 

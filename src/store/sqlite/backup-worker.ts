@@ -13,7 +13,7 @@ import type { SerializedError } from './messages.ts'
 function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {
     refuseForeignLog(path)
-    // Not opened read-only: after a crash, opening the database recovers its WAL.
+    // The database is not opened read-only, because opening it after a crash must recover its WAL.
     const source = new DatabaseSync(path, { timeout: 5000 })
     try {
       source.exec('PRAGMA trusted_schema = OFF')

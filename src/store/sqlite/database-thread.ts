@@ -26,7 +26,7 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
   const thread = new Worker(WORKER, {
     name: 'sluice database',
     workerData: { expectsMigrations } satisfies ThreadExpectation,
-    // Does not pass on options of the main program such as `--eval` or the debugger's port.
+    // Options of the main program, such as `--eval` or the debugger's port, are not passed on to the thread.
     execArgv: [],
     resourceLimits: MEMORY_LIMITS,
   })

@@ -12,7 +12,8 @@ export interface ThreadExpectation {
 export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
   /**
-   * For the local file of a node in a cluster. It needs no secrets, because nothing in the file is encrypted.
+   * Options for the local file of a node in a cluster. They contain no secrets, because nothing in the file
+   * is encrypted.
    */
   | { readonly role: 'node'; readonly path: string }
 

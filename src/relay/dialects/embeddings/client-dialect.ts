@@ -66,8 +66,8 @@ export const embeddingsDialect: Dialect = {
         promptBound,
         forModel,
         channelsFor(channels) {
-          // If the request must be converted for every channel, it is checked here, so that a refused request
-          // is not counted against limits.
+          // If the request must be converted for every channel, its texts are checked already when it is
+          // read, so that a request that is refused does not count against limits.
           if (!channels.some(speaksOpenAiEmbeddings)) checkTexts(scan)
           return channels
         },
