@@ -286,8 +286,8 @@ const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
 const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
 
 /**
- * Upper bounds of a request that its channel changes. What the operator adds is charged like the client's own
- * content.
+ * Upper bounds on the tokens of a request after the changes that its channel makes. What the operator adds is
+ * charged like the client's own content.
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
   if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }

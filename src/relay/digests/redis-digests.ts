@@ -43,8 +43,8 @@ interface RedisDigestsOptions {
 export class RedisDigests implements DigestStore {
   readonly #local: OwnDigests
   /**
-   * Connection for changes by other nodes; undefined if numbers do not change. Subscribing needs its own
-   * connection.
+   * Connection that receives changes by other nodes; undefined if the numbers stored with digests do not
+   * change. Subscribing needs its own connection.
    */
   readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection

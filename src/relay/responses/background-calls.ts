@@ -416,7 +416,9 @@ interface Outcome {
   readonly counted: number
   /** Uses of the provider's own tools, which are charged. */
   readonly tools: readonly ToolUse[]
-  /** How the response states that it was served, such as the service tier; absent if it does not. */
+  /**
+   * What the response states about how it was served, such as the service tier; absent if it states nothing.
+   */
   readonly served?: StatedService
 }
 

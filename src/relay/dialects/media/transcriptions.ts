@@ -93,7 +93,7 @@ const NO_FACTS: TranscriptFacts = {
   text: '',
 }
 
-/** Passes a transcript in JSON through. */
+/** Passes a transcript in JSON through to the client. */
 class JsonPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -132,7 +132,7 @@ class JsonPassthrough implements Passthrough {
   }
 }
 
-/** Passes a transcript that is plain text or subtitles through. */
+/** Passes a transcript that is plain text or subtitles through to the client. */
 class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
