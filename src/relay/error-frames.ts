@@ -57,8 +57,8 @@ export function quotaUsedUpError(call: Call): ErrorSentToClient {
 /** The error of a stream that ended before it was complete. */
 export function interruptedStreamError(failure: Failure): ErrorSentToClient {
   const { failureCause, inStream = UPSTREAM_INTERRUPTED } = failure
-  // The cause is `provider_broken` even if the provider had not failed, because the client has a part of the
-  // response.
+  // Because the client has a part of the response, the cause of any failure other than a stop or the
+  // gateway's own is `provider_broken`.
   const isOurs = failureCause === 'gateway' || failureCause === 'stopped'
   const cause = isOurs ? failureCause : 'provider_broken'
   return { cause, status: 200, ...inStream, message: failure.refusal?.message ?? INTERRUPTED_MESSAGE }

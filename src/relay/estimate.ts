@@ -19,7 +19,7 @@ import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleTiersAndRegion } from './service-tier-rates.ts'
 import { toolsForChannel } from './tool-pricing.ts'
 
-/** Limits on the output of a call, from which follows how much quota is reserved for the call. */
+/** Limits on the output of a call. They determine how much quota is reserved for the call. */
 export interface OutputBudget {
   /** Output tokens for which quota is reserved at first. */
   readonly tokens: number
@@ -74,7 +74,8 @@ export function estimate(
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
-  // Parts that the request only refers to fit into the model's context together, however many there are.
+  // Parts of the prompt that the request only refers to fit into the model's context together, however many
+  // there are.
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const lifetimes = lifetimesOf(request, channels)
@@ -285,8 +286,8 @@ const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
 const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
 
 /**
- * Upper bounds of a request that its channel changes. What the operator adds is charged like the client's own
- * content.
+ * Upper bounds on the tokens of a request after the changes that its channel makes. What the operator adds is
+ * charged like the client's own content.
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
   if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }

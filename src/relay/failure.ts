@@ -32,9 +32,9 @@ export interface Failure {
   readonly cooldownMs: number | undefined
   /** The error for the client if there is no further attempt. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
-  /** The cause in a few fixed words, used as a label of metrics. */
+  /** Cause of the failure in a few fixed words, used as a label of metrics. */
   readonly cause: string
-  /** The cause as the usage log states it. */
+  /** Cause of the failure, as the usage log states it. */
   readonly failureCause: FailureCause
   /** The status of the upstream's response, if there was one. */
   readonly status?: number

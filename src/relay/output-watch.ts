@@ -62,8 +62,8 @@ export class OutputWatch {
   }
 
   /**
-   * Number of further bytes of the stream that certainly contain no more output than the reserved quota, or
-   * all that can be reserved, covers. Text is only a small part of an event.
+   * Number of further bytes of the stream whose output is certainly covered by the reserved quota and by what
+   * can still be reserved. A lower bound, because text is only a small part of an event.
    */
   get affordableBytes(): number {
     const { plan, hold } = this.#call
@@ -134,7 +134,7 @@ class ToolWatch {
   readonly #call: Call
   readonly #target: Target
   readonly #tap: Pick<Tap, 'tools'>
-  /** Number of tool uses that have begun. */
+  /** Number of the stream's tool uses that have begun. */
   #seen = 0
   /**
    * Number of tool uses that the reserved quota covers and that have not begun, by kind; undefined before any

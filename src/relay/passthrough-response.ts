@@ -46,7 +46,10 @@ export class PassthroughResponse extends ResponseHandler {
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
   #clientPausedAt = 0
-  /** Set while guards' services check the response, which has arrived completely. */
+  /**
+   * Cancels the check of the response by guards' services. Set during this check, when the response has
+   * arrived completely.
+   */
   #checking: AbortController | undefined
 
   constructor(call: Call, target: Target, upstream: UpstreamFlow, responses: PassthroughResponses) {

@@ -42,7 +42,9 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage reported by the upstream, if any. */
   readonly reported: ReportedUsage | undefined
-  /** How the response states that it was served, such as the service tier; may be known without a usage. */
+  /**
+   * What the response states about how it was served, such as the service tier; may be known without a usage.
+   */
   readonly served: StatedService | undefined
   /** What the response states about the prompt cache. */
   readonly diagnosis?: CacheDiagnosis | undefined
@@ -61,7 +63,7 @@ export interface ChargeBasis {
   text(): string
 }
 
-/** How a stream has stated so far that it is served, such as the service tier. */
+/** What a stream has stated so far about how it is served, such as the service tier. */
 export function statedServiceSoFar({
   usage,
   served,

@@ -184,7 +184,8 @@ function markRuns(form: Form, texts: readonly string[], isEcho: Uint8Array): voi
   }
 }
 
-// Values of at least `RUN` characters are found by their sequences.
+// Marks the texts of the conversation (`values`) in the message. Those of at least `RUN` characters are left
+// out, because they are found by their sequences of `RUN` characters.
 function markValues(form: Form, values: ReadonlySet<string>, isEcho: Uint8Array): void {
   const { text } = form
   const begins = new Set<string>()

@@ -51,7 +51,7 @@ export interface IncomingCall {
   readonly unlessKept?: GatewayError
   /** Set if the call has an idempotency key under which its answer may be kept. */
   readonly isIdempotent?: true
-  /** Set when the call is over or its response has begun to fail: whether it ended with an error. */
+  /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
   hasFailed?: boolean
 }
 
@@ -71,8 +71,8 @@ export interface RefusalFacts {
 }
 
 /**
- * Fields of a call in the log, in addition to its route and status. Only scalars, never a part of a prompt or
- * a key.
+ * What the log says about a call, in addition to its route and status. Only scalars, never a part of a prompt
+ * or a key.
  */
 export interface CallRecord {
   userId?: number
@@ -166,14 +166,14 @@ export interface ParsedRequest {
    * can serve it.
    */
   forModel?(name: string): ParsedRequest
-  /** Names of fields that were left out before a channel was chosen. */
+  /** Names of request fields that were left out before a channel was chosen. */
   readonly dropped?: readonly string[]
   /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */
   readonly mayBeUnserved?: boolean
   /**
    * Plans the request for these channels, in the order in which they are tried; accounts of one channel may
-   * get different requests. If any of the channels speaks another dialect, the conversation is decoded here,
-   * once.
+   * get different requests. If any of the channels speaks another dialect, the conversation is decoded once,
+   * during this planning.
    */
   forChannels(
     channels: readonly Channel[],
@@ -270,9 +270,11 @@ export interface AttemptRequest extends WireRequest {
    * prompt is charged.
    */
   readonly prompt?: PromptLevels | (() => string)
-  /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
+  /**
+   * How a response that is passed through unchanged is read. If present, `tap` and `reply` are not called.
+   */
   readonly passed?: PassthroughResponses
-  /** Fields that a conversion left out. */
+  /** Names of request fields that a conversion left out. */
   readonly dropped: readonly string[]
   /**
    * Whether the stream's first event must contain the tokens of the prompt, which the upstream may report

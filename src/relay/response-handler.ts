@@ -60,7 +60,7 @@ export abstract class ResponseHandler {
     this.#reject = reject
   }
 
-  /** Time by `performance.now()` at which the attempt ended; 0 before. */
+  /** When the attempt ended, in milliseconds of `performance.now()`; 0 before. */
   get finishedAt(): number {
     return this.#finishedAt
   }
@@ -133,8 +133,8 @@ export abstract class ResponseHandler {
   protected abstract settleWithoutClient(): void
 
   /**
-   * Ends the work on this response. If its rest was read only for the charge, another response may be read
-   * like that now.
+   * Ends the work on this response. If its rest was read only for the charge, the place among the responses
+   * that are read like that becomes free.
    */
   protected close(): void {
     if (this.state === 'draining') this.call.services.drains.end()
@@ -198,7 +198,10 @@ const MAX_DRAINS = 64
 export class DrainedResponses {
   #running = 0
 
-  /** Begins to read the rest of a response. Returns false if there are already `MAX_DRAINS`. */
+  /**
+   * Counts a response whose rest will be read for the charge. Returns false if there are already `MAX_DRAINS`
+   * of them.
+   */
   begin(): boolean {
     if (this.#running >= MAX_DRAINS) return false
     this.#running += 1

@@ -48,7 +48,7 @@ export class SpoolFile {
   readonly #owner: PoolOwner
   readonly #space: TwoLevelPool
   readonly #opening: Promise<FileHandle>
-  /** Settles when all writes so far are finished; writes run one after another. */
+  /** Pending until all writes so far are finished; writes run one after another. */
   #written: Promise<unknown>
   #length = 0
   #closing: Promise<void> | undefined

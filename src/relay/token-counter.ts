@@ -24,7 +24,7 @@ export class TokenCounter {
   readonly #threads: Pick<HelperThreads, 'start'>
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** Texts that the worker is counting now. */
+  /** Texts that the thread is counting now. */
   #current: Waiting[] = []
   #isIdle = true
   #loading: Promise<void> = Promise.resolve()

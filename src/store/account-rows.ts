@@ -19,17 +19,17 @@ export function ownTokens(db: Db, userId: number) {
   return liveTokens(db).where('user_id', '=', userId)
 }
 
-/** Converts the row of a token, without its key. */
+/** Converts a row to a token without its key. */
 export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): Token {
   return { ...TOKEN.fromRow(row), ...usageLimitsFromRow(row) }
 }
 
-/** Converts those columns of a user's row that calls and charges need. */
+/** Converts a user's row to the facts that calls and charges need. */
 export function userFromRow(row: Parameters<typeof CALLING_USER.fromRow>[0] & UsageLimitColumns): User {
   return { ...CALLING_USER.fromRow(row), ...usageLimitsFromRow(row) }
 }
 
-/** Converts the columns of a user's row that administrators may see. */
+/** Converts a user's row to the facts that administrators may see. */
 export function managedUserFromRow(row: UserRow): ManagedUser {
   return { ...USER.fromRow(row), ...usageLimitsFromRow(row), has_password: row.password_hash !== null }
 }

@@ -112,7 +112,7 @@ export interface AccountState {
 /** Report about a node's open holds (reservations for running calls) on one account, in quota units. */
 export interface HoldReport {
   readonly account: AccountName
-  /** Sum of the open holds. */
+  /** Sum of the node's open holds on the account. */
   readonly held: number
   /**
    * Expected charge of these holds, for a token or a budget. The bank charges it if the node stops

@@ -11,13 +11,13 @@ import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
 /**
  * Prefix of the proxy's line in the encrypted text of a channel, which has one key per line. No key begins
- * with it.
+ * with this prefix.
  */
 const PROXY_LINE = '\tproxy\t'
 /** Prefix of the line of a retired key; the time of its retirement and the key follow. */
 const RETIRED_LINE = '\tretired\t'
 
-/** Converts the row of a channel, decrypting its keys and its proxy. */
+/** Converts a row to a channel, decrypting its keys and its proxy. */
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
   const lines = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id }).split('\n')
   const proxy = lines.find((line) => line.startsWith(PROXY_LINE))?.slice(PROXY_LINE.length)
@@ -71,7 +71,7 @@ export function openDefinition({ name, declared, status, family }: ChannelDefini
 /** Sections whose values are encrypted, because their addresses and headers often contain secrets. */
 const SEALED_SECTIONS: ReadonlySet<string> = new Set(['alerts', 'guards'])
 
-/** Converts the row of a setting. */
+/** Converts a row to the setting that it stores, decrypting it if necessary. */
 export function entryFromRow({ section, name, value }: StoredSettingRow, secrets: Secrets): StoredEntry {
   const text = SEALED_SECTIONS.has(section)
     ? unseal(secrets, value, { table: 'stored_settings', row: name })

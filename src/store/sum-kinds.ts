@@ -70,7 +70,7 @@ export const SUM_KINDS: readonly SumKind[] = [
   { kind: 5, unit: 'day', name: 'day_keys', by: new Set(ACCOUNT) },
 ]
 
-/** Returns the kind with the fewest rows that is divided by these dimensions. */
+/** Returns the kind of sums with the fewest rows that is divided by these dimensions. */
 export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
   const needed = [...by]
   const fitting = SUM_KINDS.filter((kind) => kind.unit === unit && needed.every((name) => kind.by.has(name)))
@@ -105,7 +105,7 @@ export const FIRST_BYTE_COLUMNS: readonly string[] = buckets('first')
 /** Column of the usage log, in milliseconds, from which each histogram is counted. */
 export const LATENCY_SOURCE_COLUMNS = { total: 'duration_ms', first: 'first_byte_ms' } as const
 
-/** Columns of both histograms. */
+/** Columns of both histograms: of the durations of whole calls, and of the times to the first byte. */
 export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_BYTE_COLUMNS]
 
 /** Columns that count failed calls by cause. Failed calls without a cause ended because their client left. */

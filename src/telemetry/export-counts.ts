@@ -24,7 +24,7 @@ export interface SignalState extends Record<ExportResult, number> {
 /** Minimum milliseconds between two log lines about failed exports. */
 const WARN_INTERVAL_MS = 60_000
 
-/** Counts exports, and logs failures. */
+/** Counts exported spans and data points by their result, and logs failures. */
 export class ExportCounts {
   readonly #states: ReadonlyMap<Signal, SignalState>
   readonly #metrics: Pick<Metrics, 'add'>

@@ -4,7 +4,7 @@ const SIGNALS = ['TRACES', 'METRICS', 'LOGS'] as const
 /** A signal that is exported. */
 export type Signal = (typeof SIGNALS)[number]
 
-/** Encoding of exported data. */
+/** Encoding in which data is sent to the collector. */
 export type Protocol = 'http/protobuf' | 'http/json'
 
 /** Rules for which traces are sampled. */
@@ -45,7 +45,7 @@ export interface QueueSettings {
 export interface TelemetrySettings extends QueueSettings {
   readonly signals: ReadonlyMap<Signal, SignalSettings>
   readonly sampler: SamplerSettings
-  /** The queue of events. The inherited fields describe the queue of spans. */
+  /** The queue of events. The inherited settings are those of the queue of spans. */
   readonly events: QueueSettings
   readonly metricIntervalMs: number
   readonly metricTimeoutMs: number

@@ -9,7 +9,7 @@ import type { EmbedForm } from '@sluice/wire/texts-to-embed'
 /** How to request embeddings from an upstream that does not support OpenAI's protocol for them. */
 export interface EmbedUpstream {
   readonly form: EmbedForm
-  /** The protocol of its error responses. */
+  /** The protocol of the upstream's error responses. */
   readonly protocol: ProtocolName
   /** The path, relative to the channel's base URL. */
   readonly path: string

@@ -19,7 +19,7 @@ export interface AccountConversation {
 
 /**
  * A conversation whose turns models have signed. Clients send it back without the signatures, which are
- * restored here.
+ * restored for the channels that can read them.
  */
 export interface SignedHistory {
   /** Name of the channel that signed the latest turn; undefined if unknown. */
@@ -123,7 +123,8 @@ class KnownHistory implements SignedHistory {
     const isOfKey = ({ value }: UpstreamKey): boolean => store.keyTag(value) === tag
     return [
       { conversation: restored, isOfKey },
-      // Keys of other accounts get the conversation without signatures, because they cannot read them.
+      // Keys of other accounts get the conversation without signatures, because their accounts cannot read
+      // these.
       { conversation: this.#conversation, isOfKey: (key) => !isOfKey(key) },
     ]
   }

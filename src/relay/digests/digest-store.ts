@@ -55,7 +55,10 @@ export interface DigestRules {
   readonly kind: DigestKind
   /** Minimum number of searched digests for which Redis is asked if this node knows none of them. */
   readonly minSearched: number
-  /** Whether the number of a digest may change, so that nodes that have it in memory must be informed. */
+  /**
+   * Whether the number stored with a digest may change, so that nodes that have it in memory must be
+   * informed.
+   */
   readonly changes: boolean
   /**
    * Whether the digest that was used longest ago is forgotten if there are more than the maximum, also in

@@ -43,8 +43,8 @@ interface RedisDigestsOptions {
 export class RedisDigests implements DigestStore {
   readonly #local: OwnDigests
   /**
-   * Connection for changes by other nodes; undefined if numbers do not change. Subscribing needs its own
-   * connection.
+   * Connection that receives changes by other nodes; undefined if the numbers stored with digests do not
+   * change. Subscribing needs its own connection.
    */
   readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection
@@ -55,7 +55,7 @@ export class RedisDigests implements DigestStore {
   /** Maximum number of entries, as given in the last call of `remember`. */
   #most = 0
 
-  /** Starts to connect at once. */
+  /** Starts to connect to Redis at once. */
   constructor(rules: DigestRules, options: RedisDigestsOptions) {
     this.#rules = rules
     this.#options = options
@@ -90,7 +90,7 @@ export class RedisDigests implements DigestStore {
   ): FoundDigest | undefined | Promise<FoundDigest | undefined> {
     const own = this.#local.find(search, isPlausible)
     // Another node may know a longer part of the conversation. Redis is not asked if only newly appended
-    // turns are unknown here.
+    // turns are unknown to this node.
     const newer = Math.min(own?.index ?? search.count, MAX_DIGESTS)
     const { client } = this.#connection
     if (!client || newer < (own ? MIN_NEWER : this.#rules.minSearched)) return own
@@ -187,7 +187,7 @@ const MIN_NEWER = 3
 const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{32})\.([\w-]{43})$/
 const MAX_ENTRY_LENGTH = 112
 
-/** An entry that a node shares with the others. */
+/** An entry that a node shares with other nodes. */
 interface SharedEntry {
   readonly digest: Buffer
   readonly value: number

@@ -12,8 +12,8 @@ import type { ServiceChecks } from './services/service-checks.ts'
 export const GUARDS_HEADER = 'x-gateway-guards'
 
 /**
- * Maximum length of the verdicts in a header and in a row of the usage log, and the part of it that is
- * reserved for `...;more=12`.
+ * Maximum length in characters of the verdicts in a header and in a row of the usage log, and the part of it
+ * that is reserved for `...;more=12`.
  */
 const MAX_TEXT = 4096
 const MORE_LENGTH = 24
@@ -124,7 +124,7 @@ export class CallGuards {
   }
 
   /**
-   * Checks a whole text of the request. Returns the text to send on, which is the same one if no guard
+   * Checks a whole text of the request. Returns the text to send on, which is the same text if no guard
    * changes it. Throws `GuardBlock`.
    */
   checkRequest(text: string, spot: TextLocation): string {
@@ -294,7 +294,10 @@ export class CallGuards {
     return passes
   }
 
-  /** Records the matches that a screen has found in a part of a text. */
+  /**
+   * Records the matches that each guard of a screen (guards that search together) has found in a part of a
+   * text.
+   */
   record({ guards }: GuardScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
     for (const [index, active] of guards.entries()) {
       const count = counts[index] ?? 0

@@ -42,7 +42,7 @@ interface HeldFrame {
   readonly texts: readonly HeldText[]
 }
 
-/** A tool call, and the text channel in which its arguments arrive. */
+/** A tool call, and the text in which its arguments arrive in pieces. */
 interface HeldCall {
   readonly call: FoundToolCall
   channel?: HeldBackText
@@ -71,7 +71,7 @@ export class CheckingTap extends WrappedTap {
   #splitBytes = 0
   #released = ''
   #releasedFrames = 0
-  /** Texts that may still grow, by text channel. A text channel is one text that arrives in pieces. */
+  /** Texts that arrive in pieces and may still grow, by their keys. */
   readonly #open = new TextChannelMap<HeldBackText>()
   readonly #channels: HeldBackText[] = []
   /** Memory of all texts that arrive in pieces, and of all tool calls, in bytes. */
@@ -90,7 +90,7 @@ export class CheckingTap extends WrappedTap {
   readonly #knownCalls = new Set<string>()
   /** Addresses of images that services have not checked yet. */
   #images: string[] = []
-  /** Texts of the last events, which are sent after the charge. */
+  /** Texts in the last events of the stream. These events are sent after the charge. */
   #last: HeldText[] = []
   #checking: Promise<void> | undefined
   #isBlocked = false
@@ -99,8 +99,8 @@ export class CheckingTap extends WrappedTap {
   #isFinished = false
   #ended: ReturnType<Tap['end']> | undefined
   /**
-   * Whether the rest is sent unchecked: too much was held back for a check, and the guards allow unchecked
-   * text.
+   * Whether the rest of the stream is sent unchecked, because too much was held back for a check, and the
+   * guards allow unchecked text.
    */
   #passes = false
   #final: { readonly given: Buffer; readonly sent: Buffer } | undefined
@@ -293,7 +293,9 @@ export class CheckingTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  /** Returns the texts of an event, and ends the text channels that end with or before it. */
+  /**
+   * Returns the texts of an event. Ends those texts in pieces that are complete with or before this event.
+   */
   #textsOf(scan: ScannedObject): HeldText[] {
     const { checks } = this.#stream
     const { texts, ends } = eventTexts(scan, this.#stream)

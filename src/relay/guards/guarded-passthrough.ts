@@ -33,8 +33,8 @@ const BLOCKED = {
 } as const
 
 /**
- * Returns responses in which guards check the texts that accompany images, and transcripts. Other responses
- * that pass through unchanged have no texts.
+ * Returns the endpoint's responses with a check by guards: of the texts that accompany images, or of a
+ * transcript. Responses without texts are returned unchanged.
  */
 export function guardedPassthrough(passed: PassthroughResponses, guards: CallGuards): PassthroughResponses {
   const { about } = passed
@@ -231,7 +231,7 @@ class GuardedEvents implements Passthrough {
 
   end(): boolean {
     const isComplete = this.#inner.end()
-    // The last event repeats the texts. They are checked here, before the call is charged.
+    // The last event repeats the texts of earlier events. It is checked now, before the call is charged.
     if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
     return isComplete
   }

@@ -97,11 +97,11 @@ export class GuardedTap extends WrappedTap {
   #rest = ''
   #final: Buffer | undefined
   /**
-   * The last bytes of the other tap, and the result of checking them. They are needed twice: to be stored and
+   * The last bytes of the inner tap, and the result of checking them. They are needed twice: to be stored and
    * to be sent.
    */
   #last: { readonly given: Buffer; readonly sent: string } | undefined
-  /** Set if the stream is one JSON array: reads the array's elements, and writes them. */
+  /** Reads the elements of a JSON array and writes the checked ones; set if the stream is one JSON array. */
   readonly #array: { readonly elements: ArrayElements | undefined; readonly writer: JsonArray } | undefined
 
   constructor(inner: Tap, stream: GuardedStream, memory: EventMemory) {
@@ -213,7 +213,7 @@ export class GuardedTap extends WrappedTap {
     return this.#array ? Buffer.concat([bytes, this.#array.writer.end()]) : bytes
   }
 
-  /** Converts bytes of the other tap to events. */
+  /** Converts the bytes that the inner tap sends to events. */
   #framesOf(bytes: Buffer): string {
     const elements = this.#array?.elements
     return elements ? elements.push(bytes).map(eventOfElement).join('') : bytes.toString()

@@ -39,7 +39,10 @@ export class Guards {
   readonly #rules = new WeakMap<Guard, Rule>()
   readonly #known: KnownTexts
   readonly #asked = new WeakMap<Guard, Service>()
-  /** Screens by the names and actions of their guards, for each version of the configuration. */
+  /**
+   * Screens (guards that search texts together) by the names and actions of their guards, for each version of
+   * the configuration.
+   */
   readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
 
   /** `random` returns numbers in [0, 1), for guards that check only a sample of calls. */

@@ -220,7 +220,9 @@ export function spotOf({
   return { from, to, place, isSigned, isJson, isNumber, isRepeated: isRepeated === true }
 }
 
-/** Returns what identifies a text that arrived in one piece. */
+/**
+ * Returns the key of a text that arrived in one piece, by which its repetitions in later events are found.
+ */
 export function wholeKey({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
   return `${spot.place} ${spot.isSigned} ${spot.isJson} ${given}`
 }

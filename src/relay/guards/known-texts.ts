@@ -21,8 +21,8 @@ interface UserTexts {
 /** The texts of a user in which guards have found nothing. */
 export interface KnownTextsOfUser {
   /**
-   * Identifies a text, given as JSON, together with the guards of the screen. Undefined for a short text,
-   * which is not remembered.
+   * Returns a name for a text, given as the bytes of a JSON string, together with the guards of the screen.
+   * Undefined for a short text, which is not remembered.
    */
   nameOf(screen: Screen, bytes: Buffer, isJson: boolean): string | undefined
   /** Whether guards have found nothing in the text with this name. If so, the text counts as just used. */
@@ -55,7 +55,7 @@ export class KnownTexts {
     this.#maxTexts = maxTexts
   }
 
-  /** Number of remembered texts. */
+  /** Number of remembered texts of all users. */
   get size(): number {
     return this.#texts
   }

@@ -1,10 +1,7 @@
 /** Maximum number of texts of a stream that are checked while they arrive in pieces. */
 export const MAX_CHANNELS = 1024
 
-/**
- * Values for the texts of a stream that are still arriving, by the keys of their text channels. A text
- * channel is one text that arrives in pieces.
- */
+/** Values for the texts of a stream that are still arriving in pieces, by the keys of these texts. */
 export class TextChannelMap<Value> {
   readonly #groups = new Map<string, Map<string, Value>>()
   #size = 0
@@ -34,8 +31,8 @@ export class TextChannelMap<Value> {
   }
 
   /**
-   * Yields the text channels that have ended. An end `''` ends all of them, `group/` those of a group, and
-   * any other text the channel with this key.
+   * Yields the texts that have ended, with their values. An end `''` ends all texts, `group/` those of a
+   * group, and any other end the text with this key.
    */
   *endedBy(ends: Iterable<string>): Generator<[key: string, value: Value]> {
     for (const end of ends) {
@@ -53,7 +50,7 @@ export class TextChannelMap<Value> {
   }
 }
 
-/** Whether these ends include the text channel with this key; see `endedBy`. */
+/** Whether these ends include the text with this key; see `endedBy`. */
 export function isChannelEnded(ends: ReadonlySet<string>, key: string): boolean {
   return ends.has('') || ends.has(groupOf(key)) || ends.has(key)
 }

@@ -56,7 +56,7 @@ export abstract class WrappedTap implements Tap {
     return this.inner.sawEvent
   }
 
-  /** Always false, because this tap sends each event as a whole. */
+  /** Whether only a part of an event was sent. Always false, because this tap sends each event as a whole. */
   get isMidEvent(): boolean {
     return false
   }

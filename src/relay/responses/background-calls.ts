@@ -49,7 +49,7 @@ export interface BackgroundCallServices {
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
-  /** Undefined if no telemetry collector is configured in the environment. */
+  /** Records the calls for export; undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
   readonly count: TokenCounter
   readonly limits: CallLimits
@@ -67,7 +67,7 @@ export interface CallOrigin {
 
 /** A call whose response is generated without its client. */
 interface OpenCall {
-  /** When an end without usage was first seen, by `performance.now()`. */
+  /** When an end without usage was first seen, in milliseconds of `performance.now()`. */
   endSeenAt?: number
   readonly hold: OpenHold
   readonly response: StoredResponse
@@ -228,8 +228,8 @@ export class BackgroundCalls {
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
-  // Other nodes record what they stream every few seconds, so this call is examined again at the next
-  // look-up.
+  // Whether another node may still have to record what it streamed of the response. Nodes do this every few
+  // seconds, so the call is examined again at the next look-up.
   #mayBeStreamedElsewhere(open: OpenCall): boolean {
     if (!this.#services.isShared) return false
     const nowMs = performance.now()
@@ -416,7 +416,9 @@ interface Outcome {
   readonly counted: number
   /** Uses of the provider's own tools, which are charged. */
   readonly tools: readonly ToolUse[]
-  /** How the response states that it was served, such as the service tier; absent if it does not. */
+  /**
+   * What the response states about how it was served, such as the service tier; absent if it states nothing.
+   */
   readonly served?: StatedService
 }
 

@@ -58,8 +58,8 @@ export class FreeSpaceMonitor {
   }
 
   /**
-   * Whether there was room for this kind at the last measurement. Starts a new measurement if that one is
-   * old.
+   * Whether there was room for this kind of data at the last measurement. Starts a new measurement if that
+   * one is old.
    */
   hasRoomFor(kind: StoredDataKind): boolean {
     if (this.#dependencies.nowMs() - this.#measuredMs > FRESH_MS) void this.#measure()

@@ -64,9 +64,9 @@ export async function findReferences(
 
 /** A request in the form that a provider of the responses dialect understands. */
 export interface ProviderRequest {
-  /** Members that differ from the client's, as JSON texts. */
+  /** Members of the request that differ from the client's, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
-  /** Names of members that are left out. */
+  /** Names of members of the client's request that are left out. */
   readonly dropped: readonly string[]
 }
 

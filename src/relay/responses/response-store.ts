@@ -164,8 +164,8 @@ export class ResponseStore {
   }
 
   /**
-   * Looks encrypted reasoning up in this order, and returns the provider account that created the first one
-   * known.
+   * Looks up several pieces of encrypted reasoning, and resolves to the provider account that created the
+   * first known one in the given order.
    */
   async originOf(userId: number, contents: readonly string[]): Promise<ReasoningOrigin | undefined> {
     const hashes = contents.map((content) => this.#hash(userId, content))
@@ -223,7 +223,10 @@ export class RetriedWrites {
     this.#pausesMs = pausesMs
   }
 
-  /** Resolves after the first attempt. `bytes`: memory that the write needs while it waits. */
+  /**
+   * Runs a write. If the store is unavailable, repeats the write later; discards it if there is no memory for
+   * it. Resolves after the first attempt. `bytes`: memory that the write needs while it waits.
+   */
   async run(write: () => Promise<void>, bytes: number): Promise<void> {
     try {
       await write()

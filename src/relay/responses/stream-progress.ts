@@ -43,7 +43,10 @@ export class StreamProgress {
     clearInterval(this.#timer)
   }
 
-  /** Begins to record a stream. The returned function must be called when the stream has ended. */
+  /**
+   * Begins to record how much of a response's stream is read. The returned function must be called when the
+   * stream has ended.
+   */
   begin(responseId: string, stream: ReadStream): () => void {
     const running: RunningStream = { responseId, stream, noted: 0 }
     this.#running.add(running)

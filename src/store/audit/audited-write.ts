@@ -70,8 +70,8 @@ interface ChangesObjects<Input, Output> {
 }
 
 /**
- * Rule for an operation on sessions. `entries` runs before the operation and reads what it needs; the
- * function it returns runs afterwards.
+ * Rule for an operation on sessions. `entries` is called before the operation and reads the state that it
+ * needs; it returns a function, which is called after the operation and yields the entries.
  */
 interface ReportsEntries<Input, Output> {
   readonly entries: (

@@ -21,7 +21,7 @@ export type ObjectReference =
   | { readonly kind: 'user' | 'key' | 'channel'; readonly id: number }
   | { readonly section: StoredSection; readonly name: string }
 
-/** State of an object: its fields. */
+/** State of an object, which the audit log compares before and after an operation: its fields. */
 export interface ObjectState {
   readonly object: AuditedObject
   readonly fields: Fields

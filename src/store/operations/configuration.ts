@@ -113,7 +113,7 @@ export async function createChannels(
       .insertInto('channels')
       .values({
         ...CHANNEL.newRow({ ...openDefinition(channel), created_time }),
-        // The keys are encrypted below, because the encryption needs the id of the row.
+        // The keys are encrypted after the insert, because the encryption needs the id of the row.
         keys_cipher: '',
       })
       .returning('id')

@@ -23,8 +23,9 @@ export interface FailedLine {
 }
 
 /**
- * Counts the failed calls of a period: all of them, and those of the `top` values with the most failed calls.
- * `more` says whether there are further values. The cause is empty if the client left.
+ * Counts the failed calls of a period: all of them, and those for each of the `top` values of the dimension
+ * with the most failed calls. `more` says whether the dimension has further values. The cause is empty if the
+ * client left.
  */
 export async function failedCalls(
   db: Db,

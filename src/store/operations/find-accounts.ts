@@ -267,7 +267,7 @@ interface TokenPageQuery extends TokensOf {
   readonly limit: number
 }
 
-/** Converts the row of a token, decrypting its key. */
+/** Converts a row to a token with its decrypted key. */
 function keyedFromRow(row: TokenRow, secrets: Secrets): TokenWithKey {
   return { token: tokenFromRow(row), key: keyOf(row.key_cipher, row.id, secrets) }
 }

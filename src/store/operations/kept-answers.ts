@@ -145,7 +145,7 @@ export async function readAnswerPart(
   }
 }
 
-/** Filter for the answers to remove: an answer must match all given fields. */
+/** Filter for the answers to remove: an answer must match all values that are given. */
 interface AnswerFilter extends RemovalFilter {
   readonly lookup?: string | undefined
 }

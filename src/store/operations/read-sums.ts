@@ -33,7 +33,10 @@ export interface SumsQuery {
   readonly columns: readonly string[]
 }
 
-/** A row of sums. */
+/**
+ * A row of the result of `readSums`: the sums for one value of the dimension, over a half hour, a day or the
+ * whole period.
+ */
 export interface SumsRow {
   /** The half hour or day of the row; null in a row for the whole period. */
   readonly at: number | null
@@ -69,8 +72,8 @@ export async function readSums(
   }))
 }
 
-// Also groups by those columns before the dimension that are constant in this kind, because the rows are
-// stored in the order of all columns.
+// Also groups by those columns before the dimension that are constant in this kind of sums, because the rows
+// are stored in the order of all columns.
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
   return [...before.filter((name) => !kind.by.has(name)), by]

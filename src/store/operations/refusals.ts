@@ -40,7 +40,8 @@ export async function addRefusals(
 
 /**
  * Counts the refused calls in the half hours from `first` up to, but not including, `end`: all of them, and
- * those of the `top` values with the most refused calls. `more` says whether there are further values.
+ * those for each of the `top` values of the dimension with the most refused calls. `more` says whether the
+ * dimension has further values.
  */
 export async function refusedCalls(
   db: Db,

@@ -10,7 +10,7 @@ import { type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import type { Db } from './operation.ts'
 import { withUser } from './usage-log.ts'
 
-/** Filter for refused calls; a call must match all given fields. */
+/** Filter for refused calls; a call must match all values that are given. */
 export type RefusedFilter = Omit<UsageFilter, 'channel' | 'reasons' | 'causes'> & {
   readonly codes?: readonly string[] | undefined
 }

@@ -23,7 +23,7 @@ export type SignInProof =
       /** New hash of the same password, which replaces the old hash. */
       readonly newHash?: string | undefined
     }
-  /** For a sign-in with an access token. The session is valid only as long as the token. */
+  /** Proof of a sign-in with an access token. The session is valid only as long as the token. */
   | { readonly kind: 'access token'; readonly accessToken: string }
   | {
       readonly kind: 'identity'
@@ -65,8 +65,8 @@ interface SessionEntry {
 
 /**
  * Creates a session if the user exists and is enabled, and the sign-in is still valid. Resolves to whether it
- * was created. Also removes expired sessions of all users. No other cleanup is needed, because sessions are
- * added only here.
+ * was created. Also removes expired sessions of all users. No other cleanup is needed, because only this
+ * operation adds sessions.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, session.created_time)
@@ -289,7 +289,7 @@ export async function createUserOfIdentity(
 
 /**
  * Marks the state of a sign-in (a value sent to the identity provider and back) as used. Resolves to whether
- * it was unused. Also removes expired states, because states are added only here.
+ * it was unused. Also removes expired states, because only this operation adds states.
  */
 export async function consumeState(
   db: Db,
@@ -373,7 +373,7 @@ export async function unlinkIdentity(
   }: {
     readonly identity: Identity
     readonly userId: number
-    /** HMAC of the session that is not ended. */
+    /** HMAC of the session that stays valid when the user's other sessions are ended. */
     readonly remainingSession: string | undefined
     /** Whether the gateway accepts sign-ins with a password. */
     readonly acceptsPasswords: boolean

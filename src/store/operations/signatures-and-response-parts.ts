@@ -217,8 +217,8 @@ export interface AnswerPlace {
 }
 
 /**
- * Maximum number of answer parts that one write removes. Only a single answer with more parts exceeds it. It
- * is small, because charges of calls wait for the same commit.
+ * Maximum number of answer parts that one write removes; exceeded only for a single answer with more parts.
+ * The maximum is small, because charges of calls wait for the same commit.
  */
 export const MAX_PARTS = 32
 
@@ -228,7 +228,7 @@ export async function removePartsOfAnswers(db: Db, answers: readonly AnswerPlace
     await db.deleteFrom('answer_parts').where('day', '=', day).where('answer_id', '=', answerId).execute()
 }
 
-/** Result of `removeOldestStored`. */
+/** What `removeOldestStored` removed, and whether there is more to remove. */
 interface DroppedRows {
   /** Ids of removed responses, whose parts can be removed now. */
   readonly responseIds: readonly string[]
@@ -349,7 +349,7 @@ interface ResponsePart {
 
 /**
  * Stores a part, encrypted so that it can be decrypted only for this position, before the row of its response
- * is stored. Replaces the part of an earlier attempt.
+ * is stored. Replaces a part that was stored before, for example by a write that was repeated.
  */
 export async function storeResponsePart(
   db: Db,

@@ -72,7 +72,7 @@ async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets)
   const rows = tokens.map((token, index) => ({
     ...TOKEN.newRow(token),
     key_hash: hashes[index] ?? '',
-    // The key is encrypted below, because the encryption needs the id of the row.
+    // The key is encrypted after the insert, because the encryption needs the id of the row.
     key_cipher: '',
     ...newUsageLimitColumns(token),
   }))

@@ -233,7 +233,7 @@ function withNames(db: Db) {
     .select(['users.username', 'tokens.name as token_name'])
 }
 
-/** Converts rows of `withNames`, and replaces former channel names by the present ones. */
+/** Converts rows that `withNames` selects to entries of the usage log with the present names of channels. */
 async function entriesFromRows(
   db: Db,
   rows: readonly (UsageLogRow & { readonly username: string; readonly token_name: string })[],

@@ -106,7 +106,7 @@ interface SeriesSums {
   readonly previous: Sums
 }
 
-/** Input of `usageSeries`. */
+/** Which sums `usageSeries` reads, and how they are divided. */
 interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
@@ -313,8 +313,8 @@ export async function totalsByKey(
 }
 
 /**
- * Reads the sums of each step of a plan, for each value of the dimension `given.by`. Without a dimension, the
- * result has one entry, with key null.
+ * Reads the sums of each step of a time series, as `plan` says, for each value of the dimension `given.by`.
+ * Without a dimension, the result has one entry, with key null.
  */
 export async function readPlannedSums(
   db: Db,

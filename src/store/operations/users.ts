@@ -165,7 +165,7 @@ export interface UserChange {
   readonly keepAccessTokens?: boolean | undefined
 }
 
-/** Result of `changeUser`. */
+/** A user after a change by `changeUser`. */
 interface ChangedUser {
   readonly user: ManagedUser
   /** Change of the user's quota, in quota units. */

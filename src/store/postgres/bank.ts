@@ -34,7 +34,10 @@ interface LockedRow<Locked> {
 
 /** The bank as it is used by the node with this name, over one connection. Runs one statement at a time. */
 export function postgresBank(connection: BankConnection, node: string): Bank {
-  /** Accounts whose rows were locked at an earlier attempt. The bank does not wait for these locks again. */
+  /**
+   * Accounts whose rows were locked when this statement was tried before. The bank does not wait for these
+   * locks again.
+   */
   const locked = new Set<AccountName>()
   const run = <Row>(call: string, values: readonly unknown[], name: string): Promise<Row[]> =>
     withRetries(async () => {

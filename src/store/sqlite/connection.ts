@@ -39,7 +39,7 @@ export function refuseForeignLog(path: string): void {
 
 /** Opens the connection for writing. A commit is durable: it survives a power failure. */
 export function openForWriting(path: string): DatabaseSync {
-  // SQLite gives its additional files the same permissions as this file.
+  // SQLite gives its additional files the same permissions as the database file.
   createPrivateFile(path)
   refuseForeignLog(path)
   for (const suffix of ['-wal', '-shm', '-journal']) keepPrivate(path + suffix)

@@ -26,7 +26,7 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
   const thread = new Worker(WORKER, {
     name: 'sluice database',
     workerData: { expectsMigrations } satisfies ThreadExpectation,
-    // Does not pass on options of the main program such as `--eval` or the debugger's port.
+    // Options of the main program, such as `--eval` or the debugger's port, are not passed on to the thread.
     execArgv: [],
     resourceLimits: MEMORY_LIMITS,
   })
@@ -46,7 +46,7 @@ export interface DatabasePort {
   ref(): void
 }
 
-/** Queues operations for a database thread, and sends them in groups that are committed together. */
+/** Queues operations for a database thread, and sends them in batches that are committed together. */
 export class DatabaseThread {
   /** Resolves when the database is open; rejects if that fails. */
   readonly ready: Promise<void>
@@ -106,7 +106,7 @@ export class DatabaseThread {
     })
   }
 
-  /** Number of operations whose promise is not settled yet. */
+  /** Number of operations whose promise is pending. */
   get queued(): number {
     return this.#queue.length
   }
@@ -117,8 +117,8 @@ export class DatabaseThread {
   }
 
   /**
-   * Queues an operation. Promises are settled in the order of the calls, unless `fairBatch` changes the order
-   * under load.
+   * Queues an operation. Promises resolve or reject in the order of the calls, unless `fairBatch` changes the
+   * order under load.
    */
   run(name: string, input: unknown): Promise<unknown> {
     return this.#queue.run(name, input)

@@ -56,7 +56,7 @@ export function prepareHolds(
   }
 }
 
-/** Returns the parameters of `insertHold`. */
+/** Returns the values of a new hold, in the order of the parameters of `insertHold`. */
 export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
   return boundValues(listHold(opening))
 }

@@ -113,7 +113,7 @@ export class LeaseBook {
 
   /**
    * Ends the leases of an account, except for the amounts of the borrowers' open holds. Returns the new epoch
-   * of the account.
+   * of the account (how often its leases were ended).
    */
   recall(account: AccountName, openHolds: ReadonlyMap<string, number>): number {
     const lent = this.#lent(account)

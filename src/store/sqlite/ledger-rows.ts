@@ -58,8 +58,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   /**
-   * Begins a transaction that settles the calls with these ids. If it also creates their holds, these are not
-   * written. The set of ids is changed afterwards.
+   * Begins a transaction that settles the calls with these ids. Holds of these calls that the same
+   * transaction creates are not written. The caller must not use the set again, because it is changed later.
    */
   begin(settled: Set<string>): void {
     this.#settled = settled

@@ -72,8 +72,8 @@ export class LocalBank implements BankOperations {
   }
 
   /**
-   * Returns the states of accounts. `accounts` contains lists of account names as JSON. The open holds in
-   * `held` are not recorded, because this database contains the holds.
+   * Returns the states of the accounts in a borrower's report: those in `accounts` (lists of account names as
+   * JSON) and in `held`. The reported open holds are not recorded, because this database contains the holds.
    */
   apply(borrower: string, accounts: readonly string[], held: readonly HoldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])

@@ -8,11 +8,12 @@ export interface ThreadExpectation {
   readonly expectsMigrations?: boolean
 }
 
-/** First message to a thread. */
+/** First message to a database thread: its role, and the file to open. */
 export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
   /**
-   * For the local file of a node in a cluster. It needs no secrets, because nothing in the file is encrypted.
+   * Options for the local file of a node in a cluster. They contain no secrets, because nothing in the file
+   * is encrypted.
    */
   | { readonly role: 'node'; readonly path: string }
 
@@ -61,12 +62,12 @@ export function isLocalRead(name: string): name is LocalRead {
 /** Name and input of an operation. */
 export type QueuedOperation = readonly [name: string, input: unknown]
 
-/** A message to a thread. A batch is sent only after the reply to the previous one. */
+/** A message to a database thread. A batch is sent only after the reply to the previous one. */
 export type ToThread =
   | { readonly kind: 'batch'; readonly operations: PackedBatch }
   | { readonly kind: 'close' }
 
-/** Message from a thread. */
+/** Message from a database thread. */
 export type FromThread =
   /** Sent once the database is open. */
   | { readonly kind: 'ready' }

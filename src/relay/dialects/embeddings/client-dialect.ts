@@ -30,8 +30,8 @@ export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) =>
 )
 
 /**
- * Dialect of embeddings: passed through to channels that speak chat, with vectors in the requested format;
- * converted for others.
+ * Dialect of embeddings. Requests are passed through to channels that speak chat, and converted for others.
+ * Vectors are returned in the requested format.
  */
 export const embeddingsDialect: Dialect = {
   name: 'chat',
@@ -66,8 +66,8 @@ export const embeddingsDialect: Dialect = {
         promptBound,
         forModel,
         channelsFor(channels) {
-          // If the request must be converted for every channel, it is checked here, so that a refused request
-          // is not counted against limits.
+          // If the request must be converted for every channel, its texts are checked already when it is
+          // read, so that a request that is refused does not count against limits.
           if (!channels.some(speaksOpenAiEmbeddings)) checkTexts(scan)
           return channels
         },

@@ -141,7 +141,7 @@ class ConvertedPassthrough implements Passthrough {
     return measure
   }
 
-  /** Measures the answered requests; if `isCurrentPaid`, also the texts of the current one. */
+  /** Resolves to the usage of the answered requests; if `isCurrentPaid`, also that of the current request. */
   #measureSent(call: Call, isCurrentPaid: boolean): Promise<ChargedUsage> {
     const uncounted = this.#usage ? [] : this.#answered
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted

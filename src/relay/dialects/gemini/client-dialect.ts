@@ -46,7 +46,9 @@ export interface GeminiTarget {
   readonly form: 'whole' | 'events' | 'array' | EmbedMethod
 }
 
-/** Dialect of the Gemini API: passed through to channels that speak it, converted for others. */
+/**
+ * Dialect of the Gemini API. Requests are passed through to channels that speak it, and converted for others.
+ */
 export function geminiDialect(conversions: Conversions, { model, form }: GeminiTarget): Dialect {
   if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(model, form)
   const stream = form !== 'whole'
@@ -125,7 +127,9 @@ function isGemini(...names: readonly string[]): boolean {
   return names.some((name) => /gemini/i.test(name))
 }
 
-/** Converts a native stream of events for a client that reads one JSON array. */
+/**
+ * Converts a native stream of events to one JSON array, for a client that requested a stream of this form.
+ */
 class ArrayTap extends GeminiTap {
   readonly #array = new JsonArray()
 
@@ -167,7 +171,10 @@ class ArrayTap extends GeminiTap {
   }
 }
 
-/** Dialect of the Gemini API's embeddings: passed through to channels that speak it, converted for others. */
+/**
+ * Dialect of the Gemini API's embeddings. Requests are passed through to channels that speak it, and
+ * converted for others.
+ */
 function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',

@@ -148,8 +148,8 @@ class ImagePassthrough implements Passthrough {
 }
 
 /**
- * Measures the reported tokens; if none were reported, the number of images, or estimated tokens if images
- * have no price.
+ * Resolves to the usage to charge: the reported tokens; if none were reported, the number of images, or
+ * estimated tokens if images have no price.
  */
 async function measureImages(
   call: Call,

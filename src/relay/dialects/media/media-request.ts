@@ -12,7 +12,7 @@ import type { PassthroughResponses } from '../passthrough.ts'
 
 /** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {
-  /** Content type to send; JSON if absent. */
+  /** Content type of the body that is sent; JSON if absent. */
   readonly contentType?: string
   /**
    * Returns the body with this model name. If `isOpen` is false, fields that may lead to another model or

@@ -135,8 +135,8 @@ class SpeechPassthrough implements Passthrough {
 }
 
 /**
- * Measures characters, otherwise seconds of audio, otherwise tokens estimated from the seconds, depending on
- * what has a price.
+ * Resolves to the usage to charge, depending on what has a price: characters, otherwise seconds of audio,
+ * otherwise tokens estimated from the seconds.
  */
 async function measureSpeech(
   call: Call,

@@ -93,7 +93,7 @@ const NO_FACTS: TranscriptFacts = {
   text: '',
 }
 
-/** Passes a transcript in JSON through. */
+/** Passes a transcript in JSON through to the client. */
 class JsonPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -132,7 +132,7 @@ class JsonPassthrough implements Passthrough {
   }
 }
 
-/** Passes a transcript that is plain text or subtitles through. */
+/** Passes a transcript that is plain text or subtitles through to the client. */
 class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -173,9 +173,9 @@ class TextPassthrough implements Passthrough {
 }
 
 /**
- * Measures the reported tokens. If none were reported, measures the seconds of the recording: those in the
- * response, otherwise those read from the file, but at least up to the last subtitle. If seconds have no
- * price, tokens are estimated from them.
+ * Resolves to the usage to charge: the reported tokens; if none were reported, the seconds of the recording
+ * as stated in the response, otherwise as read from the file, but at least up to the last subtitle. If
+ * seconds have no price, tokens are estimated from them.
  */
 async function measureTranscript(
   { plan: { rate }, services: { count } }: Call,

@@ -15,7 +15,7 @@ import { messagesConversion } from '../conversion-dialects.ts'
 import { versionHeaders } from './version-headers.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
-/** Dialect of messages: passed through to channels that speak it, converted for others. */
+/** Dialect of messages. Requests are passed through to channels that speak it, and converted for others. */
 export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',

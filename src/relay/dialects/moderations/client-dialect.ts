@@ -9,7 +9,10 @@ import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
-/** Dialect of moderations: passed through to channels that speak chat; free if the model has no price. */
+/**
+ * Dialect of moderations. Requests are passed through to channels that speak chat. A call is free if the
+ * model has no price.
+ */
 export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',

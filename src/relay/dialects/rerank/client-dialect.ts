@@ -14,8 +14,8 @@ import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /**
- * Dialect of rerank: passed through to channels that speak it; the results are returned in the order of their
- * relevance.
+ * Dialect of rerank. Requests are passed through to channels that speak it. The results are returned in the
+ * order of their relevance.
  */
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',

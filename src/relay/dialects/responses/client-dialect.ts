@@ -26,10 +26,10 @@ import { responsesConversion } from '../conversion-dialects.ts'
 import { sessionFinder } from '../../affinity/session.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
-/** Settings that the response repeats if the gateway keeps it. */
+/** Settings that are stated in a converted response if the gateway keeps the response. */
 const KEPT = new Map([['store', 'true']])
 
-/** Dialect of responses: passed through to channels that speak it, converted for others. */
+/** Dialect of responses. Requests are passed through to channels that speak it, and converted for others. */
 export function responsesDialect(conversions: Conversions, services: NativeResponseServices): Dialect {
   const { responses } = services
   return {
@@ -132,7 +132,8 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
   }
 }
 
-// A response that continues after its client has left must be stored by its upstream.
+// Returns the channels that can continue a response after its client has left: those that store it upstream.
+// Throws if there are none.
 function ableToGoOn(channels: readonly Channel[]): readonly Channel[] {
   const able = channels.filter(
     ({ protocol: protocols, disable_store }) => protocols.includes('responses') && !disable_store,

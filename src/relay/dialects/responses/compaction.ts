@@ -24,8 +24,8 @@ import { type Dialect, type RequestReaderContext, throwNoStreams } from '../dial
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
- * Dialect of `POST /v1/responses/compact`: passed through to channels that speak responses. The upstream's
- * reply has the form of a response.
+ * Dialect of `POST /v1/responses/compact`. Requests are passed through to channels that speak responses. The
+ * upstream's reply has the form of a response.
  */
 export function compactionDialect(responses: ResponseStore): Dialect {
   return {

@@ -23,8 +23,8 @@ import type { ServiceClient } from './service-client.ts'
 const COPIES = 3
 
 /**
- * The place that a guard must check so that its service is also asked about images: in a request, and in a
- * response.
+ * A guard's service is also asked about images if the guard checks this place: `input` for images in a
+ * request, `output` for images in a response.
  */
 const IMAGE_PLACES = { request: 'input', response: 'output' } as const
 

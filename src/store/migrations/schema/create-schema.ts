@@ -180,8 +180,8 @@ const LOCKED_MS = 399 * 86_400_000
  * `postgres/bank`.
  */
 const SQLITE_TRIGGERS: readonly string[] = [
-  // If a user's quota is no longer low, removes the mark that an alert was added. If it has become low, adds
-  // an alert.
+  // If a user's quota is no longer low, removes the record that an alert was added. If it has become low,
+  // adds an alert.
   `create trigger alert_quota_low after update of quota on users
 when new.quota <> old.quota and new.deleted_time is null
 begin
