@@ -5,7 +5,7 @@ import { CHAT_CONVERSATION } from '@sluice/wire/chat'
 import { ConversationDigests } from '@sluice/wire/conversation-digests'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { findStringFlags } from '@sluice/wire/json/string-flags'
+import { findStringFlags } from '@sluice/wire/json/string-kinds'
 import { agentConversation } from './agent-conversation.ts'
 
 /**

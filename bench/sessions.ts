@@ -6,7 +6,7 @@ import { SessionAffinity, SESSION_DIGESTS } from '../src/relay/affinity/affinity
 import { CacheBreaks } from '../src/relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls } from '../src/relay/affinity/previous-calls.ts'
 import { sessionFinder } from '../src/relay/affinity/session.ts'
-import { ownDigests } from '../src/relay/digests/own-digests.ts'
+import { ownDigests } from '../src/relay/digests/process-digests.ts'
 import type { Plans } from '../src/relay/plan.ts'
 import type { Plan, Target } from '../src/relay/request-stages.ts'
 import { type Client, sessionTurns } from './cache-sessions.ts'

@@ -6,7 +6,7 @@ import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage
 import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
 import { queryString, request } from './client.ts'
-import type { Paged } from './paged.ts'
+import type { Paged } from './page-of-items.ts'
 import type { Usage } from './usage.ts'
 
 type AnyCall = z.output<typeof callSchema>

@@ -7,7 +7,7 @@ import type { testAllResult, testResult } from '../../src/management/channels/te
 import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
 import { queryString, request, sendForWholeBody } from './client.ts'
-import type { Paged } from './paged.ts'
+import type { Paged } from './page-of-items.ts'
 
 /** The named fields of an object type, without its index signature. */
 type Known<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { usageSessionSchema } from '../../src/management/usage/usage-sessions.ts'
 import type { FilterValues } from './calls.ts'
 import { queryString, request } from './client.ts'
-import type { Paged } from './paged.ts'
+import type { Paged } from './page-of-items.ts'
 
 /** A session (calls that belong to one conversation), with the sums of its calls. */
 export type Session = z.output<typeof usageSessionSchema>

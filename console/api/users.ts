@@ -8,7 +8,7 @@ import type { LimitFields } from '../components/limit-form-values.ts'
 import type { LinkedIdentity } from './account.ts'
 import type { NewKey } from './keys.ts'
 import { queryString, request } from './client.ts'
-import type { Paged } from './paged.ts'
+import type { Paged } from './page-of-items.ts'
 
 /** A user, as administrators see it. */
 export type ManagedUser = ManagedUserObject

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Remaining } from '../../src/domain/remaining.ts'
+import type { Remaining } from '../../src/domain/remaining-spend.ts'
 import { type RecentKey, appShellQuery, refreshingAppShellQuery } from '../api/account.ts'
 import type { NamedBudget } from './budget-meter.tsx'
 import { useSignedInAccount } from './session.tsx'

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
 import { differencesOf, mergedEdit } from './differences.ts'
 import { EditConflict } from './edit-conflict.tsx'
-import { LeaveGuard } from './leave-guard.tsx'
+import { LeaveGuard } from './confirm-leave.tsx'
 import { showNotice } from './notify.tsx'
 import { useAction } from './use-action.ts'
 

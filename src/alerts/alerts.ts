@@ -10,7 +10,7 @@ import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
 import type { LowLimitChange, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
-import { type ModelEnding, ModelEndings } from './model-endings.ts'
+import { type ModelEnding, ModelEndings } from './model-retirement-alerts.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
 /** Interval at which the outbox, the table of undelivered alerts, is read. */

@@ -2,7 +2,7 @@ import { csvName } from '../management/csv-name.ts'
 import { z } from 'zod'
 import { auditCsv, auditFilter, auditPageSchema, auditQuery, listAudit } from '../management/audit-log.ts'
 import { consoleShell, consoleShellSchema } from '../management/console-shell.ts'
-import { find, findQuery, findSchema } from '../management/find.ts'
+import { find, findQuery, findSchema } from '../management/find-objects.ts'
 import { pageOf, pageQuery } from '../management/page.ts'
 import {
   declaredObject,

@@ -27,7 +27,7 @@ import {
   areaOfModelRequest,
   modelListBody,
   type ModelShape,
-} from './model-shapes.ts'
+} from './model-list-formats.ts'
 
 /**
  * Sent in addition to the model list to clients that state `client_version`, such as Codex, which report an

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { unfinishedCopyBytes, showCopyProgress } from './backup-command.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'sluice-copy-'))

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { JSON_OPTION } from './options.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { printJson, withAccounts } from './with-accounts.ts'
 
 const HELP = `

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { ChannelObject } from '../management/channels/channel-object.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, printResult, withAccounts } from './with-accounts.ts'
 

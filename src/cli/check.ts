@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { Config } from '../config/config.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 
 /**
  * `sluice check`: prints the errors in the configuration, one a line, on standard error; with `json`, one

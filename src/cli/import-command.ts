@@ -12,7 +12,7 @@ import { displayText } from '../import/report.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
 

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { runCommand } from './run-command.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 
 /** Exit code that shells report for a program ended by SIGPIPE. */
 const CODE_OF_SIGPIPE = 141

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { MigrationReport } from '../import/migrate/migrate.ts'
-import type { AccountSums } from '../import/migrate/sums.ts'
+import type { AccountSums } from '../import/migrate/quota-sums.ts'
 import { JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import { printJson, reportingErrors } from './with-accounts.ts'
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Json } from '../domain/json.ts'
 import type { AppliedPrice } from '../management/models/list-prices.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 
 function shown(total: number, { isTTY = false, isSilent = false } = {}): string[] {
   const written: string[] = []

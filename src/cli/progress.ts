@@ -1,4 +1,4 @@
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 
 /** Width of the progress bar, in characters. */
 const BAR_WIDTH = 30

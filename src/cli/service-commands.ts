@@ -1,6 +1,6 @@
 import process from 'node:process'
 import type { Command } from 'commander'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { withAccounts } from './with-accounts.ts'
 import { CONFIG_OPTION } from './options.ts'
 

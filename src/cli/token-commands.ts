@@ -17,7 +17,7 @@ import {
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
 import { plainText } from './plain-text.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import {
   type AccountOptions,

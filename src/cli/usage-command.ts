@@ -4,7 +4,7 @@ import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UsageLine } from '../management/usage/sum-usage.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { quotaText } from './quota-text.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
 

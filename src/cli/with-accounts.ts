@@ -3,7 +3,7 @@ import type { FirstCredentials } from '../gateway/seed-accounts.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { OperationInput, OperationName, OperationOutput } from '../management/operations.ts'
 import { plainJson, plainText } from './plain-text.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './command-context.ts'
 
 /** Maximum length of a printed error message, because a database may send one of any length. */
 const MAX_MESSAGE_LENGTH = 4000

@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { BuiltInPrice, DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
-import { type IgnoredEntry, type MergedSettings, guardFrom, mergeLayers, priceFrom } from './merge-layers.ts'
+import { type IgnoredEntry, type MergedSettings, guardFrom, mergeLayers, priceFrom } from './merge-stored-settings.ts'
 import { PRICE_DATA } from './built-in-prices.ts'
 import { child, keys } from './yaml-node.ts'
 

@@ -7,7 +7,7 @@ import type { StoredEntry } from '../domain/settings.ts'
 import { type Config, readConfig } from './config.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
 import { readEnvironment } from './environment.ts'
-import { mergeLayers } from './merge-layers.ts'
+import { mergeLayers } from './merge-stored-settings.ts'
 import { readConfigInThread } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'price-file-'))

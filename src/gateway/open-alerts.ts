@@ -9,10 +9,10 @@ import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelEnds } from '../upstreams/model-retirements.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { nodeName } from './node-name.ts'
-import { endingModels } from './open-model-ends.ts'
+import { endingModels } from './open-model-retirements.ts'
 import { isStorageReporter } from './storage-watch.ts'
 
 export { UnpricedTools }

@@ -9,7 +9,7 @@ import {
   type PreviousCalls,
 } from '../relay/affinity/previous-calls.ts'
 import type { DigestRules, DigestStore } from '../relay/digests/digest-store.ts'
-import { ownDigests } from '../relay/digests/own-digests.ts'
+import { ownDigests } from '../relay/digests/process-digests.ts'
 import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 
 /** Options of `openConversationMemory`. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
 import { pruneExpired, pruneOrphanedParts, pruneUsage } from '../store/prune.ts'
-import { pruneStoredOfDeleted } from '../store/stored-of-user.ts'
+import { pruneStoredOfDeleted } from '../store/stored-data-of-user.ts'
 import type { Store } from '../store/store.ts'
 
 const FIRST_MS = 60_000

@@ -2,7 +2,7 @@ import { asRecord } from '@sluice/wire/json/record'
 import { randomUUIDv7 } from 'node:crypto'
 import type { Logger } from 'pino'
 import { OperatorHold } from '../accounts/ledger/operator-hold.ts'
-import { readDay } from '../domain/model-end.ts'
+import { readDay } from '../domain/model-retirement.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import { modelsRequest } from '../management/channels/test-request.ts'
@@ -10,7 +10,7 @@ import { entriesOfList, nameOfEntry } from '../management/channels/read-model-li
 import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { exchangeWhole } from '../upstreams/exchange.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelEnds } from '../upstreams/model-retirements.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
 /**

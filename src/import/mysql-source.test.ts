@@ -8,7 +8,7 @@ import {
   withoutMariadb,
 } from '../../test/fixtures/mariadb-server.ts'
 import { familyDatabase } from '../../test/family-database.ts'
-import { readFamily } from './family.ts'
+import { readFamily } from './other-gateway.ts'
 import type { MysqlAddress, SourceDatabase } from './source.ts'
 import { openMysqlSource } from './mysql-source.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'

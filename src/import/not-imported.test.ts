@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { FamilyDatabase, NotImportedTable } from './family.ts'
+import type { FamilyDatabase, NotImportedTable } from './other-gateway.ts'
 import { listNotImported } from './not-imported.ts'
 
 const source = (

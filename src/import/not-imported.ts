@@ -1,5 +1,5 @@
 import { RowReader } from './row-reader.ts'
-import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED_ROWS } from './family.ts'
+import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED_ROWS } from './other-gateway.ts'
 import { isDeleted } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 

@@ -12,7 +12,7 @@ import {
 import { type ChannelFields, objectIn } from '../management/channels/channel-fields.ts'
 import { channelType, withVersion } from '../management/channels/channel-types.ts'
 import { RowReader, UnreadableValue } from './row-reader.ts'
-import type { GatewayFamily, FamilyDatabase } from './family.ts'
+import type { GatewayFamily, FamilyDatabase } from './other-gateway.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 

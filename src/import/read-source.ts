@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } fr
 import { resolve } from 'node:path'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
-import { type FamilyDatabase, readFamily } from './family.ts'
+import { type FamilyDatabase, readFamily } from './other-gateway.ts'
 import { listNotImported } from './not-imported.ts'
 import { configurationIn, FamilyOptions, type SourceConfiguration } from './plan-configuration.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { Remaining } from '../domain/remaining.ts'
+import type { Remaining } from '../domain/remaining-spend.ts'
 import type { User } from '../domain/records/user.ts'
 import { budgetObject, budgetUses, type OwnedBudget, usageLimitSchema } from './usage-limits.ts'
 import type { ManagementServices } from './services.ts'
-import { groupBudget, remainingOf, userBudget } from './remaining.ts'
+import { groupBudget, remainingOf, userBudget } from './remaining-spend.ts'
 
 const { budget, budget_period, budget_used, budget_held, budget_resets_at } = usageLimitSchema
 const budgetFields = { budget, budget_period, budget_used, budget_held, budget_resets_at }

@@ -12,7 +12,7 @@ import {
 import { accountBudgetSchema, accountLimits, recentKeys, recentKeySchema } from './account-limits.ts'
 import type { AdministrationServices } from './services.ts'
 import { quotaDisplay } from './gateway-status.ts'
-import { remainingSchema } from './remaining.ts'
+import { remainingSchema } from './remaining-spend.ts'
 import { userNotFound } from './users/list-users.ts'
 import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
 

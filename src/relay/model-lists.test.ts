@@ -10,7 +10,7 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import { CallRates } from './plan.ts'
 import { nameWithoutThinkingSuffix, type ResolvedModel, Routing } from './routing.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
-import { ModelEnds } from '../upstreams/model-ends.ts'
+import { ModelEnds } from '../upstreams/model-retirements.ts'
 import { lawRuns } from '../../test/tier.ts'
 
 const NO_ENDS = new ModelEnds((address) => address)

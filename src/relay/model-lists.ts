@@ -8,9 +8,9 @@ import {
   type EndpointType,
   endpointTypes,
 } from '../domain/endpoints.ts'
-import type { ModelEnd } from '../domain/model-end.ts'
+import type { ModelEnd } from '../domain/model-retirement.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelEnds } from '../upstreams/model-retirements.ts'
 import { channelProtocols } from './dialects/choose-dialect.ts'
 import { allowedNames, groupName, groupRefusedError, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, nameWithoutThinkingSuffix } from './routing.ts'

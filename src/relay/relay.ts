@@ -37,7 +37,7 @@ import { guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
 import { GuardModerations } from './guards/services/guard-moderations.ts'
 import { ServiceClient } from './guards/services/service-client.ts'
-import type { Media } from './media.ts'
+import type { Media } from './media-fetcher.ts'
 import {
   bodyOptions,
   dialectOf,

@@ -23,7 +23,7 @@ import type { WireRequest } from '../upstreams/provider.ts'
 import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
-import type { MediaRequester } from './media.ts'
+import type { MediaRequester } from './media-fetcher.ts'
 
 // The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how
 // it may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream

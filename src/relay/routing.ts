@@ -16,7 +16,7 @@ import {
   usableGroup,
 } from './key-permissions.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelEnds } from '../upstreams/model-retirements.ts'
 import { truncateName } from './truncate-name.ts'
 
 /** A model that can serve a call, its channels, and the group whose prices apply. */

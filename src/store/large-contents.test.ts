@@ -5,7 +5,7 @@ import type { StoredResponse } from '../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from './large-contents.ts'
 import { pruneOrphanedParts } from './prune.ts'
 import type { Rows } from './store.ts'
-import { removeStoredOfUser } from './stored-of-user.ts'
+import { removeStoredOfUser } from './stored-data-of-user.ts'
 
 const HOUR_MS = 3_600_000
 const MIB = 1_048_576

@@ -1,4 +1,4 @@
-import { endMs, type ModelEnd } from '../domain/model-end.ts'
+import { endMs, type ModelEnd } from '../domain/model-retirement.ts'
 import type { Metric, Sample } from './series.ts'
 
 /** Functions and values that are read when metrics are requested. */

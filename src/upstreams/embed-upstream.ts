@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { GatewayError } from '../errors.ts'
-import { cohereForm, titanForm } from '@sluice/wire/bedrock-embed'
+import { cohereForm, titanForm } from '@sluice/wire/bedrock-embeddings-apis'
 import { batchForm, embedContentForm, predictForm } from '@sluice/wire/gemini/embed'
 import { methodPath } from '@sluice/wire/gemini'
 import type { EmbedForm } from '@sluice/wire/texts-to-embed'

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WireError } from '@sluice/wire/wire-error'
 import type { PairedProtocol } from '../paired-protocol.ts'
-import type { Media } from '../../src/relay/media.ts'
+import type { Media } from '../../src/relay/media-fetcher.ts'
 import {
   anyMedia,
   check,

@@ -15,7 +15,7 @@ import { showNotice } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { focusInvalid } from '../../components/focus-invalid.ts'
 import { ObjectNotFound } from '../../components/object-not-found.tsx'
-import { LeaveGuard } from '../../components/leave-guard.tsx'
+import { LeaveGuard } from '../../components/confirm-leave.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSearchState } from '../../components/search-state.ts'
@@ -36,7 +36,7 @@ import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
 import { HEALTH_INTERVAL_MS } from './hour-sums.ts'
 import { TestButton, TestResultLine } from './test-button.tsx'
-import { TestFields } from './test-fields.tsx'
+import { TestFields } from './test-unsaved-channel.tsx'
 
 const ENABLED = 1
 

@@ -1,5 +1,5 @@
 import type { Call, CallSums } from '../../api/calls.ts'
-import type { Paged } from '../../api/paged.ts'
+import type { Paged } from '../../api/page-of-items.ts'
 import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { unlistedCalls, addLiveCallsToSums } from './merge-live-calls.ts'

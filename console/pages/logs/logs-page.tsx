@@ -31,7 +31,7 @@ import {
 import { LogFilters } from './log-filters.tsx'
 import classes from './logs-page.module.css'
 import { mergeLiveCalls } from './merge-live-calls.ts'
-import { RefusedList } from './refused-list.tsx'
+import { RefusedList } from './refused-call-list.tsx'
 import { MAX_LIVE_ROWS, useLiveCalls } from './use-live-calls.ts'
 
 const OF_ADMINS = ['user', 'channel']

@@ -7,8 +7,8 @@ import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
-import { ModelEnd } from './model-end.tsx'
-import { useServiceText } from './use-service-text.ts'
+import { ModelEnd } from './model-retirement.tsx'
+import { useServiceText } from './use-service-price-text.ts'
 
 /**
  * All models for administrators. Those without a price are first, because their calls are refused or free.

@@ -14,9 +14,9 @@ import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ManagedModelTable } from './managed-model-table.tsx'
-import { ModelEndMark } from './model-end.tsx'
+import { ModelEndMark } from './model-retirement.tsx'
 import classes from './models-page.module.css'
-import { useServiceText } from './use-service-text.ts'
+import { useServiceText } from './use-service-price-text.ts'
 
 /** The models that the account may call, and their prices; for administrators, all of them. */
 export function ModelsPage() {

@@ -1,4 +1,4 @@
-import { isRequestFor } from './is-request-for.ts'
+import { isRequestFor } from './asks-for-thing.ts'
 import { type Fields, asFields } from './fields.ts'
 
 // Number of characters searched at the beginning and at the end of a prompt.

@@ -1,7 +1,7 @@
 import { generateThinking, prose } from './prose.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import { type Random, seededBy } from './random.ts'
-import { replySchema, requestedTitle } from './side-request.ts'
+import { replySchema, requestedTitle } from './title-and-json-requests.ts'
 import { splitIntoTokens } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
 import { paraphraseResults } from './tool-result.ts'

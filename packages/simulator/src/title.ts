@@ -1,4 +1,4 @@
-import { isRequestFor } from './is-request-for.ts'
+import { isRequestFor } from './asks-for-thing.ts'
 import { COMMON_WORDS } from './topic.ts'
 
 const MAX_TEXT = 20_000

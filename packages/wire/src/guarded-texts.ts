@@ -19,7 +19,7 @@ import {
   TERMS,
   TERM_LISTS,
   THOUGHTS,
-} from './guarded-names.ts'
+} from './guarded-member-names.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'

@@ -1,4 +1,4 @@
-import type { ModelEnd } from '../model-end.ts'
+import type { ModelEnd } from '../model-retirement.ts'
 import type { Channel } from '../records/channel.ts'
 import type { DataSource } from './vendor-service.ts'
 

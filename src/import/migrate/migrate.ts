@@ -14,7 +14,7 @@ import {
   withMappedErrors,
 } from '../postgres-target.ts'
 import { type OpenCalls, openSource, type Source } from './embedded-database.ts'
-import { differingSums, readSums, type Sums } from './sums.ts'
+import { differingSums, readSums, type Sums } from './quota-sums.ts'
 import { COPIED_TABLES, type CopiedTable } from './tables.ts'
 
 type Db = Kysely<Database>

@@ -9,7 +9,7 @@ import { ratiosOf } from '../../domain/ratios.ts'
 import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
 import { toolKindsOfVendor, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
 import type { User } from '../../domain/records/user.ts'
-import type { ModelEnds } from '../../upstreams/model-ends.ts'
+import type { ModelEnds } from '../../upstreams/model-retirements.ts'
 import { usableGroups } from '../users/user-object.ts'
 
 /**

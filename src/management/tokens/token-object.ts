@@ -22,7 +22,7 @@ import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
-import { budgetsOf, isStoppedByBudget, remainingOf, remainingSchema } from '../remaining.ts'
+import { budgetsOf, isStoppedByBudget, remainingOf, remainingSchema } from '../remaining-spend.ts'
 
 /**
  * Limits that an operator set, and that the holder can only tighten. `remain_quota` is what is still left of

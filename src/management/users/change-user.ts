@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import { removeStoredOfUser } from '../../store/stored-of-user.ts'
+import { removeStoredOfUser } from '../../store/stored-data-of-user.ts'
 import {
   type Actor,
   fairQueueKey,

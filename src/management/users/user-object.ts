@@ -22,7 +22,7 @@ import {
 import { textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { declareResponse } from '../record-schemas.ts'
-import { budgetsOf, remainingOf, remainingSchema } from '../remaining.ts'
+import { budgetsOf, remainingOf, remainingSchema } from '../remaining-spend.ts'
 
 const MINUTE_S = 60
 

@@ -15,7 +15,7 @@ import {
   type Retention,
   searchForOneDigest,
 } from './digest-store.ts'
-import { ownDigests } from './own-digests.ts'
+import { ownDigests } from './process-digests.ts'
 
 /** Maximum number of digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256

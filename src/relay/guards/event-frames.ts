@@ -1,7 +1,7 @@
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { isChannelEnded } from './text-channel-map.ts'
+import { isChannelEnded } from './streamed-text-map.ts'
 
 /**
  * The keys of the text channels in an event (a text channel is one text that arrives in pieces), and the

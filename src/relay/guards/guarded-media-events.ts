@@ -4,7 +4,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { checkablePart, isTerminator, scanEventData, frameWithData } from './event-frames.ts'
-import { GuardedChannel } from './guarded-channel.ts'
+import { GuardedChannel } from './guarded-streamed-text.ts'
 
 const OUTPUT = { place: 'output', isSigned: false } as const
 const PIECE = { ...OUTPUT, isJson: false } as const

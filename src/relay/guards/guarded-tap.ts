@@ -11,7 +11,7 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { TextChannelMap, MAX_CHANNELS } from './text-channel-map.ts'
+import { TextChannelMap, MAX_CHANNELS } from './streamed-text-map.ts'
 import {
   textChannelsOf,
   checkablePart,
@@ -20,7 +20,7 @@ import {
   scanEventData,
   frameWithData,
 } from './event-frames.ts'
-import { GuardedChannel } from './guarded-channel.ts'
+import { GuardedChannel } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /**

@@ -4,7 +4,7 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engine
 import type { AnswerKind } from '../../domain/kept-answer.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { Rows } from '../store.ts'
-import { removeStoredOfUser } from '../stored-of-user.ts'
+import { removeStoredOfUser } from '../stored-data-of-user.ts'
 
 const NOW = 1_760_000_000_000
 

@@ -8,8 +8,8 @@ export { heldByNodes, heldOn } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'
 export { findAnswer, lastAnswerRemoval, readAnswerPart } from './kept-answers.ts'
 export { modelCallers } from './model-callers.ts'
-export { modelEnds } from './model-ends.ts'
-export { conservation } from './conservation.ts'
+export { modelEnds } from './model-retirements.ts'
+export { conservation } from './unbalanced-accounts.ts'
 export {
   countUsers,
   credentials,

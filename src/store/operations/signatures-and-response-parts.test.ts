@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import { removeStoredOfUser } from '../stored-of-user.ts'
+import { removeStoredOfUser } from '../stored-data-of-user.ts'
 import type { UserSignatures } from './signatures-and-response-parts.ts'
 
 const NOW = 1_760_000_000_000

@@ -6,7 +6,7 @@ import {
   NATIVE_RETENTION_MS,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
-import { removeStoredOfUser } from '../stored-of-user.ts'
+import { removeStoredOfUser } from '../stored-data-of-user.ts'
 import type { CallProvenance } from './stored-responses.ts'
 
 const NOW = 1_760_000_000_000

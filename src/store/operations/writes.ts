@@ -55,7 +55,7 @@ export {
   removeOrphanedParts,
   storeResponsePart,
 } from './signatures-and-response-parts.ts'
-export { reportModelEndings, storeModelEnds } from './model-ends.ts'
+export { reportModelEndings, storeModelEnds } from './model-retirements.ts'
 export { addRefusals } from './refusals.ts'
 export { addRefusedCalls, pruneRefusedCalls } from './refused-calls.ts'
 export { importAccount, seedUsers } from './seed-accounts.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
-import type { ListedEnd } from '../../domain/model-end.ts'
+import type { ListedEnd } from '../../domain/model-retirement.ts'
 import type { User, UserRow, UserSeed } from '../../domain/records/user.ts'
 import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'

@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn, type StreamEvent } from './form.ts'
+import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn, type StreamEvent } from './answer-forms.ts'
 
 const DONE = 'data: [DONE]\n\n'
 const MAX_CHOICES = 128

@@ -1,5 +1,5 @@
 import { asRecord, textOr } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn } from './form.ts'
+import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn } from './answer-forms.ts'
 
 /** A part with only these fields may be continued by the next part. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])

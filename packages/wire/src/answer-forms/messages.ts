@@ -1,5 +1,5 @@
 import { asRecord, parseRecord, textOr } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from './form.ts'
+import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from './answer-forms.ts'
 
 const OWN_ENDS: ReadonlySet<unknown> = new Set(['end_turn', 'tool_use', 'stop_sequence'])
 

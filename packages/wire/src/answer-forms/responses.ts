@@ -1,5 +1,5 @@
 import { asRecord, textOr } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from './form.ts'
+import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from './answer-forms.ts'
 
 type Event = Json & { readonly type: string }
 

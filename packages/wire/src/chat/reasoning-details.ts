@@ -7,7 +7,7 @@ import {
   openEnvelope,
   sealOpaquePart,
   sealSignature,
-} from '../envelope.ts'
+} from '../signature-envelope.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 

@@ -7,5 +7,5 @@ export {
   readEmbeddingsRequest,
 } from './request.ts'
 export { EmbeddingsReply } from './reply.ts'
-export { checkTexts, decodeTexts, openAiEmbedForm } from './openai-embed-form.ts'
+export { checkTexts, decodeTexts, openAiEmbedForm } from './openai-embeddings-api.ts'
 export { VectorsWriter } from './vectors.ts'

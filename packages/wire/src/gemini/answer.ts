@@ -3,7 +3,7 @@ import { asRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { modelOf } from './model-name.ts'
-import { memberInEitherSpelling, valueNodeOf } from './spelling.ts'
+import { memberInEitherSpelling, valueNodeOf } from './field-spelling.ts'
 import type { ReceivedMedia } from '../received-media.ts'
 
 /**

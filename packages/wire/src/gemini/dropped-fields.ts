@@ -3,7 +3,7 @@ import type { Dropped } from '../codec.ts'
 import { isNotEmpty, type IsMeaningful, isNotFalse } from '../dropped-fields.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { camelCase, topMember } from './spelling.ts'
+import { camelCase, topMember } from './field-spelling.ts'
 
 /** Names of dropped fields that this codec may report, in addition to the keys of `FIELDS` and `CONFIG`. */
 type DroppedName =

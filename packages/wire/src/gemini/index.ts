@@ -23,7 +23,7 @@ export {
   geminiErrorText,
   readGeminiError,
 } from './errors.ts'
-export { gateGeminiRequest } from './native/gate.ts'
+export { gateGeminiRequest } from './native/adapt-request.ts'
 export { ArrayElements, JsonArray } from './native/json-array.ts'
 export { answerPath, methodPath, modelOf } from './model-name.ts'
 export { GEMINI_CONVERSATION, GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './native/prompt.ts'

@@ -7,7 +7,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { withFormatAsInstruction } from '../output-format.ts'
 import { reportDropped } from './dropped-fields.ts'
-import { memberInEitherSpelling, valueNodeOf, topMember } from './spelling.ts'
+import { memberInEitherSpelling, valueNodeOf, topMember } from './field-spelling.ts'
 
 const JSON_TYPE = 'application/json'
 const PATH = 'generationConfig'

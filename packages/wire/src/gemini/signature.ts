@@ -1,5 +1,5 @@
 import type { OpaquePart, ProviderSignature, ThinkingPart } from '../conversation.ts'
-import { ENVELOPE_PREFIX, openEnvelope, sealOpaquePart, sealSignature } from '../envelope.ts'
+import { ENVELOPE_PREFIX, openEnvelope, sealOpaquePart, sealSignature } from '../signature-envelope.ts'
 
 /**
  * Google's documented placeholder for the signature of a call that no Gemini model made. It is sent as plain

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { WireError } from '../wire-error.ts'
 import { keyText, type Member, ScannedObject } from './scanned-object.ts'
-import { StringEnds } from './string-ends.ts'
+import { StringEnds } from './string-end-finder.ts'
 
 /**
  * Limits of accepted JSON: depth of nesting, number of values (without keys), and number of top-level keys.

@@ -1,5 +1,5 @@
 import { hasBytesAt } from './bytes.ts'
-import { findStringFlags, type StringFlags } from './string-flags.ts'
+import { findStringFlags, type StringFlags } from './string-kinds.ts'
 
 /** Type of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'

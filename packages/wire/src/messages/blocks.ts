@@ -1,5 +1,5 @@
 import type { Citation, ReplyPart } from '../reply.ts'
-import { FOREIGN_PAGE } from '../envelope.ts'
+import { FOREIGN_PAGE } from '../signature-envelope.ts'
 import { asRecord } from '../json/record.ts'
 import type { SearchResultPage, SearchPart } from '../conversation.ts'
 import { ToolUseCounter, type ToolUse } from '../tool-use.ts'

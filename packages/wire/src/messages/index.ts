@@ -16,7 +16,7 @@ export {
   readMessagesRequest,
 } from './native/request.ts'
 export { messagesErrorBody, forwardableError as passedOnError } from './errors.ts'
-export { gateMessagesRequest } from './native/gate.ts'
+export { gateMessagesRequest } from './native/adapt-request.ts'
 export { MESSAGES_CONVERSATION, MESSAGES_PROMPT } from './native/prompt.ts'
 export { MessagesTap, usageOfMessage } from './native/tap.ts'
 export { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'

@@ -15,7 +15,7 @@ export {
   usageOfCompaction,
   usageOfResponse,
 } from './native/tap.ts'
-export { gateResponsesRequest } from './native/gate.ts'
+export { gateResponsesRequest } from './native/adapt-request.ts'
 export {
   hasThoughtsOfOtherDialects,
   hasOnlyMessages,
@@ -27,7 +27,7 @@ export {
 } from './native/items.ts'
 export { type ItemPageQuery, readItemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
 export { RESPONSES_CONVERSATION, RESPONSES_PROMPT } from './native/prompt.ts'
-export { RenamedIds } from './native/renamed-ids.ts'
+export { RenamedIds } from './native/id-replacer.ts'
 export {
   textToCount,
   countedModel,

@@ -2,7 +2,7 @@ import { choiceOf, type ReplyEvent, type ReplyPart, type StartedPart } from '../
 import { CopiedText } from '../frame-writer.ts'
 import { TextBuffer } from '../text-buffer.ts'
 import { callAnchor, type SignedParts, type SignedElement, textAnchor } from './signed-parts.ts'
-import { isSignedOpaquePart } from '../envelope.ts'
+import { isSignedOpaquePart } from '../signature-envelope.ts'
 
 /**
  * Finds what a model signed in its reply, by anchor (see `SignedParts`); empty if it signed nothing.

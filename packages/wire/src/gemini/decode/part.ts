@@ -5,7 +5,7 @@ import { type Fields, textAt } from '../../field.ts'
 import { inlineAt, mediaAt } from '../../media-source.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { readSignature } from '../signature.ts'
-import { memberInEitherSpelling } from '../spelling.ts'
+import { memberInEitherSpelling } from '../field-spelling.ts'
 
 /** A part of a turn that is neither a function call nor a function response. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart

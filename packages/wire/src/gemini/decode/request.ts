@@ -23,7 +23,7 @@ import { checkGenerationConfig, CONVERSION_CHECKS, CONVERSION_CONFIG_RULES } fro
 import { reportDropped, nameDroppedFields } from '../dropped-fields.ts'
 import { modelOf } from '../model-name.ts'
 import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
-import { memberInEitherSpelling, valueNodeOf, topMember, parseTopMember } from '../spelling.ts'
+import { memberInEitherSpelling, valueNodeOf, topMember, parseTopMember } from '../field-spelling.ts'
 import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 

@@ -1,5 +1,5 @@
 /** Embeddings in the Gemini protocol. */
-export { batchForm, embedContentForm, predictForm } from './forms.ts'
+export { batchForm, embedContentForm, predictForm } from './embeddings-apis.ts'
 export {
   decodeEmbedRequest,
   type EmbedMethod,
@@ -7,4 +7,4 @@ export {
   gateEmbedRequest,
   readEmbedRequest,
 } from './request.ts'
-export { EmbedReply, EmbedReplyWriter } from './forms.ts'
+export { EmbedReply, EmbedReplyWriter } from './embeddings-apis.ts'

@@ -13,7 +13,7 @@ import {
   REQUEST_TOKENS,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { camelCase, valueNodeOf, snakeCase, topMember } from '../spelling.ts'
+import { camelCase, valueNodeOf, snakeCase, topMember } from '../field-spelling.ts'
 
 /**
  * Bytes without which a body contains no media: beginnings of the names `inlineData` and `fileData`, or of an

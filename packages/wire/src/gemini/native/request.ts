@@ -28,7 +28,7 @@ import {
   snakeCase,
   topMember,
   parseTopMember,
-} from '../spelling.ts'
+} from '../field-spelling.ts'
 import { KnownMemberNames, type SpellingsOf } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
 import { applyEdits } from '../../json/json-edit.ts'

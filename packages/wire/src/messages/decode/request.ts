@@ -23,7 +23,7 @@ import { readCache } from '../cache-mark.ts'
 import { reportDropped, dropField } from '../dropped-fields.ts'
 import { decodeEndUser, STANDARD_TIER } from '../end-user.ts'
 import { decodeOutputFormat } from '../output-format.ts'
-import { openEnvelope } from '../../envelope.ts'
+import { openEnvelope } from '../../signature-envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearches } from '../blocks.ts'
 

@@ -14,7 +14,7 @@ import type {
 } from '../../conversation.ts'
 import { customArguments } from '../../openai-tools.ts'
 import { readBreakpoint } from '../../cache-marks.ts'
-import { openEnvelope } from '../../envelope.ts'
+import { openEnvelope } from '../../signature-envelope.ts'
 import { kindName, refuse } from '../../field-check.ts'
 import { contentParts, type Fields, fieldsAt, listAt, nullToUndefined, textAt } from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'

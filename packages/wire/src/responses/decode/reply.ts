@@ -15,7 +15,7 @@ import { isError } from '../../reply-facts.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
 import { toolsOf, usageOf } from '../usage.ts'
-import { openEnvelope } from '../../envelope.ts'
+import { openEnvelope } from '../../signature-envelope.ts'
 import { isSearch, readSearch } from '../search-item.ts'
 import { customArguments } from '../../openai-tools.ts'
 

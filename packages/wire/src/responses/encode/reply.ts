@@ -13,7 +13,7 @@ import {
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
 import { membersOf, renderObject } from '../../json/json-edit.ts'
-import { sealOpaquePart, sealSignature, UNSIGNED_THOUGHT } from '../../envelope.ts'
+import { sealOpaquePart, sealSignature, UNSIGNED_THOUGHT } from '../../signature-envelope.ts'
 import { searchItem } from '../search-item.ts'
 import { customInput } from '../../openai-tools.ts'
 

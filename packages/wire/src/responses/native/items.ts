@@ -1,5 +1,5 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { isEnvelope } from '../../envelope.ts'
+import { isEnvelope } from '../../signature-envelope.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 

@@ -14,7 +14,7 @@ import { type Event, eventType, outputIndex, responseIn, TERMINAL_EVENTS } from 
 import { textOr } from '../decode/reply.ts'
 import { recordItemToolUse, toolsOf, usageOf } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
-import { isEnvelope } from '../../envelope.ts'
+import { isEnvelope } from '../../signature-envelope.ts'
 
 /** Matches the types of events that add generated text. Other events repeat the text. */
 const DELTA = /\.delta$/

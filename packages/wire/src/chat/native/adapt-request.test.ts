@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
-import { sealSignature } from '../../envelope.ts'
+import { sealSignature } from '../../signature-envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { type GatedRequest, gateChatRequest } from './gate.ts'
+import { type GatedRequest, gateChatRequest } from './adapt-request.ts'
 import { readChatRequest } from './request.ts'
 
 const CHANNEL = settingsOf({ model_mapping: new Map([['big', 'vendor/big-2026']]) })

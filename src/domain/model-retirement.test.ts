@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { daysUntil, readDay } from './model-end.ts'
+import { daysUntil, readDay } from './model-retirement.ts'
 
 describe('the day of an end', () => {
   test.each([

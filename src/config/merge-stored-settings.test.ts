@@ -6,7 +6,7 @@ import type { StoredChannel } from '../domain/records/channel.ts'
 import type { StoredConfiguration } from '../domain/settings.ts'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
-import { mergeLayers } from './merge-layers.ts'
+import { mergeLayers } from './merge-stored-settings.ts'
 
 function fileOf(text: string, env: Record<string, string> = {}): Config {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-overlay-'))

@@ -1,5 +1,5 @@
 import type { ModelEndEvent } from '../domain/alert.ts'
-import { daysUntil, ENDING_DAYS } from '../domain/model-end.ts'
+import { daysUntil, ENDING_DAYS } from '../domain/model-retirement.ts'
 
 /** A model that its provider will shut down, and the model that replaces it. */
 export interface ModelEnding {

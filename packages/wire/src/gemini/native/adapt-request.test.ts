@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { gateGeminiRequest } from './gate.ts'
+import { gateGeminiRequest } from './adapt-request.ts'
 import { writeSignature } from '../signature.ts'
 
 function gate(

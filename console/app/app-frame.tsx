@@ -11,7 +11,7 @@ import { Incidents } from './incidents.tsx'
 import { Palette } from './palette.tsx'
 import { NavigationRail } from './navigation-rail.tsx'
 import { preloadSignInAgainDialog } from './ended-session-dialog.tsx'
-import classes from './shell.module.css'
+import classes from './app-frame.module.css'
 import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { SOURCE_SHA256 } from './string-end-module.ts'
-import { StringEnds } from './string-ends.ts'
+import { StringEnds } from './string-end-finder.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 /** The end of a string, found byte by byte. */

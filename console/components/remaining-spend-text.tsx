@@ -1,4 +1,4 @@
-import type { Remaining } from '../../src/domain/remaining.ts'
+import type { Remaining } from '../../src/domain/remaining-spend.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './budget-meter.module.css'
 import { MoneyText } from './money-text.tsx'

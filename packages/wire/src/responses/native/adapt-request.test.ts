@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { gateResponsesRequest } from './gate.ts'
+import { gateResponsesRequest } from './adapt-request.ts'
 import { readResponsesRequest } from './request.ts'
 
 const ALL = new Set<GatedField>(['service_tier', 'safety_identifier', 'include_obfuscation'])

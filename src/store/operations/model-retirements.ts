@@ -1,5 +1,5 @@
 import { type ModelEndEvent } from '../../domain/alert.ts'
-import type { ListedEnd } from '../../domain/model-end.ts'
+import type { ListedEnd } from '../../domain/model-retirement.ts'
 import { addAlert } from './alerts.ts'
 import type { Db } from './operation.ts'
 

@@ -1,5 +1,5 @@
 import { alternateKey, headerText } from '../accounts/authentication/key-from-request.ts'
-import { endMs, type ModelEnd } from '../domain/model-end.ts'
+import { endMs, type ModelEnd } from '../domain/model-retirement.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea } from './envelopes.ts'

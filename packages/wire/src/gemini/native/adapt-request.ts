@@ -1,12 +1,12 @@
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { isEnvelope } from '../../envelope.ts'
+import { isEnvelope } from '../../signature-envelope.ts'
 import { renderArray, applyEdits, type ElementChange, withMember, withMembers } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { resourceName } from '../model-name.ts'
 import { mayHoldSealedSignature, UNSIGNED_CALL } from '../signature.ts'
-import { camelCase, valueNodeOf, snakeCase, topMember, parseTopMember } from '../spelling.ts'
+import { camelCase, valueNodeOf, snakeCase, topMember, parseTopMember } from '../field-spelling.ts'
 
 /** Names of the service tier in a request. It is removed unless the channel allows `service_tier`. */
 const TIER = ['serviceTier', snakeCase('serviceTier')] as const

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { leastRemaining, type Remaining, SPENDING_LIMITS } from '../domain/remaining.ts'
+import { leastRemaining, type Remaining, SPENDING_LIMITS } from '../domain/remaining-spend.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'

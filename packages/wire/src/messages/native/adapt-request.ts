@@ -1,6 +1,6 @@
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { isEnvelope, mayHoldEnvelope } from '../../envelope.ts'
+import { isEnvelope, mayHoldEnvelope } from '../../signature-envelope.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'

@@ -1,4 +1,4 @@
-import { isRequestFor } from './is-request-for.ts'
+import { isRequestFor } from './asks-for-thing.ts'
 import type { Fields } from './fields.ts'
 import { requestedJsonSchema } from './json-request.ts'
 import type { Prompt } from './prompt.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { leastRemaining } from './remaining.ts'
+import { leastRemaining } from './remaining-spend.ts'
 
 test('78: the remaining amount of a key is the smallest one of its limits', () => {
   expect(leastRemaining({ key: 5, user: 3, group_budget: 4 })).toEqual({ left: 3, left_by: 'user' })

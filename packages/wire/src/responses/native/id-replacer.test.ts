@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { chopped } from '../../../../../test/generators/chunks.ts'
-import { RenamedIds } from './renamed-ids.ts'
+import { RenamedIds } from './id-replacer.ts'
 
 const FROM = 'resp_abab'
 const TO = 'resp_new'

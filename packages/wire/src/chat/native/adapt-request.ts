@@ -1,6 +1,6 @@
 import { DEFAULT_TIER, type GatedField, statesTier, type UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { mayHoldEnvelope } from '../../envelope.ts'
+import { mayHoldEnvelope } from '../../signature-envelope.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'

@@ -1,6 +1,6 @@
 import { withoutThinkingSuffix } from '@sluice/wire/messages'
 import { isDeepStrictEqual } from 'node:util'
-import { endMs, type ListedEnd, type ModelEnd } from '../domain/model-end.ts'
+import { endMs, type ListedEnd, type ModelEnd } from '../domain/model-retirement.ts'
 import { announcedShutdown } from '../domain/price-data/retired-models.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'

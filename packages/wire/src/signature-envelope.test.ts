@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openEnvelope, sealOpaquePart, sealSignature } from './envelope.ts'
+import { openEnvelope, sealOpaquePart, sealSignature } from './signature-envelope.ts'
 
 describe('the envelope of a signature, such as encrypted reasoning', () => {
   test('a signature for a client of the dialect that made it is neither put into an envelope nor taken out of one', () => {

@@ -2,7 +2,7 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import { expect, test } from 'vitest'
 import { type Decimal, parseDecimal } from './decimal.ts'
 import { FREE_PRICE, rateOf } from './price.ts'
-import { chargeAt } from './reprice.ts'
+import { chargeAt } from './charge-at-rate.ts'
 
 const decimal = (text: string): Decimal => parseDecimal(text)!
 const form = { size: undefined, quality: undefined }

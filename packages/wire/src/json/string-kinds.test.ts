@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from './json-scan.ts'
-import type { StringFlags } from './string-flags.ts'
+import type { StringFlags } from './string-kinds.ts'
 
 const NOTHING: StringFlags = {
   directive: false,

@@ -7,7 +7,7 @@ import { CopiedText } from '../frame-writer.ts'
 import type { ReplyEvent, ReplyPart } from '../reply.ts'
 import { SignedReply, signedPartsOfReply } from './signed-reply.ts'
 import { readSignedParts, type SignedParts, signedPartsText } from './signed-parts.ts'
-import { SignedTurns } from './signed-turns.ts'
+import { SignedTurns } from './unsigned-turn-finder.ts'
 
 const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
 const PROOF: ProviderSignature = { protocol: 'messages', value: 'c2lnbmVk' }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ModelEndings } from './model-endings.ts'
+import { ModelEndings } from './model-retirement-alerts.ts'
 
 const MODEL = { model: 'm', on: '2026-12-11', successor: null }
 const at = (time: string): number => Date.parse(time)

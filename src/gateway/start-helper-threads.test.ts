@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { openHelpers } from './open-helpers.ts'
+import { openHelpers } from './start-helper-threads.ts'
 
 test('helper threads that are closed before they run log nothing', async () => {
   const lines: string[] = []
