@@ -16,7 +16,7 @@ import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
 
 /** The frame around all pages after the sign-in: navigation, command palette and shortcuts. */
-export function Shell() {
+export function AppFrame() {
   const { shell, product, common } = useTexts()
   const [isMenuOpen, menu] = useDisclosure()
   const [isPaletteOpen, palette] = useDisclosure()

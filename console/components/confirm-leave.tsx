@@ -6,7 +6,7 @@ import { useTexts } from '../locales/use-texts.tsx'
  * Asks for confirmation before the user leaves a page with a changed form. When the tab is closed, the
  * browser asks.
  */
-export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
+export function ConfirmLeave({ isChanged }: { readonly isChanged: boolean }) {
   const { leave, common } = useTexts()
   const blocker = useBlocker({
     shouldBlockFn: ({ current, next }) =>

@@ -1,4 +1,4 @@
-import type { Remaining } from '../../src/domain/remaining-spend.ts'
+import type { RemainingSpend } from '../../src/domain/remaining-spend.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './budget-meter.module.css'
 import { MoneyText } from './money-text.tsx'
@@ -7,11 +7,11 @@ import { MoneyText } from './money-text.tsx'
  * Shows how much may still be spent, and which limit determines that. `group` is the name of the group whose
  * budget may be that limit.
  */
-export function RemainingText({
+export function RemainingSpendText({
   of: { left, left_by: by },
   group,
 }: {
-  readonly of: Remaining
+  readonly of: RemainingSpend
   readonly group: string
 }) {
   const { common, limits } = useTexts()

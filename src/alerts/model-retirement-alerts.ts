@@ -1,8 +1,8 @@
-import type { ModelEndEvent } from '../domain/alert.ts'
-import { daysUntil, ENDING_DAYS } from '../domain/model-retirement.ts'
+import type { ModelRetirementEvent } from '../domain/alert.ts'
+import { daysUntilRetirement, RETIREMENT_ALERT_DAYS } from '../domain/model-retirement.ts'
 
 /** A model that its provider will shut down, and the model that replaces it. */
-export interface ModelEnding {
+export interface AnnouncedRetirement {
   readonly model: string
   /** Day of the shutdown, as `2026-10-23`. */
   readonly on: string
@@ -14,17 +14,17 @@ export interface ModelEnding {
  * of the process; the database prevents repetitions after a restart and from other nodes.
  * `docs/operations.md: Alerts`.
  */
-export class ModelEndings {
+export class ModelRetirementAlerts {
   /** The shutdown day and the last reported threshold, by model. */
   #reported = new Map<string, string>()
 
   /** The shutdowns to report. If a model has passed several thresholds, only the nearest one is reported. */
-  due(models: Iterable<ModelEnding>, nowMs: number): ModelEndEvent[] {
-    const due: ModelEndEvent[] = []
+  due(models: Iterable<AnnouncedRetirement>, nowMs: number): ModelRetirementEvent[] {
+    const due: ModelRetirementEvent[] = []
     const reported = new Map<string, string>()
     for (const { model, on, successor } of models) {
-      const days = daysUntil({ on }, nowMs)
-      const threshold = ENDING_DAYS.find((one) => days <= one)
+      const days = daysUntilRetirement({ on }, nowMs)
+      const threshold = RETIREMENT_ALERT_DAYS.find((one) => days <= one)
       if (threshold === undefined) continue
       const state = `${on} ${threshold}`
       reported.set(model, state)

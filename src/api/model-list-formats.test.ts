@@ -8,11 +8,11 @@ import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Token } from '../domain/records/token.ts'
 import { ModelLists } from '../relay/model-lists.ts'
-import { ModelEnds } from '../upstreams/model-retirements.ts'
+import { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { modelListBody } from './model-list-formats.ts'
 
-const NO_ENDS = new ModelEnds((address) => address)
+const NO_ENDS = new ModelRetirements((address) => address)
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `model-${index}`)

@@ -1,11 +1,11 @@
 import { alternateKey, headerText } from '../accounts/authentication/key-from-request.ts'
-import { endMs, type ModelEnd } from '../domain/model-retirement.ts'
+import { retirementTimeMs, type ModelRetirement } from '../domain/model-retirement.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import type { Request } from '../http/request.ts'
 import type { ApiArea } from './envelopes.ts'
 
 /** The formats of model lists; `docs/api.md: Models`. */
-export type ModelShape = 'chat' | 'messages' | 'alternate'
+export type ModelListFormat = 'chat' | 'messages' | 'alternate'
 
 /** A placeholder in Unix seconds, because the creation time of a model is unknown. */
 const CREATED = 1_626_777_600
@@ -31,7 +31,7 @@ const UNKNOWN_FACTS = {
 }
 
 /** An entry of a model list, in each format. */
-export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
+export const MODEL_ENTRY_IN_FORMAT: Record<ModelListFormat, (model: ListedModel) => object> = {
   chat: ({ id, vendor, endpointTypes, endpoints, end }) => ({
     id,
     object: 'model',
@@ -48,9 +48,9 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
     created_at: CREATED_AT,
     ...UNKNOWN_FACTS,
     ...(end && {
-      deprecated_at: shownTime(Math.min(end.knownMs, endMs(end))),
+      deprecated_at: shownTime(Math.min(end.knownMs, retirementTimeMs(end))),
       lifecycle: 'deprecated',
-      retires_at: shownTime(endMs(end)),
+      retires_at: shownTime(retirementTimeMs(end)),
     }),
     ...shutdown(end),
   }),
@@ -63,7 +63,7 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
 }
 
 /** The field with the day on which the model is shut down; the same in all formats. */
-function shutdown(end: ModelEnd | undefined): object | undefined {
+function shutdown(end: ModelRetirement | undefined): object | undefined {
   return end && { shutdown_date: end.on }
 }
 
@@ -73,25 +73,25 @@ function shownTime(ms: number): string {
 }
 
 /** A whole model list, in each format. */
-export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => object> = {
-  chat: (models) => ({ success: true, object: 'list', data: models.map(MODEL_ENTRY.chat) }),
+export const MODEL_LIST_IN_FORMAT: Record<ModelListFormat, (models: readonly ListedModel[]) => object> = {
+  chat: (models) => ({ success: true, object: 'list', data: models.map(MODEL_ENTRY_IN_FORMAT.chat) }),
   messages: (models) => ({
-    data: models.map(MODEL_ENTRY.messages),
+    data: models.map(MODEL_ENTRY_IN_FORMAT.messages),
     first_id: models.at(0)?.id ?? null,
     has_more: false,
     last_id: models.at(-1)?.id ?? null,
   }),
-  alternate: (models) => ({ models: models.map(MODEL_ENTRY.alternate), nextPageToken: null }),
+  alternate: (models) => ({ models: models.map(MODEL_ENTRY_IN_FORMAT.alternate), nextPageToken: null }),
 }
 
-const bodies = new WeakMap<readonly ListedModel[], Map<ModelShape, Buffer>>()
+const bodies = new WeakMap<readonly ListedModel[], Map<ModelListFormat, Buffer>>()
 
 /** The response body with a list in a format. It is rendered once and then cached with the list. */
-export function modelListBody(shape: ModelShape, models: readonly ListedModel[]): Buffer {
+export function modelListBody(shape: ModelListFormat, models: readonly ListedModel[]): Buffer {
   let shapes = bodies.get(models)
   if (!shapes) bodies.set(models, (shapes = new Map()))
   let body = shapes.get(shape)
-  if (!body) shapes.set(shape, (body = Buffer.from(JSON.stringify(MODEL_LIST[shape](models)))))
+  if (!body) shapes.set(shape, (body = Buffer.from(JSON.stringify(MODEL_LIST_IN_FORMAT[shape](models)))))
   return body
 }
 
@@ -100,7 +100,7 @@ export function modelListBody(shape: ModelShape, models: readonly ListedModel[])
  * `anthropic-version`, some of them with the key as a bearer token. `vendor-version` counts only together
  * with `x-api-key`. A key in `x-goog-api-key` selects Gemini's format. `docs/api.md: Models`.
  */
-export function modelListShape(request: Request): ModelShape {
+export function modelListFormat(request: Request): ModelListFormat {
   if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
   const isNamed = headerText(request, 'vendor-version') !== undefined
   if (headerText(request, 'x-api-key') !== undefined) return isNamed ? 'messages' : 'chat'
@@ -108,15 +108,15 @@ export function modelListShape(request: Request): ModelShape {
 }
 
 /**
- * Chooses the format of a single model like `modelListShape`, but an API key in any place where Gemini's clients
+ * Chooses the format of a single model like `modelListFormat`, but an API key in any place where Gemini's clients
  * send it (`alternateKey`) also selects Gemini's format.
  */
-export function modelEntryShape(request: Request): ModelShape {
-  const shape = modelListShape(request)
+export function modelEntryFormat(request: Request): ModelListFormat {
+  const shape = modelListFormat(request)
   return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
 }
 
 /** The area of requests to `/v1/models`, which decides the format of errors. */
-export function areaOfModelRequest(request: Request): ApiArea {
-  return modelListShape(request) === 'messages' ? 'messages' : 'relay'
+export function apiAreaOfModelRequest(request: Request): ApiArea {
+  return modelListFormat(request) === 'messages' ? 'messages' : 'relay'
 }

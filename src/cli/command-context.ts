@@ -1,5 +1,5 @@
 /** The environment, streams and exit code of a command. */
-export interface Shell {
+export interface CommandContext {
   readonly env: NodeJS.ProcessEnv
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly out: NodeJS.WritableStream

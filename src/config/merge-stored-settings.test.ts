@@ -6,7 +6,7 @@ import type { StoredChannel } from '../domain/records/channel.ts'
 import type { StoredConfiguration } from '../domain/settings.ts'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
-import { mergeLayers } from './merge-stored-settings.ts'
+import { mergeStoredSettings } from './merge-stored-settings.ts'
 
 function fileOf(text: string, env: Record<string, string> = {}): Config {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-overlay-'))
@@ -39,7 +39,7 @@ channels:
 
 test('the settings of gateway.yaml are used unchanged if no settings are stored in the database', () => {
   const file = fileOf(FILE)
-  expect(mergeLayers(file, only({})).settings).toBe(file.settings)
+  expect(mergeStoredSettings(file, only({})).settings).toBe(file.settings)
 })
 
 test('sections set only in gateway.yaml are used unchanged, whatever other settings are stored in the database', () => {
@@ -49,14 +49,14 @@ login:
   password: false
   oidc: [{ name: corp, issuer: "https://id.example", client_id: sluice, client_secret: secret }]
 `)
-  const { settings } = mergeLayers(file, only({ channels: [stored('on')] }))
+  const { settings } = mergeStoredSettings(file, only({ channels: [stored('on')] }))
   expect(settings.login).toEqual(file.settings.login)
   expect(settings.rateLimits).toEqual(file.settings.rateLimits)
   expect(settings.login.oidc).toHaveLength(1)
 })
 
 test('channels in the database follow those of gateway.yaml; disabled channels are known, but not called', () => {
-  const { settings, storedChannels: known } = mergeLayers(
+  const { settings, storedChannels: known } = mergeStoredSettings(
     fileOf(FILE),
     only({ channels: [stored('on'), stored('off', { status: 2 })] }),
   )
@@ -66,7 +66,7 @@ test('channels in the database follow those of gateway.yaml; disabled channels a
 })
 
 test('an invalid setting in the database is ignored, and the valid ones beside it still apply', () => {
-  const { settings, ignored } = mergeLayers(
+  const { settings, ignored } = mergeStoredSettings(
     fileOf(FILE),
     only({
       channels: [
@@ -92,7 +92,7 @@ test('an invalid setting in the database is ignored, and the valid ones beside i
 })
 
 test('${NAME} in a setting stored in the database is not replaced by a variable', () => {
-  const { settings } = mergeLayers(
+  const { settings } = mergeStoredSettings(
     fileOf(FILE, { HOME: '/root' }),
     only({ channels: [stored('literal', { keys: ['${HOME}'] })] }),
   )
@@ -105,7 +105,7 @@ options: { retries: 1 }
 groups: { vip: { ratio: 2 } }
 models: { m: { price: { input: 1, output: 1 } } }
 ${FILE}`)
-  const { settings, ignored } = mergeLayers(
+  const { settings, ignored } = mergeStoredSettings(
     file,
     only({
       channels: [stored('filed', {}, { models: ['other'] })],
@@ -127,7 +127,7 @@ ${FILE}`)
 test('provider keys in the environment create channels if gateway.yaml has no channels list, even if some are stored', () => {
   const env = { MISTRAL_API_KEY: 'k' }
   const beside = only({ channels: [stored('own'), stored('mistral')] })
-  const names = (file: Config) => mergeLayers(file, beside).settings.channels.map(({ name }) => name)
+  const names = (file: Config) => mergeStoredSettings(file, beside).settings.channels.map(({ name }) => name)
   expect(names(fileOf('options: {}', env))).toEqual(['mistral', 'own'])
   expect(names(fileOf(FILE, env))).toEqual(['filed', 'own', 'mistral'])
 })

@@ -1,7 +1,7 @@
 import { declaredId } from '../domain/channel-id.ts'
-import { namesMetadataAddress } from '../domain/metadata-address.ts'
-import { type Price, priceTexts } from '../domain/price.ts'
-import { pricedByRatios, readRatios } from '../domain/ratios.ts'
+import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
+import { type Price, priceAsJson } from '../domain/price.ts'
+import { priceFromRatios, readRatios } from '../domain/ratios.ts'
 import type { Guard } from '../domain/guard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { asObject, type Json, type JsonObject } from '../domain/json.ts'
@@ -14,12 +14,12 @@ import { type Path, pathText } from './diagnostics.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { type Issue, issuesOf } from './fields.ts'
 import { guardSchema } from './guards.ts'
-import { withModelNames } from './model-patterns.ts'
+import { replaceModelPatterns } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
-import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** A setting that was set over HTTP and conflicts with the file. */
-export interface IgnoredEntry {
+export interface IgnoredStoredSetting {
   /** The section that contains the entry; `name` is unique in it. */
   readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
@@ -35,16 +35,16 @@ export interface MergedSettings {
   readonly storedChannels: ReadonlyMap<string, Channel>
   /** Ids of channels that are drained, which means that they get no new calls. */
   readonly drained: ReadonlySet<number>
-  readonly ignored: readonly IgnoredEntry[]
+  readonly ignored: readonly IgnoredStoredSetting[]
 }
 
 /**
  * Merges the settings changed over HTTP with the file; the file takes precedence. The same schemas check
  * both, and stored entries that they refuse are ignored.
  */
-export function mergeLayers(config: Config, stored: StoredConfiguration): MergedSettings {
+export function mergeStoredSettings(config: Config, stored: StoredConfiguration): MergedSettings {
   if (stored.channels.length === 0 && stored.entries.length === 0) return fileOnly(config)
-  const ignored: IgnoredEntry[] = []
+  const ignored: IgnoredStoredSetting[] = []
   const drained = drainedIds(stored)
   let entries = storedLayer(config, stored).filter((one) => {
     const message = conflictOf(config, one)
@@ -90,19 +90,21 @@ function conflictOf(
   if (section === 'channels') {
     const isDeclared =
       environmentChannels.channels.some((one) => one.name === name) ||
-      items(child(fileNode, 'channels')).some((one) => isText(child(one, 'name'), name))
+      itemsOfNode(childOfNode(fileNode, 'channels')).some((one) => isText(childOfNode(one, 'name'), name))
     if (isDeclared) return 'the configuration declares a channel of that name'
     const named = ['base_url', 'proxy'].find((key) => {
-      const url = child(tree, key)
-      return url instanceof YamlScalar && namesMetadataAddress(String(url.value))
+      const url = childOfNode(tree, key)
+      return url instanceof YamlScalar && pointsToMetadataAddress(String(url.value))
     })
     return named && `${named}: expected another address than that of a cloud's metadata service`
   }
   if (section === 'guards') {
-    const isDeclared = items(child(fileNode, 'guards')).some((one) => isText(child(one, 'name'), name))
+    const isDeclared = itemsOfNode(childOfNode(fileNode, 'guards')).some((one) =>
+      isText(childOfNode(one, 'name'), name),
+    )
     return isDeclared ? 'the configuration file declares a guard of that name' : undefined
   }
-  return keys(child(fileNode, SECTION_KEYS[section])).includes(name)
+  return keysOfNode(childOfNode(fileNode, SECTION_KEYS[section])).includes(name)
     ? 'the configuration file overrides it'
     : undefined
 }
@@ -120,21 +122,21 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
       const before = mapping[name]
       mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
     }
-    const declared = child(file, key)
-    for (const name of keys(declared)) mapping[name] = child(declared, name)
+    const declared = childOfNode(file, key)
+    for (const name of keysOfNode(declared)) mapping[name] = childOfNode(declared, name)
     return mapping
   }
   const withStored = (list: ListSection): YamlNode[] => [
-    ...items(child(file, list)),
+    ...itemsOfNode(childOfNode(file, list)),
     ...entries.filter(({ section }) => section === list).map(({ tree }) => tree),
   ]
   return {
     options: under('options'),
-    rate_limits: child(file, 'rate_limits'),
-    login: child(file, 'login'),
+    rate_limits: childOfNode(file, 'rate_limits'),
+    login: childOfNode(file, 'login'),
     alerts: withStored('alerts'),
     guards: withStored('guards'),
-    content_log: child(file, 'content_log'),
+    content_log: childOfNode(file, 'content_log'),
     groups: under('groups'),
     models: under('models'),
     channels: withStored('channels'),
@@ -147,7 +149,7 @@ function settingsFrom(
   entries: readonly LayerEntry[],
   isDrained: (channel: Channel) => boolean,
 ): Pick<MergedSettings, 'settings' | 'storedChannels'> {
-  const declared = items(child(fileNode, 'channels')).length
+  const declared = itemsOfNode(childOfNode(fileNode, 'channels')).length
   const disabled = new Set(entries.filter(({ enabled }) => !enabled).map(({ name }) => name))
   const marked = (one: Channel): Channel => (isDrained(one) ? { ...one, isDrained: true } : one)
   const fromFile = [...content.channels.slice(0, declared), ...environmentChannels.channels].map(marked)
@@ -156,7 +158,7 @@ function settingsFrom(
     .map((one): Channel => marked({ ...one, isSetOverHttp: true }))
   const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
   const settings = settingsOf(content, channels, environmentChannels, prices)
-  const named = withModelNames(stored, settings.models, prices)
+  const named = replaceModelPatterns(stored, settings.models, prices)
   return deepFreeze({
     settings,
     storedChannels: new Map(named.map((one) => [one.name, one])),
@@ -172,7 +174,7 @@ function faultyEntries(
   const faulty = new Map<LayerEntry, string>()
   for (const { path, message } of issues) {
     const [place, which, ...rest] = path
-    const declared = isListed(place) ? items(child(file, place)).length : 0
+    const declared = isListed(place) ? itemsOfNode(childOfNode(file, place)).length : 0
     const one = isListed(place)
       ? entries.filter(({ section }) => section === place)[Number(which) - declared]
       : entries.find(
@@ -194,7 +196,7 @@ function sentence(path: Path, message: string): string {
   return path.length === 0 ? message : `${pathText(path)}: ${message}`
 }
 
-function ignoredEntry({ section, name, content }: LayerEntry, message: string): IgnoredEntry {
+function ignoredEntry({ section, name, content }: LayerEntry, message: string): IgnoredStoredSetting {
   return { section, name, content, message }
 }
 
@@ -260,15 +262,15 @@ function storedLayer(
 function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   const { exact } = asObject(ratios)
   if (exact !== undefined) return { price: exact }
-  const price = pricedByRatios(readRatios(ratios), base)
-  return price && { price: priceTexts(price) }
+  const price = priceFromRatios(readRatios(ratios), base)
+  return price && { price: priceAsJson(price) }
 }
 
 /**
  * Reads a price in the form that it has in the file. Throws `invalid_request` with the schema's error
  * message.
  */
-export function priceFrom(value: Json): Price {
+export function parsePriceSetting(value: Json): Price {
   const { data, error } = priceSchema.safeParse(jsonToYaml(value))
   if (data) return data
   const issues = (error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message))
@@ -279,7 +281,7 @@ export function priceFrom(value: Json): Price {
  * Reads a guard in the form that it has in the file. Throws `invalid_request` with the schema's error
  * message.
  */
-export function guardFrom(value: Json): Guard {
+export function parseGuardSetting(value: Json): Guard {
   const { data, error } = guardSchema.safeParse(jsonToYaml(value))
   if (data) return data
   const issues = (error ? issuesOf(error) : []).map(({ path, message }) => sentence(path, message))

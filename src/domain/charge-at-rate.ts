@@ -1,7 +1,7 @@
 import type { Usage } from '@sluice/wire/usage'
-import { charge } from './charge.ts'
+import { chargeOfCall } from './charge.ts'
 import type { Decimal } from './decimal.ts'
-import { type ImageForm, MEASURED_UNITS, type Price, type Rate } from './price.ts'
+import { type ImageForm, MEASURED_UNITS, type Price, type ChargeRate } from './price.ts'
 import type { PricedTool } from './tool-use.ts'
 
 /** The usage and the priced tools for which a settled call was charged. */
@@ -12,9 +12,9 @@ export interface ChargedCounts {
 }
 
 /** What a settled call would cost at another rate, in quota units. */
-export function chargeAt(rate: Rate, { usage, form, tools }: ChargedCounts): number {
+export function chargeAtRate(rate: ChargeRate, { usage, form, tools }: ChargedCounts): number {
   const repriced = tools.map((tool) => ({ ...tool, price: priceOfUse(rate.price, tool, form) ?? tool.price }))
-  return charge(rate, usage, form, repriced)
+  return chargeOfCall(rate, usage, form, repriced)
 }
 
 /**

@@ -1,5 +1,5 @@
 /** The shutdown of a model, as its vendor announced it. */
-export interface ModelEnd {
+export interface ModelRetirement {
   /** The day of the shutdown (`2026-10-23`); it happens at 00:00 UTC. */
   readonly on: string
   /** When the vendor deprecated the model, otherwise when the shutdown became known, in Unix milliseconds. */
@@ -7,7 +7,7 @@ export interface ModelEnd {
 }
 
 /** A shutdown that an upstream's model list announced. */
-export interface ListedEnd {
+export interface ListedRetirement {
   /** A hash that identifies the upstream by its address. */
   readonly source: string
   /** The upstream's name for the model. */
@@ -18,14 +18,14 @@ export interface ListedEnd {
 }
 
 /** The time of a shutdown, in Unix milliseconds. */
-export function endMs({ on }: Pick<ModelEnd, 'on'>): number {
+export function retirementTimeMs({ on }: Pick<ModelRetirement, 'on'>): number {
   return Date.parse(on)
 }
 
 const DAY = /^(\d{4}-\d{2}-\d{2})(?:T[\d:.]{5,20}(?:Z|[+-]\d{2}:\d{2}))?$/
 
 /** The day (`2026-10-23`, UTC) of a date or an ISO 8601 time; undefined for any other value. */
-export function readDay(value: unknown): string | undefined {
+export function parseIsoDay(value: unknown): string | undefined {
   const day = typeof value === 'string' ? DAY.exec(value)?.[1] : undefined
   if (day === undefined) return undefined
   const time = new Date(value as string)
@@ -35,11 +35,11 @@ export function readDay(value: unknown): string | undefined {
 }
 
 /** Numbers of days before a model's shutdown at which alerts are sent, in ascending order. */
-export const ENDING_DAYS = [1, 7, 30, 60] as const
+export const RETIREMENT_ALERT_DAYS = [1, 7, 30, 60] as const
 
 const DAY_MS = 86_400_000
 
 /** Whole days until a shutdown, rounded up; 0 if it has passed. */
-export function daysUntil(end: Pick<ModelEnd, 'on'>, nowMs: number): number {
-  return Math.max(0, Math.ceil((endMs(end) - nowMs) / DAY_MS))
+export function daysUntilRetirement(end: Pick<ModelRetirement, 'on'>, nowMs: number): number {
+  return Math.max(0, Math.ceil((retirementTimeMs(end) - nowMs) / DAY_MS))
 }

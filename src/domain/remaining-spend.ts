@@ -5,7 +5,7 @@ export const SPENDING_LIMITS = ['key', 'user', 'key_budget', 'user_budget', 'gro
 export type SpendingLimit = (typeof SPENDING_LIMITS)[number]
 
 /** Quota units that may still be spent, and the limit that leaves the least; null if nothing limits it. */
-export interface Remaining {
+export interface RemainingSpend {
   readonly left: number | null
   readonly left_by: SpendingLimit | null
 }
@@ -16,8 +16,8 @@ export interface Remaining {
  */
 export function leastRemaining(
   amounts: { readonly [Limit in SpendingLimit]?: number | undefined },
-): Remaining {
-  let least: Remaining = { left: null, left_by: null }
+): RemainingSpend {
+  let least: RemainingSpend = { left: null, left_by: null }
   for (const limit of SPENDING_LIMITS) {
     const amount = amounts[limit]
     if (amount === undefined) continue

@@ -1,5 +1,5 @@
 /** Maximum sizes of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
-export const TEXT_BYTES = Object.freeze({
+export const TEXT_BYTE_LIMITS = Object.freeze({
   /** All texts that have no maximum of their own. */
   plain: 2048,
   /** A key of a provider. */

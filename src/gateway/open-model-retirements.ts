@@ -1,8 +1,8 @@
-import type { ModelEnding } from '../alerts/model-retirement-alerts.ts'
+import type { AnnouncedRetirement } from '../alerts/model-retirement-alerts.ts'
 import type { ChangeFeed } from '../cluster/change-feed.ts'
 import type { Settings } from '../domain/settings.ts'
 import { hmacOf, type Secrets } from '../store/secrets.ts'
-import { ModelEnds } from '../upstreams/model-retirements.ts'
+import { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ModelListReader } from './read-model-lists.ts'
 import { isStorageReporter } from './storage-watch.ts'
@@ -10,8 +10,8 @@ import { isStorageReporter } from './storage-watch.ts'
 type ReaderServices = Omit<ConstructorParameters<typeof ModelListReader>[0], 'ends' | 'store' | 'onStored'>
 
 /** Dates on which models are shut down, and how they become known. */
-export interface OpenModelEnds {
-  readonly ends: ModelEnds
+export interface OpenModelRetirements {
+  readonly ends: ModelRetirements
   /** Reads the stored dates again, because another node may have changed them. */
   reread(): Promise<void>
   /** Starts reading the model lists of upstreams. Of several workers on a machine, only the first does so. */
@@ -19,14 +19,14 @@ export interface OpenModelEnds {
 }
 
 /** Loads the shutdown dates that upstreams have stated before. */
-export async function openModelEnds(
+export async function openModelRetirements(
   accounts: OpenedLedger,
   secrets: Secrets,
   changes: ChangeFeed | undefined,
-): Promise<OpenModelEnds> {
+): Promise<OpenModelRetirements> {
   const { store } = accounts
-  const ends = new ModelEnds((baseUrl) => hmacOf(secrets, 'model list', baseUrl))
-  const reread = async (): Promise<void> => ends.replaceListed(await store.read('modelEnds'))
+  const ends = new ModelRetirements((baseUrl) => hmacOf(secrets, 'model list', baseUrl))
+  const reread = async (): Promise<void> => ends.replaceListed(await store.read('modelRetirements'))
   const onStored = async (): Promise<void> => {
     await reread()
     changes?.notify({ of: 'settings' })
@@ -43,7 +43,10 @@ export async function openModelEnds(
 }
 
 /** The models that will be shut down, with their successors. */
-export function endingModels(ends: ModelEnds, settings: Settings): readonly ModelEnding[] {
+export function announcedRetirements(
+  ends: ModelRetirements,
+  settings: Settings,
+): readonly AnnouncedRetirement[] {
   return ends.of(settings).ending.map(({ model, end: { on } }) => ({
     model,
     on,

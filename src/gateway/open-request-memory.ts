@@ -8,7 +8,7 @@ import { HeapCollector } from './heap-collector.ts'
  * Creates the memory limit for requests, the reader of request bodies, and the limit for database reads.
  * Large form bodies are stored in `folder`.
  */
-export function openMemory(
+export function openRequestMemory(
   folder: string,
   bodyLimit: () => number,
   nowMs: () => number,

@@ -12,7 +12,7 @@ interface SharedServices extends Pick<LimitFeedOptions, 'node' | 'namespace' | '
  * Exchanges providers' rate limits and keys in cooldown with the other nodes; undefined if there are no other
  * nodes.
  */
-export async function shareLimits(
+export async function shareProviderLimits(
   { limitAnnouncer }: Cluster,
   { node, namespace, secrets, settings, providerLimits: limits, keyRings }: SharedServices,
 ): Promise<LimitFeed | undefined> {

@@ -3,7 +3,7 @@ import { HelperThreads } from '../relay/helper-threads.ts'
 import { TokenCounter } from '../relay/token-counter.ts'
 
 /** Threads that work for the main thread. */
-export interface Helpers {
+export interface StartedHelperThreads {
   readonly threads: HelperThreads
   readonly tokens: TokenCounter
   /** Resolves when the tokenizer is loaded, so that tokens can be counted. */
@@ -14,7 +14,7 @@ export interface Helpers {
  * Starts the tokenizer's thread before the modules that serve calls are loaded, because both take about as
  * long, and the gateway is ready when both are loaded.
  */
-export function openHelpers(opened: AsyncDisposableStack, log: Logger): Helpers {
+export function startHelperThreads(opened: AsyncDisposableStack, log: Logger): StartedHelperThreads {
   const threads = new HelperThreads(log)
   const tokens = opened.adopt(new TokenCounter(Math.random(), threads), (open) => open.close())
   // The threads are closed before the tokenizer, because they would report the end of its thread as a failed

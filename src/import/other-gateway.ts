@@ -10,7 +10,7 @@ import type { SourceDatabase, SourceRow } from './source.ts'
 export type GatewayFamily = 'one-api' | 'new-api'
 
 /** Rows and options of another gateway, unchecked. */
-export interface FamilyDatabase {
+export interface OtherGatewayDatabase {
   readonly family: GatewayFamily
   readonly users: readonly SourceRow[]
   readonly tokens: readonly SourceRow[]
@@ -80,7 +80,7 @@ const REQUIRED_COLUMNS = {
  * Reads everything that can be imported. Rejects with a sentence if this is not a database of one-api or
  * new-api.
  */
-export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase> {
+export async function readOtherGateway(source: SourceDatabase): Promise<OtherGatewayDatabase> {
   if ((await source.columnsOf('store_identity')).length > 0) {
     throw new Error('this is a database of Sluice itself: "sluice migrate" copies one to PostgreSQL')
   }

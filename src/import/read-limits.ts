@@ -94,7 +94,7 @@ const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 
 /** Wraps `count` so that each complete row is also recorded in `wire`. */
-export function countRows(
+export function countRowsOnWire(
   count: (bytes: number) => void,
   wire: ConnectionReadLimits,
 ): (bytes: number) => void {

@@ -1,4 +1,4 @@
-import { type PoolClient, type PoolOwner, TwoLevelPool } from './fair-pool.ts'
+import { type PoolClient, type PoolShareOwner, TwoLevelPool } from './fair-pool.ts'
 
 const MIB = 1024 * 1024
 /** Minimum bytes of memory that requests of any size share. */
@@ -20,13 +20,13 @@ const LARGE_BYTES = 4 * MIB
 
 /** Bytes of memory that one request holds for one purpose. Only `RequestMemory` changes them. */
 export class MemoryAllocation {
-  readonly owner: PoolOwner
+  readonly owner: PoolShareOwner
   shared = 0
   reserved = 0
   /** Bytes in excess of the owner's share, which only one allocation of each `Turn` may hold. */
   beyond = 0
 
-  constructor(owner: PoolOwner) {
+  constructor(owner: PoolShareOwner) {
     this.owner = owner
   }
 
@@ -202,7 +202,7 @@ export class ResponseMemory {
   #counted = 0
   #giveUp: (() => void) | undefined
 
-  constructor(memory: RequestMemory, owner: PoolOwner) {
+  constructor(memory: RequestMemory, owner: PoolShareOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }
@@ -252,7 +252,7 @@ export class ResizableAllocation {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
 
-  constructor(memory: RequestMemory, owner: PoolOwner) {
+  constructor(memory: RequestMemory, owner: PoolShareOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }

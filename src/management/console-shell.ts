@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasResponse } from '../domain/records/usage.ts'
 import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
-import { version } from '../domain/version.ts'
+import { packageVersion } from '../domain/version.ts'
 import {
   incidents,
   incidentSchema,
@@ -58,7 +58,7 @@ export async function consoleShell(
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
   return {
     user: await profileObject(services, profile),
-    version: version(),
+    version: packageVersion(),
     node,
     server_time: Math.floor(nowMs() / 1000),
     display: { kind: display, quota_per_unit, usd_exchange_rate },

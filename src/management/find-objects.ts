@@ -34,7 +34,11 @@ type Services = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig'
 /**
  * Finds objects by name, API keys also by their last four characters, and calls by id. `docs/api.md: Find`.
  */
-export async function find(services: Services, q: string, user: User): Promise<z.output<typeof findSchema>> {
+export async function findObjects(
+  services: Services,
+  q: string,
+  user: User,
+): Promise<z.output<typeof findSchema>> {
   const query = q.trim().toLowerCase()
   if (query === '') return { items: [] }
   const isAdmin = user.role >= Role.admin

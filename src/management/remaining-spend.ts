@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { leastRemaining, type Remaining, SPENDING_LIMITS } from '../domain/remaining-spend.ts'
+import { leastRemaining, type RemainingSpend, SPENDING_LIMITS } from '../domain/remaining-spend.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -41,7 +41,12 @@ export function budgetsOf(
 }
 
 /** How much the calls of a token, or without a token those of a user, may still spend. */
-export function remainingOf(settings: Settings, uses: BudgetUses, user: Holder, token?: Key): Remaining {
+export function remainingSpendOf(
+  settings: Settings,
+  uses: BudgetUses,
+  user: Holder,
+  token?: Key,
+): RemainingSpend {
   const budgets = Object.entries(budgetsOf(settings, user, token)).map(([name, owned]) => {
     const use = uses(owned)
     return [name, use && owned.budget ? owned.budget.amount - use.used : undefined] as const

@@ -33,7 +33,7 @@ export interface MediaRequester {
 }
 
 /** Fetches media that a client gives by URL, if the upstream's dialect needs them inside the request. */
-export class Media {
+export class MediaFetcher {
   readonly #options: () => Options['media']
   readonly #slots: FairSemaphore
   #agent: Agent | undefined
@@ -138,11 +138,11 @@ export class Media {
 
   // Returns the HTTP agent that fetches files. It is replaced when the operator changes its options.
   async #currentAgent(): Promise<Agent> {
-    const { guardedAgent } = await import('../upstreams/ssrf-guard.ts')
+    const { createGuardedAgent } = await import('../upstreams/ssrf-guard.ts')
     const options = this.#options()
     if (!this.#agent || this.#agentFor !== options) {
       void this.#agent?.close()
-      this.#agent = guardedAgent(options.allow_private_networks, options.timeout)
+      this.#agent = createGuardedAgent(options.allow_private_networks, options.timeout)
       this.#agentFor = options
     }
     return this.#agent

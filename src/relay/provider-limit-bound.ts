@@ -1,8 +1,11 @@
-import type { CallBound } from '../upstreams/provider-limits.ts'
+import type { ProviderLimitBound } from '../upstreams/provider-limits.ts'
 import type { ChannelPlan, Plan } from './request-stages.ts'
 
 /** Upper bound on the tokens with which a call counts against a provider's limits. */
-export function callBoundOf({ estimate }: Plan, { outputMaximum = 0, choices }: ChannelPlan): CallBound {
+export function providerLimitBoundOf(
+  { estimate }: Plan,
+  { outputMaximum = 0, choices }: ChannelPlan,
+): ProviderLimitBound {
   return { tokens: estimate.promptTokens + estimate.unknownTokens + outputMaximum * choices }
 }
 
@@ -10,7 +13,7 @@ export function callBoundOf({ estimate }: Plan, { outputMaximum = 0, choices }: 
  * Moves channels all of whose keys have reached a limit of their provider behind other channels of equal
  * priority.
  */
-export function moveSpentKeysLast(
+export function moveExhaustedKeysLast(
   candidates: { readonly plan: ChannelPlan; readonly isSpent?: true }[],
 ): void {
   candidates.sort(

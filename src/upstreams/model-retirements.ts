@@ -1,7 +1,7 @@
 import { withoutThinkingSuffix } from '@sluice/wire/messages'
 import { isDeepStrictEqual } from 'node:util'
-import { endMs, type ListedEnd, type ModelEnd } from '../domain/model-retirement.ts'
-import { announcedShutdown } from '../domain/price-data/retired-models.ts'
+import { retirementTimeMs, type ListedRetirement, type ModelRetirement } from '../domain/model-retirement.ts'
+import { announcedRetirement } from '../domain/price-data/retired-models.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 
@@ -12,9 +12,9 @@ import type { Settings } from '../domain/settings.ts'
 type EndHeaders = Readonly<Record<'deprecation' | 'sunset', string>>
 
 /** A model in the configuration that will be shut down. */
-export interface EndingModel {
+export interface RetiringModel {
   readonly model: string
-  readonly end: ModelEnd
+  readonly end: ModelRetirement
   readonly headers: EndHeaders
 }
 
@@ -22,9 +22,9 @@ export interface EndingModel {
  * Dates of model shutdowns, from the price data and from upstreams' model lists. A date applies to channels
  * with the base URL for which it was stated. `docs/api.md: Ends of models`.
  */
-export class ModelEnds {
+export class ModelRetirements {
   readonly #tag: (baseUrl: string) => string
-  #listed: ReadonlyMap<string, ReadonlyMap<string, ModelEnd>> = new Map()
+  #listed: ReadonlyMap<string, ReadonlyMap<string, ModelRetirement>> = new Map()
   #indexes = new WeakMap<Settings, EndIndex>()
 
   /** `tag` returns a hash of a base URL, which is stored in its place. */
@@ -33,10 +33,10 @@ export class ModelEnds {
   }
 
   /** Replaces the shutdown dates that come from upstreams' model lists. */
-  replaceListed(ends: readonly ListedEnd[]): void {
-    const bySource = new Map<string, Map<string, ModelEnd>>()
+  replaceListed(ends: readonly ListedRetirement[]): void {
+    const bySource = new Map<string, Map<string, ModelRetirement>>()
     for (const { source, model, ends_on: on, known_ms: knownMs } of ends) {
-      const ofSource = bySource.get(source) ?? new Map<string, ModelEnd>()
+      const ofSource = bySource.get(source) ?? new Map<string, ModelRetirement>()
       bySource.set(source, ofSource)
       ofSource.set(model, { on, knownMs })
     }
@@ -52,7 +52,7 @@ export class ModelEnds {
    */
   listedAt({ base_url: baseUrl }: Pick<Channel, 'base_url'>): {
     readonly source: string
-    readonly ends: ReadonlyMap<string, ModelEnd>
+    readonly ends: ReadonlyMap<string, ModelRetirement>
   } {
     const source = this.#tag(baseUrl)
     return { source, ends: this.#listed.get(source) ?? NO_ENDS }
@@ -71,14 +71,14 @@ export class ModelEnds {
   #indexOf({ options, channels }: Settings): EndIndex {
     if (!options.model_dates) return new EndIndex([])
     const tags = new Map<string, string>()
-    const stated = new Map<string, ModelEnd | undefined>()
-    const endOf = (channel: Channel, name: string): ModelEnd | undefined => {
+    const stated = new Map<string, ModelRetirement | undefined>()
+    const endOf = (channel: Channel, name: string): ModelRetirement | undefined => {
       const { base_url: baseUrl } = channel
       if (!tags.has(baseUrl)) tags.set(baseUrl, this.#tag(baseUrl))
       const listed = this.#listed.get(tags.get(baseUrl) ?? '')?.get(name)
       if (listed) return listed
       const key = JSON.stringify([channel.provider, baseUrl, name])
-      if (!stated.has(key)) stated.set(key, announcedShutdown(channel, name))
+      if (!stated.has(key)) stated.set(key, announcedRetirement(channel, name))
       return stated.get(key)
     }
     const ends = channels.flatMap((channel) =>
@@ -92,19 +92,19 @@ export class ModelEnds {
   }
 }
 
-const NO_ENDS: ReadonlyMap<string, ModelEnd> = new Map()
+const NO_ENDS: ReadonlyMap<string, ModelRetirement> = new Map()
 
 /** A channel that serves a model, and when the model is shut down there. */
 interface ServedEnd {
   readonly model: string
   readonly channel: Channel
-  readonly end: ModelEnd | undefined
+  readonly end: ModelRetirement | undefined
 }
 
 /** A model with a shutdown date in at least one channel. */
 interface IndexedModel {
   /** The latest shutdown date of the model in any channel; undefined if one of its channels has no date. */
-  readonly ending: EndingModel | undefined
+  readonly ending: RetiringModel | undefined
   readonly channels: ReadonlyMap<Channel, number>
 }
 
@@ -127,7 +127,7 @@ class EndIndex {
   }
 
   /** The models that will be shut down in all their channels, in the order of the configuration. */
-  get ending(): readonly EndingModel[] {
+  get ending(): readonly RetiringModel[] {
     return [...this.#models.values()].flatMap(({ ending }) => ending ?? [])
   }
 
@@ -135,7 +135,7 @@ class EndIndex {
    * The shutdown date of a model: the latest date in any of its channels. Undefined if one of its channels
    * has no date.
    */
-  endOf(model: string): EndingModel | undefined {
+  endOf(model: string): RetiringModel | undefined {
     return this.#find(model)?.ending
   }
 
@@ -157,16 +157,16 @@ class EndIndex {
 function indexed(model: string, served: readonly ServedEnd[]): IndexedModel {
   const ends = served.flatMap(({ end }) => end ?? [])
   const channels = new Map(
-    served.flatMap(({ channel, end }) => (end ? [[channel, endMs(end)] as const] : [])),
+    served.flatMap(({ channel, end }) => (end ? [[channel, retirementTimeMs(end)] as const] : [])),
   )
-  const [latest] = ends.toSorted((a, b) => endMs(b) - endMs(a) || a.knownMs - b.knownMs)
+  const [latest] = ends.toSorted((a, b) => retirementTimeMs(b) - retirementTimeMs(a) || a.knownMs - b.knownMs)
   if (!latest || ends.length < served.length) return { ending: undefined, channels }
   return { ending: { model, end: latest, headers: headersOf(latest) }, channels }
 }
 
 /** The headers for a shutdown. By RFC 9745, 4, the deprecation must not be later than the sunset. */
-function headersOf(end: ModelEnd): EndHeaders {
-  const atMs = endMs(end)
+function headersOf(end: ModelRetirement): EndHeaders {
+  const atMs = retirementTimeMs(end)
   return {
     deprecation: `@${Math.floor(Math.min(end.knownMs, atMs) / 1000)}`,
     sunset: new Date(atMs).toUTCString(),

@@ -186,8 +186,8 @@ const CHANNEL_FIELD = [
   },
   {
     file: 'console/pages/channels/channel-form.ts',
-    text: "RECORD_SETTINGS = ['priority']",
-    by: "RECORD_SETTINGS = ['priority', 'note']",
+    text: "SETTINGS_FROM_RECORD = ['priority']",
+    by: "SETTINGS_FROM_RECORD = ['priority', 'note']",
   },
 ]
 

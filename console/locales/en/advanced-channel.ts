@@ -1,7 +1,7 @@
 import { pluralS } from './plural.ts'
 
 /** Texts in English: the section Advanced of a channel, and fields of single providers. */
-export const advanced = {
+export const advancedChannel = {
   title: 'Advanced',
   text: 'Model mapping, headers, overrides, proxy, probe, test model, service tier, system prompt, several protocols.',
   given: (count: number) => `${count} setting${pluralS(count)} given`,

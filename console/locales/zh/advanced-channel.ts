@@ -1,7 +1,7 @@
 import type { Texts } from '../en.ts'
 
 /** Texts in simplified Chinese: the section Advanced of a channel, and fields of single providers. */
-export const advanced: Texts['advanced'] = {
+export const advancedChannel: Texts['advanced'] = {
   title: '高级',
   text: '模型映射、请求头、覆盖、代理、探测、测试模型、服务等级、系统提示词、多种协议。',
   given: (count) => `已填写 ${count} 项`,

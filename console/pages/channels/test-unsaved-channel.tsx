@@ -19,7 +19,13 @@ import { TestResult } from './test-button.tsx'
 const UNNAMED = 'unnamed'
 
 /** Tests a channel with the typed values: nothing is saved, and saving does not wait for the test. */
-export function TestFields({ form, id }: { readonly form: ChannelForm; readonly id: number | undefined }) {
+export function TestUnsavedChannel({
+  form,
+  id,
+}: {
+  readonly form: ChannelForm
+  readonly id: number | undefined
+}) {
   const texts = useTexts()
   const { channels } = texts
   const button = useRef<HTMLButtonElement>(null)

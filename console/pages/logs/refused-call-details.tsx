@@ -9,7 +9,7 @@ import type { DetailRows } from '../../components/detail-list.tsx'
 import { useCallOriginRows } from './use-call-origin-rows.tsx'
 
 /** A call that was refused before it began: the message that its client got, and what has to be changed. */
-export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
+export function RefusedCallDetails({ call }: { readonly call: RefusedCall }) {
   const texts = useTexts()
   const rows: DetailRows = [
     ...useCallOriginRows(call),

@@ -20,7 +20,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './logs-page.module.css'
 
 /** Calls that were refused before they began, the newest first; each row opens its details. */
-export function RefusedList({
+export function RefusedCallList({
   scope,
   filter,
   page,

@@ -15,7 +15,7 @@ const URGENT_DAYS = 30
 /**
  * A badge with the day on which a model is retired; it opens a list of the keys that still call the model.
  */
-export function ModelEnd({ model }: { readonly model: ManagedModel }) {
+export function ModelRetirement({ model }: { readonly model: ManagedModel }) {
   const { models, common } = useTexts()
   const [isOpened, setOpened] = useState(false)
   const columns = useColumns()
@@ -56,7 +56,7 @@ export function ModelEnd({ model }: { readonly model: ManagedModel }) {
  * A badge with the day on which a model is retired; it opens no list, for users who may not see who calls the
  * model.
  */
-export function ModelEndMark({ on }: { readonly on: string | undefined }) {
+export function ModelRetirementMark({ on }: { readonly on: string | undefined }) {
   const markOf = useEndMark()
   return on === undefined ? undefined : <StateMark {...markOf(on)} />
 }

@@ -4,7 +4,7 @@ import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Describes the prices of a model's service tiers and regions in one line: `Flex ×0.5, Fast ×2, us ×1.1`. */
-export function useServiceText(): (model: Pick<ManagedModel, 'service' | 'regions'>) => string {
+export function useServicePriceText(): (model: Pick<ManagedModel, 'service' | 'regions'>) => string {
   const { models } = useTexts()
   const { price } = useFormatters()
   const { nameOf } = useTierNames()

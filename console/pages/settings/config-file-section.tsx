@@ -4,7 +4,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './settings-page.module.css'
 
 /** A section of the settings that only gateway.yaml can set: its values, each with its line number. */
-export function DeclaredSection({
+export function ConfigFileSection({
   title,
   text,
   section,

@@ -22,7 +22,7 @@ type Field = 'fallback' | 'successor' | 'balance' | 'cache'
  * A setting that has a value for each model: fallbacks, successor, balancing of channels, or how long answers
  * are cached. Models in gateway.yaml cannot be changed here.
  */
-export function ModelRows({
+export function ModelSettingRows({
   field,
   value,
   declared,

@@ -5,7 +5,7 @@ const MAX_DISTANCE = 80
  * Whether a text names `thing` shortly after one of the verbs, in the same sentence. `thing` must have the
  * flag `g`.
  */
-export function isRequestFor(text: string, thing: RegExp, verbs: RegExp): boolean {
+export function asksForThing(text: string, thing: RegExp, verbs: RegExp): boolean {
   for (const { index } of text.matchAll(thing)) {
     const sentence =
       text

@@ -1,8 +1,8 @@
-import { isRequestFor } from './asks-for-thing.ts'
+import { asksForThing } from './asks-for-thing.ts'
 import type { Fields } from './fields.ts'
 import { requestedJsonSchema } from './json-request.ts'
 import type { Prompt } from './prompt.ts'
-import { isTitleRequest, subjectOf, titleOf } from './title.ts'
+import { isTitleRequest, messageWithoutTitleRequest, titleOf } from './title.ts'
 
 const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
 
@@ -22,7 +22,10 @@ export function replySchema({ jsonSchema, tools, instructions, lastUser }: Promp
 export function requestedTitle({ tools, instructions, lastUser, userTexts }: Prompt): string | undefined {
   if (tools.length > 0) return undefined
   const bySystem = isTitleRequest(instructions.slice(0, 2000))
-  if (!bySystem && !(isTitleRequest(lastUser) && isRequestFor(lastUser, CONVERSATION, /\btitle\b/i)))
+  if (!bySystem && !(isTitleRequest(lastUser) && asksForThing(lastUser, CONVERSATION, /\btitle\b/i)))
     return undefined
-  return titleOf(subjectOf(lastUser) || (userTexts.map(subjectOf).find((text) => text !== '') ?? ''))
+  return titleOf(
+    messageWithoutTitleRequest(lastUser) ||
+      (userTexts.map(messageWithoutTitleRequest).find((text) => text !== '') ?? ''),
+  )
 }

@@ -1,7 +1,7 @@
 import { NO_USAGE } from './usage.ts'
 import { VectorListReader, type RawVector } from './vectors.ts'
-import { countAt } from './reported-usage.ts'
-import { type EmbedForm, embedRequests, splitTexts, type VectorResponseReader } from './texts-to-embed.ts'
+import { plausibleCountAt } from './reported-usage.ts'
+import { type EmbeddingsApi, embedRequests, splitTexts, type VectorResponseReader } from './texts-to-embed.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { asRecord } from './json/record.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
@@ -15,7 +15,7 @@ const FIXED_TITAN = /titan-embed-(?:text-v1|g1)/i
  * Amazon Titan embeddings by `invoke`: one text per request; the response has the vector and its number of
  * tokens.
  */
-export const titanForm: EmbedForm = {
+export const titanEmbeddingsApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     if (task !== undefined) dropped.add('taskType')
     const isFixed = FIXED_TITAN.test(upstreamModel)
@@ -31,7 +31,7 @@ export const titanForm: EmbedForm = {
     new VectorListReader(
       'embedding',
       (reply) => {
-        const input = countAt(reply, 'inputTextTokenCount')
+        const input = plausibleCountAt(reply, 'inputTextTokenCount')
         return input > 0 ? { ...NO_USAGE, input } : undefined
       },
       onVector,
@@ -59,7 +59,7 @@ const DEFAULT_INPUT_TYPE = 'search_document'
 const FIXED_COHERE = /embed-(?:english|multilingual)/i
 
 /** Cohere embeddings by `invoke`: up to 96 texts per request. */
-export const cohereForm: EmbedForm = {
+export const cohereEmbeddingsApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     const isFixed = FIXED_COHERE.test(upstreamModel)
     if (isFixed && dimensions !== undefined) dropped.add('dimensions')
@@ -96,7 +96,7 @@ class CohereReading implements VectorResponseReader {
     this.count = vectors.length
     for (const text of vectors) this.#onVector({ form: 'numbers', text: Buffer.from(text) })
     const units = asRecord(asRecord(scan?.value('meta'))?.['billed_units'])
-    const input = countAt(units ?? {}, 'input_tokens')
+    const input = plausibleCountAt(units ?? {}, 'input_tokens')
     const usage = input > 0 ? { ...NO_USAGE, input } : undefined
     return { valid: vectors.length > 0, error: false, usage, text: () => '' }
   }

@@ -1,7 +1,7 @@
 import type { TextPlace } from './guarded-texts.ts'
 
 /** Members whose texts are words of a protocol, names or ids. Guards do not check them. */
-export const TERMS: ReadonlySet<string> = new Set([
+export const PROTOCOL_TERMS: ReadonlySet<string> = new Set([
   'aspectRatio',
   'authorization',
   'authorization_token',
@@ -59,10 +59,10 @@ export const TERMS: ReadonlySet<string> = new Set([
   'voice',
 ])
 
-/** Members in `TERMS` whose value may also be a list of words of a protocol. */
-export const TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
+/** Members in `PROTOCOL_TERMS` whose value may also be a list of words of a protocol. */
+export const PROTOCOL_TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
 /** Members of answers whose texts are words of a protocol, names or ids. Guards do not check them. */
-export const ANSWER_TERMS: ReadonlySet<string> = new Set([
+export const ANSWER_PROTOCOL_TERMS: ReadonlySet<string> = new Set([
   'blockReason',
   'createTime',
   'created_at',
@@ -75,7 +75,7 @@ export const ANSWER_TERMS: ReadonlySet<string> = new Set([
   'stop_sequence',
 ])
 /** Members of answers that contain only numbers and words of a protocol, such as the usage. */
-export const MEASURES: ReadonlySet<string> = new Set([
+export const TERM_AND_NUMBER_MEMBERS: ReadonlySet<string> = new Set([
   'content_filter_offsets',
   'content_filter_result',
   'content_filter_results',
@@ -88,7 +88,7 @@ export const MEASURES: ReadonlySet<string> = new Set([
  * Members of a response that the model did not generate: they repeat the request, or state how the response
  * ended.
  */
-export const UNGENERATED: ReadonlySet<string> = new Set([
+export const UNGENERATED_MEMBERS: ReadonlySet<string> = new Set([
   'error',
   'incomplete_details',
   'input',
@@ -107,7 +107,7 @@ export const UNGENERATED: ReadonlySet<string> = new Set([
  * Members that contain objects whose keys users choose, such as properties of schemas and variables of
  * prompts. The values in these objects are defined by the protocol.
  */
-export const NAMED: ReadonlySet<string> = new Set([
+export const MEMBERS_WITH_CHOSEN_NAMES: ReadonlySet<string> = new Set([
   '$defs',
   'definitions',
   'dependentRequired',
@@ -119,7 +119,11 @@ export const NAMED: ReadonlySet<string> = new Set([
 ])
 
 /** Members whose texts are names that users chose in a schema. */
-export const NAMES: ReadonlySet<string> = new Set(['$ref', 'propertyOrdering', 'required'])
+export const MEMBERS_LISTING_CHOSEN_NAMES: ReadonlySet<string> = new Set([
+  '$ref',
+  'propertyOrdering',
+  'required',
+])
 
 /** Members that contain the bytes of media or of embeddings in base64. */
 export const MEDIA_MEMBERS: ReadonlySet<string> = new Set([
@@ -131,7 +135,7 @@ export const MEDIA_MEMBERS: ReadonlySet<string> = new Set([
   'partial_image_b64',
 ])
 /** Members that contain the address of media; it may be a data URL, which contains the bytes. */
-export const ADDRESSES: ReadonlySet<string> = new Set([
+export const MEDIA_ADDRESS_MEMBERS: ReadonlySet<string> = new Set([
   'fileUri',
   'file_uri',
   'file_url',
@@ -142,7 +146,7 @@ export const ADDRESSES: ReadonlySet<string> = new Set([
 /**
  * Members that state the type of `data` in the same object. They show that `data` is media and not a text.
  */
-export const DATA_KINDS = [
+export const MEDIA_TYPE_MEMBERS = [
   'media_type',
   'mimeType',
   'mime_type',
@@ -151,11 +155,15 @@ export const DATA_KINDS = [
   'expires_at',
 ] as const
 /** Members that contain a signature. */
-export const SIGNATURES = ['signature'] as const
+export const SIGNATURE_MEMBERS = ['signature'] as const
 /** Members with reasoning. */
-export const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
+export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+])
 /** Types of blocks, items and deltas that contain reasoning. */
-export const REASONING: ReadonlySet<string> = new Set([
+export const REASONING_TYPES: ReadonlySet<string> = new Set([
   'thinking',
   'thinking_delta',
   'reasoning',
@@ -164,7 +172,7 @@ export const REASONING: ReadonlySet<string> = new Set([
 ])
 
 /** Members whose texts all belong to the same part of a call, such as the arguments of a tool. */
-export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
+export const TEXT_PLACE_OF_MEMBER: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['tool_calls', 'tool_arguments'],
   ['function_call', 'tool_arguments'],
   ['functionCall', 'tool_arguments'],
@@ -178,7 +186,7 @@ export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>
 ])
 
 /** Members of tool calls and results that contain objects whose keys users or models choose. */
-export const DATA: ReadonlySet<string> = new Set([
+export const FREE_OBJECT_MEMBERS: ReadonlySet<string> = new Set([
   'action',
   'args',
   'arguments',
@@ -186,17 +194,17 @@ export const DATA: ReadonlySet<string> = new Set([
   'operation',
   'response',
 ])
-export const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
+export const TOOL_RESULT_MEMBERS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
 /** Roles of messages that are results of tools. */
-export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
+export const TOOL_RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
 export const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
 /** Members that contain the JSON of a tool's arguments. */
-export const JSON_TEXTS: ReadonlySet<string> = new Set(['arguments', 'partial_json'])
+export const ARGUMENTS_JSON_MEMBERS: ReadonlySet<string> = new Set(['arguments', 'partial_json'])
 /**
  * Members of answers that repeat the text token by token, with the JSON that replaces an object. A list is
  * replaced by an empty list.
  */
-export const REPEATING: ReadonlyMap<string, string> = new Map([
+export const TEXT_REPEATING_MEMBERS: ReadonlyMap<string, string> = new Map([
   ['logprobs', 'null'],
   ['logprobsResult', '{}'],
 ])

@@ -1,19 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { openEnvelope, sealOpaquePart, sealSignature } from './signature-envelope.ts'
+import { openSignatureEnvelope, sealOpaquePart, sealSignature } from './signature-envelope.ts'
 
 describe('the envelope of a signature, such as encrypted reasoning', () => {
   test('a signature for a client of the dialect that made it is neither put into an envelope nor taken out of one', () => {
     expect(sealSignature({ protocol: 'responses', value: 'gAAAA' }, 'responses')).toBe('gAAAA')
-    expect(openEnvelope('gAAAA', 'responses')).toEqual({ proof: { protocol: 'responses', value: 'gAAAA' } })
+    expect(openSignatureEnvelope('gAAAA', 'responses')).toEqual({
+      proof: { protocol: 'responses', value: 'gAAAA' },
+    })
   })
 
   test('a signature or opaque block that was put into an envelope of another dialect is returned unchanged', () => {
     const proof = { protocol: 'messages', value: 'sig/+=ü' } as const
-    expect(openEnvelope(sealSignature(proof, 'responses'), 'responses')).toEqual({ proof })
+    expect(openSignatureEnvelope(sealSignature(proof, 'responses'), 'responses')).toEqual({ proof })
     const ofCall = { protocol: 'gemini', value: 'c2ln', signs: 'call' } as const
-    expect(openEnvelope(sealSignature(ofCall, 'messages'), 'messages')).toEqual({ proof: ofCall })
+    expect(openSignatureEnvelope(sealSignature(ofCall, 'messages'), 'messages')).toEqual({ proof: ofCall })
     const opaque = { protocol: 'messages', value: { type: 'redacted_thinking', data: 'x' } } as const
-    expect(openEnvelope(sealOpaquePart(opaque), 'responses')).toEqual({
+    expect(openSignatureEnvelope(sealOpaquePart(opaque), 'responses')).toEqual({
       opaque: { kind: 'opaque', ...opaque },
     })
   })
@@ -29,6 +31,8 @@ describe('the envelope of a signature, such as encrypted reasoning', () => {
     ],
     ['with nothing in it', `sluice-1.${Buffer.from('{"protocol":"messages"}').toString('base64url')}`],
   ])('an envelope %s is kept as text', (_, content) => {
-    expect(openEnvelope(content, 'responses')).toEqual({ proof: { protocol: 'responses', value: content } })
+    expect(openSignatureEnvelope(content, 'responses')).toEqual({
+      proof: { protocol: 'responses', value: content },
+    })
   })
 })

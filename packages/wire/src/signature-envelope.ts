@@ -1,4 +1,4 @@
-import { type ConversionProtocol, protocolsWith } from './protocols.ts'
+import { type ConversionProtocol, protocolsWithProperty } from './protocols.ts'
 import type { OpaquePart, ProviderSignature } from './conversation.ts'
 import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
@@ -7,29 +7,34 @@ import type { ScannedObject } from './json/scanned-object.ts'
  * Prefix of an envelope: a text that the gateway puts in the place of a signature. It encloses data of
  * another protocol, which the provider of this protocol wants back unchanged.
  */
-export const ENVELOPE_PREFIX = 'sluice-1.'
+export const SIGNATURE_ENVELOPE_PREFIX = 'sluice-1.'
 /** The beginning of every envelope as a JSON string. */
-const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
+const ENVELOPE_BEGINNING = Buffer.from(`"${SIGNATURE_ENVELOPE_PREFIX}`)
 
-const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversation }) => isConversation))
+const CONVERSATIONS: ReadonlySet<unknown> = new Set(
+  protocolsWithProperty(({ isConversation }) => isConversation),
+)
 
 /**
  * Content of an envelope: a provider's signature of a thought, or a part that only the provider's protocol can
  * express.
  */
-export type EnvelopeContent = ({ readonly proof?: ProviderSignature } | { readonly opaque: OpaquePart }) & {
+export type SignatureEnvelopeContent = (
+  | { readonly proof?: ProviderSignature }
+  | { readonly opaque: OpaquePart }
+) & {
   /** Position of the thought in the reply, in protocols that do not state it elsewhere. */
   readonly place?: unknown
 }
 
 /** Envelope for a thought without a signature, for clients that discard thoughts without one. */
-export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
+export const UNSIGNED_THOUGHT_ENVELOPE: string = seal({ thought: 'unsigned' })
 
 /**
  * Sent to messages clients in place of a provider's encrypted data about a web page, if another provider
  * found the page.
  */
-export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
+export const FOREIGN_PAGE_ENVELOPE: string = seal({ page: 'foreign' })
 
 /**
  * Writes a signature for a protocol: its own signatures unchanged, those of other protocols in an envelope.
@@ -51,21 +56,23 @@ export function sealOpaquePart(
 }
 
 /** Whether a signature is an envelope made by the gateway. */
-export function isEnvelope(content: string): boolean {
-  return content.startsWith(ENVELOPE_PREFIX)
+export function isSignatureEnvelope(content: string): boolean {
+  return content.startsWith(SIGNATURE_ENVELOPE_PREFIX)
 }
 
 /** Whether a body may contain an envelope. If this returns false, the body certainly contains none. */
-export function mayHoldEnvelope(body: ScannedObject): boolean {
+export function mayHoldSignatureEnvelope(body: ScannedObject): boolean {
   return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
 /** Opens an envelope. Content that is not an envelope counts as a signature of the protocol `wire`. */
-export function openEnvelope(content: string, wire: ConversionProtocol): EnvelopeContent {
-  const own: EnvelopeContent = { proof: { protocol: wire, value: content } }
-  if (!isEnvelope(content)) return own
-  if (content === UNSIGNED_THOUGHT) return {}
-  const enclosed = parseRecord(Buffer.from(content.slice(ENVELOPE_PREFIX.length), 'base64url').toString())
+export function openSignatureEnvelope(content: string, wire: ConversionProtocol): SignatureEnvelopeContent {
+  const own: SignatureEnvelopeContent = { proof: { protocol: wire, value: content } }
+  if (!isSignatureEnvelope(content)) return own
+  if (content === UNSIGNED_THOUGHT_ENVELOPE) return {}
+  const enclosed = parseRecord(
+    Buffer.from(content.slice(SIGNATURE_ENVELOPE_PREFIX.length), 'base64url').toString(),
+  )
   const protocol = enclosed?.['protocol']
   if (!CONVERSATIONS.has(protocol) || protocol === wire) return own
   const from = protocol as ConversionProtocol
@@ -82,7 +89,7 @@ export function openEnvelope(content: string, wire: ConversionProtocol): Envelop
 }
 
 function seal(content: object): string {
-  return ENVELOPE_PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
+  return SIGNATURE_ENVELOPE_PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Channel } from '../records/channel.ts'
 import { UPSTREAM_PROTOCOLS } from '../protocols.ts'
 import { LISTED_TOOLS, toolVendor } from '../tool-price.ts'
 import { CONTEXT_LENGTHS } from './context-lengths.ts'
-import { serviceVendor } from './index.ts'
+import { vendorServiceOfChannel } from './index.ts'
 import { MEDIA_PRICES, mediaPrices } from './media-prices.ts'
 import { RETIREMENTS } from './retired-models.ts'
 import type { DataSource } from './vendor-service.ts'
@@ -11,7 +11,7 @@ import type { DataSource } from './vendor-service.ts'
 type StatedFact = 'price' | 'media' | 'service' | 'tools' | 'context' | 'end'
 
 /** A source of built-in data that applies to a model, and the kind of fact that it states. */
-export interface AppliedSource extends Pick<DataSource, 'source' | 'date'> {
+export interface AppliedPriceSource extends Pick<DataSource, 'source' | 'date'> {
   readonly of: StatedFact
 }
 
@@ -27,8 +27,13 @@ interface Subject {
 }
 
 /** The sources of all built-in data that apply to a model, each only once. */
-export function sourcesOf({ model, vendor = '', channels, price }: Subject): readonly AppliedSource[] {
-  const found: AppliedSource[] = []
+export function priceSourcesOf({
+  model,
+  vendor = '',
+  channels,
+  price,
+}: Subject): readonly AppliedPriceSource[] {
+  const found: AppliedPriceSource[] = []
   const add = (of: StatedFact, given: DataSource | undefined): void => {
     if (
       !given ||
@@ -40,7 +45,7 @@ export function sourcesOf({ model, vendor = '', channels, price }: Subject): rea
   add('price', price)
   if (price && mediaPrices(vendor, model)) add('media', MEDIA_PRICES[vendor])
   for (const channel of channels) {
-    add('service', serviceVendor(channel))
+    add('service', vendorServiceOfChannel(channel))
     for (const protocol of channel.protocol) {
       if (!UPSTREAM_PROTOCOLS[protocol].hasTools) continue
       const seller = toolVendor(channel, protocol)

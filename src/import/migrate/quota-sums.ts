@@ -19,7 +19,7 @@ export interface AccountSums {
 type Totals = Readonly<Record<(typeof TOTALS)[number]['name'], string>>
 
 /** Sums that must be equal in the source and in the target. */
-export interface Sums {
+export interface QuotaSums {
   readonly totals: Totals
   readonly users: readonly AccountSums[]
   readonly tokens: readonly AccountSums[]
@@ -36,7 +36,7 @@ const TOTALS = [
 ] as const
 
 /** Sums up the quota columns of a database, in total and for each user and token. */
-export async function readSums(db: Db): Promise<Sums> {
+export async function readQuotaSums(db: Db): Promise<QuotaSums> {
   const totals: [string, string][] = []
   for (const { name, table, column } of TOTALS) totals.push([name, await sumColumn(db, table, column)])
   return {
@@ -47,7 +47,7 @@ export async function readSums(db: Db): Promise<Sums> {
 }
 
 /** Describes the sums that differ, in sentences. */
-export function differingSums(here: Sums, there: Sums): string[] {
+export function describeDifferingSums(here: QuotaSums, there: QuotaSums): string[] {
   const totals = TOTALS.flatMap(({ name }) =>
     here.totals[name] === there.totals[name]
       ? []

@@ -17,7 +17,7 @@ interface ScreenedStream extends TextStream {
  * One text of a streamed answer. It is checked while it arrives, and placeholders are replaced with the
  * values of the request.
  */
-export class GuardedChannel {
+export class GuardedStreamedText {
   readonly #guards: CallGuards
   readonly #spot: TextLocation
   readonly #place: GuardScreen | undefined

@@ -1,11 +1,11 @@
 /** Maximum number of texts of a stream that are checked while they arrive in pieces. */
-export const MAX_CHANNELS = 1024
+export const MAX_STREAMED_TEXTS = 1024
 
 /**
  * Values for the texts of a stream that are still arriving, by the keys of their text channels. A text
  * channel is one text that arrives in pieces.
  */
-export class TextChannelMap<Value> {
+export class StreamedTextMap<Value> {
   readonly #groups = new Map<string, Map<string, Value>>()
   #size = 0
 
@@ -54,7 +54,7 @@ export class TextChannelMap<Value> {
 }
 
 /** Whether these ends include the text channel with this key; see `endedBy`. */
-export function isChannelEnded(ends: ReadonlySet<string>, key: string): boolean {
+export function isStreamedTextEnded(ends: ReadonlySet<string>, key: string): boolean {
   return ends.has('') || ends.has(groupOf(key)) || ends.has(key)
 }
 

@@ -1,10 +1,10 @@
-import { type ModelEndEvent } from '../../domain/alert.ts'
-import type { ListedEnd } from '../../domain/model-retirement.ts'
+import { type ModelRetirementEvent } from '../../domain/alert.ts'
+import type { ListedRetirement } from '../../domain/model-retirement.ts'
 import { addAlert } from './alerts.ts'
 import type { Db } from './operation.ts'
 
 /** Returns the shutdown days of models, as upstreams state them in their model lists. */
-export function modelEnds(db: Db): Promise<ListedEnd[]> {
+export function modelRetirements(db: Db): Promise<ListedRetirement[]> {
   return db.selectFrom('model_ends').selectAll().orderBy('source').orderBy('model').execute()
 }
 
@@ -21,7 +21,7 @@ interface StatedEnds {
 }
 
 /** Stores shutdown days. If a day changes, the time at which a shutdown was first known is kept. */
-export async function storeModelEnds(db: Db, { source, nowMs, ends }: StatedEnds): Promise<void> {
+export async function storeModelRetirements(db: Db, { source, nowMs, ends }: StatedEnds): Promise<void> {
   for (const { model, on } of ends)
     await (on === null
       ? db.deleteFrom('model_ends').where('source', '=', source).where('model', '=', model).execute()
@@ -36,9 +36,9 @@ export async function storeModelEnds(db: Db, { source, nowMs, ends }: StatedEnds
  * Adds an alert for each model whose shutdown has come nearer than a threshold, unless receivers were
  * informed already. Several nodes may report the same shutdown.
  */
-export async function reportModelEndings(
+export async function reportModelRetirements(
   db: Db,
-  { nowMs, endings }: { readonly nowMs: number; readonly endings: readonly ModelEndEvent[] },
+  { nowMs, endings }: { readonly nowMs: number; readonly endings: readonly ModelRetirementEvent[] },
 ): Promise<void> {
   for (const { threshold, data } of endings) {
     const { model, shutdown_date: on } = data

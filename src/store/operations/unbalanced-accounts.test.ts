@@ -37,33 +37,33 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
   test('the audit of the books finds nothing wrong where charges, daily sums and usage log agree', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const nothing = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
-    expect(await store.read('conservation')).toEqual(nothing)
+    expect(await store.read('findUnbalancedAccounts')).toEqual(nothing)
     await charge(database, 12)
     await database.sql(summed(2, 12))
     await database.sql(logged('a', 5))
     await database.sql(logged('b', 7))
-    expect(await store.read('conservation')).toEqual(nothing)
+    expect(await store.read('findUnbalancedAccounts')).toEqual(nothing)
     await database.sql("DELETE FROM usage_log WHERE id = 'a'")
-    expect(await store.read('conservation')).toEqual(nothing)
+    expect(await store.read('findUnbalancedAccounts')).toEqual(nothing)
   })
 
   test('the audit of the books names a token and a user whose charges differ from their daily sums', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await charge(database, 12)
     await database.sql(summed(2, 11))
-    expect(await store.read('conservation')).toMatchObject({ tokens: [1], users: [1], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [1], users: [1], days: [] })
   })
 
   test('the audit of the books names a day for which the usage log has more than the daily sum', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql(logged('a', 5))
-    expect(await store.read('conservation')).toMatchObject({ days: [0] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ days: [0] })
     await database.sql(summed(1, 4))
-    expect(await store.read('conservation')).toMatchObject({ days: [0] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ days: [0] })
     await database.sql('UPDATE usage_sums SET quota = 5')
-    expect(await store.read('conservation')).toMatchObject({ days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ days: [] })
     await database.sql('UPDATE usage_sums SET input_tokens = 0')
-    expect(await store.read('conservation')).toMatchObject({ days: [0] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ days: [0] })
   })
 
   test('the audit of the books reports the number and the sum of the open holds', async () => {
@@ -88,6 +88,6 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
       })
     await database.sql(held('a', 1000))
     await database.sql(held('b', 500))
-    expect((await store.read('conservation')).openHolds).toEqual({ count: 2, amount: 1500 })
+    expect((await store.read('findUnbalancedAccounts')).openHolds).toEqual({ count: 2, amount: 1500 })
   })
 })

@@ -11,7 +11,7 @@ const EQUAL_DIMENSIONS = DIMENSION_COLUMNS.map(
 const DAY_KEYS = sql.lit(smallestSumKind('day', ['token_id']).kind)
 
 /** Accounts and days whose sums do not match. If all lists are empty, every charge is accounted for. */
-export interface Conservation {
+export interface UnbalancedAccounts {
   /** Ids of tokens whose `used_quota` is not the sum of their daily sums. */
   readonly tokens: readonly number[]
   /** Ids of users whose `used_quota` is not the sum of their daily sums. */
@@ -29,7 +29,7 @@ export interface Conservation {
 }
 
 /** Compares balances with the daily sums, and the sums with the usage log. For tests and monitoring. */
-export async function conservation(db: Db): Promise<Conservation> {
+export async function findUnbalancedAccounts(db: Db): Promise<UnbalancedAccounts> {
   const openHolds = await db
     .selectFrom('holds')
     .select((eb) => [

@@ -6,7 +6,7 @@ import type { Response } from './response.ts'
  * piece rejects, and nothing is sent; a later error breaks the connection, so that a partial response is not
  * taken for a complete one. A client that disconnects is not an error.
  */
-export async function sendPieces(
+export async function sendResponsePieces(
   response: Response,
   headers: ResponseHeaders,
   given: AsyncIterable<string | Buffer>,

@@ -1,4 +1,4 @@
-import { dataOf, eventOf } from '../sse/frame-splitter.ts'
+import { dataOfFrame, eventNameOfFrame } from '../sse/frame-splitter.ts'
 import { parseRecord } from '../json/record.ts'
 
 /** A JSON object in a response. */
@@ -12,7 +12,7 @@ export interface StreamEvent {
 }
 
 /** The two forms of a response in a protocol: as one JSON object, and as a stream of events. */
-export interface AnswerForm {
+export interface AnswerForms {
   /**
    * Joins the events of a complete stream to one object; undefined if they are not a response of this
    * protocol.
@@ -33,8 +33,8 @@ export interface StreamFrameOptions {
 /** The events in a stream, without comments and end markers. */
 export function parseEvents(stream: string): StreamEvent[] {
   return stream.split(/\r\n\r\n|\n\n|\r\r/).flatMap((frame): StreamEvent[] => {
-    const data = parseRecord(dataOf(frame) ?? '')
-    return data ? [{ name: eventOf(frame), data }] : []
+    const data = parseRecord(dataOfFrame(frame) ?? '')
+    return data ? [{ name: eventNameOfFrame(frame), data }] : []
   })
 }
 
@@ -49,7 +49,7 @@ export function namedFrame(data: { readonly type: string }): string {
 }
 
 /** The objects in a list; empty if the value is not a list. */
-export function recordsIn(value: unknown): Json[] {
+export function recordsInList(value: unknown): Json[] {
   return Array.isArray(value)
     ? value.filter((one): one is Json => typeof one === 'object' && one !== null && !Array.isArray(one))
     : []

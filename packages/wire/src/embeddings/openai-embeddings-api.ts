@@ -1,19 +1,19 @@
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { ReplyFacts } from '../reply-facts.ts'
-import type { EmbedForm, TextsToEmbed, VectorResponseReader } from '../texts-to-embed.ts'
+import type { EmbeddingsApi, TextsToEmbed, VectorResponseReader } from '../texts-to-embed.ts'
 import { type RawVector, VectorReader } from '../vectors.ts'
 import { embeddingsFacts } from './reply.ts'
 import { convertVector } from './vectors.ts'
 import { reroutingMemberName } from '../upstream-settings.ts'
-import type { Dropped } from '../codec.ts'
-import { refuse } from '../field-check.ts'
+import type { DroppedFields } from '../codec.ts'
+import { refuseField } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
 /** Maximum number of bytes of vectors that are held back until the whole response states their order. */
 const MAX_HELD_BYTES = 1_048_576
 
 /** How a server with `/embeddings` is used for calls of other protocols: one request with all texts. */
-export const openAiEmbedForm: EmbedForm = {
+export const openAiEmbeddingsApi: EmbeddingsApi = {
   requests: (texts, upstreamModel, dropped) => [
     { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
   ],
@@ -92,7 +92,7 @@ const READ: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'enco
  * Throws `invalid_request` if an input of a checked request is not a text. Token ids cannot be converted,
  * because they are valid only for one model.
  */
-export function checkTexts(scan: ScannedObject): void {
+export function requireTextInputs(scan: ScannedObject): void {
   textsIn(scan)
 }
 
@@ -100,7 +100,7 @@ export function checkTexts(scan: ScannedObject): void {
  * Reads a checked request, to convert it to another protocol. Adds the names of fields that cannot be
  * converted to `dropped`. Throws `invalid_request` if an input is not a text.
  */
-export function decodeTexts(scan: ScannedObject, dropped: Dropped): TextsToEmbed {
+export function decodeTexts(scan: ScannedObject, dropped: DroppedFields): TextsToEmbed {
   for (const key of scan.members.keys())
     if (!READ.has(key)) dropped.add(key === 'user' ? key : (reroutingMemberName(key) ?? 'unknown'))
   const texts = textsIn(scan).map((text) => scan.parse(text) as string)
@@ -116,7 +116,7 @@ function textsIn(scan: ScannedObject): readonly Node[] {
   const node = scan.span('input')?.node as Node
   const nodes = scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
   if (nodes.some((element) => scan.kindOf(element) !== 'string'))
-    refuse('input', 'a text or an array of texts, as all of the channels take', 'something else')
+    refuseField('input', 'a text or an array of texts, as all of the channels take', 'something else')
   return nodes
 }
 
@@ -124,7 +124,11 @@ function textsIn(scan: ScannedObject): readonly Node[] {
  * Encodes a request. `task`, the purpose of the vectors, is dropped and reported, because this protocol
  * cannot express it.
  */
-function encodeTexts({ texts, dimensions, task }: TextsToEmbed, model: string, dropped: Dropped): Buffer {
+function encodeTexts(
+  { texts, dimensions, task }: TextsToEmbed,
+  model: string,
+  dropped: DroppedFields,
+): Buffer {
   if (task !== undefined) dropped.add('taskType')
   return Buffer.from(JSON.stringify({ model, input: texts, dimensions, encoding_format: 'float' }))
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { SOURCE_SHA256 } from './string-end-module.ts'
-import { StringEnds } from './string-end-finder.ts'
+import { StringEndFinder } from './string-end-finder.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 /** The end of a string, found byte by byte. */
@@ -27,7 +27,7 @@ function endOf(bytes: Buffer, from: number): End {
   }
 }
 
-function check(bytes: Buffer, from: number, strings = new StringEnds(bytes)): void {
+function check(bytes: Buffer, from: number, strings = new StringEndFinder(bytes)): void {
   const { at, isQuote, starts } = endOf(bytes, from)
   const found = strings.skip(from)
   if (isQuote && bytes.length - at >= 16) expect(found).toBe(at)
@@ -68,7 +68,7 @@ describe('the end of a string', () => {
   test('the end of a JSON string is the first quote that no backslash escapes, unless an error precedes it', () => {
     fc.assert(
       fc.property(texts, (bytes) => {
-        const strings = new StringEnds(bytes)
+        const strings = new StringEndFinder(bytes)
         const starts = [...endOf(bytes, 0).starts]
         for (const from of starts) check(bytes, from, strings)
       }),
@@ -113,7 +113,7 @@ describe('the end of a string', () => {
     const quotes = [65_535, 65_536, 131_071, 131_072, 199_900]
     const bytes = Buffer.alloc(200_000, 'a')
     for (const at of quotes) bytes[at] = 0x22
-    const strings = new StringEnds(bytes)
+    const strings = new StringEndFinder(bytes)
     expect([0, 65_536, 65_537, 131_072, 131_073, 10].map((at) => strings.skip(at))).toEqual([
       ...quotes,
       65_535,
@@ -124,14 +124,14 @@ describe('the end of a string', () => {
     for (const sequence of ['\\"', '\\\\', '\\u0022'])
       for (let at = 65_500; at < 65_540; at++) {
         const text = `${'a'.repeat(at)}${sequence}${'a'.repeat(70_000)}"${'a'.repeat(20)}`
-        expect(new StringEnds(Buffer.from(text)).skip(0)).toBe(text.length - 21)
+        expect(new StringEndFinder(Buffer.from(text)).skip(0)).toBe(text.length - 21)
       }
   })
 
   test('the end of a JSON string is found in each of two texts that are read in turn', () => {
     const tail = 'a'.repeat(20)
-    const first = new StringEnds(Buffer.from(`aaaa"${tail}`))
-    const second = new StringEnds(Buffer.from(`aaaaaaaaaa"${tail}`))
+    const first = new StringEndFinder(Buffer.from(`aaaa"${tail}`))
+    const second = new StringEndFinder(Buffer.from(`aaaaaaaaaa"${tail}`))
     expect([first.skip(0), second.skip(0), first.skip(1), second.skip(5)]).toEqual([4, 10, 4, 10])
   })
 })

@@ -18,7 +18,7 @@ let textCount = 0
  * Finds the ends of JSON strings in steps of sixteen bytes, with vector instructions, which JavaScript does
  * not have.
  */
-export class StringEnds {
+export class StringEndFinder {
   readonly #bytes: Buffer
   readonly #number = ++textCount
   /**

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from './json-scan.ts'
-import type { StringFlags } from './string-kinds.ts'
+import type { FoundStringKinds } from './string-kinds.ts'
 
-const NOTHING: StringFlags = {
+const NOTHING: FoundStringKinds = {
   directive: false,
   cacheMember: false,
   halfHour: false,
   longLifetime: false,
 }
 
-const noted = (text: string): StringFlags => scanObject(Buffer.from(text)).notes
+const noted = (text: string): FoundStringKinds => scanObject(Buffer.from(text)).notes
 
 describe('what is noted of the strings of a request', () => {
-  test.each<[string, string, Partial<StringFlags>]>([
+  test.each<[string, string, Partial<FoundStringKinds>]>([
     ['words inside a text', '{"content":"a cache_control of 1h"}', {}],
     ['an ordinary request', '{"content":"hi","cached":1,"prompt":"p"}', {}],
     ['a directive', '{"cache_control":{}}', { directive: true, cacheMember: true }],

@@ -5,7 +5,7 @@ import { hasBytesAt } from './bytes.ts'
  * keys and strings. If such a string has an escaped letter, all flags are true, because the string may be any
  * of these names.
  */
-export interface StringFlags {
+export interface FoundStringKinds {
   /** Whether a string begins like the name of a cache mark. */
   readonly directive: boolean
   /** Whether a string begins like the name of a member that controls a provider's cache. */
@@ -19,7 +19,12 @@ export interface StringFlags {
   readonly longLifetime: boolean
 }
 
-const EVERYTHING: StringFlags = { directive: true, cacheMember: true, halfHour: true, longLifetime: true }
+const EVERYTHING: FoundStringKinds = {
+  directive: true,
+  cacheMember: true,
+  halfHour: true,
+  longLifetime: true,
+}
 
 /** Beginnings of the names of cache marks, including the opening quote. */
 const DIRECTIVES = ['"cache_control', '"prompt_cache_breakpoint', '"cachePoint'].map((name) =>
@@ -43,7 +48,7 @@ const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
 )
 
 /** Finds the flags of a JSON text. `tape` is that of `ScannedObject`. */
-export function findStringFlags(bytes: Buffer, tape: readonly number[]): StringFlags {
+export function findStringKinds(bytes: Buffer, tape: readonly number[]): FoundStringKinds {
   let directive = false
   let cacheMember = false
   let halfHour = false

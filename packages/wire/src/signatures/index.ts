@@ -4,4 +4,4 @@
  */
 export { SignedReply, signedPartsOfReply } from './signed-reply.ts'
 export { readSignedParts, SIGNING_DIALECTS, type SignedParts, signedPartsText } from './signed-parts.ts'
-export { SignedTurns } from './unsigned-turn-finder.ts'
+export { UnsignedTurnFinder } from './unsigned-turn-finder.ts'

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
 import { conversationOf } from '../../../../test/conversation.ts'
 import type { Part, ProviderSignature, TextPart, Turn } from '../conversation.ts'
-import { CopiedText } from '../frame-writer.ts'
+import { CopyableText } from '../frame-writer.ts'
 import type { ReplyEvent, ReplyPart } from '../reply.ts'
 import { SignedReply, signedPartsOfReply } from './signed-reply.ts'
 import { readSignedParts, type SignedParts, signedPartsText } from './signed-parts.ts'
-import { SignedTurns } from './unsigned-turn-finder.ts'
+import { UnsignedTurnFinder } from './unsigned-turn-finder.ts'
 
 const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
 const PROOF: ProviderSignature = { protocol: 'messages', value: 'c2lnbmVk' }
@@ -22,7 +22,7 @@ const said = (text: string): TextPart => ({ kind: 'text', text })
 
 /** Looks up what was stored of a reply, read back from its text form. */
 function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedParts | undefined {
-  const { context } = new SignedTurns(conversationOf({ turns: [USER] }))
+  const { context } = new UnsignedTurnFinder(conversationOf({ turns: [USER] }))
   const runs = signedPartsOfReply(parts, { context })
   return (anchor) => {
     const run = runs.get(anchor)
@@ -33,7 +33,7 @@ function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedParts | un
 /** The turn that the client sent back, with the signed parts of the reply restored. */
 function restored(reply: readonly ReplyPart[], came: readonly Part[]): readonly Part[] | undefined {
   const conversation = conversationOf({ turns: [USER, { role: 'assistant', parts: came }] })
-  return new SignedTurns(conversation).restored(kept(reply)).turns[1]?.parts
+  return new UnsignedTurnFinder(conversation).restored(kept(reply)).turns[1]?.parts
 }
 
 describe('a turn that a client returned without its signatures', () => {
@@ -124,7 +124,7 @@ describe('what a stream has signed', () => {
 
   test('signatures of a reply are also found if some of its texts are copied bytes', () => {
     const bytes = Buffer.from('"\\"é\\n"')
-    const copied = new CopiedText('thinking', 0, bytes, {
+    const copied = new CopyableText('thinking', 0, bytes, {
       from: 1,
       to: bytes.length - 1,
       escapes: 2,
@@ -139,7 +139,7 @@ describe('what a stream has signed', () => {
       { kind: 'thinking', index: 0, text: '\ud83d' } as const,
       { kind: 'thinking', index: 0, text: '\ude42' } as const,
       copied,
-      new CopiedText('thinking', 0, large, match),
+      new CopyableText('thinking', 0, large, match),
       copied,
     ])
       reply.add(event)

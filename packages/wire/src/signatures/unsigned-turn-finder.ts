@@ -16,7 +16,7 @@ interface UnsignedTurn {
 }
 
 /** Finds the assistant turns that the client sent back without the parts that the model had signed. */
-export class SignedTurns {
+export class UnsignedTurnFinder {
   readonly #conversation: Conversation
   #contexts: readonly string[] | undefined
   readonly #unsigned: ReadonlyMap<number, UnsignedTurn>

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
-import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
+import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { sealSignature } from '../../signature-envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { type GatedRequest, gateChatRequest } from './adapt-request.ts'
+import { type AdaptedChatRequest, adaptChatRequest } from './adapt-request.ts'
 import { readChatRequest } from './request.ts'
 
 const CHANNEL = settingsOf({ model_mapping: new Map([['big', 'vendor/big-2026']]) })
-const ALL = new Set<GatedField>([
+const ALL = new Set<RestrictedField>([
   'service_tier',
   'safety_identifier',
   'include_obfuscation',
@@ -19,10 +19,10 @@ function gate(
   source: string,
   channel: Partial<UpstreamSettings> = {},
   passThrough = false,
-): GatedRequest & { same: boolean } {
+): AdaptedChatRequest & { same: boolean } {
   const bytes = Buffer.from(source)
   const scan = scanObject(bytes)
-  const gated = gateChatRequest(
+  const gated = adaptChatRequest(
     scan,
     readChatRequest(scan),
     { ...CHANNEL, ...channel },
@@ -53,7 +53,7 @@ describe('filtered fields', () => {
 
   test('each filtered field of a chat request passes where the channel allows it', () => {
     expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
-    expect(gate(body(FILTERED), { allow: new Set<GatedField>(['speed']) }).body.toString()).toBe(
+    expect(gate(body(FILTERED), { allow: new Set<RestrictedField>(['speed']) }).body.toString()).toBe(
       body(',"speed":"fast"'),
     )
   })
@@ -130,7 +130,7 @@ describe('encrypted reasoning of other providers', () => {
   const gatedMessages = (message: string): string => {
     const body = `{"model":"m","messages":[{"role":"user","content":"hi"},${message}]}`
     const scan = scanObject(Buffer.from(body))
-    return gateChatRequest(scan, readChatRequest(scan), settingsOf({}), {
+    return adaptChatRequest(scan, readChatRequest(scan), settingsOf({}), {
       passThrough: false,
       statesTier: true,
     }).body.toString()

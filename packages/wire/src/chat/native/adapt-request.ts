@@ -1,14 +1,19 @@
-import { DEFAULT_TIER, type GatedField, statesTier, type UpstreamSettings } from '../../upstream-settings.ts'
+import {
+  DEFAULT_TIER,
+  type RestrictedField,
+  mustNameStandardTier,
+  type UpstreamSettings,
+} from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { mayHoldEnvelope } from '../../signature-envelope.ts'
-import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
+import { mayHoldSignatureEnvelope } from '../../signature-envelope.ts'
+import { renderArray, type ElementChange, replaceMemberValue } from '../../json/json-edit.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { isDetailOfGateway } from '../reasoning-details.ts'
 import type { ChatRequest } from './request.ts'
 
 /** A request changed for a channel. */
-export interface GatedRequest extends EditedRequest {
+export interface AdaptedChatRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
   /** Whether the gateway itself requested usage, so that the chunk with usage must not reach the client. */
@@ -18,10 +23,10 @@ export interface GatedRequest extends EditedRequest {
 /**
  * Fields that are removed unless the channel allows them; `docs/api.md: Chat completions`, filtered fields.
  */
-const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
+const FILTERED: readonly RestrictedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 
-/** Options of `gateChatRequest`. */
-export interface GateOptions {
+/** Options of `adaptChatRequest`. */
+export interface ChatAdaptionOptions {
   readonly passThrough: boolean
   /** Whether the endpoint has service tiers. Text completions have none. */
   readonly statesTier: boolean
@@ -33,12 +38,12 @@ export interface GateOptions {
  * `store` and encrypted reasoning of other providers are changed; `passThrough` is the gateway's option, and
  * the channel has its own.
  */
-export function gateChatRequest(
+export function adaptChatRequest(
   scan: ScannedObject,
   request: ChatRequest,
   channel: UpstreamSettings,
-  { passThrough, statesTier: mayState }: GateOptions,
-): GatedRequest {
+  { passThrough, statesTier: mayState }: ChatAdaptionOptions,
+): AdaptedChatRequest {
   const remove: string[] = []
   const replace = new Map<string, string>()
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
@@ -51,7 +56,7 @@ export function gateChatRequest(
   const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
-    if (mayState && statesTier(channel)) replace.set('service_tier', DEFAULT_TIER)
+    if (mayState && mustNameStandardTier(channel)) replace.set('service_tier', DEFAULT_TIER)
     addedUsageOption = request.stream && !request.includeUsage
     const options = streamOptions(scan, channel, addedUsageOption)
     if (options === '{}') remove.push('stream_options')
@@ -80,7 +85,7 @@ function streamOptions(
  * cannot read. Undefined if there is none.
  */
 function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
-  if (!mayHoldEnvelope(scan)) return undefined
+  if (!mayHoldSignatureEnvelope(scan)) return undefined
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
   return renderArray(scan, messages.node, (message): ElementChange => {
@@ -92,7 +97,10 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
     )
     if (text === undefined) return 'stays'
     return {
-      text: text === '[]' ? withoutMember(scan, message, details) : withMember(scan, message, details, text),
+      text:
+        text === '[]'
+          ? withoutMember(scan, message, details)
+          : replaceMemberValue(scan, message, details, text),
     }
   })
 }

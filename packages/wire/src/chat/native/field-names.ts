@@ -51,10 +51,10 @@ const below = {
 }
 
 /** The names of the fields of chat completions requests. */
-export const chatNames = requestNames(CHAT_FIELD_CHECKS.keys(), below)
+export const chatFieldNames = requestNames(CHAT_FIELD_CHECKS.keys(), below)
 
 /** The names of the fields of completions requests, which may be converted to chat requests. */
-export const completionNames = requestNames(
+export const completionFieldNames = requestNames(
   [...CHAT_FIELD_CHECKS.keys(), ...COMPLETION_FIELD_CHECKS.keys()],
   below,
 )

@@ -5,14 +5,14 @@ import type { ReplyFacts } from '../../reply-facts.ts'
 import {
   type VectorResponseReader,
   type VectorResponseWriter,
-  type EmbedForm,
+  type EmbeddingsApi,
   embedRequests,
   splitTexts,
 } from '../../texts-to-embed.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
-import { resourceName } from '../model-name.ts'
-import { countAt } from '../../reported-usage.ts'
+import { modelResourceName } from '../model-name.ts'
+import { plausibleCountAt } from '../../reported-usage.ts'
 
 /**
  * Creates a reader for responses of `embedContent` and `batchEmbedContents`. Only newer models report usage.
@@ -77,9 +77,9 @@ export class EmbedReplyWriter implements VectorResponseWriter {
 const MAX_TEXTS = 100
 
 /** How `batchEmbedContents` of an upstream is used: with up to 100 texts per request. */
-export const batchForm: EmbedForm = {
+export const batchEmbedContentsApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }, upstreamModel) {
-    const model = resourceName(upstreamModel)
+    const model = modelResourceName(upstreamModel)
     const bodyOf = (group: readonly string[]): object => ({
       requests: group.map((text) => ({
         model,
@@ -107,7 +107,7 @@ const SINGLE = /gemini-embedding/i
 /**
  * How `:predict` on Vertex is used. Its responses state the number of tokens of each text beside its vector.
  */
-export const predictForm: EmbedForm = {
+export const predictApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const maxTexts = SINGLE.test(upstreamModel) ? 1 : MAX_INSTANCES
     const bodyOf = (group: readonly string[]): object => ({
@@ -124,7 +124,7 @@ export const predictForm: EmbedForm = {
  * How `:embedContent` on Vertex is used: with one text per request. Newer models have this method instead of
  * `:predict`.
  */
-export const embedContentForm: EmbedForm = {
+export const embedContentApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }) {
     const config =
       dimensions === undefined && task === undefined
@@ -148,5 +148,5 @@ function predictedUsage({ predictions }: Readonly<Record<string, unknown>>): Usa
 
 function tokensOf(prediction: unknown): number {
   const embeddings = asRecord(asRecord(prediction)?.['embeddings'])
-  return countAt(asRecord(embeddings?.['statistics']) ?? {}, 'token_count')
+  return plausibleCountAt(asRecord(embeddings?.['statistics']) ?? {}, 'token_count')
 }

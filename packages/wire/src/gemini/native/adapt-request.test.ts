@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { gateGeminiRequest } from './adapt-request.ts'
+import { adaptGeminiRequest } from './adapt-request.ts'
 import { writeSignature } from '../signature.ts'
 
 function gate(
@@ -13,7 +13,7 @@ function gate(
 ) {
   const bytes = Buffer.from(source)
   const model = { name: 'g', upstreamModel: 'g', requiresSignatures: () => requiresSignatures }
-  const gated = gateGeminiRequest(scanObject(bytes), model, settingsOf(channel), passThrough).body
+  const gated = adaptGeminiRequest(scanObject(bytes), model, settingsOf(channel), passThrough).body
   return { text: gated.toString(), same: gated === bytes }
 }
 

@@ -1,11 +1,17 @@
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { isEnvelope } from '../../signature-envelope.ts'
-import { renderArray, applyEdits, type ElementChange, withMember, withMembers } from '../../json/json-edit.ts'
+import { isSignatureEnvelope } from '../../signature-envelope.ts'
+import {
+  renderArray,
+  applyEdits,
+  type ElementChange,
+  replaceMemberValue,
+  keepMembers,
+} from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
-import { resourceName } from '../model-name.ts'
-import { mayHoldSealedSignature, UNSIGNED_CALL } from '../signature.ts'
+import { modelResourceName } from '../model-name.ts'
+import { mayHoldSealedSignature, UNSIGNED_CALL_SIGNATURE } from '../signature.ts'
 import { camelCase, valueNodeOf, snakeCase, topMember, parseTopMember } from '../field-spelling.ts'
 
 /** Names of the service tier in a request. It is removed unless the channel allows `service_tier`. */
@@ -34,7 +40,7 @@ export interface GeminiModelNames {
  * wrote them; the model's name is in the path. In pass-through mode the tier and the model settings are sent
  * too. `passThrough` switches this mode on for all channels; a channel can also have it on its own.
  */
-export function gateGeminiRequest(
+export function adaptGeminiRequest(
   scan: ScannedObject,
   { name, upstreamModel, requiresSignatures }: GeminiModelNames,
   channel: UpstreamSettings,
@@ -49,15 +55,15 @@ export function gateGeminiRequest(
   const others: string[] = []
   if (!isOpen && !channel.allow.has('models')) {
     const named = parseTopMember(scan, 'model')
-    if (typeof named === 'string' && resourceName(named) !== resourceName(upstreamModel)) {
+    if (typeof named === 'string' && modelResourceName(named) !== modelResourceName(upstreamModel)) {
       remove.push('model')
-      if (resourceName(named) !== resourceName(name)) others.push('model')
+      if (modelResourceName(named) !== modelResourceName(name)) others.push('model')
     }
     const config = topMember(scan, 'generationConfig')
     const routing = config && scan.kindOf(config.node) === 'object' ? routingIn(scan, config.node) : []
     if (config && routing.length > 0) {
       others.push(...routing)
-      replace.set(config.key, withMembers(scan, config.node, (key) => !isRouting(key)) ?? '{}')
+      replace.set(config.key, keepMembers(scan, config.node, (key) => !isRouting(key)) ?? '{}')
     }
   }
   const { body, dropped } = editRequest(scan, channel, isOpen, { remove, replace })
@@ -109,7 +115,7 @@ function contentsWithAcceptedSignatures(
       return fateOf(scan, part, needsSignature)
     })
     if (changed === undefined) return 'stays'
-    return changed === '[]' ? 'goes' : { text: withMember(scan, content, parts, changed) }
+    return changed === '[]' ? 'goes' : { text: replaceMemberValue(scan, content, parts, changed) }
   })
   return text === undefined ? undefined : [contents.key, text]
 }
@@ -122,12 +128,12 @@ function isModels(scan: ScannedObject, content: Node): boolean {
 function fateOf(scan: ScannedObject, part: Node, needsSignature: boolean): ElementChange {
   const signature = valueNodeOf(scan, part, SIGNATURE)
   const value = signature === undefined ? '' : scan.parse(signature)
-  const isSealed = typeof value === 'string' && isEnvelope(Buffer.from(value, 'base64').toString())
+  const isSealed = typeof value === 'string' && isSignatureEnvelope(Buffer.from(value, 'base64').toString())
   if (!isSealed && (!needsSignature || value !== '')) return 'stays'
   const thought = valueNodeOf(scan, part, 'thought')
   if (isSealed && thought !== undefined && scan.parse(thought) === true) return 'goes'
   const inner = scanObject(Buffer.from(scan.textOf(part)))
   const remove = [SIGNATURE, snakeCase(SIGNATURE)]
-  const replace = new Map(needsSignature ? [[SIGNATURE, JSON.stringify(UNSIGNED_CALL)]] : [])
+  const replace = new Map(needsSignature ? [[SIGNATURE, JSON.stringify(UNSIGNED_CALL_SIGNATURE)]] : [])
   return { text: applyEdits(inner.bytes, inner, { remove, replace }).toString() }
 }

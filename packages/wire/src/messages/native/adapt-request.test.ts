@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
-import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
+import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { sealSignature } from '../../signature-envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { encodeBlocks } from '../encode/reply.ts'
-import { type GatedMessages, gateMessagesRequest } from './adapt-request.ts'
+import { type AdaptedMessagesRequest, adaptMessagesRequest } from './adapt-request.ts'
 import { readMessagesRequest } from './request.ts'
 import { writeCitation } from '../blocks.ts'
 
@@ -15,10 +15,10 @@ function gate(
   source: string,
   channel: Partial<UpstreamSettings> = {},
   passThrough = false,
-): GatedMessages & { same: boolean } {
+): AdaptedMessagesRequest & { same: boolean } {
   const bytes = Buffer.from(source)
   const scan = scanObject(bytes)
-  const gated = gateMessagesRequest(scan, readMessagesRequest(scan), { ...CHANNEL, ...channel }, passThrough)
+  const gated = adaptMessagesRequest(scan, readMessagesRequest(scan), { ...CHANNEL, ...channel }, passThrough)
   return { ...gated, same: gated.body === bytes }
 }
 
@@ -34,9 +34,9 @@ describe('channel-gated fields', () => {
   })
 
   test('each field that a channel must allow stays in a native messages request if the channel allows it', () => {
-    const all = new Set<GatedField>(['service_tier', 'inference_geo', 'speed'])
+    const all = new Set<RestrictedField>(['service_tier', 'inference_geo', 'speed'])
     expect(gate(body(GATED), { allow: all }).same).toBe(true)
-    expect(gate(body(GATED), { allow: new Set<GatedField>(['inference_geo']) }).body.toString()).toBe(
+    expect(gate(body(GATED), { allow: new Set<RestrictedField>(['inference_geo']) }).body.toString()).toBe(
       body(',"inference_geo":"eu"'),
     )
   })

@@ -1,19 +1,19 @@
-import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
+import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { isEnvelope, mayHoldEnvelope } from '../../signature-envelope.ts'
-import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
+import { isSignatureEnvelope, mayHoldSignatureEnvelope } from '../../signature-envelope.ts'
+import { renderArray, type ElementChange, replaceMemberValue } from '../../json/json-edit.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 import { FOREIGN_SEARCH_ID_PREFIX } from '../blocks.ts'
 
 /** A messages request as it is sent to a channel of this protocol. */
-export interface GatedMessages extends EditedRequest {
+export interface AdaptedMessagesRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
 
 /** Fields that are removed unless the channel allows them; `docs/api.md: Messages`, channel-gated fields. */
-const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
+const GATED: readonly RestrictedField[] = ['inference_geo', 'speed', 'service_tier']
 
 /** Fields that are removed while thinking is active; `docs/api.md: Messages`. */
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
@@ -25,12 +25,12 @@ const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
  * fields are sent too. `passThrough` switches this mode on for all channels; a channel can also have it on
  * its own.
  */
-export function gateMessagesRequest(
+export function adaptMessagesRequest(
   scan: ScannedObject,
   request: MessagesRequest,
   channel: UpstreamSettings,
   passThrough: boolean,
-): GatedMessages {
+): AdaptedMessagesRequest {
   const remove: string[] = []
   const replace = new Map<string, string>()
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
@@ -55,31 +55,31 @@ const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH_ID_PREFIX}`)
 function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
-  if (!mayHoldEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
+  if (!mayHoldSignatureEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
   return renderArray(scan, messages.node, (message): ElementChange => {
     const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
     if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'
     const text = renderArray(scan, content, (block) => fateOf(scan, block))
     if (text === undefined) return 'stays'
-    return text === '[]' ? 'goes' : { text: withMember(scan, message, content, text) }
+    return text === '[]' ? 'goes' : { text: replaceMemberValue(scan, message, content, text) }
   })
 }
 
 function fateOf(scan: ScannedObject, block: Node): ElementChange {
   if (scan.kindOf(block) !== 'object') return 'stays'
-  if (isEnvelope(textOf(scan, block, 'signature'))) return 'goes'
+  if (isSignatureEnvelope(textOf(scan, block, 'signature'))) return 'goes'
   if (['id', 'tool_use_id'].some((key) => textOf(scan, block, key).startsWith(FOREIGN_SEARCH_ID_PREFIX)))
     return 'goes'
   const citations = scan.memberOf(block, 'citations')
   if (citations === undefined || scan.kindOf(citations) !== 'array') return 'stays'
   const own = renderArray(scan, citations, (citation) => (isForeign(scan, citation) ? 'goes' : 'stays'))
   if (own === undefined) return 'stays'
-  return { text: withMember(scan, block, citations, own === '[]' ? 'null' : own) }
+  return { text: replaceMemberValue(scan, block, citations, own === '[]' ? 'null' : own) }
 }
 
 /** Whether a citation refers to a page that another provider found. */
 function isForeign(scan: ScannedObject, citation: Node): boolean {
-  return scan.kindOf(citation) === 'object' && isEnvelope(textOf(scan, citation, 'encrypted_index'))
+  return scan.kindOf(citation) === 'object' && isSignatureEnvelope(textOf(scan, citation, 'encrypted_index'))
 }
 
 /** Returns the text of a member; '' if there is none. */

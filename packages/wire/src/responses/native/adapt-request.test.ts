@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
-import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
+import type { RestrictedField, UpstreamSettings } from '../../upstream-settings.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { gateResponsesRequest } from './adapt-request.ts'
+import { adaptResponsesRequest } from './adapt-request.ts'
 import { readResponsesRequest } from './request.ts'
 
-const ALL = new Set<GatedField>(['service_tier', 'safety_identifier', 'include_obfuscation'])
+const ALL = new Set<RestrictedField>(['service_tier', 'safety_identifier', 'include_obfuscation'])
 
 const OPENAI = 'https://api.openai.com/v1'
 
@@ -20,7 +20,7 @@ function gate(source: string, { channel, passThrough = false, replace, statesTie
   const bytes = Buffer.from(source)
   const scan = scanObject(bytes)
   const to = settingsOf({ model_mapping: new Map([['big', 'vendor/big-2026']]), ...channel })
-  const gated = gateResponsesRequest(scan, readResponsesRequest(scan), to, {
+  const gated = adaptResponsesRequest(scan, readResponsesRequest(scan), to, {
     passThrough,
     statesTier,
     ...(replace && { replace }),

@@ -1,17 +1,22 @@
-import { DEFAULT_TIER, type GatedField, statesTier, type UpstreamSettings } from '../../upstream-settings.ts'
+import {
+  DEFAULT_TIER,
+  type RestrictedField,
+  mustNameStandardTier,
+  type UpstreamSettings,
+} from '../../upstream-settings.ts'
 import { editRequest, type EditedRequest } from '../../edit-request.ts'
 import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import type { ResponsesRequest } from './request.ts'
 
 /** A responses request as it is sent to a channel of this protocol. */
-export interface GatedResponses extends EditedRequest {
+export interface AdaptedResponsesRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
 
 /** Fields that are removed unless the channel allows them. */
-const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
+const FILTERED: readonly RestrictedField[] = ['service_tier', 'safety_identifier']
 const NOTHING: ReadonlyMap<string, string> = new Map()
 
 /**
@@ -22,7 +27,7 @@ const NOTHING: ReadonlyMap<string, string> = new Map()
  * its own. `replace` contains other members to set, as JSON texts, such as the upstream's id of the previous
  * response.
  */
-export function gateResponsesRequest(
+export function adaptResponsesRequest(
   scan: ScannedObject,
   request: ResponsesRequest,
   channel: UpstreamSettings,
@@ -32,7 +37,7 @@ export function gateResponsesRequest(
     /** Whether the endpoint generates a response, for which the provider charges by service tier. */
     readonly statesTier?: boolean
   },
-): GatedResponses {
+): AdaptedResponsesRequest {
   const remove: string[] = []
   let replace = options.replace ?? NOTHING
   const set = (member: string, text: string): void => {
@@ -44,7 +49,7 @@ export function gateResponsesRequest(
   const isOpen = options.passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
-    if (options.statesTier && statesTier(channel)) set('service_tier', DEFAULT_TIER)
+    if (options.statesTier && mustNameStandardTier(channel)) set('service_tier', DEFAULT_TIER)
     const streamOptions = asRecord(scan.value('stream_options'))
     if (streamOptions?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')) {
       const { include_obfuscation: _, ...others } = streamOptions

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { chopped } from '../../../../../test/generators/chunks.ts'
-import { RenamedIds } from './id-replacer.ts'
+import { IdReplacer } from './id-replacer.ts'
 
 const FROM = 'resp_abab'
 const TO = 'resp_new'
 /** Has the same length as `FROM`. */
 const EQUAL = 'resp_cdcd'
 
-const renaming = (to = TO, isOnly = false): RenamedIds => {
-  const ids = new RenamedIds()
+const renaming = (to = TO, isOnly = false): IdReplacer => {
+  const ids = new IdReplacer()
   ids.add(FROM, to)
   if (!isOnly) ids.add('resp_ab', 'resp_earlier')
   return ids
@@ -44,7 +44,7 @@ describe('ids in a response', () => {
       `${letters}abcdefg1`,
     ]) {
       const [from, to] = [`resp_${tail}`, `resp_${random}`]
-      const ids = new RenamedIds()
+      const ids = new IdReplacer()
       ids.add(from, to)
       if (!isOnly) ids.add(`resp_${tail}0`, 'resp_second')
       const text = (id: string): string =>

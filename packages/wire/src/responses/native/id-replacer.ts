@@ -45,7 +45,7 @@ interface RenamedBytes {
  * next chunk. If both ids have the same length, the new one is written into the given bytes, because copying
  * them would take most of the time.
  */
-export class RenamedIds {
+export class IdReplacer {
   readonly #renamings: Renaming[] = []
   #held: Buffer = EMPTY
   /** The last byte before the bytes that are held back. */
