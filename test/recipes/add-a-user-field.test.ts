@@ -13,7 +13,7 @@ const FIELD = {
   file: 'src/domain/records/user.ts',
   text: BEFORE,
   by: `  team: {
-    type: text(20),
+    type: textType(20),
     default: '',
     edit: 'holder',
     audit: true,
