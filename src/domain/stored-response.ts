@@ -62,7 +62,7 @@ export interface ContentPartCounts {
 
 /** Which provider account created encrypted reasoning; only that account can decrypt it. */
 export interface ReasoningOrigin {
-  /** HMAC of the encrypted reasoning together with its owner. */
+  /** Keyed hash of the encrypted reasoning and its owner, by which the reasoning is found again. */
   readonly hash: string
   readonly channel: string
   readonly keyTag: string

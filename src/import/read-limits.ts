@@ -93,7 +93,7 @@ const MAX_MESSAGE_BYTES = 64 * 2 ** 20
 const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 
-/** Wraps `count` so that each complete row is also recorded in `wire`. */
+/** Returns a function that counts the bytes of a row as `count` does, and adds each complete row to the counters in `wire`. */
 export function countRowsOnWire(
   count: (bytes: number) => void,
   wire: ConnectionReadLimits,

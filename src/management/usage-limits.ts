@@ -130,8 +130,8 @@ export async function budgetUses(
     if (!budget) return undefined
     const { name, resetsMs } = budgetInPeriodAt(budget, owner, nowMs)
     const { used, full } = byName.get(name) ?? { used: 0, full: null }
-    // A call that was refused because too little was left is recorded in `full`. If something was charged
-    // since, other calls are still accepted.
+    // `full` records the last call that was refused because too little was left. A charge after that shows that
+    // smaller calls still fit, so the budget does not count as used up.
     const isRefused = full !== null && full.amount >= budget.amount && full.used === used
     return {
       used,

@@ -45,8 +45,8 @@ export class TextScreen {
   }
 
   /**
-   * Whether text is held back for a rule. A rule that only counts holds text back if another rule can block:
-   * matches after the block must not count.
+   * Whether text waits until it is certain whether this rule matches it. For a rule that only counts its matches
+   * this is necessary if another rule can block, because matches in text after the block must not be counted.
    */
   holds(rule: ScreenRule): boolean {
     return rule.do !== 'flag' || this.canBlock

@@ -337,7 +337,7 @@ export class Relay {
     return this.#charged(this.#media[endpoint], incoming, caller)
   }
 
-  /** Relays a call to the Gemini API, whose model and form are in the path. */
+  /** Relays a call of a Gemini client. Its path names the model, and whether the answer is streamed. */
   generate(target: GeminiRequestPath, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }

@@ -54,7 +54,7 @@ export interface LoanQueuePlace {
 export interface LoanRequest {
   /** Id of the token, or the HMAC of its key. */
   readonly token: number | { readonly keyHash: string }
-  /** Amounts required in addition to what the node has borrowed already; 0 if nothing more is required. */
+  /** Quota units that the node requires in addition to what it has borrowed already; 0 if it requires no more. */
   readonly need: { readonly token: number; readonly user: number }
   /** Maximum amounts that are useful to the node; a higher `need` takes precedence. */
   readonly max: { readonly token: number; readonly user: number }
@@ -100,7 +100,7 @@ export interface AccountState {
   readonly remain: number
   /** Part of the balance that is not lent to any node. */
   readonly free: number
-  /** Amount lent to the node, minus the charges that it has reported. */
+  /** Quota units lent to the node, minus the charges that the node has reported. */
   readonly amount: number
   /**
    * Charges of this node that the bank has counted since the last state; absent if the bank learns of charges

@@ -133,7 +133,7 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
 ]
 
 describe.each(HEADERS)('%s: %s', (name, value, trusted) => {
-  test("behind a trusted proxy the client's address is taken from a forwarding header as far as that is readable", async () => {
+  test("behind a trusted proxy X-Forwarded-For gives the client's address; an unreadable entry is ignored with all before it", async () => {
     expect(await letIn('the peer', { [name]: value })).toEqual(trusted)
   })
   test('a forwarding header such as X-Forwarded-For has no effect where the peer is not a trusted proxy', async () => {

@@ -166,7 +166,7 @@ describe.each(engines)('an import over HTTP into $engine', ({ engine, database, 
     })
   })
 
-  test('115: importing a LiteLLM configuration is reported first, and reads no environment variables of the gateway', async () => {
+  test('115: an import of a LiteLLM configuration is planned and shown before it changes anything, and reads no environment variables', async () => {
     fixture.upstream.script('lite', wholeChat({ text: 'through the lite channel' }))
     const reported = await send(
       `model_list:

@@ -197,8 +197,9 @@ export async function pruneAnswerRemovals(
 }
 
 /**
- * Whether answers like this one were removed after the removal with the number `lastRemoval`. Also true if
- * that cannot be known, because records of removals since then were deleted.
+ * Whether a removal that concerns this answer (by its user, key or model) came after the removal with the number
+ * `lastRemoval`, so that the answer must not be stored. Also true if that cannot be known, because records of
+ * removals were deleted.
  */
 async function wasRemovedSince(
   db: Db,

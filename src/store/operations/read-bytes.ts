@@ -10,8 +10,8 @@ import { pageOfTokens } from './find-accounts.ts'
 import type { Db } from './operation.ts'
 
 /**
- * SQL for the total length of a row's texts, by table. Databases determine the length of a text without
- * reading it.
+ * SQL for the bytes of all texts in a row, one constant for each table. The memory for rows is taken by this size
+ * before they are read; databases know the length of a text without reading it.
  */
 const TOKEN_BYTES = textBytesOf(TOKEN)
 const USER_BYTES = textBytesOf(USER)
