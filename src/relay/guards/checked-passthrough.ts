@@ -11,7 +11,7 @@ import { decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import { dataOfFrame, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { PassthroughOutput, Passthrough } from '../dialects/passthrough.ts'
 import type { ResponseEnding } from '../price-usage.ts'
@@ -216,7 +216,7 @@ function framesOf(bytes: Buffer): Frame[] {
     if (end < 0) break
     const frame = taken.subarray(at, end).toString()
     at = end
-    const data = dataOfFrame(frame)
+    const data = frameData(frame)
     const scan = data === undefined ? undefined : scanEventData(data)
     if (!scan) continue
     const { texts, isLast } = mediaEventTexts(scan)

@@ -3,12 +3,7 @@ import { type StreamedText, eventTexts } from '@sluice/wire/guarded-events'
 import { type AnswerContext, decodeStringAt } from '@sluice/wire/guarded-texts'
 import { JsonArraySplitter } from '@sluice/wire/gemini'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import {
-  dataOfFrame,
-  type EventMemory,
-  FrameSplitter,
-  MAX_EVENT_BYTES,
-} from '@sluice/wire/sse/frame-splitter'
+import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
@@ -16,13 +11,7 @@ import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { StreamedTextMap, MAX_STREAMED_TEXTS } from './streamed-text-map.ts'
 import { streamedTextsOf, eventOfElement, scanEventData } from './event-frames.ts'
-import {
-  HeldBackText,
-  type HeldText,
-  heldTextPositionOf,
-  keyOfWholeText,
-  writeHeldEvent,
-} from './held-back-text.ts'
+import { HeldBackText, type HeldText, textPosition, wholeTextKey, writeHeldEvent } from './held-back-text.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
 import { WrappedTap } from './wrapped-tap.ts'
@@ -281,7 +270,7 @@ export class CheckingTap extends WrappedTap {
   }
 
   #hold(frame: string): void {
-    const scan = scanEventData(dataOfFrame(frame) ?? '')
+    const scan = scanEventData(frameData(frame) ?? '')
     const texts = scan ? this.#textsOf(scan) : []
     this.#held.push({ frame, texts })
     this.#heldBytes += frame.length + EVENT_BYTES
@@ -313,7 +302,7 @@ export class CheckingTap extends WrappedTap {
     if (!this.#passes) this.#noteCalls(scan)
     return texts.map((text): HeldText => {
       const given = decodeStringAt(scan.bytes, text.from, text.to)
-      const held: HeldText = { spot: heldTextPositionOf(text), given, next: undefined }
+      const held: HeldText = { spot: textPosition(text), given, next: undefined }
       if (this.#passes || given === '' || !checks.concerns(text.place)) held.next = given
       else if (text.channel) this.#add(held, text.channel, last.has(text))
       else if (text.isRepeated)
@@ -325,7 +314,7 @@ export class CheckingTap extends WrappedTap {
 
   // Services are asked only once about a text that several events contain, such as a citation.
   #addWhole(held: HeldText): void {
-    const key = keyOfWholeText(held)
+    const key = wholeTextKey(held)
     const same = this.#known.get(key)
     if (same) {
       held.repeats = {
@@ -395,7 +384,7 @@ export class CheckingTap extends WrappedTap {
     this.#isFinished = true
     const last = this.inner.lastTexts?.()
     for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
-      const scan = scanEventData(dataOfFrame(frame) ?? '')
+      const scan = scanEventData(frameData(frame) ?? '')
       if (scan) this.#last.push(...this.#textsOf(scan).filter(({ repeats }) => !repeats))
     }
     for (const [key] of this.#open.endedBy([''])) this.#endChannel(key)
@@ -476,7 +465,7 @@ export class CheckingTap extends WrappedTap {
     if (this.#final?.given === given) return this.#final.sent
     let sent = ''
     for (const frame of [...this.#split(given), this.#frames.takeBuffered().toString()]) {
-      const scan = scanEventData(dataOfFrame(frame) ?? '')
+      const scan = scanEventData(frameData(frame) ?? '')
       sent += scan ? writeHeldEvent(frame, this.#lastTextsOf(scan)) : frame
     }
     this.#final = { given, sent: Buffer.from(sent) }
@@ -487,10 +476,10 @@ export class CheckingTap extends WrappedTap {
     const { checks } = this.#stream
     return eventTexts(scan, this.#stream).texts.map((text): HeldText => {
       const given = decodeStringAt(scan.bytes, text.from, text.to)
-      const spot = heldTextPositionOf(text)
+      const spot = textPosition(text)
       if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }
       const judged = this.#last.find((one) => one.given === given && one.spot.place === spot.place)
-      const one = judged ?? this.#known.get(keyOfWholeText({ spot, given }))
+      const one = judged ?? this.#known.get(wholeTextKey({ spot, given }))
       return { spot, given, next: one?.next ?? this.#decidedOf(given) }
     })
   }

@@ -1,7 +1,7 @@
 import { mediaEventTexts, type TextSpan } from '@sluice/wire/guarded-media'
 import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { dataOfFrame, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { checkableFramePart, isTerminator, scanEventData, frameWithData } from './event-frames.ts'
 import { GuardedStreamedText } from './guarded-streamed-text.ts'
@@ -61,7 +61,7 @@ export class GuardedMediaEvents {
 
   #guardFrame(given: string): string {
     const frame = this.#guards.withholds ? checkableFramePart(given) : given
-    const data = dataOfFrame(frame)
+    const data = frameData(frame)
     const scan = data === undefined ? undefined : scanEventData(data)
     if (!scan && this.#guards.withholds && !isTerminator(data)) return ''
     if (!scan) return frame

@@ -10,12 +10,7 @@ import {
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type RefusableStream, refusableStream } from '@sluice/wire/refused-answer'
-import {
-  dataOfFrame,
-  type EventMemory,
-  FrameSplitter,
-  MAX_EVENT_BYTES,
-} from '@sluice/wire/sse/frame-splitter'
+import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
@@ -180,7 +175,7 @@ export class GuardedTap extends WrappedTap {
     if (this.#isBlocked) return
     this.#isBlocked = true
     for (const frame of this.inner.heldFrames?.() ?? []) {
-      const scan = scanEventData(dataOfFrame(frame) ?? '')
+      const scan = scanEventData(frameData(frame) ?? '')
       if (scan) this.#begun.noteBlocked?.(scan)
     }
   }
@@ -254,7 +249,7 @@ export class GuardedTap extends WrappedTap {
   #guardFrame(bytes: Buffer): string {
     const given = bytes.toString()
     const whole = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
-    const data = dataOfFrame(whole)
+    const data = frameData(whole)
     const scan = data === undefined ? undefined : scanEventData(data)
     const { withholds } = this.#stream.guards
     const frame = withholds ? checkableFramePart(whole) : whole
@@ -406,7 +401,7 @@ export class GuardedTap extends WrappedTap {
    */
   #addedFrame(channel: StreamedText, text: string): string {
     const frame = channel.frame(text)
-    const scan = scanEventData(dataOfFrame(frame) ?? '')
+    const scan = scanEventData(frameData(frame) ?? '')
     const number = scan?.span('sequence_number')
     if (!scan || !number) return frame
     // The added event takes the number of the event before which it is inserted.

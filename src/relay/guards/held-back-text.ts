@@ -1,6 +1,6 @@
 import type { StreamedText, EventText } from '@sluice/wire/guarded-events'
 import { type TextChange, applyTextChanges } from '@sluice/wire/guarded-texts'
-import { dataOfFrame } from '@sluice/wire/sse/frame-splitter'
+import { frameData } from '@sluice/wire/sse/frame-splitter'
 import { CHECK_WINDOW_OVERLAP } from '../../domain/guard.ts'
 import { scanEventData, frameWithData } from './event-frames.ts'
 import { changedRange } from './services/apply-judgement.ts'
@@ -195,7 +195,7 @@ function characterStart(text: string, at: number): number {
 /** Writes an event with the texts as services have decided about them. */
 export function writeHeldEvent(frame: string, texts: readonly HeldText[]): string {
   if (texts.every(({ next, given }) => next === given)) return frame
-  const scan = scanEventData(dataOfFrame(frame) ?? '')
+  const scan = scanEventData(frameData(frame) ?? '')
   if (!scan) return frame
   const changes = texts.flatMap(({ spot: { from, to }, given, next = '' }): TextChange[] =>
     next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
@@ -208,7 +208,7 @@ export function writeHeldEvent(frame: string, texts: readonly HeldText[]): strin
 }
 
 /** Returns the place of a text that an event contains. */
-export function heldTextPositionOf({
+export function textPosition({
   from,
   to,
   place,
@@ -221,6 +221,6 @@ export function heldTextPositionOf({
 }
 
 /** Returns what identifies a text that arrived in one piece. */
-export function keyOfWholeText({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
+export function wholeTextKey({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
   return `${spot.place} ${spot.isSigned} ${spot.isJson} ${given}`
 }

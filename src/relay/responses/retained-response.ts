@@ -3,7 +3,7 @@ import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
-import { dataOfFrame } from '@sluice/wire/sse/frame-splitter'
+import { frameData } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { AttemptTarget } from '../request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -31,7 +31,7 @@ export class RetainedResponse {
   /** Stores the response of a stream. The stream's last frame contains the whole response. */
   async keepStream(finalBytes: Buffer, charged: Usage, target: AttemptTarget, call: Call): Promise<void> {
     const last = finalBytes.toString().trimEnd().split('\n\n').at(-1) ?? ''
-    const event = scanObject(Buffer.from(dataOfFrame(`${last}\n\n`) ?? '{}'))
+    const event = scanObject(Buffer.from(frameData(`${last}\n\n`) ?? '{}'))
     const node = event.span('response')?.node
     if (node !== undefined) await this.keep(event.textOf(node), charged, target, call)
   }

@@ -335,25 +335,15 @@ export async function readSumsOfSeriesPlan(
     const point = points[step]
     if (point) for (const [index, value] of sums.entries()) point[index]! += sign * value
   }
+  const readSums = (unit: 'day' | 'slot', starts: readonly number[]) =>
+    readUsageSums(db, { ...query, unit, starts, perStart: true })
   if (days.length > 0) {
-    const starts = daysOf(plan)
-    for (const { at, key, sums } of await readUsageSums(db, {
-      ...query,
-      unit: 'day',
-      starts,
-      perStart: true,
-    }))
+    for (const { at, key, sums } of await readSums('day', daysOf(plan)))
       add(key, sums, days[(at ?? 0) - firstDay], 1)
   }
   if (moved.length > 0) {
     const moves = new Map(moved.map((one) => [one.slot, one]))
-    const starts = [...moves.keys()]
-    for (const { at, key, sums } of await readUsageSums(db, {
-      ...query,
-      unit: 'slot',
-      starts,
-      perStart: true,
-    })) {
+    for (const { at, key, sums } of await readSums('slot', [...moves.keys()])) {
       add(key, sums, moves.get(at ?? 0)?.to, 1)
       add(key, sums, moves.get(at ?? 0)?.from, -1)
     }

@@ -1,4 +1,4 @@
-import { dataOfFrame, eventNameOfFrame } from '../sse/frame-splitter.ts'
+import { frameData, eventNameOfFrame } from '../sse/frame-splitter.ts'
 import { parseRecord } from '../json/record.ts'
 
 /** A JSON object in a response. */
@@ -33,7 +33,7 @@ export interface StreamFrameOptions {
 /** The events in a stream, without comments and end markers. */
 export function parseEvents(stream: string): StreamEvent[] {
   return stream.split(/\r\n\r\n|\n\n|\r\r/).flatMap((frame): StreamEvent[] => {
-    const data = parseRecord(dataOfFrame(frame) ?? '')
+    const data = parseRecord(frameData(frame) ?? '')
     return data ? [{ name: eventNameOfFrame(frame), data }] : []
   })
 }

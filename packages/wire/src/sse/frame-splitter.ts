@@ -179,7 +179,7 @@ function isLineEnd(byte: number | undefined): boolean {
  * line. Undefined if it has none, like a comment. The caller must remove a byte order mark at the start of
  * the stream.
  */
-export function dataOfFrame(frame: string): string | undefined {
+export function frameData(frame: string): string | undefined {
   const end = frame.length - BLANK.length
   const isPlain = frame.startsWith('data: ') && frame.endsWith(BLANK) && frame.indexOf('\n') === end
   return isPlain && !frame.includes('\r') ? frame.slice(6, end) : fieldOf(frame, 'data')

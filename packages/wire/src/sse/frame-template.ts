@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { dataOfFrame } from './frame-splitter.ts'
+import { frameData } from './frame-splitter.ts'
 
 /** A text in a frame, which continues a text of the reply. */
 export interface FrameText {
@@ -195,7 +195,7 @@ export function learnTemplate(
   for (let places = 0; at >= 0 && places < MAX_CANDIDATES; places++) {
     const head = frame.subarray(0, at + 1)
     const tail = frame.subarray(at + literal.length - 1)
-    const data = dataOfFrame(`${head.toString()}${SENTINEL}${tail.toString()}`)
+    const data = frameData(`${head.toString()}${SENTINEL}${tail.toString()}`)
     if (data !== undefined && read(data)?.text === SENTINEL)
       return new FrameTemplate(piece.index, Buffer.from(head), Buffer.from(tail))
     at = frame.indexOf(literal, at + 1)
