@@ -3,7 +3,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import { hmacOf, seal, type Secrets, unseal } from '../store/secrets.ts'
 import type { CooldownChange, KeyRings } from '../upstreams/key-ring.ts'
 import type { LimitsForOtherNodes, ProviderLimits } from '../upstreams/provider-limits.ts'
-import type { StatedCount, StatedLimits } from '../upstreams/stated-limits.ts'
+import type { StatedLimitCount, StatedLimits } from '../upstreams/stated-limits.ts'
 import type { Announcer } from './change-feed.ts'
 
 /** Interval at which changes of providers' limits and of cooldowns are announced. */
@@ -279,12 +279,12 @@ function isShort(news: News): boolean {
   return news.every((part) => typeof part !== 'string' || part.length <= MAX_NAME_LENGTH)
 }
 
-function countNews(stated: StatedCount | undefined): Count {
+function countNews(stated: StatedLimitCount | undefined): Count {
   if (!stated) return null
   const { limit = null, remaining, resetsMs } = stated
   return [limit, remaining, resetsMs === undefined ? null : Math.ceil(resetsMs)]
 }
 
-function countOf([limit, remaining, resetsMs]: NonNullable<Count>): StatedCount {
+function countOf([limit, remaining, resetsMs]: NonNullable<Count>): StatedLimitCount {
   return { limit: limit ?? undefined, remaining, resetsMs: resetsMs ?? undefined }
 }

@@ -210,7 +210,7 @@ class TreeBuilder {
   #scalar(value: unknown, source: string | undefined, path: Path, offset: number): YamlNode {
     if (typeof value === 'number' || typeof value === 'boolean') return new YamlScalar(value, source)
     if (typeof value !== 'string') return undefined
-    const substituted = substitute(value, this.#lookup)
+    const substituted = substituteVariables(value, this.#lookup)
     if ('text' in substituted) return new YamlScalar(substituted.text, value)
     for (const message of substituted.errors) this.#report(path, offset, message)
     return new UnresolvedScalar(value)
@@ -232,7 +232,7 @@ const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
 const NAME = /^[A-Za-z_]\w*$/
 
 /** Substitutes `${NAME}`; `$${` is a literal `${`. The value of a variable is not substituted again. */
-export function substitute(text: string, lookup: (name: string) => string | undefined): Substituted {
+export function substituteVariables(text: string, lookup: (name: string) => string | undefined): Substituted {
   if (!text.includes('${')) return { text }
   const errors: string[] = []
   const result = text.replaceAll(REFERENCE, (found: string, name: string | undefined) => {

@@ -71,7 +71,7 @@ export interface ReasoningOrigin {
 }
 
 /** Prefix of the ids of native responses. It contains the time, so that sorting ids sorts by time. */
-export function idPrefix(issuedMs: number): string {
+export function nativeResponseIdPrefix(issuedMs: number): string {
   return `resp_${issuedMs.toString(16).padStart(12, '0')}`
 }
 

@@ -1,5 +1,5 @@
 /** Maximum sizes of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
-export const TEXT_BYTES = Object.freeze({
+export const TEXT_BYTE_LIMITS = Object.freeze({
   /** Maximum bytes of a text that has no maximum of its own. */
   plain: 2048,
   /** Maximum bytes of a provider's key. */

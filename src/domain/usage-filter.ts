@@ -13,7 +13,7 @@ export interface UsageTotals {
 export type FilterValues<Value> = Value | readonly Value[]
 
 /** The values of a filter's field as a list. */
-export function valuesOf<Value extends string | number>(given: FilterValues<Value>): readonly Value[] {
+export function filterValueList<Value extends string | number>(given: FilterValues<Value>): readonly Value[] {
   return typeof given === 'object' ? given : [given]
 }
 

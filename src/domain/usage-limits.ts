@@ -47,7 +47,7 @@ const COUNTS = [
 ] as const
 
 /** Whether a limit restricts anything. */
-export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolean {
+export function hasRateLimit({ requests, tokens, parallel }: CallRateLimit): boolean {
   return requests > 0 || tokens > 0 || parallel > 0
 }
 
@@ -63,7 +63,7 @@ function isCounted({ requests, tokens }: RateLimit): boolean {
 }
 
 /** The operator's limits after an operator has changed a token. `windowMs` is the token's present window. */
-export function afterOperatorChange(
+export function operatorLimitsAfterChange(
   before: OperatorLimits,
   { budget, rateLimit }: UsageLimitChanges,
   windowMs: number,
@@ -82,7 +82,7 @@ export function afterOperatorChange(
   const { grants } = before
   return {
     ...(given && { budget: given }),
-    ...(isLimited(limit) && { rateLimit: limit }),
+    ...(hasRateLimit(limit) && { rateLimit: limit }),
     ...(grants && { grants }),
   }
 }
@@ -161,7 +161,7 @@ function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
  * The operator's limits after an operator has edited `fields`; the result of the edit is `token`. Undefined
  * if there are none.
  */
-export function updateGrants(
+export function operatorLimitsAfterEdit(
   before: OperatorGrants | undefined,
   token: TokenGrants & { readonly used_quota: number },
   fields: Partial<TokenGrants>,

@@ -56,7 +56,7 @@ const PROCESS: ProcessMemory = {
  * ten idle minutes, or at once if there is much of it: a full collection makes V8 forget how it optimised the
  * code, so that the next three thousand calls take more than twice as much CPU time. Takes about 30 ms.
  */
-export function collectWhenIdle(
+export function collectGarbageWhenIdle(
   openRequests: () => number,
   { collectAll: collect, collectYoung, trim, residentBytes }: ProcessMemory = PROCESS,
 ): { stop(): void } {

@@ -4,7 +4,7 @@ import { mapDatabaseError } from '../store/postgres/failure.ts'
 import {
   MAX_TABLES,
   notATableError,
-  countRows,
+  countRowsOnWire,
   READ_LIMITS,
   ReadMeter,
   rowCharacters,
@@ -47,7 +47,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
     text: string,
     values: readonly string[] = [],
   ): Promise<readonly SourceRow[]> =>
-    wire.answer(table, rowsOf(client, stop, countRows(read.table(table), wire), text, values))
+    wire.answer(table, rowsOf(client, stop, countRowsOnWire(read.table(table), wire), text, values))
   try {
     await wire.greeting(client.connect())
     await query('', 'begin isolation level repeatable read read only')

@@ -97,7 +97,7 @@ const MAX_GREETING_MS = 10_000
  * Returns a function that calls `count` with the bytes of a row, and tells `wire` that a complete row has
  * arrived.
  */
-export function countRows(
+export function countRowsOnWire(
   count: (bytes: number) => void,
   wire: ConnectionReadLimits,
 ): (bytes: number) => void {

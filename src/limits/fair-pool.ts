@@ -102,7 +102,7 @@ export class FairPool {
 }
 
 /** Who holds an amount: a user or, without a user, an address block; and the API key that was used. */
-export interface PoolOwner {
+export interface PoolShareOwner {
   readonly client: PoolClient
   /** Id of the API key; empty if there is none, as in sessions of the console. */
   readonly key: PoolClient
@@ -141,7 +141,7 @@ export class TwoLevelPool {
    * Takes an amount above 0; returns false and takes nothing if it exceeds the share of the client or of its
    * key.
    */
-  take({ client, key }: PoolOwner, amount: number): boolean {
+  take({ client, key }: PoolShareOwner, amount: number): boolean {
     const keys = this.#keysOf.get(client) ?? this.#keysOfNew(client)
     if (!keys.take(key, amount)) return false
     if (this.#clients.take(client, amount)) return true
@@ -150,7 +150,7 @@ export class TwoLevelPool {
   }
 
   /** Returns an amount that was taken, or a part of it. */
-  give({ client, key }: PoolOwner, amount: number): void {
+  give({ client, key }: PoolShareOwner, amount: number): void {
     this.#keysOf.get(client)?.give(key, amount)
     this.#clients.give(client, amount)
   }

@@ -168,7 +168,7 @@ const ALONE = 31 / 32
  * The error if no slot became free in time. Created once, because it is thrown often and capturing a stack
  * trace is slow.
  */
-export const NO_SLOT = new GatewayError(
+export const NO_SLOT_ERROR = new GatewayError(
   'overloaded',
   'the maximum of calls under way is reached, for the gateway or for this client; try again',
   { retryAfter: 1 },
@@ -177,7 +177,7 @@ export const NO_SLOT = new GatewayError(
 /**
  * Slots for requests. API keys share those for model calls; address blocks share those for account endpoints.
  */
-export class CallSlots {
+export class RequestSlots {
   readonly calls: FairSemaphore
   readonly accounts: FairSemaphore
 

@@ -1,4 +1,4 @@
-import { type PoolClient, type PoolOwner, TwoLevelPool } from './fair-pool.ts'
+import { type PoolClient, type PoolShareOwner, TwoLevelPool } from './fair-pool.ts'
 
 const MIB = 1024 * 1024
 /** Minimum bytes of memory that requests of any size share. */
@@ -20,7 +20,7 @@ const LARGE_BYTES = 4 * MIB
 
 /** Bytes of memory that one request holds for one purpose. Only `RequestMemory` changes them. */
 export class MemoryAllocation {
-  readonly owner: PoolOwner
+  readonly owner: PoolShareOwner
   shared = 0
   reserved = 0
   /**
@@ -28,7 +28,7 @@ export class MemoryAllocation {
    */
   beyond = 0
 
-  constructor(owner: PoolOwner) {
+  constructor(owner: PoolShareOwner) {
     this.owner = owner
   }
 
@@ -205,7 +205,7 @@ export class ResponseMemory {
   #counted = 0
   #giveUp: (() => void) | undefined
 
-  constructor(memory: RequestMemory, owner: PoolOwner) {
+  constructor(memory: RequestMemory, owner: PoolShareOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }
@@ -255,7 +255,7 @@ export class ResizableAllocation {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
 
-  constructor(memory: RequestMemory, owner: PoolOwner) {
+  constructor(memory: RequestMemory, owner: PoolShareOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }

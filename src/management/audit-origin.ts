@@ -1,4 +1,4 @@
-import type { Origin } from '../domain/audit.ts'
+import type { ChangeOrigin } from '../domain/audit.ts'
 import type { ManagementServices } from './services.ts'
 
 /**
@@ -7,7 +7,7 @@ import type { ManagementServices } from './services.ts'
  */
 export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
   services: Parts,
-  origin: Origin,
+  origin: ChangeOrigin,
 ): Parts {
   const { store, ledger } = services
   const recorded: Pick<ManagementServices, 'store' | 'ledger'> = {
@@ -24,6 +24,6 @@ export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' |
 }
 
 /** The origin of changes made by commands, which anybody with access to the data folder can run. */
-export function commandOrigin(actor: string, nowMs: number): Origin {
+export function commandOrigin(actor: string, nowMs: number): ChangeOrigin {
   return { actorId: 0, actor, via: 'command', address: '', atMs: nowMs }
 }

@@ -1,5 +1,5 @@
 import type { Pseudonyms } from './pseudonyms.ts'
-import type { Screen, Screened } from './screen.ts'
+import type { TextScreen, ScreeningResult } from './screen.ts'
 import { type ScreenedTextReceiver, ScreenStream, type StreamScreenRules } from './screen-stream.ts'
 
 const SPACE = /[ \t\r\n]/
@@ -248,7 +248,7 @@ export class JsonTextStream {
 }
 
 /** Screens a complete JSON text. */
-export function applyToJson(screen: Screen, text: string, pseudonyms?: Pseudonyms): Screened {
+export function screenJsonText(screen: TextScreen, text: string, pseudonyms?: Pseudonyms): ScreeningResult {
   const stream = new JsonTextStream(screen, pseudonyms)
   const screened = stream.whole(text)
   return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }

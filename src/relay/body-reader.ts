@@ -3,7 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Response } from '@sluice/http1'
 import { GatewayError } from '../errors.ts'
 import { MemoryAllocation, RequestMemory } from '../limits/request-memory.ts'
-import type { PoolOwner } from '../limits/fair-pool.ts'
+import type { PoolShareOwner } from '../limits/fair-pool.ts'
 import { boundaryOf, type FormPart, FormReader, isForm } from '@sluice/wire/multipart'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Request } from '../http/request.ts'
@@ -66,7 +66,7 @@ export interface HttpExchange {
 /** Options for reading a body. */
 export interface BodyOptions {
   /** Owner of the memory and disk space of the body. */
-  readonly owner: PoolOwner
+  readonly owner: PoolShareOwner
   /** Maximum size in decoded bytes. */
   readonly limit: number
   /** Whether a body with a content encoding (such as gzip) is refused. */

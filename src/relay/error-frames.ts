@@ -6,7 +6,7 @@ import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
 import { type Failure, STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 
 /** Error of a stream whose upstream broke off. */
@@ -21,7 +21,7 @@ const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
  * Frame with the upstream's error, redacted. If the client speaks the upstream's dialect, the rest of the
  * frame is unchanged.
  */
-export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
+export function upstreamErrorFrame(target: AttemptTarget, tap: Tap, error: StreamError): Buffer {
   const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
   if (own) {
     const held = tap.takeUncheckedEvents?.()
@@ -30,7 +30,7 @@ export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError)
   return afterHeld(own, target, tap, error)
 }
 
-function afterHeld(own: Buffer | undefined, target: Target, tap: Tap, error: StreamError): Buffer {
+function afterHeld(own: Buffer | undefined, target: AttemptTarget, tap: Tap, error: StreamError): Buffer {
   if (own && tap.endsWithError) return own
   const last = tap.failureFrame(streamErrorText(target, error.data))
   if (!own) return last

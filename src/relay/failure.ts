@@ -15,7 +15,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 
 /** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
 export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
@@ -238,7 +238,7 @@ function textOf(channel: Channel, body: Buffer): string | undefined {
  * The failure of a stream that begins with an error. It is handled like the corresponding status, but another
  * channel may be tried.
  */
-export function errorInFirstEvent(target: Target, data: string): Failure {
+export function errorInFirstEvent(target: AttemptTarget, data: string): Failure {
   const failure = failureOfStatus(target, statusOfError(data), Buffer.from(data), undefined)
   return {
     ...failure,

@@ -1,4 +1,4 @@
-import { contentOf, type RequestSources } from './request-texts.ts'
+import { textsOfRequest, type RequestSources } from './request-texts.ts'
 
 /** Maximum characters of a provider's message that are kept. */
 const MAX_LENGTH = 300
@@ -49,7 +49,7 @@ export class ComparedRequestTexts {
   get texts(): RequestTexts | undefined {
     if (!this.#isRead) {
       this.#isRead = true
-      const content = contentOf(this.#sources())
+      const content = textsOfRequest(this.#sources())
       this.#texts = content && {
         texts: content.texts.map(comparable),
         values: new Set(content.values.map((value) => comparable(value).trim())),

@@ -6,7 +6,7 @@ import type { Tap } from './dialects/dialect.ts'
 import { storageErrorFrame } from './error-frames.ts'
 import { errorSentToClient, type Failure } from './failure.ts'
 import type { ChargeBasis } from './price-usage.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /** Outcome of an attempt: the call is settled, or nothing was delivered and another attempt is possible. */
@@ -38,7 +38,7 @@ export abstract class ResponseHandler {
   /** Resolves once with the outcome of the attempt. Rejects if the call could not be settled. */
   readonly end: Promise<AttemptEnd>
   protected readonly call: Call
-  protected readonly target: Target
+  protected readonly target: AttemptTarget
   protected readonly upstream: UpstreamFlow
   /** Memory for parts of the response that are held back, until the client has received them. */
   protected readonly memory: ResponseMemory
@@ -48,7 +48,7 @@ export abstract class ResponseHandler {
   readonly #reject: (error: unknown) => void
   #finishedAt = 0
 
-  constructor(call: Call, target: Target, upstream: UpstreamFlow) {
+  constructor(call: Call, target: AttemptTarget, upstream: UpstreamFlow) {
     this.call = call
     this.target = target
     this.upstream = upstream

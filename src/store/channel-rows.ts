@@ -5,7 +5,7 @@ import {
   type RetiredKey,
   type StoredChannel,
 } from '../domain/records/channel.ts'
-import type { StoredEntry } from '../domain/settings.ts'
+import type { StoredSetting } from '../domain/settings.ts'
 import type { StoredSettingRow } from './row-types.ts'
 import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
@@ -49,7 +49,7 @@ export function channelVersion(definition: ChannelDefinition, secrets: Secrets):
  * Encrypts the keys of a channel for its row. The proxy is encrypted too, because its URL may contain a
  * password.
  */
-export function sealedKeys(
+export function sealChannelKeys(
   secrets: Secrets,
   { keys, retired = [], declared: { proxy } }: Pick<ChannelDefinition, 'keys' | 'retired' | 'declared'>,
   id: number,
@@ -63,7 +63,7 @@ export function sealedKeys(
 }
 
 /** The part of a channel that is not encrypted. */
-export function openDefinition({ name, declared, status, family }: ChannelDefinition) {
+export function unencryptedDefinition({ name, declared, status, family }: ChannelDefinition) {
   const { proxy: _, ...open } = declared
   return { name, declared: open, status, family }
 }
@@ -72,15 +72,18 @@ export function openDefinition({ name, declared, status, family }: ChannelDefini
 const SEALED_SECTIONS: ReadonlySet<string> = new Set(['alerts', 'guards'])
 
 /** Converts a row to the setting that it stores, decrypting it if necessary. */
-export function entryFromRow({ section, name, value }: StoredSettingRow, secrets: Secrets): StoredEntry {
+export function storedSettingFromRow(
+  { section, name, value }: StoredSettingRow,
+  secrets: Secrets,
+): StoredSetting {
   const text = SEALED_SECTIONS.has(section)
     ? unseal(secrets, value, { table: 'stored_settings', row: name })
     : value
-  return { section: section as StoredEntry['section'], name, value: JSON.parse(text) }
+  return { section: section as StoredSetting['section'], name, value: JSON.parse(text) }
 }
 
 /** JSON text of a setting for its row; encrypted in sections with secrets. */
-export function entryText({ section, name, value }: StoredEntry, secrets: Secrets): string {
+export function storedSettingText({ section, name, value }: StoredSetting, secrets: Secrets): string {
   const text = JSON.stringify(value)
   return SEALED_SECTIONS.has(section) ? seal(secrets, text, { table: 'stored_settings', row: name }) : text
 }

@@ -1,4 +1,4 @@
-import { GATED_MEMBERS } from './upstream-settings.ts'
+import { RESTRICTED_MEMBERS } from './upstream-settings.ts'
 import { KnownMemberNames, type SpellingsOf } from './json/known-names.ts'
 
 /** For each field whose value is an object: the known names of the members of that object. */
@@ -45,7 +45,7 @@ export function requestNames(
   below: Below = {},
   spellingsOf?: SpellingsOf,
 ): KnownMemberNames {
-  const all = [...fields, ...GATED_MEMBERS]
+  const all = [...fields, ...RESTRICTED_MEMBERS]
   const inner = { ...below, ...REROUTING }
   const merged = new KnownMemberNames([...all, ...LOCAL_OPTIONS], { ...inner, google: GOOGLE }, spellingsOf)
   return new KnownMemberNames(all, { ...inner, extra_body: merged, options: merged }, spellingsOf)

@@ -90,7 +90,7 @@ const NONE: readonly never[] = []
 const MAX_USES = 10_000
 
 /** The uses in a response that reports none. */
-export const NO_TOOLS: ReportedToolUses = { uses: NONE, begun: NONE }
+export const NO_TOOL_USES: ReportedToolUses = { uses: NONE, begun: NONE }
 
 /**
  * Counts the uses of tools in a response. Each use has a key, so that a use that is reported twice is counted
@@ -147,7 +147,7 @@ export function usesOfOtherKinds(
  * Parses the tools of a request, except tools whose `type` is one of `types`. Functions are excluded in this
  * way, because their schemas are a large part of the requests of coding agents.
  */
-export function toolsOfOtherTypes(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
+export function toolsExceptTypes(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
   const list = scan.span('tools')
   if (!list || scan.kindOf(list.node) !== 'array') return []
   return scan.elements(list.node).flatMap((tool): Fields[] => {

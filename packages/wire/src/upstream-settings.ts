@@ -19,7 +19,10 @@ export const DEFAULT_TIER = '"default"'
  * Whether chat and responses requests must name the standard service tier. Otherwise the provider would use
  * the tier set in its project, which may be more expensive.
  */
-export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
+export function mustNameStandardTier({
+  allow,
+  base_url,
+}: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
   return !allow.has('service_tier') && choosesTierByProject(base_url)
 }
 
@@ -38,7 +41,7 @@ const OPENAI_HOST = /api\.openai\.com/i
 const ROUTER_HOST = /openrouter\.ai/i
 
 /** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
-export function isRouter(base_url: string): boolean {
+export function isOpenRouter(base_url: string): boolean {
   return ROUTER_HOST.test(base_url) && /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
 }
 
@@ -88,7 +91,7 @@ const ALLOWABLE_MEMBERS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FI
 export const ALLOWABLE_FIELDS = [...ALLOWABLE_MEMBERS, 'session'] as const
 
 /** A request field that is removed unless the channel allows it. */
-export type GatedField = (typeof GATED_FIELDS)[number]
+export type RestrictedField = (typeof GATED_FIELDS)[number]
 
 /** A request field that may cause a different model or price, by the name under which a channel allows it. */
 export type ReroutingField = (typeof REROUTING_FIELDS)[number]
@@ -107,7 +110,7 @@ const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, Rerouting
 ])
 
 /** Members that are removed from requests of any protocol, unless allowed. */
-export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_MEMBERS, ...REROUTING.keys()]
+export const RESTRICTED_MEMBERS: readonly string[] = [...ALLOWABLE_MEMBERS, ...REROUTING.keys()]
 
 /** Members that name other models, such as `fallback_models` and `draftModel`. */
 const NAMES_MODELS = /models?$/iu

@@ -1,5 +1,5 @@
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { accountsOf } from '../../store/bank.ts'
+import { accountsOfCall } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 
 type Outbox = Pick<NodeFile, 'write'>
@@ -21,7 +21,7 @@ export class ChangedAccountsOutbox implements Outbox {
     const key = `${token_id} ${budgets}`
     if (this.#entries.has(key)) return
     this.#lastPlace += 1
-    const row = JSON.stringify(accountsOf(call))
+    const row = JSON.stringify(accountsOfCall(call))
     this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
   }
 

@@ -4,7 +4,7 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
-import type { AccountSource, LoanOutcome, FoundAccount } from './account-source.ts'
+import type { AccountSource, LoanOutcome, TokenWithAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
 import { type ChargedBudget, NO_BUDGETS, type ChargedBalances } from './charged-balances.ts'
 
@@ -44,7 +44,7 @@ export class LocalAccounts implements AccountSource {
     return loading
   }
 
-  async findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
+  async findByKeyHash(keyHash: string): Promise<TokenWithAccount | undefined> {
     const found = await this.#store.read('tokenByKeyHash', keyHash)
     const account = found && (await this.load(found.token.id))
     return found && account ? { ...found, account } : undefined

@@ -10,20 +10,20 @@ import {
   type StoredChannel,
 } from '../../domain/records/channel.ts'
 import type { Field } from '../../domain/records/record.ts'
-import { fitsInBytes, TEXT_BYTES } from '../../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
-import { tooLong } from '../input-fields.ts'
+import { tooLongMessage } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
 import {
   type ChannelFields,
   channelFields,
   type PartialChannelFields,
-  objectIn,
+  parseJsonObjectField,
   GATEWAY_SET_FIELDS,
   PLAIN_SETTINGS,
-  textsIn,
+  parseTextMapField,
 } from './channel-fields.ts'
-import { type ChannelType, channelType, KNOWN_TYPES, withVersion } from './channel-types.ts'
+import { type ChannelType, channelType, KNOWN_TYPES, addApiVersion } from './channel-types.ts'
 
 /** Names of the flags in `settings` that allow a request field, with that field. */
 export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEntries(
@@ -64,11 +64,14 @@ export function requireType(type: number): ChannelType {
  */
 export function channelDefinition(fields: ChannelFields, given: readonly string[]): ChannelDefinition {
   const type = requireType(fields.type)
-  const { pass_through_body_enabled: passThrough, ...setting } = objectIn('setting', fields.setting)
-  const settings = objectIn('settings', fields.settings)
+  const { pass_through_body_enabled: passThrough, ...setting } = parseJsonObjectField(
+    'setting',
+    fields.setting,
+  )
+  const settings = parseJsonObjectField('settings', fields.settings)
   const provider = providerPart(type, { keys: given, other: textOf(fields['other']) })
   const { keys } = provider
-  const address = withVersion(fields.base_url ?? '', type)
+  const address = addApiVersion(fields.base_url ?? '', type)
   const groups = listIn(fields.group)
   const declared: Record<string, Json> = {
     protocol: protocolOf(fields, type),
@@ -78,7 +81,7 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
     ...statusesIn(textOf(fields['status_code_mapping'])),
     models: listIn(fields.models),
     groups: groups.length > 0 ? groups : ['default'],
-    model_mapping: textsIn('model_mapping', fields.model_mapping),
+    model_mapping: parseTextMapField('model_mapping', fields.model_mapping),
     headers: headersIn(fields.header_override),
     allow: Object.entries(ALLOW_FLAGS).flatMap(([name, gated]) =>
       flag('settings', settings, name) ? [gated] : [],
@@ -121,13 +124,13 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
  */
 export function parseKeysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
-  const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
-  if (keys.every((key) => fitsInBytes(key, TEXT_BYTES.providerKey))) return keys
-  throw new GatewayError('invalid_request', `key: ${tooLong(TEXT_BYTES.providerKey)} a key`)
+  const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : parseKeyLines(text)
+  if (keys.every((key) => fitsInBytes(key, TEXT_BYTE_LIMITS.providerKey))) return keys
+  throw new GatewayError('invalid_request', `key: ${tooLongMessage(TEXT_BYTE_LIMITS.providerKey)} a key`)
 }
 
 /** The keys in a text, one per line. Throws `invalid_request` if a nonempty text contains none. */
-export function keysIn(text: string | null | undefined): string[] {
+export function parseKeyLines(text: string | null | undefined): string[] {
   const given = text ?? ''
   const keys = given
     .split('\n')
@@ -192,7 +195,7 @@ function listIn(text: string | null | undefined): string[] {
 }
 
 function headersIn(text: string | null | undefined): Record<string, string> {
-  const headers = textsIn('header_override', text)
+  const headers = parseTextMapField('header_override', text)
   for (const [name, value] of Object.entries(headers)) {
     if (!/\{(?:api_key|client_header:)/.test(value)) continue
     throw new GatewayError(
@@ -288,7 +291,7 @@ function serviceAccountsIn(text: string): string[] {
  * The part of a key that is not secret: a service account's e-mail address, or the id of an AWS key; empty
  * for other keys.
  */
-export function keyId(provider: Channel['provider'] | undefined, key: string): string {
+export function publicPartOfKey(provider: Channel['provider'] | undefined, key: string): string {
   if (provider === 'vertex') {
     const account = parseServiceAccount(key)
     return 'email' in account ? account.email : ''

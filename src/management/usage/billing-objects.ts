@@ -73,7 +73,7 @@ export function billingUsageObject(
  * calls have reserved. Waits until all queued writes are done. Throws `token_deleted` if the token no longer
  * exists.
  */
-export async function accountFigures(
+export async function readTokenBalances(
   { store }: Pick<ManagementServices, 'store'>,
   tokenId: number,
 ): Promise<{ readonly token: Token; readonly user: User }> {

@@ -4,12 +4,17 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import { ResizableAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
-import { missedCallsEvent, type LiveEventBatch, LiveStreamClient, sumOf } from './live-stream-client.ts'
+import {
+  missedCallsEvent,
+  type LiveEventBatch,
+  LiveStreamClient,
+  sumOrUnknown,
+} from './live-stream-client.ts'
 import {
   LiveSource,
   type LiveCallBatch,
   type LiveQuery,
-  nameOf,
+  liveQueryKey,
   CallsPerSecond,
   RowJsonCache,
 } from './live-source.ts'
@@ -100,7 +105,7 @@ export class LiveCalls {
   constructor(dependencies: LiveCallsDependencies) {
     this.#dependencies = dependencies
     dependencies.others?.onFollowed((queries) => {
-      this.#followed = new Map(queries.map((query) => [nameOf(query), query]))
+      this.#followed = new Map(queries.map((query) => [liveQueryKey(query), query]))
       this.#follow()
     })
     dependencies.others?.onTurn((name, turn) =>
@@ -139,7 +144,7 @@ export class LiveCalls {
   }
 
   #broadcastOf(query: LiveQuery, max: number, memory: () => ResizableAllocation): RetainedBroadcast {
-    const name = nameOf(query)
+    const name = liveQueryKey(query)
     const found = this.#broadcasts.get(name)
     if (found) return found
     // Limits the number of broadcasts without readers, which a client could leave behind by opening streams
@@ -298,7 +303,7 @@ export class LiveCallBroadcast {
         missed: 1,
       })),
     ])
-    this.#missed = sumOf([this.#missed, missed, calls.length - shown.length])
+    this.#missed = sumOrUnknown([this.#missed, missed, calls.length - shown.length])
     for (const reader of this.readers) reader.settle()
   }
 
@@ -331,7 +336,7 @@ export class LiveCallBroadcast {
     const since = this.#kept.slice(at + 1)
     const first = since.slice(0, MAX_AT_ONCE)
     if (first.length > 0) reader.take(pieceOf(first))
-    reader.miss(sumOf(since.slice(MAX_AT_ONCE).map(({ missed }) => missed)))
+    reader.miss(sumOrUnknown(since.slice(MAX_AT_ONCE).map(({ missed }) => missed)))
   }
 }
 
@@ -339,6 +344,6 @@ function pieceOf(events: readonly Event[]): LiveEventBatch {
   return {
     text: events.map(({ text }) => text).join(''),
     events: events.length,
-    missed: sumOf(events.map(({ missed }) => missed)),
+    missed: sumOrUnknown(events.map(({ missed }) => missed)),
   }
 }

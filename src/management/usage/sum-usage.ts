@@ -48,7 +48,7 @@ async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: n
   // Daily sums cannot be filtered by call, session, outcome, cause of failure or cache break.
   const { id, session, reasons, causes, cache_break: broke } = filter
   if ([id, session, reasons, causes, broke].some((one) => one !== undefined)) return rowsTotal(store, filter)
-  const { days, edges } = wholeDays(filter, nowMs)
+  const { days, edges } = splitIntoWholeDays(filter, nowMs)
   let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS
   for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))
   return total
@@ -102,7 +102,7 @@ interface WholeDays {
  * Divides a period into whole days and the rest. `fromMs` is inclusive, `beforeMs` exclusive; an undefined
  * bound is open. An end in the future counts as open, because today's sums contain nothing after now.
  */
-export function wholeDays(
+export function splitIntoWholeDays(
   { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },
   nowMs: number,
 ): WholeDays {

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { withTimeout } from '../../limits/peers.ts'
 import { BoundedEntries } from '../../redis/bounded-entries.ts'
 import { RedisConnection } from '../../redis/redis-connection.ts'
-import { LIFETIMES_MS } from './affinity.ts'
+import { CACHE_LIFETIMES_MS } from './affinity.ts'
 import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
 
 /**
@@ -79,7 +79,7 @@ export class RedisPreviousCalls implements PreviousCalls {
   remember(session: string, call: PreviousCall, most: number): void {
     const { client } = this.#connection
     const text = JSON.stringify(call)
-    const ms = LIFETIMES_MS[call.longest]
+    const ms = CACHE_LIFETIMES_MS[call.longest]
     if (!client || ms === undefined || SEAL_LENGTH + text.length > MAX_ENTRY_LENGTH) return
     const entry = this.#sealOf(session, text).toString('base64url') + text
     this.#entries.set(client, session, entry, this.#nowMs(), { ms, most }).catch(() => {})

@@ -1,11 +1,15 @@
 import type { KeyObject } from 'node:crypto'
-import { type ConversationForm, digestInput, conversationOpening } from '@sluice/wire/conversation-digests'
+import {
+  type ConversationComparisonRules,
+  keyedHashInput,
+  conversationOpening,
+} from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { HeaderName, Headers } from '../../http/request.ts'
 import type { ShortHmac } from '../digests/short-hmac.ts'
 
 /** The conversation to which a call belongs. */
-export interface Session {
+export interface CallSession {
   /**
    * HMAC of the user and of the session's id or, if the client sent none, of the beginning of the
    * conversation; in hex digits.
@@ -48,18 +52,18 @@ export interface SessionOwner {
 }
 
 /** Finds the session of a call; undefined if it has none. */
-export type SessionFinder = (owner: SessionOwner) => Session | undefined
+export type SessionFinder = (owner: SessionOwner) => CallSession | undefined
 
 /**
  * The session of a call, named by a header or by the body, or else identified by the beginning of its conversation. Undefined for a
  * request without a conversation. `form` describes the client's dialect.
  */
-export function sessionOf(
+export function sessionOfCall(
   owner: SessionOwner,
   headers: Headers,
   scan: ScannedObject,
-  form: ConversationForm,
-): Session | undefined {
+  form: ConversationComparisonRules,
+): CallSession | undefined {
   const id = namedId(headers, scan)
   const opening = id === undefined ? conversationOpening(scan, form) : [Buffer.from(id)]
   if (!opening) return undefined
@@ -79,14 +83,18 @@ export function namedSessionFinder(headers: Headers, scan?: ScannedObject): Sess
 }
 
 /** Returns a function that finds the session at its first call and then remembers it. */
-export function sessionFinder(headers: Headers, scan: ScannedObject, form: ConversationForm): SessionFinder {
-  let session: Session | false | undefined
-  return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined
+export function sessionFinder(
+  headers: Headers,
+  scan: ScannedObject,
+  form: ConversationComparisonRules,
+): SessionFinder {
+  let session: CallSession | false | undefined
+  return (owner) => (session ??= sessionOfCall(owner, headers, scan, form) ?? false) || undefined
 }
 
 function tagOf({ key, hmac, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {
   const facts = Buffer.from(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
-  return hmac.hex([facts, ...digestInput(parts, key)])
+  return hmac.hex([facts, ...keyedHashInput(parts, key)])
 }
 
 function namedId(headers: Headers, scan: ScannedObject | undefined): string | undefined {

@@ -1,7 +1,7 @@
 import { canonicalDigest } from '@sluice/wire/canonical-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Headers } from '../../http/request.ts'
-import type { FormsName } from './answer-bodies.ts'
+import type { AnswerFormsName } from './answer-bodies.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 
 /**
@@ -12,7 +12,7 @@ export interface AnswerStorageRules {
   /** Name that separates the endpoint's answers from those of other endpoints with the same dialect. */
   readonly endpoint: string
   /** How the endpoint's answers convert between whole bodies and streams; absent if it has no streams. */
-  readonly forms?: FormsName
+  readonly forms?: AnswerFormsName
   /** Whether streams end with their usage only for clients that ask for it. */
   readonly hasUsageOption?: true
   /** Whether a channel may store the answer, so that clients can refer to it. */

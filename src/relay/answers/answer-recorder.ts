@@ -12,7 +12,7 @@ interface Recording {
 }
 
 /** A connection that accepts everything and sends it nowhere. */
-export const NO_SINK = {
+export const DISCARDING_CONNECTION = {
   isOpen: true,
   send: () => true,
   sendParts: () => true,
@@ -28,7 +28,7 @@ export class AnswerRecorder extends Response {
   #hasRecordedEnd = false
 
   constructor(recording: Recording) {
-    super(NO_SINK, NO_TRAITS)
+    super(DISCARDING_CONNECTION, NO_TRAITS)
     this.#recording = recording
   }
 

@@ -38,7 +38,7 @@ export interface DigestStore {
 }
 
 /** Digests in the memory of this process. */
-export interface OwnDigests extends DigestStore {
+export interface ProcessDigests extends DigestStore {
   find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
   /**
    * The entries whose digests begin with one of these marks, each with the index of the mark. The search ends
@@ -81,7 +81,7 @@ export function searchForOneDigest(digest: Buffer): DigestSearch {
 }
 
 /** Remembers digests in the memory of this process. */
-export class LocalDigests implements OwnDigests {
+export class LocalDigests implements ProcessDigests {
   readonly #table = new DigestTable()
   readonly #nowMs: () => number
 

@@ -11,11 +11,11 @@ import {
   type FoundDigest,
   matchesDigestAt,
   MAX_COMPUTED_DIGESTS,
-  type OwnDigests,
+  type ProcessDigests,
   type Retention,
   searchForOneDigest,
 } from './digest-store.ts'
-import { ownDigests } from './own-digests.ts'
+import { createProcessDigests } from './process-digests.ts'
 
 /** Maximum number of digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
@@ -41,7 +41,7 @@ interface RedisDigestsOptions {
  * are signed; all others are ignored.
  */
 export class RedisDigests implements DigestStore {
-  readonly #local: OwnDigests
+  readonly #local: ProcessDigests
   /**
    * Connection that receives changes by other nodes; undefined if the numbers stored with digests do not
    * change. Subscribing needs its own connection.
@@ -60,7 +60,7 @@ export class RedisDigests implements DigestStore {
     this.#rules = rules
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
-    this.#local = ownDigests(rules)
+    this.#local = createProcessDigests(rules)
     this.#entries = new BoundedEntries(options.namespace, rules.kind)
     this.#connection = new RedisConnection(options.url, {
       onConnected: async (client) => {

@@ -1,13 +1,13 @@
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { isChannelEnded } from './text-channel-map.ts'
+import { isStreamedTextEnded } from './streamed-text-map.ts'
 
 /**
  * The keys of the texts of which this event contains a piece, and those pieces that are the last of their
  * text.
  */
-export function textChannelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
+export function streamedTextsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
   readonly own: ReadonlySet<string>
   readonly last: ReadonlySet<EventText>
 } {
@@ -17,7 +17,7 @@ export function textChannelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends
   for (const text of texts.toReversed()) {
     if (!text.channel) continue
     const { key } = text.channel
-    if (text.isLast === true || (!own.has(key) && isChannelEnded(ended, key))) last.add(text)
+    if (text.isLast === true || (!own.has(key) && isStreamedTextEnded(ended, key))) last.add(text)
     own.add(key)
   }
   return { own, last }
@@ -49,7 +49,7 @@ export function isTerminator(data: string | undefined): boolean {
  * Returns a server-sent event without comments, and without lines other than `event` and `data`; empty if
  * nothing is left.
  */
-export function checkablePart(frame: string): string {
+export function checkableFramePart(frame: string): string {
   const isPlain = frame.startsWith('data: ') && frame.indexOf('\n') === frame.length - 2
   if (isPlain && !frame.includes('\r')) return frame
   const lines = frame.split(LINE_END)

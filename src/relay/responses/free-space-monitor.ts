@@ -107,7 +107,7 @@ export class FreeSpaceMonitor {
 }
 
 /** Measures the file system that contains a folder. */
-export async function spaceOf(folder: string): Promise<DiskSpace> {
+export async function measureDiskSpace(folder: string): Promise<DiskSpace> {
   const { bavail, blocks, bsize } = await statfs(folder)
   return { free: bavail * bsize, total: blocks * bsize }
 }

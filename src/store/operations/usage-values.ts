@@ -5,7 +5,7 @@ import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, inChunks } from './operation.ts'
 import { UNANSWERED_COLUMN } from '../sum-kinds.ts'
-import { DIMENSION_COLUMN, totalsByKey } from './usage-sum-queries.ts'
+import { DIMENSION_COLUMN, totalsByDimensionValue } from './usage-sum-queries.ts'
 
 /** A value that calls have in the usage log, such as the name of a model, with the number of these calls. */
 export interface UsageValue {
@@ -35,7 +35,10 @@ export async function usageValues(
   secrets: Secrets,
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
-  const totals = await totalsByKey(db, filter, DIMENSION_COLUMN[field], plan, ['requests', UNANSWERED_COLUMN])
+  const totals = await totalsByDimensionValue(db, filter, DIMENSION_COLUMN[field], plan, [
+    'requests',
+    UNANSWERED_COLUMN,
+  ])
   const ranked = [...totals]
     .map(([value, sums]) => ({ value, calls: sums.reduce((sum, count) => sum + count, 0) }))
     .filter(({ calls }) => calls > 0)

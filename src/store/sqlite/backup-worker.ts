@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { BackupOptions } from './backup.ts'
-import { refuseForeignLog } from './connection.ts'
+import { refuseForeignWal } from './connection.ts'
 import { mapDatabaseError, serializeError, sqliteCode } from './failure.ts'
 import type { SerializedError } from './messages.ts'
 
@@ -12,7 +12,7 @@ import type { SerializedError } from './messages.ts'
  */
 function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {
-    refuseForeignLog(path)
+    refuseForeignWal(path)
     // The database is not opened read-only, because opening it after a crash must recover its WAL.
     const source = new DatabaseSync(path, { timeout: 5000 })
     try {

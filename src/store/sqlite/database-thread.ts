@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { MessagePort, Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { deserializeError } from './failure.ts'
-import { READS, WRITES, GroupCommit } from './group-commit.ts'
-import type { FromThread, ThreadExpectation, ThreadOptions, ToThread } from './messages.ts'
+import { READ_BATCH_RULE, WRITE_BATCH_RULE, GroupCommit } from './group-commit.ts'
+import type { MessageFromThread, ThreadExpectation, ThreadOptions, MessageToThread } from './messages.ts'
 
 /**
  * Memory limits of a thread in MB. Messages are small and short-lived, so a small young generation is enough.
@@ -39,10 +39,10 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
  * `BatchPort`.
  */
 export interface DatabasePort {
-  on(event: 'message', listener: (message: FromThread) => void): unknown
+  on(event: 'message', listener: (message: MessageFromThread) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'exit' | 'close', listener: () => void): unknown
-  postMessage(message: ThreadOptions | ToThread): void
+  postMessage(message: ThreadOptions | MessageToThread): void
   ref(): void
 }
 
@@ -68,7 +68,7 @@ export class DatabaseThread {
   ) {
     this.#worker = idle
     this.#queue = new GroupCommit(
-      options.role === 'reader' ? READS : WRITES,
+      options.role === 'reader' ? READ_BATCH_RULE : WRITE_BATCH_RULE,
       (operations) => this.#post({ kind: 'batch', operations }),
       onFailed,
     )
@@ -78,7 +78,7 @@ export class DatabaseThread {
     this.ready = ready.promise
     this.ready.catch(() => {})
     let isReady = false
-    this.#worker.on('message', (message: FromThread) => {
+    this.#worker.on('message', (message: MessageFromThread) => {
       if (message.kind === 'ready') {
         isReady = true
         ready.resolve()
@@ -137,7 +137,7 @@ export class DatabaseThread {
     return this.#ended
   }
 
-  #post(message: ThreadOptions | ToThread): void {
+  #post(message: ThreadOptions | MessageToThread): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
     this.#worker.postMessage(message)
   }

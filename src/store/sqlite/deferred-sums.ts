@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import {
-  addCall,
-  dimensionsIn,
+  addCallToSums,
+  dimensionValuesOfCall,
   SLOT_MS,
   SLOTS_PER_DAY,
   SUM_COLUMNS,
-  SUM_KEY,
+  USAGE_SUMS_KEY,
   SUM_KINDS,
 } from '../sum-kinds.ts'
 
@@ -66,7 +66,7 @@ export class DeferredSums {
   #waiting: number
 
   constructor(db: DatabaseSync) {
-    this.#rows = new SummedRows(db, 'usage_sums', SUM_KEY, SUM_COLUMNS)
+    this.#rows = new SummedRows(db, 'usage_sums', USAGE_SUMS_KEY, SUM_COLUMNS)
     this.#insertNote = db.prepare('INSERT INTO unsummed_calls (sums) VALUES (?)')
     this.#notes = db.prepare(
       `SELECT rowid AS note, sums FROM unsummed_calls ORDER BY rowid LIMIT ${PART_NOTES + 1}`,
@@ -97,7 +97,7 @@ export class DeferredSums {
       row = [[slot, user_id, token_id, model, channel, group, service_tier, region], SUM_COLUMNS.map(() => 0)]
       this.#open.set(name, row)
     }
-    addCall(row[1], call)
+    addCallToSums(row[1], call)
   }
 
   /**
@@ -171,7 +171,7 @@ export class DeferredSums {
     const values = { user_id, token_id, model, channel, group_name: group, service_tier, region }
     for (const kind of SUM_KINDS) {
       const start = kind.unit === 'slot' ? slot : Math.floor(slot / SLOTS_PER_DAY)
-      this.#rows.add([kind.kind, start, ...dimensionsIn(kind, values)], sums)
+      this.#rows.add([kind.kind, start, ...dimensionValuesOfCall(kind, values)], sums)
     }
   }
 }

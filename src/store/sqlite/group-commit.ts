@@ -179,7 +179,7 @@ const ALL_USERS = 0
  * gets one write of a call into the batch; the writes of one user keep their order. The maximum size of a
  * batch limits the time of a commit.
  */
-export const WRITES: BatchRule = {
+export const WRITE_BATCH_RULE: BatchRule = {
   maxOperations: 500,
   maxPerUser: Number.POSITIVE_INFINITY,
   turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { user_id: number }).user_id : 'order'),
@@ -189,7 +189,7 @@ export const WRITES: BatchRule = {
  * Rule for reads. Reads need no order. Each user can have only one read of the usage log in a batch, because
  * such a read may take long.
  */
-export const READS: BatchRule = {
+export const READ_BATCH_RULE: BatchRule = {
   maxOperations: 500,
   maxPerUser: 1,
   turnOf([, input]) {

@@ -24,11 +24,11 @@ export type ThreadOptions =
 export const SUM_UP_OPERATION = 'sumUp'
 
 const SUM_READS: ReadonlySet<string> = new Set([
-  'conservation',
+  'findUnbalancedAccounts',
   'modelCallers',
   'sumUsageDays',
   'usageByDay',
-  'usageCoverage',
+  'usageSumsCoverage',
   'usageGroups',
   'usageSeries',
 ])
@@ -45,8 +45,8 @@ export function isSumRead(name: string): boolean {
 const LOCAL_READS = [
   'countUsers',
   'hasAlertState',
-  'modelEnds',
-  'pendingSeeds',
+  'modelRetirements',
+  'pendingDeclaredUsers',
   'storedConfiguration',
   'tokenByKeyHash',
 ] as const
@@ -63,12 +63,12 @@ export function isLocalRead(name: string): name is LocalRead {
 export type QueuedOperation = readonly [name: string, input: unknown]
 
 /** A message to a database thread. A batch is sent only after the reply to the previous one. */
-export type ToThread =
+export type MessageToThread =
   | { readonly kind: 'batch'; readonly operations: PackedBatch }
   | { readonly kind: 'close' }
 
 /** Message from a database thread. */
-export type FromThread =
+export type MessageFromThread =
   /** Sent once the database is open. */
   | { readonly kind: 'ready' }
   /** Sent if the database could not be opened. */

@@ -1,4 +1,4 @@
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { SHARED_FIELDS, type SharedField } from '../conversation.ts'
 import {
   isAnyValue,
@@ -44,7 +44,7 @@ type DroppedName =
   | 'top_k'
 
 /** Reports a dropped field. The type ensures that the name contains no text of a client. */
-export function reportDropped(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
   dropped.add(name)
 }
 
@@ -100,6 +100,6 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
  * Reports the top-level fields of a request that the conversion ignores, if their values differ from the
  * default.
  */
-export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
+export function reportDroppedTopLevelFields(scan: ScannedObject, dropped: DroppedFields): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, FIELDS)
 }

@@ -3,7 +3,7 @@ import type { CustomFetch } from 'openid-client'
 import { request } from 'undici'
 import type { OidcProvider } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
-import { guardedAgent } from '../../../upstreams/ssrf-guard.ts'
+import { createGuardedAgent } from '../../../upstreams/ssrf-guard.ts'
 
 /** Tolerated difference of clocks in `exp`, `iat` and `nbf`, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60
@@ -11,7 +11,7 @@ const CLOCK_TOLERANCE_SECONDS = 60
 const MAX_SUBJECT_LENGTH = 255
 
 /** Secrets of one sign-in, against which its callback is checked. */
-export interface SignInChecks {
+export interface SignInCallbackChecks {
   readonly state: string
   readonly nonce: string
   /** Secret code verifier of the sign-in (PKCE, RFC 7636). */
@@ -50,7 +50,10 @@ export class OidcClient {
    * Begins a sign-in. Resolves to the URL to send the browser to. Rejects with 503 if the identity provider
    * is unreachable.
    */
-  async begin(provider: OidcProvider, redirectUri: string): Promise<{ url: string; checks: SignInChecks }> {
+  async begin(
+    provider: OidcProvider,
+    redirectUri: string,
+  ): Promise<{ url: string; checks: SignInCallbackChecks }> {
     return this.#with(provider, async (config) => {
       const checks = {
         state: library.randomState(),
@@ -77,7 +80,7 @@ export class OidcClient {
   async complete(
     provider: OidcProvider,
     callback: URL,
-    { state, nonce, verifier }: SignInChecks,
+    { state, nonce, verifier }: SignInCallbackChecks,
     afterLogout: string,
   ): Promise<VerifiedIdentity> {
     return this.#with(provider, async (config) => {
@@ -206,8 +209,8 @@ const WITHOUT_BODY = new Set([101, 204, 205, 304])
  */
 class ProviderFetch implements AsyncDisposable {
   readonly #issuerOrigin: string
-  readonly #own = guardedAgent(true, PROVIDER_TIMEOUT_MS)
-  readonly #others: ReturnType<typeof guardedAgent>
+  readonly #own = createGuardedAgent(true, PROVIDER_TIMEOUT_MS)
+  readonly #others: ReturnType<typeof createGuardedAgent>
   /**
    * Why the first failed request to the identity provider failed, for the operator; undefined if none failed.
    */
@@ -215,7 +218,7 @@ class ProviderFetch implements AsyncDisposable {
 
   constructor(issuer: string, allowsPrivateNetworks: boolean) {
     this.#issuerOrigin = new URL(issuer).origin
-    this.#others = guardedAgent(allowsPrivateNetworks, PROVIDER_TIMEOUT_MS)
+    this.#others = createGuardedAgent(allowsPrivateNetworks, PROVIDER_TIMEOUT_MS)
   }
 
   readonly fetch: CustomFetch = async (url, { method, headers, body, signal }) => {

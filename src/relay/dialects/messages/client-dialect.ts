@@ -1,9 +1,9 @@
 import { messagesStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import {
-  MESSAGES_CONVERSATION,
-  gateMessagesRequest,
-  messagesNames,
+  MESSAGES_COMPARISON_RULES,
+  adaptMessagesRequest,
+  messagesFieldNames,
   MessagesTap,
   readMessagesRequest,
   usageOfMessage,
@@ -20,8 +20,8 @@ export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
     endpoint: 'messages',
-    names: messagesNames,
-    conversation: MESSAGES_CONVERSATION,
+    names: messagesFieldNames,
+    conversation: MESSAGES_COMPARISON_RULES,
     keeping: messagesStorageRules,
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)
@@ -37,7 +37,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
           ...nativeConversation(channel, messagesConversion, name, scan, upstreamHeaders),
           ...nativeTools(channel, 'messages', name, request.providerTools),
           prepare(passThrough) {
-            const gated = gateMessagesRequest(scan, request, channel, passThrough)
+            const gated = adaptMessagesRequest(scan, request, channel, passThrough)
             return {
               protocol: 'messages',
               path: messagesConversion.path(gated.upstreamModel, stream),

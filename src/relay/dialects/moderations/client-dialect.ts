@@ -1,6 +1,6 @@
 import { withMappedModel } from '@sluice/wire/edit-request'
 import {
-  MODERATIONS_PROMPT,
+  MODERATIONS_PROMPT_RULES,
   moderationFieldNames,
   readModerationsReply,
   readModerationsRequest,
@@ -40,7 +40,7 @@ export const moderationsDialect: Dialect = {
               path: '/moderations',
               headers: [],
               ...withMappedModel(scan, model, channel, passThrough),
-              prompt: MODERATIONS_PROMPT,
+              prompt: MODERATIONS_PROMPT_RULES,
               tap: throwNoStreams,
               reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
             }),

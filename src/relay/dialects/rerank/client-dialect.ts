@@ -1,11 +1,11 @@
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import {
   type DocumentForm,
-  gateRerankRequest,
+  adaptRerankRequest,
   readRerankReply,
   readRerankRequest,
-  RERANK_PROMPT,
-  rerankNames,
+  RERANK_PROMPT_RULES,
+  rerankFieldNames,
   searchUnitBound,
   searchUnits,
 } from '@sluice/wire/rerank'
@@ -20,7 +20,7 @@ import type { ParsedRequest } from '../../request-stages.ts'
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',
   endpoint: 'rerank',
-  names: rerankNames,
+  names: rerankFieldNames,
   keeping: unstreamedStorageRules(`rerank ${documentForm}`),
   read(scan) {
     const read = readRerankRequest(scan)
@@ -45,13 +45,13 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
             outputMaximum: 0,
             choices: 1,
             prepare(passThrough) {
-              const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
+              const { body, upstreamModel, dropped } = adaptRerankRequest(scan, request, channel, passThrough)
               return {
                 protocol: 'rerank',
                 path: '/rerank',
                 headers: [],
                 body,
-                prompt: RERANK_PROMPT,
+                prompt: RERANK_PROMPT_RULES,
                 upstreamModel,
                 dropped,
                 tap: throwNoStreams,

@@ -3,16 +3,16 @@ import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
-  RESPONSES_CONVERSATION,
-  gateResponsesRequest,
+  RESPONSES_COMPARISON_RULES,
+  adaptResponsesRequest,
   readResponsesRequest,
-  responsesNames,
+  responsesFieldNames,
   type ResponsesRequest,
   usageOfResponse,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { type NativeResponseServices, NativeResponse, NativeTap } from '../../responses/native-response.ts'
-import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { channelsOfReasoningAccount } from '../../responses/reasoning-origin.ts'
 import {
   findReferences,
   toProviderRequest,
@@ -35,8 +35,8 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
   return {
     name: 'responses',
     endpoint: 'responses',
-    names: responsesNames,
-    conversation: RESPONSES_CONVERSATION,
+    names: responsesFieldNames,
+    conversation: RESPONSES_COMPARISON_RULES,
     keeping: responsesStorageRules,
     async read(scan, headers, reader) {
       const request = readResponsesRequest(scan)
@@ -46,7 +46,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       if (!composed) return read
       // A request that continues a stored conversation does not contain its beginning, so the session is
       // found in `composed`, the request with the stored content.
-      return { ...read, session: sessionFinder(headers, composed, RESPONSES_CONVERSATION) }
+      return { ...read, session: sessionFinder(headers, composed, RESPONSES_COMPARISON_RULES) }
     },
   }
 
@@ -83,7 +83,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
           previous,
         })
         const { replace, dropped } = toProviderRequest(ownScan, referred)
-        const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace, statesTier: true })
+        const gated = adaptResponsesRequest(ownScan, own, channel, { passThrough, replace, statesTier: true })
         return {
           protocol: 'responses',
           path: responsesConversion.path(gated.upstreamModel, own.stream),
@@ -107,7 +107,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       channelsFor(channels) {
         const able = continued ? channelsToContinue(continued, channels) : channels
         const ready = request.background ? ableToGoOn(able) : able
-        return account ? channelsOfOrigin(ready, account) : ready
+        return account ? channelsOfReasoningAccount(ready, account) : ready
       },
       forChannels: (channels, model) =>
         planChannels('responses', name, channels, model, native, (spoken) => {

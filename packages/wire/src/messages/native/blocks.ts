@@ -1,4 +1,4 @@
-import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
+import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuseField } from '../../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
 
 /** The values that one field of a content block may have. */
@@ -37,12 +37,12 @@ export function checkField(
   { expected, kinds, optional, emptyText }: FieldRule,
 ): Node | undefined {
   const node = scan.memberOf(holder, key)
-  if (node === undefined) return optional ? undefined : refuse(`${path}.${key}`, expected, 'nothing')
+  if (node === undefined) return optional ? undefined : refuseField(`${path}.${key}`, expected, 'nothing')
   const kind = scan.kindOf(node)
   const isTooLong = emptyText === true && kind === 'string' && scan.endOf(node) - scan.startOf(node) > 2
   if (kinds.includes(kind) && !isTooLong) return node
   if (kind === 'null' && optional) return undefined
-  return refuse(`${path}.${key}`, expected, kindName(scan, node))
+  return refuseField(`${path}.${key}`, expected, kindName(scan, node))
 }
 
 const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
