@@ -103,7 +103,7 @@ test.each(CASES)(
     const env = await databaseOf(engine)
     const imports = "} from './field-types.ts'"
     const copy = await patchedProgram([
-      { file, text: imports, by: `  text,\n${imports}` },
+      { file, text: imports, by: `  textType,\n${imports}` },
       { file, text: before, by: [...added.map(([, { line }]) => line), before].join('\n') },
     ])
     onTestFinished(() => copy.discard())
@@ -168,7 +168,7 @@ const TOKEN_FIELD = [
   {
     file: 'src/domain/records/token.ts',
     text: "} from './field-types.ts'",
-    by: "  text,\n} from './field-types.ts'",
+    by: "  textType,\n} from './field-types.ts'",
   },
   { file: 'src/domain/records/token.ts', text: '    deleted_time: {', by: `${LINE}    deleted_time: {` },
   { file: 'console/pages/keys/key-form.ts', text: 'TEXT_FIELDS = {', by: 'TEXT_FIELDS = { note: 200,' },
@@ -177,7 +177,7 @@ const CHANNEL_FIELD = [
   {
     file: 'src/domain/records/channel.ts',
     text: "} from './field-types.ts'",
-    by: "  text,\n} from './field-types.ts'",
+    by: "  textType,\n} from './field-types.ts'",
   },
   {
     file: 'src/domain/records/channel.ts',
