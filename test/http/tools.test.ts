@@ -205,7 +205,7 @@ describe('tools of responses', () => {
     },
   )
 
-  test('tools that an input item adds are charged like tools of the request, and unknown ones mark the price incomplete', async () => {
+  test("tools that an input item adds are charged like the request's tools, and unknown ones mark the row's price incomplete", async () => {
     const container = { type: 'auto', memory_limit: '4g' }
     const tools = (...list: object[]): object => ({
       input: [
