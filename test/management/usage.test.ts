@@ -132,7 +132,7 @@ const file = async (account: typeof ANN, path: string) =>
 
 describe('rows that an account may see', () => {
   test.each(['/api/log/', '/api/log/stat', '/api/log/export', '/api/data/'] as const)(
-    'a usage path for all users is open to administrators only: %s',
+    'a usage endpoint for the calls of all users is open to administrators only: %s',
     async (path) => {
       expect(await manage(fixture.gateway.url, ANN, `GET ${path}`)).toMatchObject({
         status: 403,
@@ -145,7 +145,7 @@ describe('rows that an account may see', () => {
   )
 
   test.each(['/api/log/self', '/api/log/self/stat', '/api/log/self/export', '/api/data/self'] as const)(
-    "a usage path for one's own calls is open to every account: %s",
+    "a usage endpoint for the account's own calls is open to every account: %s",
     async (path) => {
       expect((await file(ANN, path)).status).toBe(200)
       expect((await file({ ...ANN, accessToken: 'sk-ann' }, path)).status).toBe(401)

@@ -21,7 +21,7 @@ test('calls, stream events and starts take at most a recorded multiple of what a
   expect(bench('run', '--quick', '--check')).toMatchObject({ code: 0 })
 })
 
-test('an idle gateway takes at most a recorded multiple of the memory that a simple forwarder takes', {
+test('an idle gateway takes at most the recorded multiple of the memory that an idle simple forwarder takes', {
   timeout: 120_000,
 }, () => {
   expect(bench('run', '--only', 'idle-memory', '--check')).toMatchObject({ code: 0 })
