@@ -15,7 +15,7 @@ function bench(
   return { code: status, output: stdout + stderr }
 }
 
-test('calls, stream events and starts take at most a recorded multiple of what a simple forwarder takes', {
+test('the benchmark figures of calls, stream events and starts are at most recorded multiples of those of a simple forwarder', {
   timeout: 1_200_000,
 }, () => {
   expect(bench('run', '--quick', '--check')).toMatchObject({ code: 0 })
