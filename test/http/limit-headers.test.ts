@@ -121,7 +121,7 @@ describe('the limits of a key', () => {
     expect(answer.headers['x-ratelimit-limit-requests']).toBe('5')
   })
 
-  test('a refusal by the rate limit of an address states the rate limits of the key, if the key is in use', async () => {
+  test('a refusal by the rate limit of an address states the rate limits of the API key in its headers, if the key was used before', async () => {
     const crowded = await startFixture((upstream) => ({
       rate_limits: { relay: { requests: 2, window: HOUR } },
       models: { m: { vendor: 'acme', price: PLAIN_PRICE } },

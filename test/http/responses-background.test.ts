@@ -135,7 +135,7 @@ describe('a response in the background', () => {
   })
 
   test.each(['tier', 'restarted'])(
-    'a background response is charged at the tier that was requested, also after a restart: %s',
+    'a background response is charged at the service tier that its request named, also after a restart: %s',
     async (name) => {
       const on = stage(name)
       const { client } = on

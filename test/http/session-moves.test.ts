@@ -120,7 +120,7 @@ describe('what binds a session', () => {
   }
 })
 
-test('a session of a model that only one key can serve is not counted in the session metrics', async () => {
+test('calls of a session are not counted in the session metrics if only one upstream key can serve the model', async () => {
   const counted = async (): Promise<string[]> => {
     const text = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
     return text.match(/^sluice_session_calls_total.*$/gm) ?? []
