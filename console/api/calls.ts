@@ -36,7 +36,7 @@ export type CallSums = Pick<
   'quota' | 'requests' | 'prompt_tokens' | 'completion_tokens'
 >
 
-/** Filters by model, key, user and so on; fields without a value are absent. */
+/** Filters by model, key, user and so on; a filter that is not set is absent. */
 export interface OriginFilter {
   readonly model_name?: FilterValues
   readonly token_id?: FilterValues
@@ -48,7 +48,7 @@ export interface OriginFilter {
   readonly region?: FilterValues
 }
 
-/** All filters that the gateway supports; fields without a value are absent. */
+/** All filters for calls that the gateway supports; a filter that is not set is absent. */
 export interface CallFilter extends OriginFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined

@@ -5,8 +5,8 @@ import { mentionsArguments, argumentKindOf, wordsOfName } from './argument-kinds
 import { keywords } from './topic.ts'
 
 /**
- * How well a tool fits a message: by what it was found, the share (0 to 1) of words that match, and the
- * position in the message.
+ * How well a tool fits a message: what the message matches (the name of the tool, or its description), the
+ * share (0 to 1) of words that match, and the position in the message in characters.
  */
 export interface ToolMatch {
   readonly tool: Tool
