@@ -43,7 +43,7 @@ export interface UpstreamModel {
 }
 
 /**
- * Converts between the protocol of an upstream and the gateway's own form (`Conversation`, `Reply`). Pure and
+ * Converts between the protocol of an upstream and the neutral form (`Conversation`, `Reply`). Pure and
  * synchronous.
  */
 export interface UpstreamCodec {

@@ -73,7 +73,8 @@ export class ConversationDigests {
    */
   readonly #ends: readonly TurnEnd[]
   /**
-   * A number for each turn, which depends on the sampled bytes up to its end; undefined until it is needed.
+   * A number for each turn, from which its mark is computed. It depends on the sampled bytes up to the end of
+   * the turn; undefined until it is needed.
    */
   #samples: Uint32Array | undefined
 

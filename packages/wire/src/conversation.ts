@@ -12,7 +12,7 @@ export interface Conversation {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
-  /** Undefined for the protocol's default. */
+  /** Whether the model must call a tool, and which; undefined for the protocol's default. */
   readonly toolChoice: ToolChoice | undefined
   /** Whether several tools may be called at once; undefined for the protocol's default. */
   readonly parallelTools: boolean | undefined
@@ -169,7 +169,7 @@ export interface Turn {
   readonly parts: readonly Part[]
 }
 
-/** Part of a turn. */
+/** Part of a turn, such as a text, a thought, an image, a tool call or its result. */
 export type Part =
   | TextPart
   | MediaPart

@@ -141,7 +141,7 @@ function maximumFrom(min: number): Check {
  */
 export type PathOf = () => string
 
-/** Like `checkEachObject`, for the `messages` of a conversation. There must be at least one. */
+/** Checks each of the `messages` of a conversation, without parsing them. There must be at least one. */
 export function checkEachMessage(
   scan: ScannedObject,
   { node, count }: Member,

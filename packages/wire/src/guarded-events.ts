@@ -61,8 +61,8 @@ type EventReader = (
 ) => {
   readonly ends: readonly string[]
   /**
-   * Returns the text with the channel to which it belongs; undefined if it is not a text. `way` is the path
-   * from the root of the event to the text.
+   * Returns a text of the event. If it is a piece, it names the longer text that it continues. Undefined if
+   * the value is not a text. `way` is the path from the root of the event to the text.
    */
   readonly read: (text: FoundText, way: readonly Step[]) => EventText | undefined
   readonly sequence?: readonly [from: number, to: number]
@@ -253,7 +253,7 @@ function indexesOf(scan: ScannedObject): string {
   return indexes
 }
 
-// Writes an event like this one with another piece, and without its other texts.
+// Writes a copy of an event in which the piece of one text is replaced and all other texts are empty.
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,

@@ -1,6 +1,9 @@
 import type { TextPlace } from './guarded-texts.ts'
 
-/** Members whose texts are words of a protocol, names or ids. Guards do not check them. */
+/**
+ * Members of requests and responses whose texts are words of a protocol, names or ids. Guards do not check
+ * them.
+ */
 export const TERMS: ReadonlySet<string> = new Set([
   'aspectRatio',
   'authorization',
@@ -59,7 +62,10 @@ export const TERMS: ReadonlySet<string> = new Set([
   'voice',
 ])
 
-/** Members in `TERMS` whose value may also be a list of words of a protocol. */
+/**
+ * Members of requests whose value may be a word of a protocol or a list of such words. Guards do not check
+ * them.
+ */
 export const TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
 /** Members of answers whose texts are words of a protocol, names or ids. Guards do not check them. */
 export const ANSWER_TERMS: ReadonlySet<string> = new Set([
@@ -150,9 +156,9 @@ export const DATA_KINDS = [
   'transcript',
   'expires_at',
 ] as const
-/** Members that contain a signature. */
+/** Members with which a provider signs a model's reasoning, so that the reasoning cannot be changed. */
 export const SIGNATURES = ['signature'] as const
-/** Members with reasoning. */
+/** Members that contain the reasoning of a model. */
 export const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
 /** Types of blocks, items and deltas that contain reasoning. */
 export const REASONING: ReadonlySet<string> = new Set([

@@ -41,7 +41,7 @@ export function mediaAt(url: string, path: string, family: string | undefined): 
   return refuse(path, 'a data:, http: or https: URL', 'another string')
 }
 
-/** Reads the data of a file: a URL as in `mediaAt`, or base64. */
+/** Reads the data of a file: a `data:`, `http:` or `https:` URL, or base64. */
 export function fileAt(data: string, path: string): MediaSource {
   return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
 }

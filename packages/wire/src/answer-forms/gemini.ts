@@ -1,7 +1,7 @@
 import { asRecord, textOr } from '../json/record.ts'
 import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn } from './form.ts'
 
-/** A part with only these fields may be continued by the next part. */
+/** Fields of a part with text. A part that has no other fields may be continued by the next part. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])
 
 /**

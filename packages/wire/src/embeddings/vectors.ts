@@ -278,7 +278,7 @@ function exponentOf(size: number): number {
   return -place
 }
 
-/** Multiplies by 10 to the power of `decimals`, and rounds: 0.123 with 2 decimals gives 12. */
+/** Multiplies a number by 10 to the power of `decimals`, and rounds it: 0.123 with 2 decimals gives 12. */
 function digitsOf(size: number, decimals: number): number {
   return Math.round(size * (EXACT_POWERS[decimals] as number)) | 0
 }

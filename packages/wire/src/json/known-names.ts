@@ -15,7 +15,10 @@ interface KnownName {
 /** Returns all spellings of a field, the preferred one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
 
-/** Fields whose number is below this are remembered as bits of an integer, all others in a set. */
+/**
+ * Fields that an object has had so far are remembered, to find repeated ones: those whose number is below
+ * this as bits of an integer, all others in a set.
+ */
 const BITS = 32
 const NONE: readonly KnownName[] = []
 const OPEN_ARRAY = 0x5b

@@ -17,7 +17,7 @@ export interface Member {
   readonly count: number
 }
 
-/** Index in the tape of a value or a key, which identifies it. */
+/** Identifies a value or a key of a `ScannedObject`: its index in the list of all offsets (the tape). */
 export type Node = number
 
 /** The node of the whole object. */

@@ -149,7 +149,10 @@ export class ReplyPartsDecoder {
       this.#readCall({ index: LEGACY_INDEX, function: legacy })
   }
 
-  /** Adds text, thinking or a refusal. */
+  /**
+   * Adds text to the current part of the reply. If that part has another kind, it ends, and a new part
+   * begins.
+   */
   grow(kind: Growing, text: string, logprobs?: Logprobs): void {
     // A token with log probabilities may have no text, if it is a fragment of a character.
     if (text === '' && !logprobs) return

@@ -36,8 +36,8 @@ import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
 import { generatedText } from '../answer.ts'
 
 /**
- * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that a conversation cannot express
- * are reported in `dropped`. Throws `invalid_request` with the path of an unreadable value.
+ * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that the neutral form cannot
+ * express are reported in `dropped`. Throws `invalid_request` with the path of an unreadable value.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => nullToUndefined(scan.value(key))

@@ -134,7 +134,8 @@ export class ToolCallDecoder {
   }
 
   /**
-   * Adds arguments. Nothing is added to an ended call: only white space could follow its complete arguments.
+   * Adds a piece of its arguments to a call. Nothing is added to a call that has ended: only white space
+   * could follow its complete arguments.
    */
   #add(call: GrowingCall, text: string): void {
     if (text === '' || call.ended) return

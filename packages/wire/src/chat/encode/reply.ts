@@ -139,7 +139,10 @@ export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
 }
 
-/** Adds members that tokens in chat have, but tokens in responses deltas do not. */
+/**
+ * Adds the members that the log probabilities of a token have in chat but not in the deltas of the responses
+ * protocol.
+ */
 function writeToken(value: unknown): Fields {
   const token = asRecord(value) ?? {}
   const others = token['top_logprobs']

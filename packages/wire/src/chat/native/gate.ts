@@ -16,7 +16,8 @@ export interface GatedRequest extends EditedRequest {
 }
 
 /**
- * Fields that are removed unless the channel allows them; `docs/api.md: Chat completions`, filtered fields.
+ * Request fields that are removed unless the channel allows them; `docs/api.md: Chat completions`, filtered
+ * fields.
  */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 

@@ -20,10 +20,10 @@ import {
   OPENAI_SERVICE_MEMBERS,
 } from '../../prompt-text.ts'
 
-/** Fields that cause a server or a conversion to add instructions before the prompt. */
+/** Request fields that cause a server or a conversion to add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
-/** Fields that add at most as many input tokens as they have bytes. */
+/** Request fields that add at most as many input tokens as they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',

@@ -29,7 +29,7 @@ import { readSignature } from '../signature.ts'
 
 /**
  * Decodes a checked request. The members `model` and `stream` must have been added from the path. Fields that
- * a conversation cannot express are reported in `dropped`. Throws `invalid_request` with the path of an
+ * the neutral form cannot express are reported in `dropped`. Throws `invalid_request` with the path of an
  * invalid value, and for content stored at the provider.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {

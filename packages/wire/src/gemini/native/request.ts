@@ -68,8 +68,8 @@ const list = checkSecret(
 )
 
 /**
- * Fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All other
- * fields are checked only by the provider.
+ * Request fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All
+ * other fields are checked only by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
@@ -151,8 +151,8 @@ function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<str
 }
 
 /**
- * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
- * provider checks them.
+ * Request fields that are checked only when the request is converted. If it is forwarded without conversion,
+ * the provider checks them.
  */
 export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['systemInstruction', object],

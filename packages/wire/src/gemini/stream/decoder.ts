@@ -26,7 +26,8 @@ import type { ReportedToolUses } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
 /**
- * Says whether the text in a chunk is content or a thought. `FrameReader` uses it as the index of the text.
+ * Says whether the text in a chunk is content or a thought. Chunks with the same kind of text have the same
+ * format.
  */
 const TEXT = 0
 const THINKING = 1
