@@ -16,11 +16,11 @@ export interface ToolMatch {
 }
 
 interface Verb {
-  /** Stems of the words with which a message asks for this action. */
+  /** Stems of the words with which a message asks for the action of this verb, such as `show` for reading. */
   readonly requestStems: ReadonlySet<string>
-  /** Stems of the words in the names of tools for this action. */
+  /** Stems of the words in the names of tools that do the action of this verb. */
   readonly nameStems: ReadonlySet<string>
-  /** Whether tools for this action change something or run code. */
+  /** Whether tools that do the action change something or run code. */
   readonly changes: boolean
 }
 

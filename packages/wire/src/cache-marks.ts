@@ -178,8 +178,8 @@ function lifetimeOf(mark: Cache, lifetimes: readonly CacheLifetime[]): number {
 }
 
 /**
- * Whether the lifetime of a cache mark can be omitted: the client omitted it too, and the default is the
- * same.
+ * Whether the lifetime of a cache mark can be omitted: the client omitted it too, and the upstream's default
+ * is the lifetime that the mark gets.
  */
 function isDefault(mark: Cache, ttl: CacheLifetime | undefined, { field }: CacheMarkRules): boolean {
   return mark.ttl === undefined && mark.field === field && ttl === statedLifetime({ ...mark, ttl: undefined })

@@ -197,7 +197,7 @@ export function conversationOpening(
   return offsets && bytePartsAt(scan.bytes, offsets, offsets.length)
 }
 
-/** Whether at least one of these members is present and not null. */
+/** Whether a request has at least one of these top-level members with a value other than null. */
 export function hasAnyMember(scan: ScannedObject, names: readonly string[]): boolean {
   return names.some((name) => {
     const member = scan.span(name)

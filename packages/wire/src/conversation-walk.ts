@@ -73,7 +73,9 @@ export class DigestSpans {
   }
 }
 
-/** Returns the parts of the body at the first `count` of these offsets. */
+/**
+ * Returns the parts of the body between the first `count` offsets, at which parts begin and end, alternating.
+ */
 export function bytePartsAt(bytes: Buffer, offsets: readonly number[], count = offsets.length): Buffer[] {
   const parts: Buffer[] = []
   for (let i = 0; i < count; i += 2) parts.push(bytes.subarray(offsets[i], offsets[i + 1]))

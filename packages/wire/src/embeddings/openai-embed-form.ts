@@ -75,7 +75,7 @@ class OrderedReading implements VectorResponseReader {
   }
 }
 
-/** Returns the index that the response states for each vector; undefined for a vector without one. */
+/** Returns the index that the response states for each vector; undefined for a vector without an index. */
 function placesIn(outline: string): readonly (number | undefined)[] {
   const data = parseRecord(outline)?.['data']
   if (!Array.isArray(data)) return []

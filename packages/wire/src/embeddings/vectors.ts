@@ -119,8 +119,8 @@ const POWERS = Float64Array.from({ length: 50 }, (_, exponent) => Number(`1e${ex
 const MAX_POWER = POWERS.length - 1
 const MAX_EXACT_POWER = 22
 /**
- * Maximum number of characters of a number for which the rounding error of the sum of its digits is below
- * `MARGIN`.
+ * Maximum number of characters of a number that is read quickly: up to this length, the rounding error of the
+ * sum of its digits is below `MARGIN`. Longer numbers are read by `Number`.
  */
 const MAX_CHARACTERS = 32
 /**

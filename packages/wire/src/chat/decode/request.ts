@@ -251,7 +251,10 @@ class MessagesReader {
   }
 }
 
-/** Reports whether a value is one of those that clients send for an unset field. */
+/**
+ * Whether a value means that a field is not set: some clients send null, false, an empty text or an empty
+ * list instead of leaving it out.
+ */
 function isEmptyValue(value: unknown): boolean {
   return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }

@@ -109,7 +109,7 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
   })
 }
 
-/** The names of the custom tools of the client. Calls of these are sent as custom calls. */
+/** The names of the client's custom tools. Calls of these tools are sent as custom calls. */
 export function customToolNames(replyContext: ReplyContext | undefined): ReadonlySet<string> {
   return new Set(replyContext?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }

@@ -96,8 +96,8 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   /**
-   * Whether a last frame that has no blank line after it is read as well. This is the case if it is complete
-   * JSON, because the protocol has no end marker.
+   * Whether the last frame is read although no blank line follows it. It is if its data is complete JSON,
+   * because the protocol has no end marker.
    */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
