@@ -170,7 +170,10 @@ function statedLifetime({ ttl, field }: Cache): CacheLifetime {
   return ttl ?? (field === BREAKPOINT ? '30m' : '5m')
 }
 
-/** The index in `CACHE_LIFETIMES` of the lifetime that a cache mark gets. */
+/**
+ * The lifetime that a cache mark gets at the upstream, as an index in the list of all lifetimes
+ * (`CACHE_LIFETIMES`).
+ */
 function lifetimeOf(mark: Cache, lifetimes: readonly CacheLifetime[]): number {
   const least = CACHE_LIFETIMES.indexOf(statedLifetime(mark))
   const longer = lifetimes.find((lifetime) => CACHE_LIFETIMES.indexOf(lifetime) >= least)

@@ -82,7 +82,7 @@ export function bytePartsAt(bytes: Buffer, offsets: readonly number[], count = o
   return parts
 }
 
-/** The parts of a conversation of which `ConversationFingerprint` makes digests. */
+/** The parts of a conversation of which short digests (a fingerprint) are made. */
 export interface ConversationParts {
   readonly tools: DigestSpans
   /** The system prompt, with the turns at the beginning that contain instructions. */

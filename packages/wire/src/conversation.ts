@@ -160,7 +160,10 @@ export type Thinking =
   /** The model decides how much to think, guided by `effort`; undefined for the model's default effort. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** How much to think. `thinking.ts` converts it to tokens and to the names used in protocols. */
+/**
+ * How much the model should think. Each upstream gets it as a number of tokens or as a name of its own
+ * protocol.
+ */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** Consecutive messages of one side: of the user or of the model. */
@@ -333,7 +336,7 @@ export interface Grammar {
   readonly definition: string
 }
 
-/** How the use of tools is restricted. */
+/** How the request restricts the use of tools: for example, the model must call one, or a certain one. */
 export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }

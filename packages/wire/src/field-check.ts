@@ -63,7 +63,7 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
 }
 
 /**
- * Creates the JSON Schema of requests that `checkMembers` accepts. `passed` contains fields that only the
+ * Creates the JSON Schema of requests from the table of their checks. `passed` contains fields that only the
  * provider checks; the schema describes them too.
  */
 export function requestSchema(

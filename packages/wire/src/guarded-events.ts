@@ -41,8 +41,8 @@ export interface EventTexts {
   /** The texts in the order of their bytes. */
   readonly texts: readonly EventText[]
   /**
-   * Beginnings of the keys of the texts that are complete before this event. A text may also be complete with
-   * its own last piece: see `isLast`.
+   * Beginnings of the keys of the texts that are complete before this event. A text whose last piece is in
+   * this event is marked by `isLast` instead.
    */
   readonly ends: readonly string[]
   readonly repeating: readonly RepeatingSpan[]

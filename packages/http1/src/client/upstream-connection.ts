@@ -55,7 +55,7 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   #isPaused = false
   /** Body that is still being sent; undefined if there is none. */
   #sending: BodySending | undefined
-  /** Time in milliseconds at which the connection is closed, for `#deadlineReason`. */
+  /** Time in milliseconds at which the connection is closed; `#deadlineReason` says why. */
   #deadlineMs: number
   #deadlineReason: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
 

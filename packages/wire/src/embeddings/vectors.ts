@@ -109,7 +109,7 @@ const SMALL_E = 0x65
 const LARGE_E = 0x45
 const SPACE = 0x20
 
-/** Returned by functions that read a number, if there is no valid number. */
+/** Returned instead of a position by functions that read a number, if there is no valid number. */
 const NONE = -1
 /**
  * Powers of ten (by exponent), the highest exponent in the list, and the highest exponent whose power a
@@ -148,7 +148,10 @@ function readNumbers(list: Buffer, out: DataView): number | undefined {
   }
 }
 
-/** Reads a number and writes it to `out`. Returns the position after it, or `NONE`. */
+/**
+ * Reads a number and writes it to `out`. Returns the position after it; −1 (`NONE`) if there is no valid
+ * number.
+ */
 function readNumber(list: Buffer, start: number, out: DataView, offset: number): number {
   let at = start
   const sign = list[at] === MINUS ? -1 : 1
@@ -222,8 +225,8 @@ const MIN_DIGITS = 7
 const MAX_DIGITS = 9
 
 /**
- * Range of absolute values that `writeSingle` writes without creating a string. Nearly all numbers of vectors
- * are in it.
+ * Smallest absolute value of the range in which numbers are written without creating a string. Nearly all
+ * numbers of vectors are in this range.
  */
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7

@@ -36,8 +36,8 @@ export class KnownMemberNames {
   readonly #byFolding = new Map<string, KnownName>()
 
   /**
-   * `fields` are ASCII names. `below` has names that are known inside the values of fields. `spellingsOf`
-   * returns all spellings of a field that requests may use.
+   * `fields` are the known names, in ASCII. `below` has, by field, the names that are known inside its value.
+   * `spellingsOf` returns all spellings of a field that requests may use.
    */
   constructor(
     fields: Iterable<string>,

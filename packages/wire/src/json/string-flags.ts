@@ -45,7 +45,7 @@ const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
     : 0,
 )
 
-/** Finds the flags of a JSON text. `tape` is that of `ScannedObject`. */
+/** Finds the flags of a JSON text. `tape` contains the offsets of its values, as in `ScannedObject`. */
 export function findStringFlags(bytes: Buffer, tape: readonly number[]): StringFlags {
   let directive = false
   let cacheMember = false

@@ -20,7 +20,7 @@ interface GrowingCall {
   ended: boolean
 }
 
-/** Functions of the reply decoder that `ToolCallDecoder` calls. */
+/** What receives the decoded tool calls: the decoder of the whole reply. */
 export interface ToolCallSink {
   emit(event: ReplyEvent): void
   /** Begins a part, which ends the text before it. Returns the number of the part. */

@@ -23,7 +23,10 @@ import { writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 
-/** Text in `reasoning_content` that stands for a signature; `docs/api.md: Events`, signature_delta. */
+/**
+ * Newline in `reasoning_content` in place of a thought's signature, which is not sent; `docs/api.md: Events`,
+ * signature_delta.
+ */
 export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**

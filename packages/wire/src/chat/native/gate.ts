@@ -21,7 +21,7 @@ export interface GatedRequest extends EditedRequest {
  */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 
-/** Options of `gateChatRequest`. */
+/** Options for changing a request for a channel. */
 export interface GateOptions {
   readonly passThrough: boolean
   /** Whether the endpoint has service tiers. Text completions have none. */

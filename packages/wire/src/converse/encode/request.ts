@@ -69,7 +69,7 @@ function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Drop
   return tier
 }
 
-/** The blocks that were written for a part; at least one. */
+/** A part with the blocks that were written for it; at least one. */
 interface Written {
   readonly kind: Part['kind']
   readonly blocks: readonly string[]

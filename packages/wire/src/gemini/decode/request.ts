@@ -252,7 +252,7 @@ function elementsOf(scan: ScannedObject, node: Node): readonly Node[] {
   return scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
 }
 
-/** Members of a function response that usually contain the tool's output. */
+/** Members of a function response in which clients usually put the output of the tool. */
 const OUTPUT = 'output'
 const ERROR = 'error'
 

@@ -80,7 +80,7 @@ const CHECKS: ReadonlyMap<string, Check> = spelled([
 
 const REQUIRED = ['contents'] as const
 
-/** Builds the JSON Schema of requests that `readGeminiRequest` accepts. */
+/** Builds the JSON Schema of valid Gemini requests to generate content. */
 export function geminiRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS, CONVERSION_CHECKS)
 }
