@@ -364,7 +364,7 @@ function objectsOf(scan: ScannedObject, list: Node): Node[] {
     : []
 }
 
-/** A member that is a whole number; 0 if it is not. */
+/** The value of a member that is a whole number; 0 for any other value, or without the member. */
 function numberIn(scan: ScannedObject, object: Node, name: string): number {
   const node = scan.memberOf(object, name)
   const value = node === undefined ? 0 : Number(scan.textOf(node))

@@ -71,7 +71,7 @@ export class ResponseReader implements ParserCallbacks {
     this.#readHeaders = readHeaders
   }
 
-  /** Prepares for the next response. */
+  /** Prepares the reader for the next response on the connection. */
   expect(): void {
     if (this.#isPaused) this.#parser.resume()
     this.#isPaused = false
