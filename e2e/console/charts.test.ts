@@ -63,7 +63,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     return sums
   }
 
-  test('66: the chart of errors shows failed calls by cause and refused ones by code, like its table', async () => {
+  test('66: the errors chart and its table can show errors by cause, refusals by error code, and errors by user', async () => {
     const page = await open('?period=today')
     const figure = page.getByRole('figure', { name: 'Errors' })
     const by = figure.getByRole('combobox', { name: 'Errors by' })
@@ -137,7 +137,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('97: the series of a chart have labels beside colours, and lines of one colour differ by dashes', async () => {
+  test('97: each series of a chart has its own label and its own combination of colour and dashed line', async () => {
     const page = await open('?period=today&by=user')
     const marks = (name: string) =>
       page

@@ -248,7 +248,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('40, 47: filters of the log are in its address, a reload keeps them, and the totals follow them', async () => {
+  test("40, 47: the filters of the log are in the page's address, survive a reload, and determine which calls the totals add up", async () => {
     const page = await stage.open('root', '/logs')
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.filter({ hasText: '2 calls' }).waitFor()

@@ -285,7 +285,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('27: twenty letters typed fast into the filter of keys cause no 429, and the last result is shown', async () => {
+  test('27: twenty letters typed fast into the filter of keys cause no 429, and the list shows the result for the whole text', async () => {
     const page = await stage.open('root', '/keys')
     const refused: number[] = []
     page.on('response', (response) => {

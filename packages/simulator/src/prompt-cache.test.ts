@@ -347,7 +347,7 @@ describe('diagnostics of a missed cache', () => {
     expect(await asked(id, changed)).toMatchObject({ cache_miss_reason: { type } })
   })
 
-  test("a simulated message's cache diagnostics are empty if the prompt only grew, and find no message of another account", async () => {
+  test('the simulated cache diagnostics of a message are null if the prompt only grew, and find no message of another account', async () => {
     const { id } = await messages(body)
     expect(await asked(id, {})).toBeNull()
     const more = [turn(block('hello')), { role: 'assistant', content: 'yes' }, turn(block('go', EPHEMERAL))]

@@ -19,7 +19,7 @@ const reply: Reply = {
   usage: undefined,
 }
 
-test('the input of a forced answer tool becomes the text of the answer byte for byte, with a normal end', () => {
+test('the input of a forced answer tool becomes the text of the answer byte for byte, and the stop reason becomes end', () => {
   expect(withAnswerAsText(reply, 'answer')).toEqual({
     ...reply,
     parts: [reply.parts[0], { kind: 'text', text: '{"2":1,"1":2}' }, reply.parts[2]],

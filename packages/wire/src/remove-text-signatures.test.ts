@@ -45,7 +45,7 @@ describe('a stream without signatures of texts', () => {
     expect(passed(others)).toEqual(others)
   })
 
-  test('the start of a thought is sent before a text of the thought that is copied as bytes', () => {
+  test("a thought's start event is sent before its text also if that text is forwarded as undecoded bytes", () => {
     const seen: string[] = []
     const inner = {
       push: (some: readonly ReplyEvent[]) => (seen.push(...some.map(({ kind }) => kind)), ''),

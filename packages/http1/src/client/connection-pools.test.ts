@@ -200,7 +200,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
   })
 
-  test('after unrequested bytes on one connection all connections of its channel are closed, and new ones are used once each', async () => {
+  test('after unrequested bytes on one connection all connections of its channel are closed, and a new one serves only one call', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (const options of [{}, { key: 'l' }, { channel: 'b' }])

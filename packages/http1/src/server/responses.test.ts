@@ -556,7 +556,7 @@ describe('a connection', () => {
     flooding.socket.destroy()
   })
 
-  test('the unread bytes of a connection are limited, and unchanged by reads on other connections', async () => {
+  test('the gateway reads a limited part of a body that nobody consumes, and reads on other connections do not change that part', async () => {
     const kept: Request[] = []
     const port = await serve((request, response) => {
       if (request.url === '/other') response.writeHead(200, {}).end('ok')

@@ -216,7 +216,7 @@ describe('a total that cannot be true', () => {
     expect(without(said, 50)).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('an output count that could only follow from an implausible total_tokens is unknown', () => {
+  test('the output count of a usage without one is unknown if computing it would need an implausible total_tokens', () => {
     const said = { prompt_tokens: 100, total_tokens: 151 }
     expect(without(said, 51)).toEqual(usage({ input: 100, output: 51 }))
     expect(withCredibleTotal(readInclusiveUsage(said) ?? usage({}), 50)).toEqual({
@@ -225,7 +225,7 @@ describe('a total that cannot be true', () => {
     })
   })
 
-  test('a total_tokens that the details of the usage explain is accepted, whatever the maximum of output tokens', () => {
+  test('a total_tokens that includes tokens stated only in the details is believed, whatever the maximum of output tokens', () => {
     const details = {
       prompt_tokens_details: { cached_tokens: 15, audio_tokens: 15 },
       completion_tokens_details: { reasoning_tokens: 15 },
@@ -323,7 +323,7 @@ describe('a detail that cannot be true', () => {
     expect(readInclusiveUsage(reported(100, 300, 41))).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('cache writes are divided by cache_write_tokens_details, and what these leave is written for 30 minutes', () => {
+  test('cache writes are divided by cache_write_tokens_details, and the undivided rest counts as written for 30 minutes', () => {
     const details = {
       cached_tokens: 10,
       cache_write_tokens: 50,

@@ -70,7 +70,7 @@ describe('a signature', () => {
     expect(readSignature(urlSafe, '')).toMatchObject({ proof })
   })
 
-  test('a Gemini signature may carry an opaque part of another provider', () => {
+  test('an opaque part of another provider that was encoded as a Gemini signature is decoded unchanged', () => {
     const part = {
       kind: 'opaque',
       protocol: 'messages',

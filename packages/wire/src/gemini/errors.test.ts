@@ -91,7 +91,7 @@ describe('an error of an upstream', () => {
   })
 
   test.each(['', '<html>', '[]', 'null', '{"error":"text"}', '{"error":{"code":"x","details":[1,null]}}'])(
-    'a Gemini error in an unknown format is read as far as possible: %s',
+    'a Gemini error in an unknown format is read without a status and a retry time: %s',
     (text) => {
       expect(readGeminiError(Buffer.from(text))).toMatchObject({ status: undefined, retryAfter: undefined })
     },

@@ -88,7 +88,7 @@ describe('a stream of images', () => {
   const done = event({ type: 'transcript.text.done', text: 'a b', usage: { type: 'duration', seconds: 3 } })
   const stream = event({ type: 'transcript.text.delta', delta: 'a b' }) + done + 'data: [DONE]\n\n'
 
-  test('a media stream is forwarded completely except for its end, which is withheld', () => {
+  test('a media stream is forwarded at once except for its last event, which is held back until the stream has ended', () => {
     for (const size of [1, 5, 64, stream.length]) {
       const tap = new MediaTap('text', 1)
       const sent: Buffer[] = []

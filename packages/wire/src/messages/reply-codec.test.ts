@@ -502,7 +502,7 @@ describe('reading a messages stream', () => {
     expect(read(START + again + text(0, 'a') + END)).toEqual(read(START + text(0, 'a') + END))
   })
 
-  test('a message that begins again in a stream has the usage of its second beginning', () => {
+  test('a message that begins twice in a stream is decoded with the prompt tokens of its second beginning', () => {
     const none = START.replace('"input_tokens":10', '"input_tokens":0')
     const told = START.replace('"input_tokens":10', '"input_tokens":1000')
     for (const stream of [
@@ -523,7 +523,7 @@ describe('reading a messages stream', () => {
     }
   })
 
-  test('a messages stream is complete with its stop reason; without it the stream has no end', () => {
+  test('a messages stream is decoded as complete once it has a stop reason, even if message_stop is missing, and not before', () => {
     const whole = Buffer.from(START + begin(0, { type: 'text', text: '' }) + text(0, 'a') + END)
     const reason = whole.indexOf('\n\n', whole.indexOf('message_delta')) + 2
     for (let at = 0; at < reason; at++) {
@@ -640,7 +640,7 @@ describe('writing a messages stream', () => {
     ])
   })
 
-  test('a messages stream is encoded with each delta at once, while a part that begins meanwhile waits for the open one', () => {
+  test('an encoded messages stream sends deltas of the open block at once, and holds back those of a later block until it closes', () => {
     const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
     encoder.push([STARTED, called(0, 'x')])
     expect(encoder.push([grew(0, '{"a"')])).toContain('input_json_delta')

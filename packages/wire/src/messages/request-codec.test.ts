@@ -240,7 +240,7 @@ describe('reading a messages request', () => {
     expect(decoded(fields).dropped).toEqual([])
   })
 
-  test('fields of a messages request that are left out are reported by names of a fixed list', () => {
+  test('fields that are left out of a messages request are reported by fixed names, an unknown field as "unknown"', () => {
     const { dropped } = decoded({
       metadata: { session: 's' },
       cache_control: { type: 'ephemeral' },

@@ -67,7 +67,7 @@ describe('usage of messages', () => {
       })
     })
 
-    test('a messages usage of several iterations includes each compaction between turns with tools', () => {
+    test('a messages usage of several iterations adds up the compactions and the turns between them', () => {
       const turns = [
         entry('message', 100, 5),
         compaction,
@@ -149,7 +149,7 @@ describe('usage of messages', () => {
     },
   )
 
-  test('a detail of a messages usage that cannot be true does not affect the other counts', () => {
+  test('an impossible detail of a messages usage, such as a negative count, does not affect the other counts', () => {
     const plain = { input_tokens: 7, output_tokens: 2 }
     for (const detail of [
       { cache_read_input_tokens: -5 },
@@ -238,7 +238,7 @@ describe('usage of messages', () => {
     })
   })
 
-  test('a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
+  test('an impossible prompt count in message_delta, such as a negative one, does not replace that of message_start', () => {
     const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3 }
     expect(reported({ input_tokens: 12, cache_read_input_tokens: -3, output_tokens: 5 }, first)).toEqual({
       ...NO_USAGE,

@@ -128,7 +128,7 @@ describe('messages', () => {
     expect(turns).toEqual([user({ kind: 'tool-result', callId: 'lost', parts: [], isError: false })])
   })
 
-  test('a custom tool call in chat is decoded as a function call with one text', () => {
+  test('a custom tool call in chat is decoded as a function call whose only argument is the text', () => {
     const custom = { id: 'c', type: 'custom', custom: { name: 'x', input: 'y' } }
     const result = { role: 'tool', tool_call_id: 'c', content: 'z' }
     expect(read({ role: 'assistant', tool_calls: [custom] }, result).turns).toEqual([

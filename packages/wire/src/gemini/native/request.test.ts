@@ -78,7 +78,7 @@ describe('the upper bound of a Gemini prompt', () => {
     expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
   })
 
-  test('the upper bound of a Gemini prompt counts a file given by its URI as the maximum, and cached content is noted', () => {
+  test('the upper bound of a Gemini prompt counts a file given by URI as a million tokens or more; cached content is recognized', () => {
     expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
     expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)

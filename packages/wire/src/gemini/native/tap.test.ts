@@ -72,7 +72,7 @@ describe('a native Gemini stream', () => {
     expect(tap.text).toBe('I think.f{"a":1}')
   })
 
-  test('a native Gemini stream with a large signature is forwarded, and its last chunk as a whole', () => {
+  test('a native Gemini stream whose last chunk has a large signature is forwarded unchanged, however the network divides it', () => {
     const large = frame({
       candidates: [
         { content: { parts: [{ text: '', thoughtSignature: 'A'.repeat(200_000) }] }, finishReason: 'STOP' },

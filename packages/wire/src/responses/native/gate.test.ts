@@ -76,7 +76,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(',"store":false'), { channel: { disable_store: true } }).same).toBe(true)
   })
 
-  test('members of a native responses request are replaced on demand, such as the id that the upstream knows', () => {
+  test('previous_response_id in a native responses request can be replaced by the id that the upstream knows', () => {
     const replace = new Map([['previous_response_id', '"resp_up"']])
     expect(gate(body(',"previous_response_id":"resp_1"'), { replace }).text).toBe(
       body(',"previous_response_id":"resp_up"'),
