@@ -30,7 +30,7 @@ test('a batch of stored contents is read as it was written, and absent bodies di
   expect([first, second].map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(['onetwo', '\u00e9'])
 })
 
-test('the reserved memory of consecutive calls of the same key is added up, for each half of a batch too', () => {
+test('reserved memory of a batch, or of a half of it, is added up for each run of consecutive calls of the same key', () => {
   const growing = new GrowingBatch()
   const add = (userId: number, tokenId: number, reserved: number): void =>
     growing.add({ id: 'i', userId, tokenId, startedMs: 1, keepMs: 2, what: 'full' }, {}, reserved)

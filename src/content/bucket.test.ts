@@ -56,7 +56,7 @@ const entry = (object = `s3://said/sluice/log/owner/${NAME}`): ContentEntry => (
   sealed: Buffer.from('sealed'),
 })
 
-test('stored contents that expire on the same day are one object in the bucket, and each entry names its position', async () => {
+test('stored contents that expire on the same day are one object in the bucket, and each entry has its offset and length in it', async () => {
   const put: { path: string; body: string }[] = []
   const bucket = await bucketOf(async (request, response) => {
     const pieces = await request.toArray()

@@ -130,7 +130,7 @@ describe('when memory is released', () => {
     },
   )
 
-  test('the growth that triggers a full garbage collection is measured from the smallest size in a quiet minute', async () => {
+  test('the growth that triggers a full garbage collection is measured from the smallest process size in any idle minute', async () => {
     residentBytes = 1.4 * START_BYTES
     await pass(3)
     residentBytes = START_BYTES

@@ -84,7 +84,7 @@ describe('the memory for bodies', () => {
     expect(takeIn(bodies, 2, 32 * MIB)).toBe(true)
   })
 
-  test('a request body that outgrows the memory reserved for small bodies releases this reserve', () => {
+  test('a small request body that grows releases its reserved memory once it fits completely into the shared memory', () => {
     const bodies = room()
     const large = Array.from({ length: 6 }, () => allocationOf(1))
     const others = allocationOf(2)

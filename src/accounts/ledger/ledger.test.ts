@@ -96,7 +96,7 @@ describe('the ledger', () => {
     expect(unowned).toEqual(['h1'])
   })
 
-  test("a background call's hold that cannot be saved is settled by the call itself", async () => {
+  test("a background call's hold that cannot be saved for after a restart stays open, and is settled when the call ends", async () => {
     const { store, tokenId } = await storeWithAccount()
     const full: Store = Object.assign(Object.create(store), {
       write: (name: 'parkHold', ...input: never) =>

@@ -48,7 +48,7 @@ describe('a top-up', () => {
     expect(account.user.free).toBe(1_000_000)
   })
 
-  test('a top-up of an unknown user has no result', async () => {
+  test('a top-up of an unknown user returns undefined', async () => {
     const { store } = await storeWithAccount()
     expect(await new Ledger(store, 'run').changeUser(topUpOf(99, 1))).toBeUndefined()
   })

@@ -60,7 +60,7 @@ describe('a source of live calls', () => {
     expect(ids).not.toContain('1')
   })
 
-  test('a live source reports an unknown number of missed calls if calls were lost or their names are unknown', () => {
+  test('a live source reports an unknown number of missed calls if calls were lost, or if their user and key names are not found', () => {
     expect(shown(sourceOf(), many(1), { hasLost: true })).toMatchObject({ ids: ['1'], missed: null })
     expect(shown(sourceOf(), many(1), { names: new Map() })).toMatchObject({ ids: [], missed: null })
   })

@@ -37,14 +37,14 @@ class Stream {
 
 describe('templates of a stream’s frames', () => {
   test.each(['', 'words', 'naïve "詩"\n\\', '\u0000'])(
-    'a stream frame that differs from a known one only in its text is recognized: %j',
+    'a stream frame that equals an earlier frame except for its text is read by the template of that frame: %j',
     (text) => {
       const bytes = Buffer.concat([frame('a', text), frame('b', 'next')])
       expect(new Stream().learn('a').textOf(bytes)).toBe(text)
     },
   )
 
-  test('a stream frame is not recognized if it differs in more than its text, is incomplete or has a wrong escape', () => {
+  test('a frame that differs from a template in more than its text, is cut off or has an invalid escape is not read by the template', () => {
     const stream = new Stream().learn('a')
     expect(stream.knows('b')).toBe(false)
     expect(stream.textOf(frame('a', 'now').subarray(0, -1))).toBeUndefined()
@@ -99,14 +99,14 @@ describe('templates of a stream’s frames', () => {
     expect(known.match(others, numbered(1, 'a').length)).toBeUndefined()
   })
 
-  test('a stream remembers four kinds of frames, and replaces the oldest one first', () => {
+  test('a stream keeps templates for four kinds of frames, and a fifth one replaces the oldest', () => {
     const stream = new Stream().learn(1, 2, 3, 4)
     expect([1, 2, 3, 4].map((kind) => stream.knows(kind))).toEqual([true, true, true, true])
     stream.learn(5)
     expect([1, 2, 3, 4, 5].map((kind) => stream.knows(kind))).toEqual([false, true, true, true, true])
   })
 
-  test('a stream learns no more frame templates after eight templates that were never used', () => {
+  test('a stream stops making frame templates after eight of them in succession were never used', () => {
     const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7, 8)
     expect(stream.knows(8)).toBe(false)
     const { looks } = stream
@@ -115,14 +115,14 @@ describe('templates of a stream’s frames', () => {
     expect(stream.knows(9)).toBe(false)
   })
 
-  test('one use of a frame template resets the count of unused templates, after which a stream stops learning', () => {
+  test('the use of one frame template lets a stream make further templates, because it resets the count of unused ones', () => {
     const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7)
     expect(stream.knows(7)).toBe(true)
     stream.learn(8, 9, 10, 11, 12, 13, 14)
     expect(stream.knows(14)).toBe(true)
   })
 
-  test('after a stream changes to frames of another kind, earlier ones are not recognized, and new ones may be learned', () => {
+  test('a stream whose templates are reset forgets earlier frames, and may make templates again even if it had stopped', () => {
     const stream = new Stream().learn(1).forget()
     expect(stream.knows(1)).toBe(false)
     stream.learn(1, 2, 3, 4, 5, 6, 7, 8).forget().learn(9)
