@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73: the meter of a budget shows the amount held by running calls beside the spent amount', async () => {
+  test('73: the meter of a budget shows the amount held by running calls in addition to the spent amount', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     expect(await spend()).toBe(200)
     const before = await user(PEOPLE.caller.id)

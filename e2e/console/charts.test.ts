@@ -167,7 +167,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('88: a renamed channel has one line in the usage chart, and its new name in the log', async () => {
+  test('88: a renamed channel has one line in the usage chart for its calls before and after, and the log shows its new name', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     const address = stage.upstream.baseUrl('scripted')
     const channel = {
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: the suggested name of a new key has the day, and a number if that name is taken', async () => {
+  test('95: the suggested name of a new key contains the day of creation, and a number in addition if that name is taken', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const name = page.getByRole('textbox', { name: 'Name' })
     const suggested = /^Key of \d{1,2} [A-Z][a-z]{2}$/

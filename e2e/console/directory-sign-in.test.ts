@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('a refused directory sign-in ends on a page with the reason and a link back', async () => {
+  test('a refused directory sign-in ends on a page with the reason for the refusal and a link back to the console', async () => {
     provider.people.set('p3', { preferred_username: 'root' })
     provider.who = 'p3'
     const page = await stage.open(undefined, '/')

@@ -12,7 +12,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await stage?.close()
   })
 
-  test("119: a member's overview has the address, snippets, models with prices, and says when the first call arrives", async () => {
+  test("119: a member's overview shows the base URL, snippets and models with prices, and reports when the first call arrives", async () => {
     const page = await stage.open('caller', '/')
     const connect = page.getByRole('region', { name: 'Connect' })
     const address = connect.getByRole('textbox', { name: 'Base URL' })

@@ -209,7 +209,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await setPrice('gpt-4o-mini', null)
   })
 
-  test('104: the page of models shows prices in the display currency', async () => {
+  test('104: the page of models and the playground show prices in the display currency', async () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'CNY' })
     await stage.api('PUT', '/api/option/', { key: 'USDExchangeRate', value: '7' })
     const page = await stage.open('root', '/models?q=scripted')

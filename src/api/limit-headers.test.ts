@@ -15,7 +15,7 @@ test.each([
   expect(goDuration(ms)).toBe(text)
 })
 
-test('a rate limit that does not apply has no response header', () => {
+test('a response has no rate limit headers for a limit that does not apply to the call', () => {
   const requests = { limit: 5, remaining: 4, resetMs: 1_500 }
   expect(limitHeadersOf('relay')?.({ requests, tokens: undefined }, 0)).toEqual({
     'x-ratelimit-limit-requests': '5',

@@ -29,7 +29,7 @@ test('a JSON response that is written in pieces has the same text as one written
   )
 })
 
-test('a JSON response with a list is written in pieces, each with one element of the list', () => {
+test('a JSON response with a list is written in pieces that contain at most one element of the list each', () => {
   const items = Array.from({ length: 100 }, () => ({ text: 'x'.repeat(1_000) }))
   const longest = Math.max(...[...jsonPieces({ data: { items } })].map(({ length }) => length))
   expect(longest).toBeLessThan(1_100)

@@ -241,7 +241,7 @@ describe('an announcement that changes nothing', () => {
     return [c.left(), c.rests()]
   }
 
-  test('a limit announced by another node is applied if its sealed message arrives unchanged', () => {
+  test("a node applies the limit in another node's sealed message if the message arrives unchanged", () => {
     expect(knownAfter((sealed) => sealed)).toEqual([0, undefined])
   })
 

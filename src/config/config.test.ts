@@ -54,7 +54,7 @@ describe('the configuration', () => {
     })
   })
 
-  test('the thread that reads the configuration sends it in parts on request, so that calls are processed in between', async () => {
+  test('the thread that reads the configuration sends the next part only on request, so that calls are processed in between', async () => {
     const file = join(folder, 'parts.yaml')
     const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
     writeFileSync(file, ['users:', ...users].join('\n'))

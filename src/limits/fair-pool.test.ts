@@ -128,7 +128,7 @@ describe('a shared pool in any sequence of requests', () => {
     )
   })
 
-  test('a client that holds nothing gets anything that is left of a pool', () => {
+  test('a client that holds nothing of a pool gets any amount that the pool has left', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         let before = 0

@@ -100,7 +100,7 @@ describe('slots that clients share', () => {
   })
 })
 
-test('a fair semaphore never exceeds its maximum, serves waiting clients when slots are free, and gets all slots back', () => {
+test('a fair semaphore never exceeds its maximum, lets no client wait while a slot is free, and gets all slots back', () => {
   const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, max) => {

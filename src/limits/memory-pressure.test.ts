@@ -59,7 +59,7 @@ test('memory usage is sampled ten times a second, however many calls arrive', ()
   expect(seen.samples).toBe(10)
 })
 
-test('the measured heap and resident memory of this process are within the limits that are read', () => {
+test('the memory limits that the process reads are above its own measured heap and resident memory', () => {
   const { heap, heapLimit, resident, residentLimit } = memoryUsage()
   expect(heap).toBeGreaterThan(1e6)
   expect(heap).toBeLessThan(heapLimit)

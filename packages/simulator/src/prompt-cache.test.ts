@@ -110,7 +110,7 @@ describe('the cache of messages', () => {
     }
   })
 
-  test('simulated cache writes are counted by lifetime, and a longer lifetime after a shorter one is refused', async () => {
+  test('simulated cache writes are counted separately by lifetime, and a mark for an hour after one for five minutes is refused', async () => {
     const hour = { ...EPHEMERAL, ttl: '1h' }
     const body = { ...system(2000, hour), messages: [turn(block(long(500), EPHEMERAL))] }
     expect(await counted(body)).toMatchObject({ read: 0, long: 2001, short: 501 })

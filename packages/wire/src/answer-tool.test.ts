@@ -32,7 +32,7 @@ test('an answer given through a forced tool keeps a stop reason such as length o
     expect(withAnswerAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
 })
 
-test('an answer given through a forced tool is the same streamed as whole', () => {
+test('an answer given through a forced tool has the same content when it is streamed as when it is whole', () => {
   fc.assert(
     fc.property(answers(), (answer) => {
       const segments = answer.segments.map((segment, i) =>

@@ -78,7 +78,7 @@ describe('the ledger', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test("a background call's hold is continued after a restart even without free quota, or reported if its key is gone", async () => {
+  test("a background call's hold is resumed after a restart, even if the free quota is too small, or reported if its key is gone", async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()

@@ -5,7 +5,7 @@ const settings = { priceVersion: '0123456789ab' }
 const plans = (...moments: (string | undefined)[]) =>
   moments.map((priceMoment, index) => ({ model: { name: `m${index}`, priceMoment } }))
 
-test('the price version of a call is that of the settings if no price depends on the time', () => {
+test("the price version of a call is the one of the configuration if none of the call's prices depends on the time", () => {
   expect(priceVersionOf(settings, plans(undefined, undefined))).toBe('0123456789ab')
 })
 

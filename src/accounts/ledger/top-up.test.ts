@@ -38,7 +38,7 @@ describe('a top-up', () => {
     },
   )
 
-  test('a refused top-up of a user can never be spent, not even briefly', async () => {
+  test("a top-up that is refused is never part of the user's free balance, not even before the refusal", async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)

@@ -185,7 +185,7 @@ describe('a broadcast of live calls', () => {
     expect([await before(), await read()]).toEqual([['call 26'], ['call 26']])
   })
 
-  test('a live broadcast sends a returning reader what it has missed, up to 20 events at once', async () => {
+  test('a live broadcast sends a returning reader the calls and gaps after its last call, at most 20 events at once', async () => {
     const broadcast = new LiveCallBroadcast(heldBytes())
     broadcast.show(turn(1, 3, 7), 5000)
     broadcast.show(turn(4, 22), 6000)

@@ -67,7 +67,7 @@ describe('a source of live calls', () => {
 })
 
 describe('the row of a live call', () => {
-  test('the row of a live call is written once for all readers that see the same fields', () => {
+  test("the JSON of a live call's row is made once for all readers that may see the same fields of it", () => {
     const rows = new RowJsonCache(NAMES)
     let written = 0
     const counted = {
@@ -96,7 +96,7 @@ describe('the row of a live call', () => {
   })
 })
 
-test('live subscriptions have the same name only if their scope and filter are equal', () => {
+test('two live subscriptions share a name only if their scope and filter are equal', () => {
   expect(nameOf({ scope: 'all', filter: { model: undefined } })).toBe(nameOf({ scope: 'all', filter: {} }))
   const names = [
     nameOf({ scope: 'all', filter: {} }),

@@ -219,7 +219,7 @@ describe('a response', () => {
     expect(await ours()).toEqual({ status: 200, contentType: '', body: 'abc'.repeat(1_000) })
   })
 
-  test("a damaged response, or one that is cut off anywhere, is read by the HTTP client as by Node's own client", async () => {
+  test("a damaged or truncated response gives the same result in the HTTP client as in Node's own client", async () => {
     const damage = fc.record({
       text: fc.constantFrom(LENGTH_5, CHUNKED, ANSWERS[6]?.[1] ?? '', ANSWERS[2]?.[1] ?? ''),
       changes: fc.array(

@@ -140,7 +140,7 @@ describe('an absolute address', () => {
     expect((await said(hosted('x', target))).statuses).toEqual([400]),
   )
 
-  test('a request whose target is an absolute address needs a valid Host header, too', async () => {
+  test('a request with an absolute URL as its target is refused with a 400 if its Host header is missing or invalid', async () => {
     expect((await said('GET http://a/ HTTP/1.1\r\n\r\n')).statuses).toEqual([400])
     expect((await said(hosted('x@y', 'http://a/'))).statuses).toEqual([400])
   })

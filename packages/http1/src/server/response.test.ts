@@ -38,13 +38,13 @@ describe('a response whose end is written with the piece before it', () => {
     },
   ]
 
-  test('the last piece and the end of a chunked response are sent in one write, with the same bytes as in two', () => {
+  test('the last piece and end of a chunked response, sent in one write, have the same bytes as if they were sent in two writes', () => {
     const writes = writesOf({}, once)
     expect(writes).toEqual([writesOf({}, twice).join('')])
     expect(writes[0]?.split('\r\n\r\n')[1]).toBe('9\r\ndata: 1\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0')
   })
 
-  test('the last piece and the end of a chunked response are one write, also after earlier pieces', () => {
+  test('the last piece and the end of a chunked response are sent in one write, also if earlier pieces were already sent', () => {
     const begin = (response: Response): Response => {
       response.write(Buffer.from('data: 0\n\n'))
       return response

@@ -305,7 +305,7 @@ describe('a detail that cannot be true', () => {
     ).toEqual(usage({ input: 100, audioInput: 30, output: 50, reasoning: 30 }))
   })
 
-  test('tokens both read from and written to a cache are counted once (OpenRouter)', () => {
+  test('tokens that a usage reports as both read from and written to a cache are counted as written only (OpenRouter)', () => {
     const reported = (prompt: number, cached: number, written: number) => ({
       prompt_tokens: prompt,
       completion_tokens: 20,

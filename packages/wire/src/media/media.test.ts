@@ -118,7 +118,7 @@ describe('a stream of images', () => {
   })
 })
 
-test('a transcript is read for its text, its seconds, and the end of its subtitles', () => {
+test('a JSON transcript is read for its text and duration, and a subtitle file for the time at which its last subtitle ends', () => {
   expect(jsonTranscript('{"text":"a","duration":36.7}')).toMatchObject({
     isValid: true,
     seconds: 37,

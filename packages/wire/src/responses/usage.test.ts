@@ -52,7 +52,7 @@ describe('a whole response', () => {
   const facts = (response: object): ReturnType<typeof usageOfResponse> =>
     usageOfResponse(Buffer.from(JSON.stringify(response)))
 
-  test('the texts and the status of a whole response are read', () => {
+  test('a whole responses reply is read for its status, its id and all texts that the model wrote', () => {
     const output = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hmm' }] },
       { type: 'message', content: [{ type: 'output_text', text: 'Hello' }] },

@@ -44,7 +44,7 @@ describe('messages', () => {
     expect(turns).toEqual([user(text('hello')), assistant(text('hi'))])
   })
 
-  test('a cache mark stays on its part of a chat message, and one of a whole message moves to its last part', () => {
+  test("a text's cache mark is kept when chat is decoded, and a cache mark of a whole message moves to its last part", () => {
     const { system, turns } = read(
       {
         role: 'system',

@@ -41,7 +41,7 @@ describe('filtered fields', () => {
     expect(sent.toString()).toBe(body(',"seed": 12345678901234567890 ,"x":1.0'))
   })
 
-  test('a chat request states the standard tier at OpenAI, unless the channel leaves it to the client', () => {
+  test('a chat request to OpenAI is sent with service_tier default, unless the channel lets clients choose the tier', () => {
     const openai = { base_url: 'https://api.openai.com/v1' }
     const sent = (fields: string, channel: Partial<UpstreamSettings>): unknown =>
       JSON.parse(gate(body(fields), channel).body.toString())
@@ -51,7 +51,7 @@ describe('filtered fields', () => {
     expect(gate(body(''), openai, true).same).toBe(true)
   })
 
-  test('each filtered field of a chat request passes where the channel allows it', () => {
+  test('each field that is removed from chat requests by default is forwarded if the channel allows it', () => {
     expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
     expect(gate(body(FILTERED), { allow: new Set<GatedField>(['speed']) }).body.toString()).toBe(
       body(',"speed":"fast"'),

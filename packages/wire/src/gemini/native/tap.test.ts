@@ -33,7 +33,7 @@ describe('a native Gemini stream', () => {
     expect(tap.text).toBe('Hello.')
   })
 
-  test('a native Gemini stream without a finish reason is cut off, however complete it looks', () => {
+  test('a native Gemini stream that ends without a finish reason counts as cut off, even after a complete text', () => {
     const { tap, complete } = watched(chunk('Hello.', 1))
     expect(complete).toBe(false)
     expect(tap.finalBytes(NO_USAGE)).toHaveLength(0)

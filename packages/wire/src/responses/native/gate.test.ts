@@ -43,7 +43,7 @@ describe('a request for a channel of its own protocol', () => {
     })
   })
 
-  test('a native responses request states the standard tier at OpenAI, unless the channel leaves it to the client', () => {
+  test('a native responses request to OpenAI is sent with service_tier default, unless the channel lets clients choose the tier', () => {
     const channel = { base_url: OPENAI }
     expect(JSON.parse(gate(body(',"service_tier":"flex"'), { channel }).text)).toMatchObject({
       service_tier: 'default',
