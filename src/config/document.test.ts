@@ -151,7 +151,7 @@ describe('variables in texts', () => {
     ['$${A}', '${A}'],
     ['$${A}${A}', '${A}1'],
     ['$A and $$ and {A} and $ {A}', '$A and $$ and {A} and $ {A}'],
-  ])('the text %s becomes %s', (text, expected) => {
+  ])('the substitution of variables in gateway.yaml turns the text %s into %s', (text, expected) => {
     expect(substitute(text, lookup)).toEqual({ text: expected })
   })
 

@@ -254,9 +254,12 @@ describe('prices', () => {
         },
       },
     ],
-  ])('prices may be without tokens: %s', (text, expected) => {
-    expect(priceOf(text)).toMatchObject({ ...expected, tokens: { input: { digits: 0n } } })
-  })
+  ])(
+    'a model in gateway.yaml may have prices per image, character or second, but none for tokens: %s',
+    (text, expected) => {
+      expect(priceOf(text)).toMatchObject({ ...expected, tokens: { input: { digits: 0n } } })
+    },
+  )
 
   test("a model's audio and image prices also apply in the price tiers that state no such price", () => {
     const price = priceOf(

@@ -136,7 +136,7 @@ test.each([
   ['with a query', { object: `s3://said/sluice/log/?acl=1/${NAME}` }],
   ['longer than its content can be', { objectBytes: 129 }],
   ['without a length', { objectBytes: 0 }],
-])('the bucket is not called for an entry %s', async (_, place) => {
+])('stored content is not requested from the bucket if its entry names an object %s', async (_, place) => {
   let requests = 0
   const bucket = await bucketOf((_request, response) => {
     requests += 1

@@ -118,12 +118,19 @@ describe('a charge', () => {
     [{ images: 1 }, {}, {}, 10_000],
     [{ images: 1 }, { size: 'constructor' }, {}, 10_000],
     [{ images: 1 }, { size: '9x9' }, { image: { '1x1': decimal('0.01'), '2x2': decimal('0.2') } }, 100_000],
-  ])('a charge counts %j of the form %j', (used, form, parts, quota) => {
-    const image = { '1024x1024': decimal('0.04'), '1024x1024/hd': decimal('0.08'), default: decimal('0.02') }
-    const rate = rateOf(price({ image, ...parts }), ONE, 500_000)
-    expect(charge(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
-    expect(rate.free).toBe(false)
-  })
+  ])(
+    "a charge prices the usage %j at the price for the request's size and quality %j",
+    (used, form, parts, quota) => {
+      const image = {
+        '1024x1024': decimal('0.04'),
+        '1024x1024/hd': decimal('0.08'),
+        default: decimal('0.02'),
+      }
+      const rate = rateOf(price({ image, ...parts }), ONE, 500_000)
+      expect(charge(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
+      expect(rate.free).toBe(false)
+    },
+  )
 
   test('a charge is by tokens if the provider reports them and they have a price, otherwise by seconds', () => {
     const both = rateOf(price({ tokens: tokens('2.5', '10'), second: decimal('0.0001') }), ONE, 500_000)

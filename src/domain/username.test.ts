@@ -40,7 +40,7 @@ describe('a valid name', () => {
     ['two joiners in a row', 'می\u200C\u200Cخ'],
     ['a joiner between two scripts of which one has none', 'می\u200Ca'],
     ['a joiner between emoji', '👩\u200D🚀'],
-  ])('a name may not have %s', (_, name) => {
+  ])('a user name with %s is not accepted as fully visible', (_, name) => {
     expect(isFullyVisible(name)).toBe(false)
   })
 })
@@ -71,7 +71,7 @@ describe('comparison of names', () => {
     ['ᾼ', 'αι'],
     ['안', '\u110B\u1161\u11AB'],
     ['ｶﾞ', 'ガ'],
-  ])('names %j and %j are equal', (one, other) => {
+  ])('the user names %j and %j are compared as equal', (one, other) => {
     expect(comparableName(one)).toBe(comparableName(other))
   })
 
@@ -82,7 +82,7 @@ describe('comparison of names', () => {
     ['özge', 'ozge'],
     ['安', '按'],
     ['か', 'が'],
-  ])('names %j and %j differ', (one, other) => {
+  ])('the user names %j and %j are compared as different', (one, other) => {
     expect(comparableName(one)).not.toBe(comparableName(other))
   })
 

@@ -130,6 +130,9 @@ test('a fair semaphore never exceeds its maximum, lets no client wait while a sl
 test.each([
   [8_000, 64],
   [16, 8],
-])('of %i concurrent calls, live streams may have %i of the slots for accounts', (maxCalls, streams) => {
-  expect(new CallSlots(() => maxCalls, performance.now.bind(performance)).streams).toBe(streams)
-})
+])(
+  'with a maximum of %i calls at a time, live streams may use %i of the slots for account requests',
+  (maxCalls, streams) => {
+    expect(new CallSlots(() => maxCalls, performance.now.bind(performance)).streams).toBe(streams)
+  },
+)

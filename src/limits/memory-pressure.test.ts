@@ -32,7 +32,7 @@ test.each([
     { resident: 1e12, residentLimit: Number.POSITIVE_INFINITY },
     false,
   ],
-])('the memory usage is judged: %s', (_, given, isHigh) => {
+])('memory usage counts as high or not: %s', (_, given, isHigh) => {
   expect(pressureOf(given).pressure.isHigh(0)).toBe(isHigh)
 })
 

@@ -264,11 +264,14 @@ test.each([
     { context_management: { edits: [{ type: 'compact_20260112' }] } },
   ],
   ['contents in a cache', GEMINI_CONVERSATION, { cachedContent: 'cachedContents/1' }],
-])('the tokens of %s cannot be derived from an earlier request', (_, form, member) => {
-  const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
-  expect(form.isUnforeseeable?.(scan(member))).toBe(true)
-  expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
-})
+])(
+  'the prompt tokens of %s cannot be computed from those of an earlier request of the conversation',
+  (_, form, member) => {
+    const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
+    expect(form.isUnforeseeable?.(scan(member))).toBe(true)
+    expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
+  },
+)
 
 // Texts of more than 8 KB are digested in another way than short ones.
 describe.each([

@@ -28,7 +28,7 @@ describe('the envelope of a signature, such as encrypted reasoning', () => {
       `sluice-1.${Buffer.from('{"protocol":"x","proof":"y"}').toString('base64url')}`,
     ],
     ['with nothing in it', `sluice-1.${Buffer.from('{"protocol":"messages"}').toString('base64url')}`],
-  ])('an envelope %s is kept as text', (_, content) => {
+  ])('a signature in an invalid envelope %s is not unpacked, and stays as it is', (_, content) => {
     expect(openEnvelope(content, 'responses')).toEqual({ proof: { protocol: 'responses', value: content } })
   })
 })

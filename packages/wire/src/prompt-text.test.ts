@@ -168,7 +168,7 @@ describe('text files', () => {
       },
       CONVERSE_PROMPT,
     ],
-  ])('a file that is text is decoded: %s', (_, request, levels) => {
+  ])('a text file in a prompt is decoded from base64, and its text is counted: %s', (_, request, levels) => {
     const { text, chargedExtraTokens } = count(request, levels)
     expect(text).toContain(TEXT)
     expect(text).not.toContain(base64(TEXT))

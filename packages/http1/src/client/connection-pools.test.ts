@@ -114,7 +114,7 @@ describe('a connection', () => {
       `HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok`,
     ],
     ['of an upstream of HTTP/1.0', `HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok`],
-  ])('a connection %s is not used again', async (_, answer) => {
+  ])('an upstream connection %s is not used for another call', async (_, answer) => {
     const { url, sockets } = await upstream((socket) => socket.write(answer))
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')

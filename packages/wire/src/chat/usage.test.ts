@@ -168,9 +168,12 @@ describe('incomplete usage', () => {
     [{ prompt_tokens: 1.5, completion_tokens: 1 }],
     [{ prompt_tokens: '100', completion_tokens: 1 }],
     [{ prompt_tokens: 0, completion_tokens: null }],
-  ])('usage is missing without a count of prompt and output: %j', (value) => {
-    expect(readInclusiveUsage(value)).toBeUndefined()
-  })
+  ])(
+    'a chat usage without a valid count of prompt tokens or of output tokens counts as not reported: %j',
+    (value) => {
+      expect(readInclusiveUsage(value)).toBeUndefined()
+    },
+  )
 
   test.each([
     [{ prompt_tokens: 1000 }],
@@ -247,7 +250,7 @@ describe('a detail that cannot be true', () => {
     [{ server_tool_use: { web_search_requests: -1 } }],
     [{ completion_tokens_details: { reasoning_tokens: 1.5 } }],
     [{ prompt_tokens_details: { audio_tokens: 2e9 } }],
-  ])('a detail that cannot be true does not affect the other counts: %j', (detail) => {
+  ])('an impossible detail of a chat usage does not affect the other counts: %j', (detail) => {
     expect(readInclusiveUsage({ ...plain, ...detail })).toEqual(usage({ input: 100, output: 20 }))
   })
 

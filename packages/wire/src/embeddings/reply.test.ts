@@ -110,9 +110,12 @@ describe('a response of embeddings', () => {
   test.each([
     ['{"data":[{"embedding":[1]}],"meta":{"billed_units":{"input_tokens":4}}}', 4],
     ['{"data":[{"embedding":[1]}],"prompt_eval_count":6}', 6],
-  ])('the usage of an embeddings response is read from another place: %s', (text, input) => {
-    expect(read(text).usage?.input).toBe(input)
-  })
+  ])(
+    "the usage of an embeddings response is read from Cohere's and Ollama's fields if it has no usage member: %s",
+    (text, input) => {
+      expect(read(text).usage?.input).toBe(input)
+    },
+  )
 
   test.each([
     '',

@@ -42,9 +42,12 @@ describe('an error of the gateway', () => {
     [502, 'UNAVAILABLE'],
     [503, 'UNAVAILABLE'],
     [529, 'UNAVAILABLE'],
-  ])('an error with the HTTP status %i has the Gemini status %s', (status, name) => {
-    expect(JSON.parse(geminiErrorText({ status, message: 'x', code: 'x' })).error.status).toBe(name)
-  })
+  ])(
+    'an error of the gateway with the HTTP status %i is sent to Gemini clients with the status name %s',
+    (status, name) => {
+      expect(JSON.parse(geminiErrorText({ status, message: 'x', code: 'x' })).error.status).toBe(name)
+    },
+  )
 
   test.each([
     [{ type: 'rate_limit_error', code: 'x' }, 429],

@@ -112,9 +112,12 @@ test.each([
   ['{"a":"x\\u00', '{"a":"x"}'],
   ['{"a":"x\\n', '{"a":"x\\n"}'],
   ['{"a":[{},{"b":"}"', '{"a":[{},{"b":"}"}]}'],
-])('open objects, arrays and strings are closed: %s', (beginning, closed) => {
-  expect(closeJson(beginning)).toBe(closed)
-})
+])(
+  'closeJson closes the open objects, arrays and strings of a truncated JSON text: %s',
+  (beginning, closed) => {
+    expect(closeJson(beginning)).toBe(closed)
+  },
+)
 
 test('closeJson returns undefined for a text that no brackets can complete', () => {
   expect(closeJson('{"a":tru')).toBeUndefined()

@@ -60,7 +60,7 @@ describe('usage of images and audio', () => {
     { cost_in_usd_ticks: 7 },
     { input_tokens: 0, output_tokens: 0 },
     { seconds: -1 },
-  ])('no usage is read from %j', (value) => {
+  ])('no usage of images or audio is read from the invalid value %j', (value) => {
     expect(readMediaUsage(value, 'text')).toBeUndefined()
   })
 })

@@ -276,7 +276,7 @@ describe('a whole messages reply', () => {
     ['tool_use', 'tool-calls'],
     ['refusal', 'refusal'],
     ['pause_turn', 'pause'],
-  ] as const)('the stop reason %s is %s, read and written', (wire, reason) => {
+  ] as const)('the stop reason %s of messages is decoded as %s, and encoded back', (wire, reason) => {
     expect(decoded({ content: [], stop_reason: wire }).stop).toEqual({ reason })
     expect(encoded({ stop: { reason } })['stop_reason']).toBe(wire)
   })
@@ -468,14 +468,17 @@ describe('reading a messages stream', () => {
       'rate_limit_error',
     ],
     ['that is a text', data({ error: 'busy' }), 'api_error'],
-  ])('an error %s is a failure', (_kind, error, type) => {
-    expect(failureOf(error)).toEqual({ kind: 'failure', type, message: 'busy' })
-    expect(read(START + text(0, 'a') + error + END).at(-1)).toEqual({
-      kind: 'failure',
-      type,
-      message: 'busy',
-    })
-  })
+  ])(
+    'an error event %s of a messages stream is decoded as a failure with its type and message',
+    (_kind, error, type) => {
+      expect(failureOf(error)).toEqual({ kind: 'failure', type, message: 'busy' })
+      expect(read(START + text(0, 'a') + error + END).at(-1)).toEqual({
+        kind: 'failure',
+        type,
+        message: 'busy',
+      })
+    },
+  )
 
   test('an event of a messages stream whose error is null is not decoded as a failure', () => {
     expect(failureOf(START + data({ error: null }) + data({ type: 'odd', error: '' }) + END)).toBeUndefined()

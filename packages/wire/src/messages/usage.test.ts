@@ -106,9 +106,12 @@ describe('usage of messages', () => {
       ['null', null],
       ['text', 'x'],
       ['what cannot be read', [null, 1, {}, { type: 'compaction', input_tokens: -1, output_tokens: 'x' }]],
-    ])('usage of iterations adds nothing to the sums: %s', (_, iterations) => {
-      expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
-    })
+    ])(
+      'iterations of a messages usage that are no compaction add nothing to the reported sums: %s',
+      (_, iterations) => {
+        expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
+      },
+    )
 
     test('the output of a messages usage with several iterations is unknown if the report omits the output count', () => {
       const all = { input_tokens: 181, iterations: [compaction] }
@@ -289,7 +292,7 @@ describe('a whole reply', () => {
     ],
     [{ type: 'message' }, { valid: false, error: false }],
     [[], { valid: false, error: false }],
-  ])('a whole reply has no text: %j', (value, expected) => {
+  ])('a whole messages reply without readable content has no text to count: %j', (value, expected) => {
     expect(facts(value)).toMatchObject(expected)
   })
 

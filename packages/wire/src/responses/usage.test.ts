@@ -67,7 +67,7 @@ describe('a whole response', () => {
     ['an error', { error: { message: 'x' } }],
     ['one that failed', { output: [], status: 'failed' }],
     ['a list', []],
-  ])('a whole response is invalid where it is %s', (_, body) => {
+  ])('a whole responses reply is recognized as invalid if it is %s', (_, body) => {
     expect(facts(body).valid).toBe(false)
   })
 })

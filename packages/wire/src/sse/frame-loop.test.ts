@@ -54,50 +54,56 @@ describe('templates of a stream’s frames', () => {
   test.each([
     ['in a string', (padding: string) => `data: {"text":"now","obfuscation":"${padding}"}\n\n`, 'x'],
     ['of spaces', (padding: string) => `data: {"text":"now"${padding}}\n\n`, ' '],
-  ])('padding %s may be of any length', (_, padded, filler) => {
-    const known = new KnownFrameTemplates((data) => ({
-      index: 0,
-      text: (JSON.parse(data) as { text: string }).text,
-    }))
-    const first = padded(filler.repeat(3))
-    known.learn(Buffer.from(first), first.slice('data: '.length, -2))
-    for (const length of [0, 1, 50]) {
-      const bytes = Buffer.from(padded(filler.repeat(length)))
-      expect(known.match(bytes, 0)?.end).toBe(bytes.length)
-    }
-    // The bytes after the text are not padding.
-    expect(known.match(Buffer.from(padded(`${filler}","more":"`)), 0)).toBeUndefined()
-    expect(known.match(Buffer.from(padded('\\u0020')), 0)).toBeUndefined()
-  })
+  ])(
+    'a stream frame matches the template of an earlier frame whatever length its padding %s has',
+    (_, padded, filler) => {
+      const known = new KnownFrameTemplates((data) => ({
+        index: 0,
+        text: (JSON.parse(data) as { text: string }).text,
+      }))
+      const first = padded(filler.repeat(3))
+      known.learn(Buffer.from(first), first.slice('data: '.length, -2))
+      for (const length of [0, 1, 50]) {
+        const bytes = Buffer.from(padded(filler.repeat(length)))
+        expect(known.match(bytes, 0)?.end).toBe(bytes.length)
+      }
+      // The bytes after the text are not padding.
+      expect(known.match(Buffer.from(padded(`${filler}","more":"`)), 0)).toBeUndefined()
+      expect(known.match(Buffer.from(padded('\\u0020')), 0)).toBeUndefined()
+    },
+  )
 
   test.each([
     ['count up', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]],
     ['gain digits twice', Array.from({ length: 120 }, (_, i) => i + 5)],
     ['jump', [7, 8, 9, 20, 21, 22, 3, 4, 4, 4, 5, 6, 99, 100]],
     ['stay as they are', Array.from({ length: 30 }, () => 7)],
-  ])('numbered frames are recognized one after the other where their numbers %s', (_, numbers) => {
-    const numbered = (number: number, text: string): string =>
-      `data: ${JSON.stringify({ kind: 'x', sequence_number: number, text, logprobs: [] })}\n\n`
-    const known = new KnownFrameTemplates((data) => ({
-      index: 0,
-      text: (JSON.parse(data) as { text: string }).text,
-    }))
-    const first = numbered(1, 'earlier')
-    known.learn(Buffer.from(first), first.slice('data: '.length, -2))
-    const texts = numbers.map((number) => `"${number}"`.repeat(number % 3))
-    const bytes = Buffer.from(numbers.map((number, i) => numbered(number, texts[i] ?? '')).join(''))
-    const seen: (string | undefined)[] = []
-    for (let at = 0; at < bytes.length; ) {
-      const match = known.match(bytes, at)
-      seen.push(match?.textIn(bytes))
-      at = match?.end ?? bytes.length
-    }
-    expect(seen).toEqual(texts)
-    known.newBytes()
-    const others = Buffer.from(`${numbered(1, 'a')}${numbered(2, 'b').replace('x', 'y').repeat(9)}`)
-    expect(known.match(others, 0)?.end).toBe(numbered(1, 'a').length)
-    expect(known.match(others, numbered(1, 'a').length)).toBeUndefined()
-  })
+  ])(
+    'stream frames with sequence numbers match one template in succession if the numbers %s',
+    (_, numbers) => {
+      const numbered = (number: number, text: string): string =>
+        `data: ${JSON.stringify({ kind: 'x', sequence_number: number, text, logprobs: [] })}\n\n`
+      const known = new KnownFrameTemplates((data) => ({
+        index: 0,
+        text: (JSON.parse(data) as { text: string }).text,
+      }))
+      const first = numbered(1, 'earlier')
+      known.learn(Buffer.from(first), first.slice('data: '.length, -2))
+      const texts = numbers.map((number) => `"${number}"`.repeat(number % 3))
+      const bytes = Buffer.from(numbers.map((number, i) => numbered(number, texts[i] ?? '')).join(''))
+      const seen: (string | undefined)[] = []
+      for (let at = 0; at < bytes.length; ) {
+        const match = known.match(bytes, at)
+        seen.push(match?.textIn(bytes))
+        at = match?.end ?? bytes.length
+      }
+      expect(seen).toEqual(texts)
+      known.newBytes()
+      const others = Buffer.from(`${numbered(1, 'a')}${numbered(2, 'b').replace('x', 'y').repeat(9)}`)
+      expect(known.match(others, 0)?.end).toBe(numbered(1, 'a').length)
+      expect(known.match(others, numbered(1, 'a').length)).toBeUndefined()
+    },
+  )
 
   test('a stream keeps templates for four kinds of frames, and a fifth one replaces the oldest', () => {
     const stream = new Stream().learn(1, 2, 3, 4)

@@ -19,9 +19,12 @@ describe('bytes that frames share', () => {
     '{"type":"x","sequence_number":1,"other":"',
     '{"type":"y","sequence_number":1,"delta":"',
     '{"type":"x","sequence_number":1',
-  ])('a frame that differs in more than its numbers is not recognized: %s', (text) => {
-    expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
-  })
+  ])(
+    'a stream frame does not match a template if it differs in more than its sequence number: %s',
+    (text) => {
+      expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
+    },
+  )
 
   test('a stream frame matches the template of an earlier frame even if its token counts differ', () => {
     const known = '{"candidatesTokenCount": 9,"totalTokenCount":10,"details":[{"tokenCount":1}]}'

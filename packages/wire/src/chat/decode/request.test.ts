@@ -351,10 +351,13 @@ describe('invalid requests', () => {
     ['reasoning.max_tokens', { reasoning: { max_tokens: -1 } }],
     ['reasoning', { reasoning: 'high' }],
     ['web_search_options.search_context_size', { web_search_options: { search_context_size: 'huge' } }],
-  ])('an invalid request is a 400 that names the path: %s', (path, fields) => {
-    expect(() => decode(fields)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
-    expect(() => decode(fields)).toThrow(`'${path}'`)
-  })
+  ])(
+    'an invalid chat request is refused with an error that names the path of the invalid field: %s',
+    (path, fields) => {
+      expect(() => decode(fields)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+      expect(() => decode(fields)).toThrow(`'${path}'`)
+    },
+  )
 
   test('the error for an invalid chat request never quotes the request', () => {
     const secret = { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'my secret' }] }] }

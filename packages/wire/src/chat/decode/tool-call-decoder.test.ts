@@ -42,6 +42,6 @@ test.each([
   '{}',
   '{"choices":null}',
   '{"choices":[null,{"message":[]},{"message":{"tool_calls":{}}},{"delta":{"tool_calls":[null,{"function":[]}]}}]}',
-])('a response without such arguments is what JSON.parse returns: %s', (text) => {
+])('a chat response without tool arguments that are an object is read as JSON.parse reads it: %s', (text) => {
   expect(parseChatReply(text)).toEqual(JSON.parse(text))
 })

@@ -244,7 +244,7 @@ describe('fields', () => {
     [{ kind: 'adaptive', effort: undefined }, undefined],
     [{ kind: 'adaptive', effort: 'xhigh' }, 'high'],
     [{ kind: 'adaptive', effort: 'max' }, 'high'],
-  ])('thinking %j becomes the effort %s', (thinking, effort) => {
+  ])('thinking settings %j are encoded to chat as the reasoning_effort %s', (thinking, effort) => {
     expect(encode({ thinking }).request['reasoning_effort']).toBe(effort)
   })
 

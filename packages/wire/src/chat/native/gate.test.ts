@@ -112,7 +112,7 @@ describe('pass-through', () => {
     ['of the gateway', {}, true],
     ['of the channel', { pass_through: true }, false],
   ] as const)(
-    'pass-through %s skips the filters and the request for usage',
+    'in pass-through mode %s a chat request keeps all fields, and no usage is requested in addition',
     (_whose, channel, passThrough) => {
       expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, addedUsageOption: false })
     },

@@ -129,7 +129,7 @@ test.each([
   '[{"parts":[]}]',
   '[{"parts":[{"text":"Hi"}]}]',
   '[{"role":"user","parts":[{"text":"Hi"},{"text":"inlineData"}]},{"parts":[{"text":"functionCall"}],"role":"model"}]',
-])('the contents %s are only texts', (contents) => {
+])('the contents %s of a Gemini request are recognized as only texts', (contents) => {
   expect(plain(contents)).toBe(true)
 })
 
@@ -146,6 +146,6 @@ test.each([
   '["Hi"]',
   '{"parts":[{"text":"Hi"}]}',
   'null',
-])('the contents %s may have more than texts', (contents) => {
+])('the contents %s of a Gemini request are not recognized as only texts', (contents) => {
   expect(plain(contents)).toBe(false)
 })
