@@ -11,7 +11,7 @@ test.each([
   [360_000, '6m0s'],
   [7_200_000, '2h0m0s'],
   [90_061_000, '25h1m1s'],
-])('the reset of a limit in %s ms is written as %s', (ms, text) => {
+])('a rate limit header states that a limit resets in %s ms as %s', (ms, text) => {
   expect(goDuration(ms)).toBe(text)
 })
 

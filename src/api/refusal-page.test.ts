@@ -19,7 +19,7 @@ test.each([
   ['*/*', false],
   ['application/json', false],
   [undefined, false],
-])('a client that accepts %s wants a page: %s', (accept, isPage) => {
+])('a client whose Accept header is %s gets the refusal of a sign-in as a page: %s', (accept, isPage) => {
   expect(wantsPage(accept)).toBe(isPage)
 })
 

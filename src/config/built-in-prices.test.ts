@@ -230,7 +230,7 @@ describe('rules for names', () => {
     [{ regex: '^o[134]$' }, 'O3', false],
     [{ or: [{ equals: 'a' }, { equals: 'b' }] }, 'b', true],
     [{ and: [{ starts_with: 'a' }, { ends_with: 'z' }] }, 'a-y', false],
-  ])('the rule %j for %s gives %s', (rule, name, expected) => {
+  ])('the rule %j of the price data matches the model name %s: %s', (rule, name, expected) => {
     expect(matchesModel(rule, name)).toBe(expected)
   })
 

@@ -557,6 +557,6 @@ test.each([
   ['', undefined],
   ['cache: 10m', 600_000],
   ['cache: 0', 0],
-])('a model with "%s" keeps its answers for %s ms', (line, expected) => {
+])('a model with the setting "%s" in gateway.yaml caches its answers for %s ms', (line, expected) => {
   expect(read(`models:\n  m: { ${line} }\n`).models.get('m')?.cache).toBe(expected)
 })

@@ -50,7 +50,7 @@ test('reserved memory of a batch, or of a half of it, is added up for each run o
   ])
 })
 
-test('a batch grows with its contents, and its memory may be used for another batch', () => {
+test('a batch of stored contents grows with each content, and another batch may use its memory afterwards', () => {
   const call = { id: 'i', userId: 1, tokenId: 2, startedMs: 3, keepMs: 4, what: 'full' } as const
   const growing = new GrowingBatch()
   const pieces = Array.from({ length: 9 }, (_, at) => Buffer.alloc(40_000, at + 1))

@@ -186,7 +186,7 @@ test.each<[string, string, boolean]>([
   ['names without an end', '<Key>'.repeat(400_000), true],
   ['more than four million bytes', ' '.repeat(4 * 1024 * 1024 + 1), false],
   ['the same page for ever', '<NextContinuationToken>again</NextContinuationToken>', true],
-])('a list of %s is read in bounded time', async (_, list, isRead) => {
+])('an object list of a bucket with %s is read or refused in bounded time', async (_, list, isRead) => {
   let requests = 0
   const bucket = await bucketOf((_request, response) => {
     requests += 1

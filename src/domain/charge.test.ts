@@ -217,7 +217,7 @@ test('a hold is at least one quota unit if the model has any price, and 0 if the
   expect(maxCharge(rateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
 })
 
-test('audio seconds and images with their own price are charged once, whether or not tokens are reported', () => {
+test('audio seconds and images are charged once, even if they are also itemized, and whether or not tokens have prices', () => {
   const [second, each] = [decimal('0.002'), decimal('0.04')]
   const media = [
     { kind: 'second', count: 3, price: second },

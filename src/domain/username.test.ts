@@ -16,7 +16,7 @@ describe('a valid name', () => {
     'ක්\u200Dරි',
     '❤\uFE0F',
     '🎉',
-  ])('the name %j is accepted', (name) => {
+  ])('the user name %j is accepted as fully visible', (name) => {
     expect(isFullyVisible(name)).toBe(true)
   })
 
@@ -130,9 +130,12 @@ describe('a name with letters of two alphabets that look alike', () => {
     ['µsec', 'Greek'],
     ['Ωhm', 'Greek'],
     ['օscar', 'Armenian'],
-  ])('the name %j mixes letters that look alike, with %s', (name, alphabet) => {
-    expect(alphabetMixedWithLatin(name)).toBe(alphabet)
-  })
+  ])(
+    'the user name %j is recognized as mixing letters that look Latin from the alphabet %s',
+    (name, alphabet) => {
+      expect(alphabetMixedWithLatin(name)).toBe(alphabet)
+    },
+  )
 
   test.each([
     'ann',
@@ -147,7 +150,7 @@ describe('a name with letters of two alphabets that look alike', () => {
     'user-7 ✓',
     'Аня 7',
     'α7',
-  ])('the name %j does not mix letters that look alike', (name) => {
+  ])('the user name %j is recognized as not mixing letters that look alike', (name) => {
     expect(alphabetMixedWithLatin(name)).toBeUndefined()
   })
 })

@@ -16,7 +16,7 @@ test.each([
   [{ ps: '7', size: '8' }, 1, 7],
   [{ page_size: '6', ps: '7', size: '8' }, 1, 6],
   [{ page_size: 'x', ps: '7' }, 1, 7],
-])('the page in a query is read: %j is page %i of %i items', (query, page, pageSize) => {
+])('the query %j of a list requests page %i with %i items', (query, page, pageSize) => {
   expect(pageOf(query)).toEqual({ page, pageSize })
 })
 

@@ -69,11 +69,14 @@ describe('what separates conversations', () => {
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
     ['a choice of tools', { tool_choice: { type: 'any' } }],
     ['an unknown member', { persona: 'pirate' }],
-  ])('a request member that changes the answer makes another conversation: %s', (_, member) => {
-    expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
-      last(MESSAGES_CONVERSATION, { messages: [hi] }),
-    )
-  })
+  ])(
+    'the digest of a conversation differs for requests that differ in a member that changes the answer: %s',
+    (_, member) => {
+      expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
+        last(MESSAGES_CONVERSATION, { messages: [hi] }),
+      )
+    },
+  )
   test('the digest of a Gemini conversation depends on generationConfig, except for the settings of sampling', () => {
     const request = (generationConfig: object): object => ({
       contents: [{ parts: [{ text: 'hi' }] }],

@@ -42,7 +42,7 @@ test.each([
   ],
   ['until later than now', { fromMs: 100 * DAY, beforeMs: 101 * DAY }, { days: { first: 100 }, edges: [] }],
   ['backwards', { fromMs: 5 * DAY, beforeMs: 3 * DAY }, { edges: [] }],
-])('a period is divided into whole days and edges: %s', (_, time, expected) => {
+])('a usage period is divided into whole days and the partial days at its ends: %s', (_, time, expected) => {
   expect(wholeDays(time, NOW)).toEqual({ days: undefined, ...expected })
 })
 

@@ -35,7 +35,7 @@ test.each([
   [7, { group: 'default', role: Role.user }],
   [{ boss: true }, { group: 'default', role: Role.user }],
   [[['boss']], { group: 'default', role: Role.user }],
-])('the claim %j gives the rights %j: the first mapping counts', (groups, rights) => {
+])('the OIDC claim %j gives a user the rights %j, by the first mapping that matches', (groups, rights) => {
   expect(directoryRights(mapped, { groups })).toEqual(rights)
 })
 

@@ -197,12 +197,15 @@ describe('a response', () => {
   test.each([
     ['with a length', LENGTH_5, HELLO],
     ['in chunks', CHUNKED, HELLO_WORLD],
-  ])('a response is the same wherever the network divides it: %s', async (_, text, expected) => {
-    for (let at = 1; at < text.length; at++) {
-      script = { bytes: Buffer.from(text), cuts: [at], closes: true }
-      expect(await ours()).toEqual(expected)
-    }
-  })
+  ])(
+    'the HTTP client reads the same response wherever the network divides its bytes: %s',
+    async (_, text, expected) => {
+      for (let at = 1; at < text.length; at++) {
+        script = { bytes: Buffer.from(text), cuts: [at], closes: true }
+        expect(await ours()).toEqual(expected)
+      }
+    },
+  )
 
   test.each(['0.9', '2.0'])('the HTTP client refuses a response of HTTP/%s', async (version) => {
     script = { bytes: Buffer.from(LENGTH_5.replace('1.1', version)), cuts: [], closes: true }

@@ -499,7 +499,7 @@ describe('a connection', () => {
     ['a whole request', ''],
     ['half a body', 'content-length: 10\r\n'],
   ])(
-    'a connection that ends its side after %s, when its response is not sent yet, gets the response',
+    'a client that closes its side of the connection after %s, before the response is sent, gets the response',
     async (_, more) => {
       const asked = Promise.withResolvers<Response>()
       own = await startOwnServer((__, response) => asked.resolve(response))
@@ -622,7 +622,7 @@ describe('a connection', () => {
     expect(wire.writableFinished).toBe(true)
   })
 
-  test('a connection whose native socket handle is not accessible is read, too', async () => {
+  test("the HTTP server reads a connection correctly even if the socket's native handle is not accessible", async () => {
     own = await startOwnServer(ok)
     const { server } = own
     const listening = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

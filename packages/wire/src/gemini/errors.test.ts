@@ -53,9 +53,12 @@ describe('an error of the gateway', () => {
     [{ type: 'rate_limit_error', code: 'x' }, 429],
     [{ type: 'api_error', code: 'overloaded' }, 503],
     [{ type: 'unheard_of', code: 'unheard_of' }, 500],
-  ])('an error inside a Gemini stream has an HTTP status: %j', (parts, status) => {
-    expect(statusOf(parts)).toBe(status)
-  })
+  ])(
+    'an error inside a Gemini stream without a status gets the HTTP status that follows from its type and code: %j',
+    (parts, status) => {
+      expect(statusOf(parts)).toBe(status)
+    },
+  )
 })
 
 describe('an error of an upstream', () => {

@@ -65,7 +65,7 @@ describe('usage of images and audio', () => {
   })
 })
 
-test('a response with images is read in the same way however it is divided, in bounded memory', () => {
+test('a response with images gives the same usage and image count however the network divides it, and takes limited memory', () => {
   const usage = '{"input_tokens":1,"output_tokens":2,"total_tokens":3}'
   const image = `{"b64_json":"${'QUJD'.repeat(2_000)}","revised_prompt":"\\"b64_json\\":\\"x"}`
   const bytes = Buffer.from(`{"created":1,"data":[${image},${image}],"size":"1x1","usage":${usage}}`)

@@ -436,7 +436,7 @@ describe('reading a messages stream', () => {
     ['input of a call that was not begun', START + input(0, '{}')],
     ['message_stop alone', data({ type: 'message_stop' })],
     ['an error that is not JSON', 'event: error\ndata: busy\n\n'],
-  ])('a messages stream ends as a failure after %s', (_, stream) => {
+  ])('a messages stream is decoded as a failure, and nothing follows, after %s', (_, stream) => {
     const events = read(stream + text(0, 'late') + END)
     expect(events.at(-1)).toMatchObject({ kind: 'failure', type: 'api_error' })
   })

@@ -156,7 +156,7 @@ describe('the stored form of signatures', () => {
     '{}',
     '{"version":2,"before":[],"after":[]}',
     '{"version":1,"before":[{"kind":"x"}],"after":[]}',
-  ])('an invalid stored form of signatures is not read: %s', (text) =>
+  ])('stored signatures with invalid content or of another version are ignored: %s', (text) =>
     expect(readSignedParts(text)).toBeUndefined(),
   )
 })

@@ -240,9 +240,12 @@ describe('parts of content', () => {
       { type: 'file_url', x: 1 },
       { kind: 'opaque', protocol: 'chat', value: { type: 'file_url', x: 1 } },
     ],
-  ])('a content part of a chat message is decoded: %s', (_, part, expected) => {
-    expect(partsOf([part])).toEqual([expected])
-  })
+  ])(
+    'a content part of a chat message is decoded to the expected part of the neutral form: %s',
+    (_, part, expected) => {
+      expect(partsOf([part])).toEqual([expected])
+    },
+  )
 
   test('an image of a chat message that has a cache mark keeps the mark', () => {
     const part = {
@@ -435,10 +438,13 @@ describe('fields', () => {
       },
       { webSearch: { maxUses: 10, location: { city: 'Bern', country: 'CH' } } },
     ],
-  ])('a field of a chat request is decoded: %j', (fields, expected) => {
-    expect(decode(fields).conversation).toMatchObject(expected)
-    expect(decode(fields).dropped).toEqual([])
-  })
+  ])(
+    'the fields %j of a chat request are decoded to the neutral form, and nothing is reported as dropped',
+    (fields, expected) => {
+      expect(decode(fields).conversation).toMatchObject(expected)
+      expect(decode(fields).dropped).toEqual([])
+    },
+  )
 
   test('function tools of chat are decoded; other kinds of tools are left out and reported as dropped', () => {
     const { conversation, dropped } = decode({

@@ -26,7 +26,7 @@ test.each(['message', 'delta'])(
   },
 )
 
-test('tool arguments in a chat response that are nested too deeply for the scanner are read, too', () => {
+test('tool arguments in a chat response that are nested more deeply than the JSON scanner permits are read completely', () => {
   const deep = `{"a":${'['.repeat(600)}${']'.repeat(600)}}`
   expect(read(`{"choices":[{"message":{"tool_calls":[${CALL(deep)}]}}]}`)).toEqual([deep])
 })

@@ -233,7 +233,7 @@ describe('what a chat stream contains', () => {
     )
   })
 
-  test('a chat stream is read in the same way byte by byte as in one piece', () => {
+  test('a native chat stream that arrives byte by byte gives the same text, usage and end as one that arrives in one piece', () => {
     const text = [
       chunk({ role: 'assistant', content: '' }),
       chunk({ content: 'Héllo' }),

@@ -55,7 +55,7 @@ describe('a native Gemini stream', () => {
     )
   })
 
-  test('a native Gemini stream ends with an error of its upstream, and keeps the usage before it', () => {
+  test('an upstream error in a native Gemini stream ends the stream, and the usage reported before it is kept', () => {
     const { tap, forwarded, complete } = watched(
       chunk('Hel', 1),
       frame({ error: { code: 503, message: 'Full.', status: 'UNAVAILABLE' } }),
