@@ -63,7 +63,7 @@ test('replacing texts in a multipart form changes only the bytes of these texts,
   expect(spool.held).toBe(0)
 })
 
-test('a multipart form buffered on disk has no visible file name, and its disk space is released once', async () => {
+test('a multipart form buffered on disk has no visible file name, and two simultaneous closes release its disk space once', async () => {
   const spool = newSpool()
   const file = spool.newFile({ client: 1, key: 1 })
   await file.append(Buffer.from('hello '))

@@ -44,7 +44,7 @@ describe('the tier of an answer that states none', () => {
   )
 
   test.each(['embeddings', 'images', 'speech', 'transcriptions', 'moderations'] as const)(
-    'a hold uses the standard service tier at an endpoint without service tiers: %s',
+    'the hold of a call at an endpoint without service tiers is computed for the standard tier only: %s',
     (endpoint) => {
       expect(possibleTiersAndRegion({ channel: openai }, endpoint, {}, false).tiers).toEqual(['standard'])
     },

@@ -89,7 +89,7 @@ describe('when memory for bodies is short', () => {
     endAll(stalled, worse)
   })
 
-  test('a stalled request body is not refused for a client that holds more memory than the client of that body', () => {
+  test('a stalled request body is not refused in favour of a client that holds more memory than the client of that body', () => {
     const slow = new SlowBodies()
     const small = begin(slow, 1, 1 * MIB)
     vi.advanceTimersByTime(3_000)

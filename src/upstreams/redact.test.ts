@@ -69,7 +69,7 @@ test('Basic authentication credentials of a proxy or an upstream key are removed
     )
 })
 
-test('a long upstream key in an error text is removed in every encoding, in pieces', () => {
+test('each piece of a long upstream key in an error text is replaced by [redacted], in every encoding', () => {
   const long = Array.from({ length: 700 }, (_, i) =>
     String.fromCharCode(97 + ((i * 7 + (i >> 4)) % 26)),
   ).join('')

@@ -121,7 +121,7 @@ describe('a copy that is restored', () => {
     expect(existsSync(`${path}-wal`)).toBe(true)
   })
 
-  test('a restored backup works once the write-ahead log of the former database is removed', async () => {
+  test('a restored backup can be opened once the write-ahead log of the former database is removed', async () => {
     const { folder, copy } = await unclosed()
     copyFileSync(copy, join(folder, 'sluice.db'))
     rmSync(join(folder, 'sluice.db-wal'))

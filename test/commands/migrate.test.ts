@@ -188,7 +188,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(there.err).toContain('was made with another GATEWAY_SECRET than this gateway')
   })
 
-  test('sluice migrate refuses a running gateway, foreign tables and an invalid URL with a message', async () => {
+  test('sluice migrate refuses a running gateway, a target with tables of another program, and an invalid URL with a message', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const lock = lockDataFolder(folder, 'gateway')

@@ -261,7 +261,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     ).toHaveLength(3)
   })
 
-  test('sluice token create accepts a closed group only for users whose own group it is', async () => {
+  test("sluice token create refuses a group that is closed to other users, unless it is the user's own group", async () => {
     const [own, other, route] = await during(async () => [
       await run('create', '--user', 'star', '--name', 'a', '--unlimited', '--group', 'vip', '--json'),
       await run('create', '--user', 'ann', '--name', 'b', '--unlimited', '--group', 'vip'),

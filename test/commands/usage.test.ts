@@ -70,7 +70,7 @@ describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
     }
   })
 
-  test('sluice usage prints a table, the most expensive rows first, and says where there are none', async () => {
+  test('sluice usage prints a table, the most expensive rows first, or a sentence if no calls were charged in the period', async () => {
     const [table, none] = await during(async () => [
       await run('--by', 'user'),
       await run('--from', '2020-01-01', '--to', '2020-12-31'),

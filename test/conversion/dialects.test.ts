@@ -35,7 +35,7 @@ describe('x-gateway-dropped', () => {
     ).toBeUndefined()
   })
 
-  test('the header x-gateway-dropped is sent with streamed responses too', async () => {
+  test('a streamed response has the header x-gateway-dropped, which names the fields that the conversion dropped', async () => {
     fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')
   })

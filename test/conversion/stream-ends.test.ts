@@ -121,7 +121,7 @@ describe('an upstream error', () => {
     },
   )
 
-  test('an upstream error in the first chunk is passed on to a messages client, too', async () => {
+  test('an upstream error in the first chunk of a chat stream is passed on to a messages client with its status and message', async () => {
     const error = `data: ${JSON.stringify({ error: { message: 'too many', code: 429 } })}\n\n`
     const answer = await responseFor('chat', 'converted', both([roleFrame(), error]))
     expect(answer.status).toBe(429)

@@ -95,7 +95,7 @@ describe('bodies that are never completed', () => {
     )
   })
 
-  test("incomplete bodies of one account cause no refusal of calls, or of another account's requests from another address", async () => {
+  test("incomplete bodies of one account's management requests cause no refusal of another account's calls and requests", async () => {
     const self = (): Promise<FullResponse> =>
       call(
         fixture.gateway.url,

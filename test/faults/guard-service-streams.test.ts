@@ -255,7 +255,7 @@ describe('a stream in windows', () => {
 
 describe('a call that is stopped while a service is asked', () => {
   test.each([false, true])(
-    "an administrator can stop a call that waits for a guard's service; it is charged as generated (stream: %s)",
+    "a user can stop a call whose answer waits for a guard's service; the answer is not sent, but charged (stream: %s)",
     async (isStream) => {
       services.trouble = 'silent'
       fixture.upstream.script(

@@ -82,7 +82,7 @@ test('files that are fetched take their memory from the share of their user', as
   expect((await fixture.chat('ann', naming('fast'))).status).toBe(200)
 })
 
-test('the copies that a conversion makes count against the memory share of its user until the call ends', async () => {
+test("the copies of a request body that a conversion makes count against the user's memory share until the call ends", async () => {
   const body = (model: string): string =>
     JSON.stringify({ model, messages: [{ role: 'user', content: 'x'.repeat(28 * MIB) }] })
   const open: ClientRequest[] = []

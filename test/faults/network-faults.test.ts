@@ -68,7 +68,7 @@ describe('over a faulty network', () => {
     }
   })
 
-  test('a whole response over a network that delivers single bytes is answered and charged as usual', async () => {
+  test('a whole response over a network that delivers single bytes reaches the client with status 200 and is charged in full', async () => {
     const { status, charged } = await callOver({ kind: 'slow' }, false, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })

@@ -110,7 +110,7 @@ describe('a response in the background', () => {
     },
   )
 
-  test('a background response of incomplete price is charged after a restart, and its usage row is marked incomplete', async () => {
+  test('a background response whose price is incomplete is charged after a restart, and its usage row is marked price_incomplete', async () => {
     const on = stage('unpriced')
     const tools = [{ type: 'new_thing' }] as never
     const { id } = await on.client.responses.create({

@@ -131,7 +131,7 @@ describe('the client headers that an upstream gets', () => {
     expect(JSON.stringify(request.headers)).not.toMatch(/canary|sk-ann|10\.0\.0\.1/)
   })
 
-  test('the upstream gets only version and beta features of the client on messages, where they fit into a header', async () => {
+  test("the upstream gets only the version and beta features of a messages client's headers, and only valid values of these", async () => {
     scripted()
     const body = { ...ask('claude'), max_tokens: 10 }
     const headers = { ...SMUGGLED, 'anthropic-beta': 'context-1m', 'anthropic-version': '2024-01-01' }

@@ -274,7 +274,7 @@ describe('what time does to a cache', () => {
     expect(row.cache_break).toBe('lifetime_passed')
   })
 
-  test('tokens that a call reads from a prompt cache count as those with the longest lifetime in later cache breaks', async () => {
+  test('tokens that a call reads from a prompt cache count as cached with the longest lifetime when a later cache break is explained', async () => {
     const session = newSession()
     const ttl = { ...EPHEMERAL, ttl: '1h' }
     const system = [{ type: 'text', text: `${session} ${long(1_500)}`, cache_control: ttl }]
@@ -446,7 +446,7 @@ describe('what the provider says', () => {
     },
   )
 
-  test('a provider gives the reason for a cache miss of a converted request, too', async () => {
+  test("a cache break of a converted request has its reason, and the usage row has the provider's verdict on the cache miss", async () => {
     for (const stream of [false, true]) {
       const session = newSession()
       const text = { type: 'text', text: unlike(), cache_control: EPHEMERAL }

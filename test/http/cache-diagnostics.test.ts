@@ -229,7 +229,7 @@ describe('the verdict of a provider', () => {
   })
 })
 
-test('a cache break of a call with previous_response_id is explained by its tools, not by its messages', async () => {
+test('a cache break of a call with previous_response_id has the reason tools_changed or provider, never messages_changed', async () => {
   const headers = { 'x-session-id': newSession() }
   const tools = [{ type: 'function', name: 'look', parameters: { type: 'object' }, strict: false }]
   const turn = async (previous: string | undefined, read: number, more: object = {}) => {

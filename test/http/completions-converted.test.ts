@@ -164,7 +164,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)?.quota).toBeGreaterThan(0)
   })
 
-  test('a converted legacy completion whose client leaves in the middle is charged for what was generated', async () => {
+  test('a converted legacy completion whose client leaves in the middle is charged for the output generated until then', async () => {
     const never = new Promise<void>(() => {})
     fixture.upstream.script(name, {
       kind: 'stream',

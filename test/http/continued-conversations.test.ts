@@ -262,7 +262,7 @@ describe('a conversation', () => {
     expect(more).toBeGreaterThan(REPORTED + 10_000)
     expect(more).toBeLessThan(REPORTED + 10_800)
   })
-  test('instructions that a channel adds are part of the reported tokens that a continued conversation holds', async () => {
+  test('a continued conversation holds nothing more for instructions that a channel adds, as the reported tokens include them', async () => {
     const said = fresh()
     fixture.upstream.script('edited', answerOf('chat', REPORTED))
     expect(await held('chat', 'n', said)).toBeGreaterThan(bytes + 5000)

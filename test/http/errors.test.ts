@@ -232,7 +232,7 @@ describe('an unknown path or method', () => {
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
   })
   test.each(['GET', 'PUT', 'DELETE', 'PATCH'])(
-    'a request for chat completions with the method %s is a 404 or 405',
+    'a request for chat completions with the method %s is refused with 404 or 405',
     async (method) => {
       const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
       expect(answer.status).toBeOneOf([404, 405])

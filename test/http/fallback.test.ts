@@ -161,7 +161,7 @@ describe('a call whose channels have all failed', () => {
 })
 
 describe('a model with fallbacks', () => {
-  test('a model with fallbacks that answers itself is named in the header x-gateway-model', async () => {
+  test('the header x-gateway-model names a model with fallbacks, even if that model answers the call itself', async () => {
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.headers['x-gateway-model']).toBe('first')
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({

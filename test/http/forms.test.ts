@@ -91,7 +91,7 @@ describe('forwarding of a form', () => {
   })
 
   test.each([1, 40])(
-    'a multipart form is forwarded with only its model changed, before and after a recording of %i s',
+    'a multipart form is forwarded with only its model changed, whether the model precedes or follows a recording of %i s',
     async (seconds) => {
       for (const isFirst of [true, false]) {
         fixture.upstream.forget('renamed')
@@ -106,7 +106,7 @@ describe('forwarding of a form', () => {
     },
   )
 
-  test('the decoded bytes of a compressed form are forwarded', async () => {
+  test('a compressed multipart form is sent upstream decompressed, and otherwise unchanged', async () => {
     const { gzipSync } = await import('node:zlib')
     fixture.upstream.forget('m')
     const body = formBytes(recordingParts('m', waveFile(40)))

@@ -111,7 +111,7 @@ describe('the charge of a Gemini call', () => {
     expect((await live.end()).text).toBe(frames.join(''))
   })
 
-  test('a Gemini response without usage is charged by a count', async () => {
+  test('a Gemini response without usage is charged by the tokens that the gateway counts', async () => {
     fixture.upstream.script('plain', wholeGemini({ text: 'said', usage: 'null' }))
     expect(charged(await post('gemini'))).toBeGreaterThan(0)
   })
@@ -129,7 +129,7 @@ describe('the charge of a Gemini call', () => {
     expect((await post('chat')).json().choices).toMatchObject([{ finish_reason: 'content_filter' }])
   })
 
-  test('searches of a Gemini call are charged', async () => {
+  test('the Google searches of a Gemini call are charged in addition to its tokens', async () => {
     const answer = JSON.parse(String(wholeGemini({ text: 'said' }).body))
     answer.candidates[0].groundingMetadata = { webSearchQueries: ['one', 'two'] }
     fixture.upstream.script('plain', { kind: 'whole', body: JSON.stringify(answer) })

@@ -203,7 +203,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     })
   })
 
-  test('the Google client gets errors, whole and streamed', async () => {
+  test('the Google client raises an error for an unknown key, whole or streamed, for empty contents and for an unknown model', async () => {
     const stranger = clientOf('sk-nobody')
     const request = { model, contents: 'hi' }
     await expect(stranger.models.generateContent(request)).rejects.toMatchObject({ status: 401 })

@@ -149,7 +149,7 @@ describe('embeddings on a channel of Gemini', () => {
     expect(fixture.upstream.received('gemini')).toEqual([])
   })
 
-  test('embeddings of token ids are served by the channel that supports them, whatever its position', async () => {
+  test('embeddings of token ids are served by the channel that supports them, even if another channel precedes it', async () => {
     const vectors = { object: 'list', data: [{ index: 0, embedding: [1] }], usage: { total_tokens: 2 } }
     fixture.upstream.script('either', json(vectors))
     const answer = await embed({ model: 'both', input: [1, 2] })
@@ -188,7 +188,7 @@ describe('embeddings of a Gemini client', () => {
     },
   )
 
-  test("embeddings of a Gemini client are charged by the upstream's usage, with the mapped name in each request", async () => {
+  test("embeddings of a Gemini client are charged by the upstream's usage, and each request of the batch has the mapped model name", async () => {
     fixture.upstream.script(
       'gemini',
       json({ embeddings: [{ values: [1] }], usageMetadata: { promptTokenCount: 8 } }),
@@ -200,7 +200,7 @@ describe('embeddings of a Gemini client', () => {
     expect(rowOf(answer)).toMatchObject({ quota: 8, reason: 'complete' })
   })
 
-  test('embeddings of a Gemini client are served by a channel of chat, whatever the order and form of the vectors', async () => {
+  test('embeddings that a chat channel returns in any order, as numbers or base64, reach a Gemini client in order as numbers', async () => {
     const base64 = Buffer.from(new Float32Array([0.25]).buffer).toString('base64')
     const data = [
       { object: 'embedding', index: 1, embedding: [0.5] },

@@ -218,7 +218,7 @@ describe('errors for a Gemini client', () => {
     ])
   })
 
-  test('a Gemini stream without a finish reason is reported as cut off', async () => {
+  test('a Gemini stream without a finish reason ends with an error of code 500 for the client', async () => {
     const [first = ''] = geminiFrames({ text: 'Hello there.' })
     fixture.upstream.script('small', { kind: 'stream', frames: [first], ending: 'no done' })
     const { text } = await post(`${stream}?alt=sse`)
@@ -275,7 +275,7 @@ describe('the list of models for a Gemini client', () => {
   })
 
   test.each(['small', 'models/small', 'models%2Fsmall'])(
-    'a single model can be requested by a Gemini client: %s',
+    'a Gemini client can request the entry of a single model in the model list: %s',
     async (name) => {
       expect(await get(`/v1beta/models/${name}`)).toEqual({ status: 200, body: entry })
     },

@@ -18,7 +18,7 @@ const memory = (): RequestMemory =>
   )
 const text = (content: string): Buffer => Buffer.from(JSON.stringify(content.padEnd(200, '.')))
 
-test('a text counts as already checked only for the same user, under the same guards, as the same kind of text', () => {
+test('a text counts as already checked only for the same user and guards, and only if it is again JSON or again plain text', () => {
   const known = new KnownTexts(memory())
   const [ann, bea] = [known.of(ANN), known.of(BEA)]
   const name = ann.nameOf(screen, text('a'), false) ?? ''

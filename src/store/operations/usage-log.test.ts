@@ -317,7 +317,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     expect(nobody).toMatchObject({ totals: { requests: 0, quota: 0 }, next: null })
   })
 
-  test('whole days of usage can be summed up with a filter by user, token, model, channel or group, and by model', async () => {
+  test('sums of whole days of usage can be filtered by user, token, model, channel or group, and listed by model', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await second(store)
     await database.sql(dayInsertion(10, { requests: 2, quota: 20 }))

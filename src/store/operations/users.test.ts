@@ -87,7 +87,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     ])
   })
 
-  test("changing or deleting a user is refused if the user's role is not below the stated one", async () => {
+  test("changing or deleting a user is refused unless the user's role is below `roleBelow`", async () => {
     const { store } = await rowsWithAccount(engine)
     const { id: userId } = await store.write('createUser', newUser({ username: 'bob', role: 10 }))
     const change = (roleBelow: number) =>

@@ -42,7 +42,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
     },
   )
 
-  test('an idle PostgreSQL connection that became silent delays one statement, and no later one', async () => {
+  test('an idle PostgreSQL connection that became silent makes one statement fail, and no later one', async () => {
     const { proxy, connection } = await connected()
     proxy.silence({ kind: 'pass' })
     const startMs = performance.now()

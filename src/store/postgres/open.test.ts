@@ -174,7 +174,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.read('userByName', 'ada'))?.id).toBe(2)
   })
 
-  test('users of gateway.yaml without an id get ids above the stated ones, also in the same write', async () => {
+  test('users of gateway.yaml without an id get ids above all ids that other users of the file state', async () => {
     const { store } = await openedRows(engine)
     const seed = {
       role: 1,

@@ -81,7 +81,7 @@ describe('reads', () => {
   const usage = (userId?: number): Waiting => ({ operation: ['listUsage', { filter: { user_id: userId } }] })
   const profile: Waiting = { operation: ['managedUser', { userId: 1 }] }
 
-  test("reads of the usage log take turns: one of each user at a time, those of all users as one user's; other reads do not wait", () => {
+  test('a batch has one read of the usage log per user and one of those over all users, and all reads of other kinds', () => {
     const queue = [usage(1), usage(1), usage(), usage(2), profile, usage(), profile]
     const { batch, rest } = fairBatch(queue, READS)
     expect(batch).toEqual([queue[0], queue[2], queue[3], queue[4], queue[6]])

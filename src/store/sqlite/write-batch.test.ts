@@ -114,7 +114,7 @@ test('a second hold with the same id is refused, and neither remains once the ca
   db.close()
 })
 
-test('a read in the middle of a batch of writes counts earlier holds of that batch, unless they are settled in it, too', async () => {
+test('a read in the middle of a batch of writes counts the holds that the batch has opened and not yet settled', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const { amount } = holdOf(WHO, 'id-0')
   const reply = await batches.write([

@@ -218,7 +218,7 @@ describe('a judgement is applied', () => {
     ]).toEqual([next, replaced])
   })
 
-  test("the changed range between a text and a guard's version of it never divides a character", () => {
+  test("the range in which a guard's service changed a text never divides a surrogate pair, such as that of an emoji", () => {
     expect(changedRange('👍', '👎')).toEqual({ start: 0, end: 2 })
   })
 })
