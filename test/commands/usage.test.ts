@@ -82,7 +82,7 @@ describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
     expect(none).toMatchObject({ code: 0, out: '', err: 'No calls were charged in this period.\n' })
   })
 
-  test('a period of sluice usage includes its first and its last day', async () => {
+  test('sluice usage includes the first and the last day of the given period', async () => {
     const day = today()
     const [within, before] = await during(async () => [
       await run('--by', 'day', '--from', day, '--to', day, '--json'),

@@ -79,7 +79,7 @@ describe('a model behind channels of both protocols', () => {
     expect(answer.text).toContain('from chat')
   })
 
-  test("a channel of the client's own protocol accepts five stop sequences, which cannot be converted", async () => {
+  test("a call with five stop sequences, more than a conversion allows, goes to the channel of the client's own protocol", async () => {
     script()
     expect((await message('both', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).text).toContain(
       'from messages',

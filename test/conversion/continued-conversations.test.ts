@@ -168,7 +168,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
 })
 
 describe.each(['chat', 'messages'] as const)('cache directives of %s', (protocol) => {
-  test('the digest of a conversation is the same with cache directives, and with a text written as a content part', () => {
+  test('cache directives, and texts written as content parts, do not change the digest of a conversation', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.array(fc.boolean(), { minLength: 1 }), (request, picks) => {
         let at = 0

@@ -52,7 +52,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a converted stream follows the rules of its dialect: one start, one end, parts numbered without gaps', () => {
+  test('a converted stream follows the rules of its dialect: one start, one end, content parts numbered without gaps', () => {
     fc.assert(
       fc.property(answers(), fc.boolean(), (answer, includeUsage) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))

@@ -155,7 +155,7 @@ describe('the body of a login', () => {
   const given = (bytes: number): Buffer =>
     Buffer.from(JSON.stringify({ username: 'ann', password: 'x' }).padEnd(bytes))
 
-  test('a login whose body is larger than 4 KiB is refused', async () => {
+  test('a login whose body is larger than 4 KiB is refused with 413', async () => {
     expect((await login(given(4_096))).status).toBe(401)
     expect((await login(given(4_097))).status).toBe(413)
   })

@@ -232,12 +232,12 @@ describe('with charge: true', () => {
   })
 })
 
-test('a threshold for a category that the moderation model does not know is a failure of the guard', async () => {
+test('a moderation guard with a threshold for a category that its model does not know fails, and blocks the request', async () => {
   const answer = await fixture.chat('unknown', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'unknown=failed_blocked;count=0'])
 })
 
-test('a moderation model without a channel is a failure of the guard', async () => {
+test('a moderation guard whose model has no channel fails, and blocks the request', async () => {
   const answer = await fixture.chat('nobody', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'nobody=failed_blocked;count=0'])
 })

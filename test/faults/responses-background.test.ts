@@ -98,7 +98,7 @@ describe('a response in the background', () => {
   )
 
   test.each([false, true])(
-    'a background response whose id cannot be stored is created once, and cancelled; stream: %s',
+    'a background response whose id cannot be stored is created once at its provider, and then cancelled; stream: %s',
     async (stream) => {
       const on = stage(stream ? 'unstoredStream' : 'unstored')
       for (const lane of lanesOf(on.name, PATCHED_CASES[on.name])) stallStreams(on, lane, 2)

@@ -495,7 +495,7 @@ describe('the bytes of a stream', () => {
   })
 })
 
-test("only the content type of an upstream's response headers reaches the client", async () => {
+test("of an upstream's response headers, only the content type reaches the client", async () => {
   const headers = {
     'set-cookie': ['a=b', 'c=d'],
     server: 'upstream',

@@ -173,7 +173,7 @@ describe('the charge of a transcript', () => {
     expect(row).toMatchObject({ quota: 60 * 4 + 2 * 6, reason: 'estimated' })
   })
 
-  test('a transcript is charged by seconds where tokens have a price too, but none are reported', async () => {
+  test('a transcript is charged by seconds if both seconds and tokens have a price, and no tokens are reported', async () => {
     const { row } = await calls.charged('both', answered('text/plain', 'hi'), write('both', waveFile(6)))
     expect(row.quota).toBe(600)
   })
@@ -207,7 +207,7 @@ describe('the charge of a transcript', () => {
     expect(answer.text).toContain('transcript.text.done')
   })
 
-  test('a transcript is charged where the client requests a stream and the upstream sends a whole response', async () => {
+  test('a transcript is charged by its recording if the client requests a stream and the upstream sends a whole response', async () => {
     const asked = write('second', waveFile(6), { stream: 'true' })
     expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
   })

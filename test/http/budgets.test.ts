@@ -159,7 +159,7 @@ describe('rate limits of keys and users', () => {
     expect(await statuses(['joe1', 'joe2', 'joe1', 'joe2'])).toEqual([200, 200, 200, 429])
   })
 
-  test('a limit of calls in flight refuses the next call until one of them has ended', async () => {
+  test('a call above the limit of calls in flight of its key is refused with 429, until one of these calls has ended', async () => {
     let release: (value?: unknown) => void = () => {}
     const after = new Promise((resolve) => (release = resolve))
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })

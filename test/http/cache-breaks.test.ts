@@ -230,7 +230,7 @@ describe('which messages are compared', () => {
     )
   })
 
-  test('messages are no reason for a cache break where the provider may truncate the conversation', async () => {
+  test('changed messages are not a reason for a cache break where the provider may truncate the conversation', async () => {
     const session = newSession()
     const base = { truncation: 'auto' }
     await ask('responses', session, base)
@@ -240,7 +240,7 @@ describe('which messages are compared', () => {
 })
 
 describe('where a session moved', () => {
-  test('a cache break after a move to another channel or key has that reason, whatever changed in the request', async () => {
+  test('a cache break after a move to another channel or key has this move as its reason, whatever changed in the request', async () => {
     const changed = { model: 'claude-sonnet-4-5', tools: [] }
     for (const [place, reason] of [
       [{ name: 'two' }, 'channel_moved'],
@@ -473,7 +473,7 @@ describe('what the provider says', () => {
 })
 
 describe('what is kept of breaks', () => {
-  test('usage rows, sessions, sums and a metric have the cache breaks, and rows keep them over a restart', async () => {
+  test('cache breaks are shown in usage rows, sessions, usage sums and a metric, and the rows keep them over a restart', async () => {
     const session = newSession()
     await ask('claude', session)
     await ask('claude', session, { tools: [] })

@@ -114,7 +114,7 @@ let sessions = 0
 const newSession = (): string => `diagnosed-${++sessions}`
 
 describe('what a provider of messages is asked', () => {
-  test('with cache_diagnostics, each request of a session to messages names the id of its previous answer', async () => {
+  test('with the channel option cache_diagnostics, each messages request of a session names the id of the previous answer', async () => {
     const session = newSession()
     for (const [id, previous] of [
       ['msg_1', null],
@@ -128,7 +128,7 @@ describe('what a provider of messages is asked', () => {
     }
   })
 
-  test("cache_diagnostics changes no other byte of a request, and keeps the client's beta features", async () => {
+  test("the channel option cache_diagnostics changes no other byte of a request, and keeps the client's beta features", async () => {
     const session = newSession()
     await ask('silent', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })
     await ask('messages', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })

@@ -223,7 +223,7 @@ describe("a channel's own tier of service", () => {
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
   })
 
-  test('requests that count tokens and legacy completions do not name the service tier of the channel', async () => {
+  test('token count requests and legacy completions are sent without the service tier of the channel', async () => {
     fixture.upstream.script('messages-fast', { kind: 'status', status: 200, body: '{"input_tokens":3}' })
     const { status } = await call(
       fixture.gateway.url,

@@ -316,7 +316,7 @@ describe('a client that leaves', () => {
   })
 
   test.each(['whole', 'stream'] as const)(
-    'a client that leaves pays exactly the reported usage where the channel drains (%s)',
+    'a client that leaves pays exactly the reported usage if the channel has on_client_gone: drain (%s)',
     async (kind) => {
       let release: (value?: unknown) => void = () => {}
       const after = new Promise((resolve) => (release = resolve))

@@ -295,7 +295,7 @@ test('a provider that reports more tokens than were held is paid, and a metric c
 
 describe('a call that goes to another channel', () => {
   const failing: Behaviour = { kind: 'status', status: 500, body: '{}' }
-  test('a continued conversation that moves to another channel first holds one prompt token for each byte', async () => {
+  test('before a continued conversation moves to another channel, its hold is raised to one prompt token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     await send('chat', 'two', said, 'ann')

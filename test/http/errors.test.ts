@@ -123,7 +123,7 @@ describe('an upstream error', () => {
     expect(answer.headers['retry-after']).toBe(told)
   })
 
-  test('an upstream error is an ordinary response, not a stream, where a stream was requested', async () => {
+  test('an upstream error for a call that requested a stream is sent as a JSON response with the status of the error', async () => {
     fixture.upstream.script('e429', { kind: 'status', status: 429, body: errorBody('busy') })
     const answer = await fixture.chat('ann', askStream('e429'))
     expect(answer.status).toBe(429)

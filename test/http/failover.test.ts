@@ -208,7 +208,7 @@ describe('no other channel is tried', () => {
   })
 })
 
-test('a kept connection that the upstream closed in the meantime is not an error', async () => {
+test('a call succeeds even if the upstream has closed the kept connection that the call uses first', async () => {
   fixture.upstream.script('stale', { kind: 'drop', when: 'only if reused' })
   fixture.upstream.script('spare', { kind: 'whole' })
   for (let call = 0; call < 4; call++) expect((await fixture.chat('ann', ask('stale'))).status).toBe(200)

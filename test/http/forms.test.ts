@@ -216,7 +216,7 @@ describe('forms that cannot be read', () => {
   })
 })
 
-test('a form that ends before its length does not reach an upstream, and leaves no file, hold or charge', async () => {
+test('a form that ends before its content-length does not reach an upstream, and leaves no file, hold or charge', async () => {
   fixture.upstream.forget('m')
   const { gateway } = fixture
   const database = databaseOf(gateway.dataDir)

@@ -65,7 +65,7 @@ describe('a response of a channel of the same protocol', () => {
     expect(fixture.upstream.only('small').path).toBe('/v1/models/small:streamGenerateContent?alt=sse')
   })
 
-  test('a native Gemini stream is one array of the same chunks without alt=sse', async () => {
+  test('a native Gemini stream without alt=sse reaches the client as one array of the same chunks', async () => {
     fixture.upstream.script('small', streamedGemini())
     const answer = await post(stream)
     expect(answer.headers['content-type']).toBe('application/json')
@@ -164,7 +164,7 @@ describe('errors for a Gemini client', () => {
     expect((await post(generate, null, { method: 'GET' })).status).toBe(405)
   })
 
-  test('an error is an element of an array where the Gemini stream would be an array', async () => {
+  test('an error of a streamed Gemini call without alt=sse is sent as an array with one element', async () => {
     const answer = await post(stream, {})
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.text)).toMatchObject([{ error: { code: 400, status: 'INVALID_ARGUMENT' } }])

@@ -238,7 +238,7 @@ test('missing partitions of the usage log are created around the existing ones',
   ])
 })
 
-test('after missing partitions of the usage log are created each wanted day is in exactly one partition', () => {
+test('after missing partitions of the usage log are created, each day that needs a partition is in exactly one', () => {
   const gaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 1, max: 9 })), {
     maxLength: 8,
   })
