@@ -89,7 +89,7 @@ test('the buffer file of a multipart form is removed even if the form is closed 
   rmSync(path)
 })
 
-test('a client that fills the disk space for forms is refused, while another client still gets its share', async () => {
+test('a client that fills its share of the disk space for forms is refused, while another client still gets its own share', async () => {
   // Sixteen bodies of 256 MiB each need 4 GiB of disk space, of which nothing is written here.
   const spool = newSpool(256 * MIB)
   const files = ['one', 'two'].map((client) => spool.newFile({ client, key: '' }))

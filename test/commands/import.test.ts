@@ -499,7 +499,7 @@ describe('conversions of an import', () => {
     ])
   })
 
-  test('imported amounts in other quota units are converted exactly, and rounded to whole units', async () => {
+  test('imported amounts are converted to the quota units of this gateway, and rounded to whole units', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 300_000, used_quota: 3 })

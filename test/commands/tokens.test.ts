@@ -239,7 +239,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     })
   })
 
-  test('of several simultaneous token creations one below max_user_tokens, exactly one succeeds', async () => {
+  test('when a user is one below max_user_tokens, exactly one of several simultaneous token creations succeeds', async () => {
     // While a gateway is running, a command is a request to it, in this process or in a separate one.
     const create = manner === 'while the gateway runs' ? commandOn : processOn
     const outcomes = await during(() =>

@@ -162,7 +162,7 @@ describe('the billing header of Claude Code', () => {
     },
   )
 
-  test('a billing header that is the first line of a system text is left out, and the other lines stay', () => {
+  test('a billing header that is the first line of a system text is left out of the converted request, and the other lines stay', () => {
     const system = `${header}\nRules.`
     const { request } = converted('messages', 'chat', { ...body, system })
     expect(request['messages']).toEqual([

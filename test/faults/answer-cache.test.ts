@@ -260,7 +260,7 @@ describe('by request', () => {
   })
 
   test.each(['no-cache', 'max-age=0'])(
-    'a call with %s is sent upstream, and its answer replaces the cached one',
+    'a call with %s is sent upstream even if its answer is cached, and the new answer replaces the cached one',
     async (control) => {
       const body = ask('other', { user: control })
       fixture.upstream.script('other', { kind: 'whole', content: 'old' })

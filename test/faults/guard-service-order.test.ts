@@ -112,7 +112,7 @@ test.each([false, true])(
   },
 )
 
-test("a guard's service gets tool arguments after the service before it has changed them", async () => {
+test("a guard's service gets tool arguments as the preceding guard's service has changed them", async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'ok', usage: usageText(1, 1) })
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: JSON.stringify({ to: CODE }) } }
   await fixture.chat(

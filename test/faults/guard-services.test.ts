@@ -158,7 +158,7 @@ describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
   )
 
   test.each(kinds)(
-    'an answer is withheld where the service %s of its guard fails, and is charged',
+    'an answer is withheld from the client, but charged, where the service %s of its guard fails',
     async (kind) => {
       services.trouble = trouble
       const answer = await fixture.chat(`${kind}outputblock`, ask('m'))

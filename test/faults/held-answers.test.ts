@@ -54,7 +54,7 @@ test('a response of more than 64 MiB that is not a stream is an error that costs
   await expect.poll(charges, { timeout: 10_000 }).toEqual([0])
 })
 
-test('the files fetched for one call may have 32 MiB together', async () => {
+test('all files that are fetched for one call may together have at most 32 MiB', async () => {
   const { port } = files.address() as AddressInfo
   const picture = (name: string): object => ({
     type: 'image_url',

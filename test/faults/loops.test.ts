@@ -44,7 +44,7 @@ function returnsLogged(): number {
 
 describe('a channel that leads back to the gateway', () => {
   test.each(['loop', 'converted'])(
-    'a channel that leads back to the gateway is stopped at the first return, free of charge: %s',
+    'a call through a channel that leads back to the gateway is refused at its first return, free of charge: %s',
     async (model) => {
       const before = databaseOf(gateway.dataDir).token('token-ann')
       const logged = returnsLogged()

@@ -82,7 +82,7 @@ const stage = (name: string): Stage =>
 
 describe('a response in the background', () => {
   test.each(['kill', 'stop'] as const)(
-    'a background response survives a restart of the gateway: %s',
+    'a background response is completed and charged after a restart of the gateway: %s',
     async (how) => {
       const on = stage(how)
       const { id } = await begin(on)

@@ -315,7 +315,7 @@ describe('sixty concurrent requests of one user', () => {
   })
 })
 
-test('a user has at most eight database reads at once, over all keys and sessions, while others read', async () => {
+test('a user has at most eight database reads at once, over all keys and sessions, and other users can read meanwhile', async () => {
   /** Requests a large response, and reads nothing of it. */
   const unread = (key: string): Promise<ClientRequest> =>
     new Promise((resolve, reject) => {

@@ -222,7 +222,7 @@ describe('what a hit costs', () => {
   const rowOf = async ({ headers }: FullResponse): Promise<Row> =>
     (await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${String(headers['x-request-id'])}`)).data
 
-  test('a cached answer costs the configured part of the original charge, rounded', async () => {
+  test('a cached answer costs the configured share of the original charge, rounded to whole quota units', async () => {
     const body = { model: 'priced', messages: [ROOT_MESSAGE] }
     fixture.upstream.script('priced', {
       kind: 'whole',

@@ -69,7 +69,7 @@ describe('the charge of speech', () => {
     expect([answer.text, answer.headers['content-type']]).toEqual(['ID3sound', 'audio/mpeg'])
   })
 
-  test('speech is charged by Unicode code points, so that combining accents count as characters, too', async () => {
+  test('speech is charged by Unicode code points, so that each combining accent counts as a character', async () => {
     const asked = speak('characters', { input: `a${'\u0301'.repeat(10)}😀` })
     expect((await calls.charged('characters', answered('audio/mpeg', 'x'), asked)).row.quota).toBe(120)
   })
@@ -101,7 +101,7 @@ describe('the charge of speech', () => {
     expect(row).toMatchObject({ reason: 'estimated', output_tokens: 208 })
   })
 
-  test('speech that breaks off after its beginning is charged in full, and the client sees the break', async () => {
+  test('speech that breaks off after its beginning is charged its full price, and the response to the client breaks off', async () => {
     fixture.upstream.script('characters', {
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 999\r\n\r\nID3half',

@@ -70,7 +70,7 @@ describe('a call beyond the budget', () => {
     expect(refused.headers['x-should-retry']).toBe('false')
   })
 
-  test('a call at a Gemini path that exceeds a budget is PERMISSION_DENIED with the error code as its reason', async () => {
+  test("a call at a Gemini path that exceeds a budget gets PERMISSION_DENIED, with the gateway's error code as the reason", async () => {
     const body = { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 900 } }
     const refused = await fixture.chat('daily', body, { path: '/v1beta/models/m:generateContent' })
     expect(refused.status).toBe(403)

@@ -206,7 +206,7 @@ function baseOf(client: Client, reason: string): object {
 describe('which messages are compared', () => {
   const turns = (text: string): object[] => [said(text), ANSWER, said('on')]
 
-  test('added messages are not a reason for a cache break, but changed messages of the previous call are', async () => {
+  test('added messages are not a reason for a cache break, but a removed system prompt is, even if messages changed as well', async () => {
     const session = newSession()
     const messages = turns(long(1_500))
     await ask('claude', session, { messages })

@@ -206,7 +206,7 @@ describe('what a provider of responses is asked', () => {
 
 describe('the verdict of a provider', () => {
   test.each(['messages', 'responses'] as const)(
-    'the cache verdict of a %s provider is in the usage row unchanged, up to 2,048 characters',
+    'the cache verdict of a %s provider is in the usage row unchanged, and left out if it has more than 2,048 characters',
     async (lane) => {
       const session = newSession()
       // `{"why":""}` has ten characters.

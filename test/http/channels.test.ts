@@ -58,7 +58,7 @@ describe('the choice among the channels of a model', () => {
     expect((await fixture.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
   })
 
-  test('a model without a channel is not found, even if its name is a JavaScript property', async () => {
+  test('a call for a model without a channel is refused with 400 or 503, even if the name is a JavaScript property', async () => {
     for (const name of ['constructor', '__proto__', 'toString'])
       expect((await fixture.chat('ann', ask(name))).status, name).toBeOneOf([400, 503])
   })

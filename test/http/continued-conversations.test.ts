@@ -308,7 +308,7 @@ describe('a call that goes to another channel', () => {
     // What the second channel reported says nothing about the first.
     expect(await held('chat', 'two', [...said, ...MORE, ...MORE])).toBeLessThan(REPORTED + 800)
   })
-  test('a continued conversation is not moved to another channel if its quota is too small for one token per byte', async () => {
+  test('a continued conversation does not move to another channel if its quota is too small for one token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     expect((await send('chat', 'two', said, 'tight')).status).toBe(200)

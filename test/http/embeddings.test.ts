@@ -113,7 +113,7 @@ describe('embeddings', () => {
     },
   )
 
-  test('embeddings cost the price per call where the model has one', async () => {
+  test('an embeddings request costs the price per call if its model has such a price', async () => {
     fixture.upstream.script('m', json(vectors([[1]])))
     expect(rowOf(await embed({ model: 'percall', input: 'a' }))).toMatchObject({
       quota: 1000,

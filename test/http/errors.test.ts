@@ -179,7 +179,7 @@ describe('upstream failures without details', () => {
   )
   test('the client gets a 500 api_error without details when the upstream cannot be reached', () =>
     failure('unreachable', ask('unreachable')))
-  test('the client gets a 500 api_error without details when the upstream sends JSON in place of a stream', async () => {
+  test('the client gets a 500 api_error without details when the upstream sends JSON instead of the requested stream', async () => {
     fixture.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
     await failure('rubbish-null', askStream('rubbish-null'))
   })

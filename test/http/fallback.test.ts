@@ -204,7 +204,7 @@ describe('a model with fallbacks', () => {
     expect(row).toMatchObject({ model: 'second', group_name: 'half', quota: 150 })
   })
 
-  test('a call with fallbacks is held at the price of the most expensive one', async () => {
+  test('the hold of a call with fallbacks covers the price of the most expensive model among them', async () => {
     // 10 output tokens: 40 units of the model itself, and 400 of the second beside the prompt.
     const answer = await fixture.chat('small', ask('first', { max_tokens: 10 }))
     expect(answer.status).toBe(403)

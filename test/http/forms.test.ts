@@ -210,7 +210,7 @@ describe('forms that cannot be read', () => {
     },
   )
 
-  test('JSON in place of a multipart form is a 415', async () => {
+  test('JSON sent in place of a multipart form is refused with 415', async () => {
     const answer = await call(fixture.gateway.url, { model: 'm' }, { path: PATH, key: 'ann' })
     expect(answer.status).toBe(415)
   })
@@ -252,7 +252,7 @@ test('a file of 26 MB in a form is forwarded, as the provider has its own limit;
   fixture.upstream.script('m', TRANSCRIPT)
 })
 
-test('the response of an upstream that has not read the whole form is passed on', async () => {
+test('the response of an upstream that answers before it has read the whole multipart form is passed on to the client', async () => {
   const early = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => {

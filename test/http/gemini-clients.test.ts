@@ -140,7 +140,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(text).toContain('temperature is 19')
   })
 
-  test('the Google client gets an answer that follows a schema of either kind', async () => {
+  test('the Google client gets an answer that follows the schema in responseSchema or in responseJsonSchema', async () => {
     const responseSchema = {
       type: Type.OBJECT,
       properties: { sides: { type: Type.INTEGER }, note: { type: Type.STRING, nullable: true } },

@@ -99,7 +99,7 @@ describe('an answer under way', () => {
     expect(answer.recorder.isFinished).toBe(true)
   })
 
-  test('a listener to a shared answer gets all pieces up to the end of the answer', () => {
+  test('the observer of a shared answer gets all pieces of the answer up to its end, and none afterwards', () => {
     const answer = underWay()
     const pieces: string[] = []
     answer.recorder.observer = { onPiece: (piece) => pieces.push(String(piece)) }

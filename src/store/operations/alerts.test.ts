@@ -139,7 +139,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     expect(await told(store)).toMatchObject([{ quota: 0 }])
   })
 
-  test('no alert is sent for a low quota if no receiver subscribes to such alerts', async () => {
+  test('no alert is sent for a low quota if no receiver subscribes to alerts of that type', async () => {
     const { store, userId, database } = await rowsWithAccount(engine)
     await store.write('subscribeAlerts', { tags: ['two'], thresholds: LOW })
     await setQuota(store, userId, 1_000)

@@ -103,7 +103,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await seed({ budget: null, rateLimit: { ...rateLimit, requests: 0 } })).toEqual([1, {}])
   })
 
-  test('limits that gateway.yaml states for a user or a token apply to that one only', async () => {
+  test('limits that gateway.yaml states for one user or token do not apply to other users or tokens', async () => {
     const { store } = await openedRows(engine)
     const limits = { rateLimit: { parallel: 3 } }
     const seeds = [

@@ -66,7 +66,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       return connection
     }
 
-    test("a node's database connection is refused while another process uses the node's name, and not afterwards", async () => {
+    test("a node's database connection is refused while another process uses the node's name, and accepted once it does not", async () => {
       const { place } = await engine.database()
       const first = named(place, 'a')
       const second = named(place, 'a')

@@ -195,7 +195,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.write('createUser', newUser({ username: 'e' }))).id).toBe(32)
   })
 
-  test('a PostgreSQL database is refused with advice for another GATEWAY_SECRET, and still opens with the right one', async () => {
+  test('a PostgreSQL database is refused with advice if GATEWAY_SECRET is another one, and still opens with the right one', async () => {
     const database = await engine.database()
     await (await database.open()).close()
     const other = deriveSecrets('not the secret it was made with')

@@ -31,7 +31,7 @@ describe('writes', () => {
     expect(rest).toEqual([queue[3], queue[4]])
   })
 
-  test('a database write that belongs to no call keeps its place among the writes of calls', () => {
+  test('database writes of calls are not moved past a write that belongs to no call', () => {
     const store: Waiting = { operation: ['changeUser', { userId: 2 }] }
     const queue = [...times(6, () => settle(1)), store, settle(2)]
     expect(fairBatch(queue, few).rest).toEqual(queue.slice(4))

@@ -194,7 +194,7 @@ test('a read of usage sums includes all calls that were settled before it', asyn
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: CALLS, quota: 300 * CALLS })
 })
 
-test('calls are added to the usage sums even if nobody reads these', async () => {
+test('calls are added to the usage sums even if nobody reads the sums', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   await Promise.all(

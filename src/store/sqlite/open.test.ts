@@ -231,7 +231,7 @@ describe('keys at rest', () => {
     expect(await store.read('revealKey', { tokenId: token.id, userId: user.id })).toBe('PlainKey0123456789')
   })
 
-  test('a SQLite database is refused with advice for another GATEWAY_SECRET, and still opens with the right one', async () => {
+  test('a SQLite database is refused with advice if GATEWAY_SECRET is another one, and still opens with the right one', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     await (await openSqliteStore({ path, secrets: SECRETS })).close()
     const other = deriveSecrets('not the secret it was made with')

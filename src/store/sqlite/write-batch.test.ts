@@ -130,7 +130,7 @@ test('a read in the middle of a batch of writes counts the holds that the batch 
   db.close()
 })
 
-test('a hold and a settlement that are both refused are refused alone: the other writes of the batch are written', async () => {
+test('a hold and a settlement in a batch that are both refused do not affect the other writes of the batch', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const nobody = { userId: 1, tokenId: 77 }
   const reply = await batches.write([
