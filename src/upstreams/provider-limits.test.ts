@@ -58,7 +58,7 @@ test.each([
   [{ retryAfter: '7', headers: {} }, 7_000],
   [{ retryAfter: '7', headers: { 'retry-after-ms': '1500' } }, 1_500],
   [{ retryAfter: undefined, headers: { 'retry-after-ms': '999999999999' } }, 300_000],
-])('a key rests for its model after a response with %j', (head, ms) => {
+])('an upstream key is not used for the model for the stated time after a response with %j', (head, ms) => {
   const clock = { ms: NOW }
   const limits = new ProviderLimits(() => clock.ms)
   limits.begin(CHANNEL, KEY, 'm', { tokens: 1 })(head)

@@ -34,7 +34,7 @@ describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s', (e
     ['a key', KEY],
     ['a part of a key', 'of-one-key'],
     ["a proxy's password", 'p@ss:word-2'],
-  ])('a quoted secret is removed: %s', (_, secret) => {
+  ])("a secret that an upstream's error text quotes is removed: %s", (_, secret) => {
     const found = redact(`refused: ${encoded(secret)} is unknown`, CHANNEL)
     expect(found).toBe('refused: [redacted] is unknown')
   })

@@ -73,7 +73,7 @@ describe('a destination', () => {
     ['origin', channelOf({ ...channel, base_url: 'https://x.example:8443/v1' }), 'sk-one'],
     ['scheme', channelOf({ ...channel, base_url: 'http://x.example/v1' }), 'sk-one'],
     ['key', channel, 'sk-two'],
-  ])('connections are not shared with calls of another %s', (_, other, key) => {
+  ])('an upstream connection is not shared with calls of another %s', (_, other, key) => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
   })
 

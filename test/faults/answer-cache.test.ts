@@ -224,7 +224,7 @@ describe('what is not kept', () => {
       },
     ],
     ['an error', { kind: 'status', status: 400, body: errorBody('no') }],
-  ] as const)('the cache does not keep %s', async (_what, behaviour) => {
+  ] as const)('the answer cache does not store %s', async (_what, behaviour) => {
     fixture.upstream.script('refused', behaviour)
     const one = await fixture.chat('ann', ask('refused'))
     const other = await fixture.chat('ann', ask('refused'))

@@ -288,7 +288,7 @@ test.each([
   ['stop', 'content_filter', 0],
   ['pass', 'stop', 66],
 ] as const)(
-  "an answer that is too large to be held for a guard's service is a failure: the guard %s decides",
+  "an answer too large to be held for a guard's service counts as a failure of the guard, whose on_failure decides: %s",
   async (key, finish, mib) => {
     const piece = 'x'.repeat(2 ** 20)
     fixture.upstream.script('m', {

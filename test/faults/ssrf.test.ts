@@ -210,7 +210,7 @@ describe('a fetched URL', () => {
     ['announced', 'larger than 1048576 bytes'],
     ['drip', 'took too long'],
     ['silent', 'took too long'],
-  ])('a fetched URL is limited in size and time: %s', async (path, why) => {
+  ])('the fetch of a URL in a request is limited in size and time: %s', async (path, why) => {
     const started = performance.now()
     const answer = await PARTS['image_url']?.(`http://public.test/${path}`)
     expect(performance.now() - started).toBeLessThan(LATE_MS)

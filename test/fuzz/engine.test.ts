@@ -28,7 +28,7 @@ test('the fuzzer makes the same inputs from the same seed', async () => {
 test.each([
   ['endless', 'it does not end'],
   ['hoard', 'it takes memory without bound'],
-])('an input that makes a parser %s is found: %s', async (target, error) => {
+])('the fuzzer finds an input with which the parser "%s" fails: %s', async (target, error) => {
   const { failure } = await runFuzzer({
     target,
     seed: SEED,

@@ -126,7 +126,7 @@ test.each([
   [String.raw`f('it/s', "/a/", /[/\]]\/"/)`, [String.raw`[/\]]\/" `]],
   ['const t = `a ${b.replace(/c/g, `${d / e} /f/`)} /g/` + h / i', ['c g']],
   ['/* /a/ */ return /b/', ['b ']],
-])('a regular expression is found in: %s', (text, expected) => {
+])('exactly the regular expressions of a source text are found: %s', (text, expected) => {
   expect(literalsIn(text).map(({ source, flags }) => `${source} ${flags}`)).toEqual(expected)
 })
 

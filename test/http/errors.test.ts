@@ -111,7 +111,7 @@ describe('an upstream error', () => {
     ['7, 8', undefined],
     ['<script>alert(1)</script>', undefined],
     ['Fri, 99 Nov 2026 10:00:30 GMT', undefined],
-  ])('an upstream error with retry-after %j: the client gets %j', async (given, told) => {
+  ])('an upstream error with retry-after %j reaches the client with retry-after %j', async (given, told) => {
     fixture.upstream.script('e409', {
       kind: 'status',
       status: 409,

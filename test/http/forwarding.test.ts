@@ -54,7 +54,7 @@ describe('bytes of a request', () => {
       `{"model":"bytes",${user},"__proto__":{"stream":true},"constructor":1}`,
     ],
     ['a gated name below the top', `{"model":"bytes",${user},"metadata":{"service_tier":"x","store":"y"}}`],
-  ])('the upstream gets the original bytes where nothing must change: %s', async (_, body) =>
+  ])('the upstream gets the original bytes of a request in which nothing must change: %s', async (_, body) =>
     expect(await forwarded('bytes', body)).toBe(body),
   )
 

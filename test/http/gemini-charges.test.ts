@@ -160,13 +160,16 @@ describe('the charge of a Gemini call', () => {
     ['chat', 'tiny', { messages: [{ role: 'user', content: [SOUND] }], max_tokens: 9 }],
     ['responses', 'tiny', { input: [{ role: 'user', content: [SOUND] }], max_output_tokens: 9 }],
     ['messages', 'small', { messages: [{ role: 'user', content: [PICTURE] }], max_tokens: 9 }],
-  ] as const)('media of %s are held at their own prices', async (client, key, asked) => {
-    fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage: geminiUsage(10, 5) }))
-    expect((await post(client, { ...asked, model: 'media' }, key)).status).toBe(403)
-    expect(fixture.upstream.received('plain')).toHaveLength(0)
-    // The same request, at the price of text.
-    expect((await post(client, asked, key)).status).toBe(200)
-  })
+  ] as const)(
+    'the hold of a %s request to Gemini has the own prices of audio and pictures',
+    async (client, key, asked) => {
+      fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage: geminiUsage(10, 5) }))
+      expect((await post(client, { ...asked, model: 'media' }, key)).status).toBe(403)
+      expect(fixture.upstream.received('plain')).toHaveLength(0)
+      // The same request, at the price of text.
+      expect((await post(client, asked, key)).status).toBe(200)
+    },
+  )
 
   test('counting tokens of a Gemini request costs nothing, and leaves no usage row', async () => {
     fixture.upstream.script('plain', { kind: 'whole', body: '{"totalTokens":7}' })

@@ -171,7 +171,7 @@ describe('a client of another protocol on a channel of Gemini', () => {
   const content = { text: 'Hello there.', calls: [{ name: 'look', args: '{"at": 9007199254740993}' }] }
 
   test.each(OTHERS)(
-    'a client of another protocol gets a response of a Gemini channel: %s',
+    'a client of another protocol gets the converted response of a Gemini channel: %s',
     async (client) => {
       fixture.upstream.script('gemini', wholeGemini(content))
       const { path, body } = REQUESTS[client]
@@ -184,14 +184,17 @@ describe('a client of another protocol on a channel of Gemini', () => {
     },
   )
 
-  test.each(OTHERS)('a client of another protocol gets a stream of a Gemini channel: %s', async (client) => {
-    fixture.upstream.script('gemini', streamedGemini(content))
-    const { path, body } = REQUESTS[client]
-    const { text } = await fixture.chat('ann', { model: 'gemini', stream: true, ...body }, { path })
-    expect(text).toContain('9007199254740993')
-    expect(text).toMatch(/"tool_calls"|tool_use|response.completed/)
-    expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:streamGenerateContent?alt=sse')
-  })
+  test.each(OTHERS)(
+    'a client of another protocol gets the converted stream of a Gemini channel: %s',
+    async (client) => {
+      fixture.upstream.script('gemini', streamedGemini(content))
+      const { path, body } = REQUESTS[client]
+      const { text } = await fixture.chat('ann', { model: 'gemini', stream: true, ...body }, { path })
+      expect(text).toContain('9007199254740993')
+      expect(text).toMatch(/"tool_calls"|tool_use|response.completed/)
+      expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:streamGenerateContent?alt=sse')
+    },
+  )
 
   test('an empty part with a signature after a Gemini answer makes no content block for a messages client', async () => {
     const { path, body } = REQUESTS.messages

@@ -139,15 +139,18 @@ describe('embeddings on a channel of Gemini', () => {
     ['token ids', [1, 2]],
     ['lists of token ids', [[1], [2]]],
     ['images', [{ image: 'data:' }]],
-  ])('embeddings of %s are refused before a hold, also for a key that cannot pay', async (_, input) => {
-    fixture.upstream.decide('gemini', byText())
-    expect((await embed({ input: 'two words' }, 'poor')).status).toBe(403)
-    const answer = await embed({ input }, 'poor')
-    expect(answer.status).toBe(400)
-    expect(answer.json().error).toMatchObject({ code: 'invalid_request' })
-    expect(answer.json().error.message).toContain('input')
-    expect(fixture.upstream.received('gemini')).toEqual([])
-  })
+  ])(
+    'embeddings of %s on a Gemini channel are refused with 400 before quota is held, even for a key that cannot pay',
+    async (_, input) => {
+      fixture.upstream.decide('gemini', byText())
+      expect((await embed({ input: 'two words' }, 'poor')).status).toBe(403)
+      const answer = await embed({ input }, 'poor')
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({ code: 'invalid_request' })
+      expect(answer.json().error.message).toContain('input')
+      expect(fixture.upstream.received('gemini')).toEqual([])
+    },
+  )
 
   test('embeddings of token ids are served by the channel that supports them, even if another channel precedes it', async () => {
     const vectors = { object: 'list', data: [{ index: 0, embedding: [1] }], usage: { total_tokens: 2 } }

@@ -152,7 +152,7 @@ describe('errors for a Gemini client', () => {
     ['of what the gateway does not keep', '/v1beta/cachedContents', 404, 'NOT_FOUND', 'not_found'],
     ['of an unknown model', at('generateContent', 'unknown'), 503, 'UNAVAILABLE', 'model_not_found'],
     ['of a model without UTF-8', at('generateContent', '%ff'), 400, 'INVALID_ARGUMENT', 'invalid_request'],
-  ])("an error %s is in Google's envelope", async (_, path, status, name, reason) => {
+  ])("a Gemini client gets an error %s in Google's error format", async (_, path, status, name, reason) => {
     const answer = await post(path)
     expect(answer.status, answer.text).toBe(status)
     expect(JSON.parse(answer.text)).toMatchObject({

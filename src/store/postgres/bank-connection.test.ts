@@ -29,7 +29,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
   ])(
-    'a connection that %s is abandoned within two seconds, and replaced when that is possible',
+    'a PostgreSQL connection that %s is abandoned within two seconds, and replaced when that is possible',
     async (_, spoil) => {
       const { proxy, connection } = await connected()
       spoil(proxy)

@@ -58,7 +58,7 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
       (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
   ])(
-    'calls are refused within two seconds where the connection %s, and answered when it works again',
+    'database calls are refused within two seconds if the connection %s, and answered when it works again',
     async (_, spoil) => {
       const { proxy, store } = await storeBehindProxy(engine)
       spoil(proxy)

@@ -133,7 +133,7 @@ test.each<[string, (store: Store) => Promise<unknown>, unknown]>([
   ['usage by day', (store) => store.read('usageByDay', EVERY), [{ requests: 1, quota: 300 }]],
   ['usage by key', (store) => store.read('usageGroups', { by: 'key', days: {} }), [{ requests: 1 }]],
   ['the check of all sums', (store) => store.read('conservation'), { tokens: [], users: [], days: [] }],
-])('the read of %s has a call that was settled just before', async (_, read, expected) => {
+])('the read of %s includes a call that was settled just before it', async (_, read, expected) => {
   const { store } = await storeWithAccount(join(temporaryFolder(), 'sluice.db'))
   await store.write('settle', settledCall(WHO, 'a', { ended_ms: T0 }))
   expect(await read(store)).toMatchObject(expected as object)

@@ -82,9 +82,12 @@ describe('the answer of a service is read', () => {
     ['lakera', { flagged: false }, { matches: 0, isBlocked: false }],
     ['moderation', { results: [{ category_scores: { violence: 0.5 } }] }, { matches: 1, isBlocked: false }],
     ['moderation', { results: [{ category_scores: { violence: 0.49 } }] }, { matches: 0, isBlocked: false }],
-  ] as const)('the answer of %s has the expected verdict: %j', async (kind, answer, expected) => {
-    expect((await judged(kind, answer)).judgement).toEqual(expected)
-  })
+  ] as const)(
+    "the answer of the guard's service %s is read as the expected verdict: %j",
+    async (kind, answer, expected) => {
+      expect((await judged(kind, answer)).judgement).toEqual(expected)
+    },
+  )
 })
 
 describe('an answer of a service that is a failure', () => {
@@ -112,9 +115,12 @@ describe('an answer of a service that is a failure', () => {
     ['moderation', {}],
     ['moderation', { results: [] }],
     ['moderation', { results: [{ flagged: false, category_scores: { hate: 0 } }] }],
-  ] as const)('the answer of %s is a failure of the service: %j', async (kind, answer) => {
-    await expect(judged(kind, answer)).rejects.toThrow(ServiceFailure)
-  })
+  ] as const)(
+    "an unusable answer of the guard's service %s counts as a failure of the service: %j",
+    async (kind, answer) => {
+      await expect(judged(kind, answer)).rejects.toThrow(ServiceFailure)
+    },
+  )
 })
 
 test("a guard's request to Presidio, Bedrock or Lakera has the documented address, headers and body", async () => {
