@@ -146,7 +146,7 @@ describe('a breakpoint that conversion lengthens', () => {
       { max_output_tokens: 1, input: [{ role: 'user', content: [{ ...part, type: 'input_text' }] }] },
     ],
   ])(
-    'a call at %s that only fills the cache holds the price of a cache write for an hour',
+    'a call at %s with a cache mark of an hour holds the price of writing its prompt to the cache for an hour',
     async (path, fields) => {
       const body = { model: 'messages', ...fields }
       const refused = await fixture.chat('poor', body, { path })
