@@ -686,7 +686,7 @@ describe('conversions of an import', () => {
   })
 })
 
-test('an import names a user that the database refuses, and imports all others', async () => {
+test('an import names a user that the database refuses, and imports all other users', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   for (const [id, username] of ['ann', 'ben', 'cyd'].entries()) {
     await source.insert('users', { ...user, id: id + 11, username, quota: 5, used_quota: 0 })

@@ -446,7 +446,7 @@ describe('what the provider says', () => {
     },
   )
 
-  test("a cache break of a converted request has its reason, and the usage row has the provider's verdict on the cache miss", async () => {
+  test("the usage row of a converted request has the reason of its cache break, and the provider's verdict on the cache miss", async () => {
     for (const stream of [false, true]) {
       const session = newSession()
       const text = { type: 'text', text: unlike(), cache_control: EPHEMERAL }

@@ -276,7 +276,7 @@ describe('an answer that is not compared', () => {
     ['without a usage', { kind: 'whole', body: completionText('said', null) }],
     ['whose usage does not have the prompt', { kind: 'whole', usage: '{"completion_tokens":5}' }],
   ])(
-    'cache diagnostics do not compare a call with an answer %s, but with the one before it',
+    'cache diagnostics do not compare a call with an answer %s, but with the answer before that one',
     async (_, uncertain) => {
       expect(await reasonsAfter(uncertain)).toEqual(['', 'provider'])
     },

@@ -48,7 +48,7 @@ describe('the choice among the channels of a model', () => {
     expect(fixture.upstream.received('heavy').length).toBe(calls - fixture.upstream.received('light').length)
   })
 
-  test('the mapping of a channel gives the upstream its own name for the model', async () => {
+  test('the model mapping of a channel sends the upstream its own name for the model', async () => {
     fixture.upstream.script('mapping', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('mapped'))).status).toBe(200)
     expect(JSON.parse(fixture.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')

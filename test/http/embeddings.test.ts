@@ -206,7 +206,7 @@ describe('official clients', () => {
     expect(fixture.upstream.only('m').text).toContain('"encoding_format":"base64"')
   })
 
-  test('the AI SDK gets vectors through the gateway', async () => {
+  test('the AI SDK gets embedding vectors through the gateway', async () => {
     fixture.upstream.script('m', json(vectors([[0.5], [1]])))
     const provider = createOpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1` })
     const { embeddings, usage } = await embedMany({ model: provider.embedding('m'), values: ['a', 'b'] })
