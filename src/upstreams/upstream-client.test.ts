@@ -88,7 +88,7 @@ describe('a destination', () => {
     ['has other keys', false, [channelOf({ ...channel, keys: ['sk-two'] })]],
     ['has no keys any more', false, [channelOf({ ...channel, keys: [] })]],
   ])(
-    'the connections of a channel stay open after a reload only if they can still be used: it %s: %s',
+    'the connections of a channel stay open after a reload only if they can still be used: the channel %s: %s',
     (_, expected, channels) => {
       expect(isConfigured(destination, channels)).toBe(expected)
     },

@@ -99,7 +99,7 @@ test.each([
   [['--from', 'yesterday'], 'from: expected a day such as 2027-01-31'],
   [['--to', '2027-02-30'], 'to: expected a day such as 2027-01-31'],
   [['--from', '2027-02-02', '--to', '2027-02-01'], 'from: expected a day that is not after "to"'],
-])('sluice usage %j is refused with what is expected', async (args, said) => {
+])('sluice usage %j is refused with a message that says what is expected', async (args, said) => {
   const { code, out, err } = await run(...args)
   expect([code, out]).toEqual([1, ''])
   expect(err).toContain(said)

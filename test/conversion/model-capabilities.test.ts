@@ -85,7 +85,7 @@ describe('a chat request for a messages channel', () => {
     ['xhigh', 8192, 16_384],
     ['max', 16_384, 24_576],
   ])(
-    "a chat request's effort %s becomes a budget of %i where the messages model has budgets",
+    "a chat request's reasoning_effort %s becomes a thinking budget of %i if the messages model has thinking budgets",
     async (effort, tokens, maximum) => {
       const { body, dropped } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
       expect(body).toEqual({

@@ -134,7 +134,7 @@ describe('embeddings', () => {
       },
     ],
     ['no connection', { kind: 'drop' }],
-  ])('embeddings go to the next channel after %s', async (_, failure) => {
+  ])('an embeddings request goes to the next channel after %s', async (_, failure) => {
     fixture.upstream.script('pair', failure)
     fixture.upstream.script('spare', json(vectors([[1]])))
     const answer = await embed({ model: 'pair', input: 'a' })

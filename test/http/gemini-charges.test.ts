@@ -161,7 +161,7 @@ describe('the charge of a Gemini call', () => {
     ['responses', 'tiny', { input: [{ role: 'user', content: [SOUND] }], max_output_tokens: 9 }],
     ['messages', 'small', { messages: [{ role: 'user', content: [PICTURE] }], max_tokens: 9 }],
   ] as const)(
-    'the hold of a %s request to Gemini has the own prices of audio and pictures',
+    'the hold of a %s request to Gemini counts audio and pictures at their own prices',
     async (client, key, asked) => {
       fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage: geminiUsage(10, 5) }))
       expect((await post(client, { ...asked, model: 'media' }, key)).status).toBe(403)

@@ -112,7 +112,7 @@ describe('embeddings on a channel of Gemini', () => {
     ['has too few vectors', json({ embeddings: [{ values: [1] }] })],
     ['has no vectors', json({ hello: 1 })],
   ])(
-    'embeddings on a Gemini channel go to the next channel as a whole where a later batch %s',
+    'an embeddings request on a Gemini channel goes to the next channel as a whole if a later batch %s',
     async (_, failure) => {
       const answering = byText({ promptTokenCount: 7 })
       fixture.upstream.decide('first', (received) =>

@@ -407,7 +407,7 @@ describe('queries of the usage log on SQLite', () => {
       /usage_log USING (COVERING )?INDEX usage_log_by_session \(session=\? AND ended_ms/,
     ],
     ['an id', { id: 'x' }, /SEARCH usage_log USING PRIMARY KEY \(id=\?\)/],
-  ])('the query %s uses an index', async (_, filter, index, users = 1) => {
+  ])('a query of the usage log by %s uses a database index', async (_, filter, index, users = 1) => {
     const path = join(temporaryFolder(), 'sluice.db')
     const store = await openedStore(path)
     await addOthers(store, users)

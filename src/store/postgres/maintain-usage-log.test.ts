@@ -220,7 +220,7 @@ test.each([
   [201, 2],
   [3650, 19],
   [100_000, 500],
-])('rows that are kept for %i days are in partitions of %i days', (days, width) => {
+])('a usage log whose rows are kept for %i days has partitions of %i days', (days, width) => {
   expect(daysPerPartition(days)).toBe(width)
 })
 

@@ -202,7 +202,7 @@ describe('a judgement is applied', () => {
     ],
     ['Anna', [[0, 4, 'us-ssn']], '***', '[[US_SSN]]'],
   ] as const)(
-    `a service's verdict redacts or replaces the matches in "%s"`,
+    'the verdict of a guard\'s service redacts or replaces the matches in "%s"',
     (text, spans, redacted, replaced) => {
       const judgement = { spans: spans.map(([start, end, kind]) => ({ start, end, kind })) }
       expect([applyJudgement(text, judgement, redact), applyJudgement(text, judgement, replace)]).toEqual([
@@ -217,12 +217,15 @@ describe('a judgement is applied', () => {
     ['a 👍 b', 'a 👎 b', 'a [[G]] b'],
     ['same', 'same', 'same'],
     ['abc', 'abXc', 'abXc'],
-  ])(`a service's changed text replaces the original one: "%s" becomes "%s"`, (text, next, replaced) => {
-    expect([
-      applyJudgement(text, { text: next }, redact),
-      applyJudgement(text, { text: next }, replace),
-    ]).toEqual([next, replaced])
-  })
+  ])(
+    'the text that a guard\'s service returns replaces the original text: "%s" becomes "%s"',
+    (text, next, replaced) => {
+      expect([
+        applyJudgement(text, { text: next }, redact),
+        applyJudgement(text, { text: next }, replace),
+      ]).toEqual([next, replaced])
+    },
+  )
 
   test("the range in which a guard's service changed a text never divides a surrogate pair, such as that of an emoji", () => {
     expect(changedRange('👍', '👎')).toEqual({ start: 0, end: 2 })
