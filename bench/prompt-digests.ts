@@ -1,11 +1,11 @@
 import { createHash, createSecretKey } from 'node:crypto'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { CHAT_CONVERSATION } from '@sluice/wire/chat'
+import { CHAT_COMPARISON_RULES } from '@sluice/wire/chat'
 import { ConversationDigests } from '@sluice/wire/conversation-digests'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { findStringFlags } from '@sluice/wire/json/string-flags'
+import { findStringKinds } from '@sluice/wire/json/string-kinds'
 import { agentConversation } from './agent-conversation.ts'
 
 /**
@@ -36,7 +36,7 @@ function median(values: readonly number[]): number {
 
 /** What a call does whose conversation continues that of the turn before the last. Returns the number of turns. */
 function search(scan: ScannedObject): number {
-  const digests = new ConversationDigests(scan, CHAT_CONVERSATION, SCOPE)
+  const digests = new ConversationDigests(scan, CHAT_COMPARISON_RULES, SCOPE)
   for (let turn = digests.turns; turn > 0; turn--) digests.mark(turn)
   digests.digest(digests.turns)
   digests.digest(digests.turns - 2)
@@ -57,7 +57,7 @@ function compare(name: string, request: object): number {
     digested.push(millis(() => (turns = search(scan))))
     hashed.push(millis(() => createHash('sha256').update(body).digest()))
     scanned.push(millis(() => scanObject(body)))
-    named.push(millis(() => findStringFlags(scan.bytes, scan.tape)))
+    named.push(millis(() => findStringKinds(scan.bytes, scan.tape)))
   }
   const ratio = median(digested.map((each, round) => each / (hashed[round] ?? 1)))
   console.log(

@@ -3,7 +3,7 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { JsonTextStream } from '../src/redaction/json-text.ts'
 import { compileRule, PII_KINDS, type TextMatch } from '../src/redaction/rule.ts'
-import { Screen } from '../src/redaction/screen.ts'
+import { TextScreen } from '../src/redaction/screen.ts'
 
 /**
  * Measures what rules cost for 1,000 characters of prose and code, in milliseconds of CPU time: whole, in pieces of four
@@ -77,7 +77,7 @@ function inPieces(text: string, stream: { push: (piece: string) => string; end: 
 let failed = 0
 console.log('ms for 1,000 characters'.padEnd(34), 'whole', 'pieces', 'arguments')
 for (const { name, rules, text: own = text } of CASES) {
-  const screen = new Screen(
+  const screen = new TextScreen(
     rules.map((match, n) => ({ rule: compileRule(`rule ${n}`, match), do: 'redact' as const })),
   )
   const json = JSON.stringify({ text: own })

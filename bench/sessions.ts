@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util'
-import { MESSAGES_CONVERSATION } from '@sluice/wire/messages'
+import { MESSAGES_COMPARISON_RULES } from '@sluice/wire/messages'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import { SessionAffinity, SESSION_DIGESTS } from '../src/relay/affinity/affinity.ts'
+import { SessionAffinity, SESSION_DIGEST_RULES } from '../src/relay/affinity/affinity.ts'
 import { CacheBreaks } from '../src/relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls } from '../src/relay/affinity/previous-calls.ts'
 import { sessionFinder } from '../src/relay/affinity/session.ts'
-import { ownDigests } from '../src/relay/digests/own-digests.ts'
+import { createProcessDigests } from '../src/relay/digests/process-digests.ts'
 import type { Plans } from '../src/relay/plan.ts'
-import type { Plan, Target } from '../src/relay/request-stages.ts'
+import type { Plan, AttemptTarget } from '../src/relay/request-stages.ts'
 import { type Client, sessionTurns } from './cache-sessions.ts'
 
 /**
@@ -27,7 +27,7 @@ const key = Buffer.alloc(32, 7)
 const metrics = { add: () => {} }
 const channel = { name: 'c', keys: ['one', 'two', 'three'], priority: 0, cache_diagnostics: false }
 const keys = channel.keys.map((value) => ({ value }))
-const target = { channel, key: keys[1], request: { upstreamModel: 'm' } } as unknown as Target
+const target = { channel, key: keys[1], request: { upstreamModel: 'm' } } as unknown as AttemptTarget
 const affinityOptions = { affinity: { enabled: true, most: 100_000, cache_key: true } }
 const CACHED: Usage = { ...NO_USAGE, input: 500, cacheRead: 20_000, cacheWrite5m: 500, output: 200 }
 const PLAIN: Usage = { ...NO_USAGE, input: 500, output: 200 }
@@ -44,8 +44,8 @@ function prepared(client: Client): readonly Prepared[] {
     const scan = scanObject(Buffer.from(JSON.stringify(body)))
     const request = {
       model: 'm',
-      session: sessionFinder(headers, scan, MESSAGES_CONVERSATION),
-      conversation: { scan, form: MESSAGES_CONVERSATION },
+      session: sessionFinder(headers, scan, MESSAGES_COMPARISON_RULES),
+      conversation: { scan, form: MESSAGES_COMPARISON_RULES },
     }
     const plan = { request, settings: { options: affinityOptions }, channels: [{ channel }] }
     return { plan: plan as unknown as Plan, tag: affinity.tagOf(2, plan.request as never) }
@@ -53,7 +53,7 @@ function prepared(client: Client): readonly Prepared[] {
 }
 
 const affinity = new SessionAffinity({
-  store: ownDigests(SESSION_DIGESTS),
+  store: createProcessDigests(SESSION_DIGEST_RULES),
   key,
   metrics,
   nowMs: () => performance.now(),

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { deriveSecrets, hmacOf } from '../src/store/secrets.ts'
-import { SignedReply, signedPartsOfReply, SignedTurns } from '@sluice/wire/signatures'
+import { SignedReply, signedPartsOfReply, UnsignedTurnFinder } from '@sluice/wire/signatures'
 import { SignatureStore, type SigningAccount } from '../src/relay/responses/signature-store.ts'
 import type { Conversation, Turn } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
@@ -85,7 +85,7 @@ for (let step = 0; step < 15; step++)
   void store.keep(1, account, signedPartsOfReply(reply(step), { context: '' }), 3_600_000)
 
 async function restore(): Promise<void> {
-  const history = new SignedTurns(conversation)
+  const history = new UnsignedTurnFinder(conversation)
   const found = await store.find(1, history.anchors)
   const restored = history.restored((anchor) => found.get(anchor)?.run)
   if (restored === conversation) throw new Error('nothing was restored')

@@ -127,8 +127,8 @@ class Side {
   }
 
   series(store: Store, query: typeof week | typeof period, by: 'model' | 'token', filter: object) {
-    const { usageSeries, periodOf } = this.#modules
-    return usageSeries({ store }, { period: periodOf(query, Date.now()), filter, by })
+    const { usageSeries, seriesPeriodOf } = this.#modules
+    return usageSeries({ store }, { period: seriesPeriodOf(query, Date.now()), filter, by })
   }
 }
 

@@ -20,7 +20,7 @@ const GROUPS = [
   // Modules with small parts of lists and forms, which the sign-in page does not use.
   {
     name: 'forms',
-    test: /\/(?:limit-form-values|limit-inputs|budget|budget-meter|remaining-text|character-count|truncated-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
+    test: /\/(?:limit-form-values|limit-inputs|budget|budget-meter|remaining-spend-text|character-count|truncated-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
     priority: 1,
   },
   // Modules with small parts of lists of calls, and of their sums.

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest'
 import type { AccountName, Bank } from '../src/store/bank.ts'
 import { postgresBank } from '../src/store/postgres/bank.ts'
 import { BankConnection } from '../src/store/postgres/bank-connection.ts'
-import { outboxRow } from '../src/store/usage-row.ts'
+import { serializeForOutbox } from '../src/store/usage-row.ts'
 import type { Rows } from '../src/store/store.ts'
 import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from './store-engines.ts'
 import { settledCall } from './store-rows.ts'
@@ -70,7 +70,7 @@ export async function bankFixture(engine: Engine): Promise<BankFixture> {
 
 /** A settled call of the fixture's token. */
 export function report(id: string, quota: number): string {
-  return outboxRow(settledCall({ userId: 1, tokenId: 1 }, id, { quota }))
+  return serializeForOutbox(settledCall({ userId: 1, tokenId: 1 }, id, { quota }))
 }
 
 /** A request for exactly this amount on both accounts. */

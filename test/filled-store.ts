@@ -77,7 +77,7 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
   const channels = ['kept', 'gone'].map((name) => ({ ...text, name }))
   const [, gone = 0] = await store.write('createChannels', { channels, created_time: 1_760_000_000 })
   await store.write('deleteChannels', { ids: [gone] })
-  await store.write('setEntries', { changes: [{ section: 'options', name: 'retries', value: '3' }] })
+  await store.write('setStoredSettings', { changes: [{ section: 'options', name: 'retries', value: '3' }] })
   const who = (index: number): { userId: number; tokenId: number } => {
     const owner = owners[index % owners.length]
     if (!owner) throw new Error('nobody to charge')

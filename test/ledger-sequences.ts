@@ -124,7 +124,7 @@ export async function runSequences(
       .toSorted((a, b) => a.length - b.length)
       .at(0)
   }
-  const { tokens, users, days } = await bench.store.read('conservation')
+  const { tokens, users, days } = await bench.store.read('findUnbalancedAccounts')
   if (tokens.length + users.length + days.length > 0) violation ??= 'what was charged is not what was counted'
   const sum = (of: (slot: Slot) => number): number => slots.reduce((total, slot) => total + of(slot), 0)
   return {

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import type { SettledCall } from '../src/domain/records/usage.ts'
-import { outboxRow } from '../src/store/usage-row.ts'
+import { serializeForOutbox } from '../src/store/usage-row.ts'
 import { BankConnection } from '../src/store/postgres/bank-connection.ts'
 import { postgresBank } from '../src/store/postgres/bank.ts'
 import type { Rows, Store } from '../src/store/store.ts'
@@ -18,5 +18,5 @@ export async function settleAll(
   }
   const connection = new BankConnection(database.place, { hasRole: true })
   onTestFinished(() => connection.close())
-  await postgresBank(connection, 'a').apply(calls.map(outboxRow), [])
+  await postgresBank(connection, 'a').apply(calls.map(serializeForOutbox), [])
 }

@@ -1,8 +1,8 @@
 import {
   type DimensionColumn,
-  dimensionsIn,
+  dimensionValuesOfCall,
   NO_DIMENSION,
-  SUM_KEY,
+  USAGE_SUMS_KEY,
   SUM_KINDS,
   type SumKind,
 } from '../src/store/sum-kinds.ts'
@@ -17,12 +17,12 @@ export function addSums(
   const call = { user_id: 1, token_id: 1, model: 'm', channel: 'c', group_name: 'default' }
   const given = { ...NO_DIMENSION, ...call, ...by }
   const rows = SUM_KINDS.filter((kind) => kind.unit === unit).map((kind) => {
-    const dimensions = dimensionsIn(kind, given).map((value) => `'${value}'`)
+    const dimensions = dimensionValuesOfCall(kind, given).map((value) => `'${value}'`)
     return `(${[kind.kind, start, ...dimensions, ...Object.values(sums)].join(', ')})`
   })
   const columns = Object.keys(sums)
-  return `INSERT INTO usage_sums (${[...SUM_KEY, ...columns].join(', ')}) VALUES ${rows.join(', ')}
-    ON CONFLICT (${SUM_KEY.join(', ')}) DO UPDATE SET
+  return `INSERT INTO usage_sums (${[...USAGE_SUMS_KEY, ...columns].join(', ')}) VALUES ${rows.join(', ')}
+    ON CONFLICT (${USAGE_SUMS_KEY.join(', ')}) DO UPDATE SET
     ${columns.map((name) => `${name} = usage_sums.${name} + excluded.${name}`).join(', ')}`
 }
 

@@ -55,13 +55,13 @@ export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
 }
 
 /** A channel whose recent calls failed, so that administrators should look at it. */
-export type Incident = NonNullable<AppShellData['incidents']>[number]
+export type ChannelIncident = NonNullable<AppShellData['incidents']>[number]
 
 /**
  * The channels whose recent calls failed. They have a query of their own, because refreshing all of
  * `AppShellData` would also refresh forms.
  */
-export function incidentsQuery(everyMs: number) {
+export function channelIncidentsQuery(everyMs: number) {
   return queryOptions({
     queryKey: ['incidents'],
     queryFn: async () => (await request<AppShellData>('GET', '/api/console')).incidents ?? [],
@@ -71,7 +71,7 @@ export function incidentsQuery(everyMs: number) {
 }
 
 /** The gateway's version, the ways to sign in, and how money is displayed; anyone may read them. */
-export const statusQuery = queryOptions({
+export const signInMethodsQuery = queryOptions({
   queryKey: ['status'],
   queryFn: () => send<z.output<typeof statusSchema>>('GET', '/api/status'),
   staleTime: Number.POSITIVE_INFINITY,
@@ -94,7 +94,7 @@ export function identitiesQuery(userId: number) {
 }
 
 /** Starts to link an identity at an identity provider. Resolves to the URL that the browser must open. */
-export async function beginLink(provider: string, next: string): Promise<string> {
+export async function startIdentityLink(provider: string, next: string): Promise<string> {
   const { url } = await request<{ readonly url: string }>('POST', '/api/user/self/identities', {
     provider,
     next,
@@ -122,7 +122,7 @@ export async function signOut(): Promise<string | undefined> {
  * The path at which a sign-in at an identity provider begins; it leads back to the page `next` of the
  * console.
  */
-export function providerPath(provider: string, next: string): string {
+export function identityProviderPath(provider: string, next: string): string {
   return `/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
 }
 

@@ -6,7 +6,7 @@ import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage
 import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
 import { queryString, request } from './client.ts'
-import type { Paged } from './paged.ts'
+import type { PageOfItems } from './page-of-items.ts'
 import type { Usage } from './usage.ts'
 
 type AnyCall = z.output<typeof callSchema>
@@ -37,31 +37,31 @@ export type CallSums = Pick<
 >
 
 /** Filters by model, key, user and so on; fields without a value are absent. */
-export interface OriginFilter {
-  readonly model_name?: FilterValues
-  readonly token_id?: FilterValues
-  readonly token_name?: FilterValues
-  readonly username?: FilterValues
-  readonly channel?: FilterValues
-  readonly group?: FilterValues
-  readonly service_tier?: FilterValues
-  readonly region?: FilterValues
+export interface CallOriginFilter {
+  readonly model_name?: CallFilterValues
+  readonly token_id?: CallFilterValues
+  readonly token_name?: CallFilterValues
+  readonly username?: CallFilterValues
+  readonly channel?: CallFilterValues
+  readonly group?: CallFilterValues
+  readonly service_tier?: CallFilterValues
+  readonly region?: CallFilterValues
 }
 
 /** All filters that the gateway supports; fields without a value are absent. */
-export interface CallFilter extends OriginFilter {
+export interface CallFilter extends CallOriginFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
   readonly request_id?: string | undefined
   /** Reasons for which calls ended, separated by commas. */
   readonly reason?: string | undefined
-  readonly cause?: FilterValues
-  readonly session?: FilterValues
-  readonly cache_break?: FilterValues
+  readonly cause?: CallFilterValues
+  readonly session?: CallFilterValues
+  readonly cache_break?: CallFilterValues
 }
 
 /** One value of a filter, or several; a call must match one of them. */
-export type FilterValues = string | readonly string[] | undefined
+export type CallFilterValues = string | readonly string[] | undefined
 
 /** `own`: the calls of the signed-in account. `all`: the calls of all users. */
 export type CallScope = 'own' | 'all'
@@ -85,7 +85,7 @@ export function callsQuery(
   return queryOptions({
     queryKey: [userId, 'calls', scope, filter, page, pageSize, order],
     queryFn: () =>
-      request<Paged<Call>>(
+      request<PageOfItems<Call>>(
         'GET',
         `${callsPath(scope, '')}${queryString({ ...filter, ...order, p: page, page_size: pageSize })}`,
       ),
@@ -97,7 +97,7 @@ export type ListedRefusedCall = z.output<typeof refusedCallSchema>
 
 /** The filters that refused calls support. */
 export interface RefusedCallFilter extends CallFilter {
-  readonly code?: FilterValues
+  readonly code?: CallFilterValues
 }
 
 /** A page of refused calls, newest first. */
@@ -106,7 +106,7 @@ export function refusedCallsQuery(userId: number, scope: CallScope, filter: Refu
   return queryOptions({
     queryKey: [userId, 'refused-calls', scope, filter, page],
     queryFn: () =>
-      request<Paged<ListedRefusedCall>>(
+      request<PageOfItems<ListedRefusedCall>>(
         'GET',
         `${path}${queryString({ ...filter, p: page, page_size: CALL_PAGE_SIZE })}`,
       ),

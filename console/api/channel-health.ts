@@ -11,7 +11,7 @@ export type NodeHealth = z.output<typeof channelHealthSchema>
 export type ChannelHealth = NodeHealth['items'][number]
 
 /** The attempts at a channel in one minute; durations are null if no attempt succeeded. */
-export type ChannelMinute = NonNullable<ChannelHealth['minutes']>[number]
+export type ChannelMinuteSums = NonNullable<ChannelHealth['minutes']>[number]
 
 /** Whether a channel works, fails or is not used. */
 export type Condition = ChannelHealth['condition']

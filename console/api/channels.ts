@@ -6,8 +6,8 @@ import type { ShownChannel } from '../../src/management/channels/list-channels.t
 import type { testAllResult, testResult } from '../../src/management/channels/test-channel.ts'
 import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
-import { queryString, request, sendForWholeBody } from './client.ts'
-import type { Paged } from './paged.ts'
+import { queryString, request, requestWholeBody } from './client.ts'
+import type { PageOfItems } from './page-of-items.ts'
 
 /** The named fields of an object type, without its index signature. */
 type Known<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
@@ -41,13 +41,13 @@ export function channelsQuery(userId: number, page: number, filter: ChannelFilte
   })
 }
 
-function readPage(page: number, filter: ChannelFilter): Promise<Paged<Channel>> {
+function readPage(page: number, filter: ChannelFilter): Promise<PageOfItems<Channel>> {
   const query = queryString({ p: page, page_size: PAGE_SIZE, ...filter })
-  return request<Paged<Channel>>('GET', `/api/channel/search${query}`)
+  return request<PageOfItems<Channel>>('GET', `/api/channel/search${query}`)
 }
 
 /** The ids of all channels that a filter selects; undefined if there is no filter. */
-export async function filteredIds(filter: ChannelFilter): Promise<readonly number[] | undefined> {
+export async function idsOfFilteredChannels(filter: ChannelFilter): Promise<readonly number[] | undefined> {
   if (!filter.keyword && !filter.condition) return undefined
   const ids: number[] = []
   for (let page = 1; ; page++) {
@@ -63,7 +63,7 @@ export function channelNamesQuery(userId: number, text: string) {
     queryKey: [userId, 'channels', 'names', text],
     queryFn: async () => {
       const query = queryString({ keyword: text, page_size: PAGE_SIZE })
-      const { items } = await request<Paged<Channel>>('GET', `/api/channel/search${query}`)
+      const { items } = await request<PageOfItems<Channel>>('GET', `/api/channel/search${query}`)
       return new Set(items.map(({ name }) => name))
     },
     staleTime: 0,
@@ -107,12 +107,12 @@ export async function deleteChannel(id: number): Promise<void> {
 
 /** Tests the upstream of a saved channel; a failure of the upstream is a result, not an error. */
 export function testChannel(id: number): Promise<ChannelTest> {
-  return outcome(sendForWholeBody<ChannelTest>('GET', `/api/channel/test/${id}`))
+  return outcome(requestWholeBody<ChannelTest>('GET', `/api/channel/test/${id}`))
 }
 
 /** Like `testChannel`, for the unsaved fields of a form; `id` is the channel that the form changes. */
 export function testUnsavedChannel(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
-  return outcome(sendForWholeBody<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
+  return outcome(requestWholeBody<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
 }
 
 /** Tests the channels with these ids, or all of them. Models for images or speech are not tested. */
@@ -124,8 +124,11 @@ export async function testAllChannels(
 }
 
 /** The names of the models that the upstream lists. */
-export async function fetchModels(fields: ChannelFields, id: number | undefined): Promise<readonly string[]> {
-  const { data } = await sendForWholeBody<z.output<typeof upstreamModels>>('POST', '/api/channel/models', {
+export async function fetchUpstreamModelNames(
+  fields: ChannelFields,
+  id: number | undefined,
+): Promise<readonly string[]> {
+  const { data } = await requestWholeBody<z.output<typeof upstreamModels>>('POST', '/api/channel/models', {
     channel: { ...fields, id },
   })
   return data

@@ -56,12 +56,12 @@ export async function requestIfChanged<Data>(
 
 /** Like `request`, but a status 401 throws an error and does not wait for a new sign-in. */
 export async function send<Data>(method: Method, path: string, body?: object): Promise<Data> {
-  const answer = await sendForWholeBody<{ readonly data: Data }>(method, path, body)
+  const answer = await requestWholeBody<{ readonly data: Data }>(method, path, body)
   return answer.data
 }
 
 /** Like `send`, for endpoints whose fields are not within `data` but beside `success` and `message`. */
-export async function sendForWholeBody<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
+export async function requestWholeBody<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
   const response = await reach(method, path, body)
   const text = await response.text().catch(() => '')
   const answer = parsed(text)
@@ -101,7 +101,7 @@ export async function openEventStream(
 }
 
 /** Sends a request and returns its response as soon as the headers arrive. An error status does not throw. */
-export async function openResponse(path: string, body: object, options: OpenOptions): Promise<Response> {
+export async function postForResponse(path: string, body: object, options: OpenOptions): Promise<Response> {
   const response = await reach('POST', path, body, options)
   if (response.status !== 401 || !surroundings) return response
   const { success } = parsed(await response.clone().text()) ?? {}

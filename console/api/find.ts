@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { findSchema } from '../../src/management/find.ts'
+import type { findSchema } from '../../src/management/find-objects.ts'
 import { queryString, request } from './client.ts'
 
 /** A key, model, channel, user, group or call that a search has found. */

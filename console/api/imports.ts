@@ -9,11 +9,11 @@ export type ImportReport = z.output<typeof importPlanSchema>
 export type ImportResult = z.output<typeof importResultSchema>
 
 /** Sends a file; the gateway reports what its import would write. */
-export function readImport(file: File): Promise<ImportReport> {
+export function previewImport(file: File): Promise<ImportReport> {
   return request<ImportReport>('POST', `/api/import${queryString({ name: file.name })}`, file)
 }
 
-/** Writes what the report of `readImport` announced. */
+/** Writes what the report of `previewImport` announced. */
 export function applyImport(id: string): Promise<ImportResult> {
   return request<ImportResult>('POST', `/api/import/${id}/apply`)
 }

@@ -13,7 +13,7 @@ export type ApiKey = TokenObject
  * Whether an operator has set limits of the key that a user with this role may not change; root may always
  * change them.
  */
-export function isLimitedFor(role: number, { limits_by }: ApiKey): boolean {
+export function isLimitedByOperator(role: number, { limits_by }: ApiKey): boolean {
   return limits_by === 'operator' && role < Role.root
 }
 
@@ -75,7 +75,7 @@ function limitedByBudget(keys: readonly ApiKey[]): readonly ApiKey[] {
  * The ids of the given keys whose calls a budget refuses; `ofUser` is the owner of the keys, if that is
  * another user.
  */
-export function stoppedKeysQuery(userId: number, keys: readonly ApiKey[], ofUser?: number) {
+export function keysStoppedByBudgetQuery(userId: number, keys: readonly ApiKey[], ofUser?: number) {
   const ids = limitedByBudget(keys).map(({ id }) => id)
   const path = ofUser === undefined ? '/api/token' : `/api/user/${ofUser}/tokens`
   return queryOptions({

@@ -6,8 +6,8 @@ import { openEventStream, queryString } from './client.ts'
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
-/** The callbacks of `followCalls`, which reports calls as they end. */
-export interface Follower {
+/** The callbacks of `followLiveCalls`, which reports calls as they end. */
+export interface LiveCallListener {
   /** Calls that have just ended, in order. */
   readonly onCalls: (calls: readonly Call[]) => void
   /** Called when calls were or may have been missed: the list must then be requested again. */
@@ -15,10 +15,10 @@ export interface Follower {
 }
 
 /** Reports calls as they end until `signal` is aborted, and reconnects when the stream breaks off. */
-export async function followCalls(
+export async function followLiveCalls(
   scope: CallScope,
   filter: CallFilter,
-  { onCalls, onGap }: Follower,
+  { onCalls, onGap }: LiveCallListener,
   signal: AbortSignal,
 ): Promise<void> {
   const path = `/api/log/${scope === 'all' ? '' : 'self/'}stream${queryString({ ...filter })}`

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { managedModelSchema } from '../../src/management/models/managed-models.ts'
 import type { pricingSchema } from '../../src/management/models/pricing.ts'
-import { request, sendForWholeBody } from './client.ts'
+import { request, requestWholeBody } from './client.ts'
 
 type Pricing = z.output<typeof pricingSchema>
 
@@ -58,7 +58,7 @@ export async function setPrices(
 export function modelsQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'models'],
-    queryFn: async () => (await sendForWholeBody<Pricing>('GET', '/api/pricing')).data.map(pricedModel),
+    queryFn: async () => (await requestWholeBody<Pricing>('GET', '/api/pricing')).data.map(pricedModel),
   })
 }
 

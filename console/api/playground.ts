@@ -1,5 +1,5 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
-import { openResponse } from './client.ts'
+import { postForResponse } from './client.ts'
 
 /** Paths of the endpoints for images, speech and embeddings. */
 const MEDIA_PATHS = {
@@ -9,7 +9,7 @@ const MEDIA_PATHS = {
 } as const
 
 /** The model to call, the protocol, and whether the response is a stream. */
-export interface CalledModel {
+export interface ModelCallTarget {
   readonly protocol: ClientProtocol | keyof typeof MEDIA_PATHS
   readonly model: string
   readonly isStream: boolean
@@ -20,12 +20,12 @@ export interface CalledModel {
  * call by a client.
  */
 export function callWithKey(
-  called: CalledModel,
+  called: ModelCallTarget,
   keyId: number,
   body: object,
   signal: AbortSignal,
 ): Promise<Response> {
-  return openResponse(`/api/playground/${callPath(called)}`, body, {
+  return postForResponse(`/api/playground/${callPath(called)}`, body, {
     headers: {
       'gateway-key': String(keyId),
       ...(called.protocol === 'messages' && { 'anthropic-version': '2023-06-01' }),
@@ -35,7 +35,7 @@ export function callWithKey(
 }
 
 /** The path of a call, without the prefix `/api/playground/`. */
-export function callPath({ protocol, model, isStream }: CalledModel): string {
+export function callPath({ protocol, model, isStream }: ModelCallTarget): string {
   if (protocol === 'chat') return 'chat/completions'
   if (protocol in MEDIA_PATHS) return MEDIA_PATHS[protocol as keyof typeof MEDIA_PATHS]
   if (protocol !== 'gemini') return protocol

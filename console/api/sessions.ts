@@ -1,12 +1,12 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { usageSessionSchema } from '../../src/management/usage/usage-sessions.ts'
-import type { FilterValues } from './calls.ts'
+import type { CallFilterValues } from './calls.ts'
 import { queryString, request } from './client.ts'
-import type { Paged } from './paged.ts'
+import type { PageOfItems } from './page-of-items.ts'
 
 /** A session (calls that belong to one conversation), with the sums of its calls. */
-export type Session = z.output<typeof usageSessionSchema>
+export type CallSession = z.output<typeof usageSessionSchema>
 
 /** Selects sessions; fields without a value are absent. */
 export interface SessionFilter {
@@ -14,7 +14,7 @@ export interface SessionFilter {
   readonly end_timestamp?: number | undefined
   readonly session?: string
   /** Only administrators may filter by user. */
-  readonly username?: FilterValues
+  readonly username?: CallFilterValues
 }
 
 /** The number of sessions on a page. */
@@ -24,11 +24,11 @@ export const SESSION_PAGE_SIZE = 50
  * A page of sessions; the session with the newest call comes first. Administrators see the sessions of all
  * users, other users their own.
  */
-export function sessionsQuery(userId: number, filter: SessionFilter, page: number) {
+export function callSessionsQuery(userId: number, filter: SessionFilter, page: number) {
   return queryOptions({
     queryKey: [userId, 'sessions', filter, page],
     queryFn: () =>
-      request<Paged<Session>>(
+      request<PageOfItems<CallSession>>(
         'GET',
         `/api/sessions${queryString({ ...filter, p: page, page_size: SESSION_PAGE_SIZE })}`,
       ),

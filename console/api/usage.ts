@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import type { countedCallsSchema } from '../../src/management/usage/refusals.ts'
 import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
-import type { OriginFilter, CallScope } from './calls.ts'
+import type { CallOriginFilter, CallScope } from './calls.ts'
 import { queryString, request } from './client.ts'
 
 /** Sums of usage, with one entry per interval of time. */
@@ -13,7 +13,7 @@ export type Usage = z.output<typeof usageSeriesSchema>
 export type UsagePoint = Usage['totals']
 
 /** A query for sums of usage; filters without a value are absent. */
-export interface UsageQuery extends OriginFilter {
+export interface UsageQuery extends CallOriginFilter {
   readonly from: number
   readonly to: number
   readonly tz: string

@@ -8,7 +8,7 @@ import type { LimitFields } from '../components/limit-form-values.ts'
 import type { LinkedIdentity } from './account.ts'
 import type { NewKey } from './keys.ts'
 import { queryString, request } from './client.ts'
-import type { Paged } from './paged.ts'
+import type { PageOfItems } from './page-of-items.ts'
 
 /** A user, as administrators see it. */
 export type ManagedUser = ManagedUserObject
@@ -36,7 +36,7 @@ export function usersQuery(userId: number, page: number, search: string, order: 
     queryKey: [userId, 'users', page, search, order],
     queryFn: () => {
       const query = queryString({ p: page, page_size: USER_PAGE_SIZE, keyword: search, ...order })
-      return request<Paged<ManagedUser>>('GET', `/api/user/${search === '' ? '' : 'search'}${query}`)
+      return request<PageOfItems<ManagedUser>>('GET', `/api/user/${search === '' ? '' : 'search'}${query}`)
     },
   })
 }
@@ -104,7 +104,7 @@ export function userKeysQuery(userId: number, id: number) {
 }
 
 /** Enables or disables a key of another user. */
-export async function switchUserKey(id: number, keyId: number, isEnabled: boolean): Promise<void> {
+export async function setUserKeyEnabled(id: number, keyId: number, isEnabled: boolean): Promise<void> {
   await request('PUT', `/api/user/${id}/tokens`, { id: keyId, status: isEnabled ? 1 : 2 })
 }
 

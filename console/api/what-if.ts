@@ -3,12 +3,12 @@ import type { whatIfBody, whatIfSchema } from '../../src/management/usage/what-i
 import { request } from './client.ts'
 
 /** What the calls of a period were charged, and what they would have been charged under other conditions. */
-export type WhatIf = z.output<typeof whatIfSchema>
+export type WhatIfResult = z.output<typeof whatIfSchema>
 
 /** A period, and the conditions to assume for its calls. */
 export type WhatIfQuestion = z.input<typeof whatIfBody>
 
 /** Computes the prices of the calls of a period under the given conditions; nothing is changed. */
-export function requestWhatIf(question: WhatIfQuestion): Promise<WhatIf> {
-  return request<WhatIf>('POST', '/api/usage/what-if', question)
+export function requestWhatIf(question: WhatIfQuestion): Promise<WhatIfResult> {
+  return request<WhatIfResult>('POST', '/api/usage/what-if', question)
 }

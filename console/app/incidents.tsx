@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type Incident, incidentsQuery, appShellQuery } from '../api/account.ts'
+import { type ChannelIncident, channelIncidentsQuery, appShellQuery } from '../api/account.ts'
 import { testChannel } from '../api/channels.ts'
 import { setChannelDraining, reloadChannels, setChannelEnabled } from '../components/channel-actions.ts'
 import { failureDescription } from '../components/failure-description.ts'
@@ -23,7 +23,7 @@ function WatchedIncidents() {
   const client = useQueryClient()
   const { incidents: t } = useTexts()
   const { data } = useQuery({
-    ...incidentsQuery(REFRESH_MS),
+    ...channelIncidentsQuery(REFRESH_MS),
     // The frame of the page has loaded this data already, so this sends no request at first.
     initialData: () => client.getQueryData(appShellQuery.queryKey)?.incidents ?? undefined,
     initialDataUpdatedAt: () => client.getQueryState(appShellQuery.queryKey)?.dataUpdatedAt,
@@ -45,11 +45,17 @@ function WatchedIncidents() {
   )
 }
 
-function identityOf({ channel_id, since }: Incident): string {
+function identityOf({ channel_id, since }: ChannelIncident): string {
   return `${channel_id} ${since}`
 }
 
-function OneIncident({ incident, onHide }: { readonly incident: Incident; readonly onHide: () => void }) {
+function OneIncident({
+  incident,
+  onHide,
+}: {
+  readonly incident: ChannelIncident
+  readonly onHide: () => void
+}) {
   const { incidents: t, channels, common, failures, tag } = useTexts()
   const { percent, count, timeZone } = useFormatters()
   const { channel_id, channel, condition, since, calls, failed, rescued, lost, cause } = incident
@@ -100,7 +106,7 @@ function OneIncident({ incident, onHide }: { readonly incident: Incident; readon
 }
 
 /** The actions that an administrator can take on a channel in trouble; one click undoes them. */
-function useChannelActions({ channel_id: id, channel: name }: Incident) {
+function useChannelActions({ channel_id: id, channel: name }: ChannelIncident) {
   const texts = useTexts()
   const client = useQueryClient()
   return {

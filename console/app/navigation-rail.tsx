@@ -5,7 +5,7 @@ import { Role } from '../../src/domain/role.ts'
 import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'
-import { type Page, pagesOf, titleOf } from './pages.ts'
+import { type Page, pagesForRole, pageTitle } from './pages.ts'
 import classes from './navigation-rail.module.css'
 
 /** The navigation: the pages for this role, and the menus of the account. */
@@ -24,7 +24,7 @@ export function NavigationRail({
 }) {
   const { shell, product } = useTexts()
   const { profile, version } = useSignedInAccount()
-  const allowed = pagesOf(profile.role)
+  const allowed = pagesForRole(profile.role)
   const operated = allowed.filter(({ role }) => role > Role.user)
   return (
     <div className={classes['rail']} data-folded={isFolded || undefined}>
@@ -97,10 +97,10 @@ function RailLink({ page, isFolded }: { readonly page: Page; readonly isFolded: 
         to={path}
         activeOptions={{ exact: path === '/', includeSearch: false }}
         className={classes['link']}
-        {...(isFolded && { title: titleOf(name, texts) })}
+        {...(isFolded && { title: pageTitle(name, texts) })}
       >
         <Icon size={18} stroke={1.6} aria-hidden />
-        <span>{titleOf(name, texts)}</span>
+        <span>{pageTitle(name, texts)}</span>
       </Link>
     </li>
   )

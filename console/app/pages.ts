@@ -80,11 +80,11 @@ const PAGES: readonly Page[] = [
 ]
 
 /** The pages that a role may open. */
-export function pagesOf(role: number): readonly Page[] {
+export function pagesForRole(role: number): readonly Page[] {
   return PAGES.filter((page) => role >= page.role)
 }
 
 /** The heading of a page, which is also its name in the navigation. */
-export function titleOf(name: Page['name'], texts: Texts): string {
+export function pageTitle(name: Page['name'], texts: Texts): string {
   return texts[name].title
 }

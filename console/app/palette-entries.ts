@@ -22,7 +22,7 @@ import { type FoundObject, findQuery } from '../api/find.ts'
 import { LANGUAGES, setPreferences } from '../components/preferences.ts'
 import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
-import { pagesOf, titleOf } from './pages.ts'
+import { pagesForRole, pageTitle } from './pages.ts'
 import { COMMANDS, parseCommand } from './palette-commands.ts'
 
 /** A page, an action or an object in the command palette. */
@@ -60,8 +60,8 @@ export function usePaletteEntries(text: string, onHelp: () => void): readonly Pa
   const go = (to: string) => (): void => void navigate({ href: to })
   const objects = useFound(text, go)
   const entries: PaletteEntry[] = [
-    ...pagesOf(profile.role).map(({ name, path, icon }) => ({
-      label: titleOf(name, texts),
+    ...pagesForRole(profile.role).map(({ name, path, icon }) => ({
+      label: pageTitle(name, texts),
       words: palette.words[name],
       icon,
       run: go(path),

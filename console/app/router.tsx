@@ -20,7 +20,7 @@ const login = createRoute({
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
-  component: lazyPage(async () => (await import('./shell.tsx')).Shell),
+  component: lazyPage(async () => (await import('./app-frame.tsx')).AppFrame),
   beforeLoad: async ({ location }) => {
     try {
       await queryClient.ensureQueryData(appShellQuery)

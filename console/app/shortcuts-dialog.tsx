@@ -2,7 +2,7 @@ import { Modal, Switch } from '@mantine/core'
 import { setPreferences, usePreferences } from '../components/preferences.ts'
 import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
-import { pagesOf, titleOf } from './pages.ts'
+import { pagesForRole, pageTitle } from './pages.ts'
 import classes from './shortcuts-dialog.module.css'
 
 /** The list of shortcuts, and the switch for single letters. */
@@ -25,8 +25,8 @@ export function ShortcutsDialog({
     [['j', 'k'], shortcuts.rows],
     [['Enter'], shortcuts.open],
     [['Esc'], shortcuts.close],
-    ...pagesOf(profile.role).map(
-      ({ letter, name }) => [['g', letter], shortcuts.goTo(titleOf(name, texts))] as const,
+    ...pagesForRole(profile.role).map(
+      ({ letter, name }) => [['g', letter], shortcuts.goTo(pageTitle(name, texts))] as const,
     ),
   ]
   return (

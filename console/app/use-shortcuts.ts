@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { usePreferences } from '../components/preferences.ts'
 import { useSignedInAccount } from '../components/session.tsx'
-import { pagesOf } from './pages.ts'
+import { pagesForRole } from './pages.ts'
 
 /** Maximum milliseconds between `g` and its letter. */
 const SEQUENCE_MS = 1500
@@ -24,7 +24,7 @@ export function useShortcuts({ openPalette, openHelp }: Dialogs): void {
   useEffect(() => {
     let goSince = Number.NEGATIVE_INFINITY
     const goTo = (letter: string): boolean => {
-      const page = pagesOf(profile.role).find((page) => page.letter === letter)
+      const page = pagesForRole(profile.role).find((page) => page.letter === letter)
       if (page) void navigate({ to: page.path })
       return page !== undefined
     }

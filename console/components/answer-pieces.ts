@@ -8,7 +8,7 @@ import {
   textOrJson,
   isJsonObject,
   type JsonObject,
-  objectsIn,
+  objectsInList,
   parsedJson,
   type ConversationPiece,
 } from './conversation-pieces.ts'
@@ -16,7 +16,7 @@ import {
 /** The content of a response in any of the protocols, from one JSON text or from server-sent events. */
 export function piecesOfAnswer(answer: string): readonly ConversationPiece[] {
   const whole = parsedJson(answer)
-  if (Array.isArray(whole)) return merged(objectsIn(whole).flatMap(geminiAnswer))
+  if (Array.isArray(whole)) return merged(objectsInList(whole).flatMap(geminiAnswer))
   if (isJsonObject(whole)) return wholeAnswer(whole)
   const events = answer
     .split('\n')
@@ -29,8 +29,8 @@ function wholeAnswer(answer: JsonObject): readonly ConversationPiece[] {
   if (isJsonObject(answer['error']))
     return [{ kind: 'other', name: 'error', text: textOrJson(answer['error']) }]
   if (Array.isArray(answer['candidates'])) return geminiAnswer(answer)
-  if (Array.isArray(answer['output'])) return objectsIn(answer['output']).flatMap(responsesItemPieces)
-  if (Array.isArray(answer['choices'])) return objectsIn(answer['choices']).flatMap(choicePieces)
+  if (Array.isArray(answer['output'])) return objectsInList(answer['output']).flatMap(responsesItemPieces)
+  if (Array.isArray(answer['choices'])) return objectsInList(answer['choices']).flatMap(choicePieces)
   return contentPieces(answer['content'])
 }
 
@@ -40,12 +40,12 @@ function choicePieces(choice: JsonObject): readonly ConversationPiece[] {
   return [
     ...(typeof thinking === 'string' ? [{ kind: 'thinking', name: '', text: thinking } as const] : []),
     ...contentPieces(message['content'] ?? message['refusal'] ?? choice['text']),
-    ...objectsIn(message['tool_calls']).map(chatToolCallPiece),
+    ...objectsInList(message['tool_calls']).map(chatToolCallPiece),
   ]
 }
 
 function geminiAnswer(answer: JsonObject): readonly ConversationPiece[] {
-  return objectsIn(answer['candidates']).flatMap(({ content }) =>
+  return objectsInList(answer['candidates']).flatMap(({ content }) =>
     isJsonObject(content) ? geminiContentPieces(content) : [],
   )
 }
@@ -70,7 +70,7 @@ function streamed(events: readonly JsonObject[]): readonly ConversationPiece[] {
 function partsOfEvent(event: JsonObject): readonly Part[] {
   if (isJsonObject(event['error']))
     return [{ at: 'error', kind: 'other', name: 'error', text: textOrJson(event['error']) }]
-  if (Array.isArray(event['choices'])) return objectsIn(event['choices']).flatMap(chatParts)
+  if (Array.isArray(event['choices'])) return objectsInList(event['choices']).flatMap(chatParts)
   if (Array.isArray(event['candidates']))
     return geminiAnswer(event).map((piece, index) => ({ ...piece, at: placeOf(piece, index) }))
   const type = textOrJson(event['type'])
@@ -87,7 +87,7 @@ function chatParts({ index, delta, text }: JsonObject): readonly Part[] {
   if (!isJsonObject(delta)) return []
   const grown = (kind: ConversationPiece['kind'], value: unknown): Part[] =>
     typeof value === 'string' && value !== '' ? [{ at: `${at} ${kind}`, kind, name: '', text: value }] : []
-  const calls = objectsIn(delta['tool_calls']).map(
+  const calls = objectsInList(delta['tool_calls']).map(
     (call): Part => ({ ...chatToolCallPiece(call), at: `${at} call ${textOrJson(call['index'])}` }),
   )
   return [

@@ -1,6 +1,6 @@
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './budget-meter.module.css'
-import { type BudgetState, exhaustedAt, heldPercent, usedPercent } from './budget.ts'
+import { type BudgetState, budgetExhaustionTime, heldPercent, usedPercent } from './budget.ts'
 import { useFormatters } from './session.tsx'
 
 /** A budget of which at least this percentage is used is shown as a warning, as in alerts. */
@@ -18,7 +18,7 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
   const { budget, budget_used, budget_held: held, budget_resets_at: resetsAt } = state
   const percent = usedPercent(state)
   const now = Date.now() / 1000
-  const endsAt = exhaustedAt(state, now)
+  const endsAt = budgetExhaustionTime(state, now)
   const spent = limits.meter(money(budget_used), money(budget), day(resetsAt))
   const text = held > 0 ? `${spent}, ${limits.held(money(held))}` : spent
   // If the budget resets within a day, the time is shown instead of the day.

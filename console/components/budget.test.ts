@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { exhaustedAt, heldPercent, usedPercent } from './budget.ts'
+import { budgetExhaustionTime, heldPercent, usedPercent } from './budget.ts'
 
 const DAY_S = 86_400
 const at = (date: string): number => Date.parse(date) / 1000
@@ -27,26 +27,28 @@ describe('the meter of a budget', () => {
 
   test('75: the forecast of a budget names when it will be used up, once a twentieth of its period is over', () => {
     // Half of it in 10 days: all of it in 20.
-    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, at('2026-11-11T00:00:00Z'))).toBe(
+    expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10 }, at('2026-11-11T00:00:00Z'))).toBe(
       at('2026-11-21T00:00:00Z'),
     )
     // A twentieth of 30 days is a day and a half.
     const early = at('2026-11-02T12:00:00Z')
-    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, early - 1)).toBeUndefined()
-    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, early)).toBe(at('2026-11-04T00:00:00Z'))
+    expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10 }, early - 1)).toBeUndefined()
+    expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10 }, early)).toBe(at('2026-11-04T00:00:00Z'))
   })
 
   test('75: a budget has no forecast if it lasts until its reset, or is used up already', () => {
     const now = at('2026-11-16T00:00:00Z')
-    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10 }, now)).toBeUndefined()
-    expect(exhaustedAt({ ...NOVEMBER, budget_used: 10.5 }, now)).toBeLessThan(NOVEMBER.budget_resets_at)
-    expect(exhaustedAt({ ...NOVEMBER, budget_used: 20 }, now)).toBeUndefined()
-    expect(exhaustedAt({ ...NOVEMBER, budget_used: 0 }, now)).toBeUndefined()
+    expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10 }, now)).toBeUndefined()
+    expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 10.5 }, now)).toBeLessThan(
+      NOVEMBER.budget_resets_at,
+    )
+    expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 20 }, now)).toBeUndefined()
+    expect(budgetExhaustionTime({ ...NOVEMBER, budget_used: 0 }, now)).toBeUndefined()
   })
 
   test('75: the forecast of a weekly budget counts its period from a week before the reset', () => {
     const monday = at('2026-11-23T00:00:00Z')
     const week = { budget: 70, budget_period: 'week', budget_used: 20, budget_resets_at: monday + 7 * DAY_S }
-    expect(exhaustedAt(week, monday + DAY_S)).toBe(monday + 3.5 * DAY_S)
+    expect(budgetExhaustionTime(week, monday + DAY_S)).toBe(monday + 3.5 * DAY_S)
   })
 })

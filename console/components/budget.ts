@@ -1,4 +1,4 @@
-import { type BudgetPeriod, periodAt } from '../../src/domain/budget.ts'
+import { type BudgetPeriod, budgetPeriodAt } from '../../src/domain/budget.ts'
 import type { UsageLimitsObject } from '../../src/management/usage-limits.ts'
 
 /** A budget with its use in the current period. */
@@ -29,12 +29,12 @@ export function heldPercent(state: Pick<BudgetState, 'budget' | 'budget_used' | 
  * The time, in Unix seconds, at which the budget will be used up if spending continues as it has since the
  * start of the period. Undefined if the budget lasts, is already used up, or the period has only begun.
  */
-export function exhaustedAt(
+export function budgetExhaustionTime(
   { budget, budget_period, budget_used, budget_resets_at: resetsAt }: Omit<BudgetState, 'budget_held'>,
   nowSeconds: number,
 ): number | undefined {
   if (budget === 0 || budget_used <= 0 || budget_used >= budget) return undefined
-  const startsAt = periodAt(budget_period as BudgetPeriod, resetsAt * 1000 - 1).startMs / 1000
+  const startsAt = budgetPeriodAt(budget_period as BudgetPeriod, resetsAt * 1000 - 1).startMs / 1000
   const elapsed = nowSeconds - startsAt
   if (elapsed < (resetsAt - startsAt) * FIRST_PART) return undefined
   const endsAt = startsAt + (elapsed * budget) / budget_used

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import {
   cacheTokensOf,
   cacheBreakCounts,
-  countedCausers,
+  callsByCacheBreakCauser,
   shareReadFromCache,
   truncatedVerdict,
 } from './cache-breaks.ts'
@@ -29,7 +29,7 @@ test('152: cache breaks are grouped by cause, the gateway first, with the most f
     ['provider', 'provider', 9],
   ])
   expect(cacheBreakCounts({})).toEqual([])
-  expect(countedCausers(cacheBreakCounts(breaks))).toEqual([
+  expect(callsByCacheBreakCauser(cacheBreakCounts(breaks))).toEqual([
     { causer: 'gateway', calls: 3 },
     { causer: 'client', calls: 8 },
     { causer: 'provider', calls: 9 },

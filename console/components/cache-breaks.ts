@@ -1,4 +1,4 @@
-import { type BreakCounts, CACHE_BREAKS, type CacheBreak } from '../../src/domain/cache-break.ts'
+import { type CacheBreakCounts, CACHE_BREAKS, type CacheBreak } from '../../src/domain/cache-break.ts'
 
 /** Who caused that a call did not use the prompt cache. */
 export type CacheBreakCauser = 'gateway' | 'client' | 'provider'
@@ -26,7 +26,7 @@ export interface CacheBreakCount {
  * The reasons that occurred: first those of the gateway, then of clients, then of the provider; each most
  * frequent first.
  */
-export function cacheBreakCounts(breaks: BreakCounts): readonly CacheBreakCount[] {
+export function cacheBreakCounts(breaks: CacheBreakCounts): readonly CacheBreakCount[] {
   const counted = CACHE_BREAKS.map((reason) => ({
     reason,
     causer: CACHE_BREAK_CAUSERS[reason],
@@ -38,7 +38,7 @@ export function cacheBreakCounts(breaks: BreakCounts): readonly CacheBreakCount[
 }
 
 /** The number of calls for each causer that occurred, in the order of `cacheBreakCounts`. */
-export function countedCausers(
+export function callsByCacheBreakCauser(
   counted: readonly CacheBreakCount[],
 ): readonly { readonly causer: CacheBreakCauser; readonly calls: number }[] {
   const sums = new Map<CacheBreakCauser, number>()

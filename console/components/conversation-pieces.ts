@@ -22,7 +22,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** The entries of a list that are objects. */
-export function objectsIn(value: unknown): JsonObject[] {
+export function objectsInList(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 

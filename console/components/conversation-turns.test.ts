@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { conversationOf, newTurns } from './conversation-turns.ts'
+import { conversationOfCall, turnsSincePreviousCall } from './conversation-turns.ts'
 
 const events = (...all: readonly object[]): string =>
   all.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')
 const said = (request: object, answer: object | string) =>
-  conversationOf(JSON.stringify(request), typeof answer === 'string' ? answer : JSON.stringify(answer))
+  conversationOfCall(JSON.stringify(request), typeof answer === 'string' ? answer : JSON.stringify(answer))
 const text = (words: string) => ({ kind: 'text', name: '', text: words })
 const call = (name: string, args: string) => ({ kind: 'call', name, text: args })
 
@@ -160,17 +160,17 @@ describe('the conversation of a call', () => {
   })
 
   test('stored content that matches no known protocol is not shown as a conversation', () => {
-    expect(conversationOf('', '')).toBeUndefined()
-    expect(conversationOf('--form', '\u0000')).toBeUndefined()
-    expect(conversationOf('{"query":"x"}', '{"results":[]}')).toBeUndefined()
+    expect(conversationOfCall('', '')).toBeUndefined()
+    expect(conversationOfCall('--form', '\u0000')).toBeUndefined()
+    expect(conversationOfCall('{"query":"x"}', '{"results":[]}')).toBeUndefined()
   })
 })
 
 test('the thread of a session shows for each call only the messages that are new', () => {
   const turn = (words: string) => ({ role: 'user', pieces: [text(words)] }) as never
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(turn) as [never, never, never, never]
-  expect(newTurns([a, b, c, d], [a, b])).toEqual([c, d])
-  expect(newTurns([a, c], [a, b])).toEqual([c])
-  expect(newTurns([a, b], [a, b])).toEqual([])
-  expect(newTurns([c], [])).toEqual([c])
+  expect(turnsSincePreviousCall([a, b, c, d], [a, b])).toEqual([c, d])
+  expect(turnsSincePreviousCall([a, c], [a, b])).toEqual([c])
+  expect(turnsSincePreviousCall([a, b], [a, b])).toEqual([])
+  expect(turnsSincePreviousCall([c], [])).toEqual([c])
 })

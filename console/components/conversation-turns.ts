@@ -6,7 +6,7 @@ import { isJsonObject, parsedJson, type ConversationTurn } from './conversation-
  * The conversation of a call, read from the text of its request and its response in any protocol; undefined
  * if the text is not a conversation.
  */
-export function conversationOf(request: string, answer: string): readonly ConversationTurn[] | undefined {
+export function conversationOfCall(request: string, answer: string): readonly ConversationTurn[] | undefined {
   const asked = parsedJson(request)
   if (!isJsonObject(asked)) return undefined
   const turns = requestTurns(asked)
@@ -16,7 +16,7 @@ export function conversationOf(request: string, answer: string): readonly Conver
 }
 
 /** The turns that the previous call of the same session did not contain. */
-export function newTurns(
+export function turnsSincePreviousCall(
   turns: readonly ConversationTurn[],
   before: readonly ConversationTurn[],
 ): readonly ConversationTurn[] {

@@ -1,7 +1,7 @@
 import { Fragment, type MouseEvent, type ReactNode, useRef, useState } from 'react'
 import classes from './data-table.module.css'
 import { useNextRowFocus } from './use-next-row-focus.ts'
-import { useOverflow } from './use-overflow.ts'
+import { useHorizontalOverflow } from './use-overflow.ts'
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -69,7 +69,7 @@ export function DataTable<Row>({
 }) {
   const [ownOrder, setOwnOrder] = useState<Order>()
   const order = sorting ? sorting.order : ownOrder
-  const { region, bar } = useOverflow()
+  const { region, bar } = useHorizontalOverflow()
   const body = useRef<HTMLTableSectionElement>(null)
   const shown = sorting ? rows : sorted(rows, columns, order)
   const onFocus = useNextRowFocus(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { differencesOf, mergedEdit } from './differences.ts'
+import { differencesOf, mergeEdits } from './differences.ts'
 
 test('where two edits of one record collide, the console shows the labelled fields that differ, with both values', () => {
   const mine = { name: 'a', models: ['x', 'y'], keys: 'secret', weight: 1 }
@@ -20,7 +20,7 @@ test('122: two edits of one record are merged, and only fields that both edits s
   const base = { name: 'a', models: ['x'], weight: 1, note: 'old' }
   const mine = { name: 'b', models: ['x'], weight: 4, note: 'new' }
   const theirs = { name: 'c', models: ['x', 'y'], weight: 1, note: 'new' }
-  expect(mergedEdit({ base, mine, theirs })).toEqual({
+  expect(mergeEdits({ base, mine, theirs })).toEqual({
     merged: { name: 'b', models: ['x', 'y'], weight: 4, note: 'new' },
     collisions: ['name'],
   })

@@ -21,7 +21,7 @@ interface MergedEdit<Typed extends object> {
 }
 
 /** Merges two edits of one object field by field. */
-export function mergedEdit<Typed extends object>({ base, mine, theirs }: Versions<Typed>): MergedEdit<Typed> {
+export function mergeEdits<Typed extends object>({ base, mine, theirs }: Versions<Typed>): MergedEdit<Typed> {
   const fields = Object.keys(mine) as (keyof Typed)[]
   const changed = fields.filter((field) => !isSame(mine[field], base[field]))
   return {

@@ -1,6 +1,6 @@
 import { Select, TextInput } from '@mantine/core'
 import { useTexts } from '../locales/use-texts.tsx'
-import { dayRangeOf, type Period, periodInAddress, timeRangeOf } from './period.ts'
+import { dayRangeOf, type Period, periodFromUrl, timeRangeOf } from './period.ts'
 import { usePreferences } from './preferences.ts'
 import type { SearchState } from './search-state.ts'
 
@@ -24,7 +24,7 @@ export function PeriodFilter<Name extends Period>({
 }) {
   const { period: texts } = useTexts()
   const { timeZone } = usePreferences()
-  const period = periodInAddress(periods, search, otherwise)
+  const period = periodFromUrl(periods, search, otherwise)
   const choose = (next: string | null): void => {
     const now = Date.now() / 1000
     const noDays = { from: undefined, to: undefined }

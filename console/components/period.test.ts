@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { dayRangeOf, LOG_PERIODS, periodInAddress, timeRangeOf, USAGE_PERIODS } from './period.ts'
+import { dayRangeOf, LOG_PERIODS, periodFromUrl, timeRangeOf, USAGE_PERIODS } from './period.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30) / 1000
 
 /** The start and the end of a period. */
 function span(search: Readonly<Record<string, string>>, timeZone = 'UTC'): readonly (string | null)[] {
-  const { from, to } = timeRangeOf(periodInAddress(LOG_PERIODS, search, '7d'), search, NOW, timeZone)
+  const { from, to } = timeRangeOf(periodFromUrl(LOG_PERIODS, search, '7d'), search, NOW, timeZone)
   return [from, to].map((at) => (at === undefined ? null : new Date(at * 1000).toISOString().slice(0, 16)))
 }
 
@@ -47,5 +47,5 @@ test('the day fields of the console begin with the days of the period that was s
 })
 
 test('the period "all" in the address of the usage page is replaced by the default period', () => {
-  expect(periodInAddress(USAGE_PERIODS, { period: 'all' }, '30d')).toBe('30d')
+  expect(periodFromUrl(USAGE_PERIODS, { period: 'all' }, '30d')).toBe('30d')
 })

@@ -1,5 +1,5 @@
 import type { SearchState } from './search-state.ts'
-import { dayText, parseDayOrHour, startOfDay, startOfMonth } from './time.ts'
+import { isoDay, parseDayOrHour, startOfDay, startOfMonth } from './time.ts'
 
 /** The periods that sums of usage can have, by their names in the page's URL. */
 export const USAGE_PERIODS = [
@@ -32,7 +32,7 @@ const DAY_S = 86_400
 const DAYS_BEFORE = { today: 0, '7d': 6, '30d': 29, '90d': 89 } as const
 
 /** The period in the page's URL if it is in `periods`, else `otherwise`. */
-export function periodInAddress<Name extends Period>(
+export function periodFromUrl<Name extends Period>(
   periods: readonly Name[],
   { period }: SearchState,
   otherwise: Name,
@@ -86,7 +86,7 @@ export function dayRangeOf(
   timeZone: string,
 ): { readonly from: string; readonly to: string } {
   return {
-    from: dayText(from ?? now - DAYS_BEFORE['30d'] * DAY_S, timeZone),
-    to: dayText(to === undefined ? now : to - 1, timeZone),
+    from: isoDay(from ?? now - DAYS_BEFORE['30d'] * DAY_S, timeZone),
+    to: isoDay(to === undefined ? now : to - 1, timeZone),
   }
 }

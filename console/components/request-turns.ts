@@ -2,7 +2,7 @@ import {
   textOrJson,
   isJsonObject,
   type JsonObject,
-  objectsIn,
+  objectsInList,
   type ConversationPiece,
   type ConversationTurn,
 } from './conversation-pieces.ts'
@@ -24,8 +24,8 @@ function systemOf(system: unknown): ConversationTurn[] {
 }
 
 function messageTurns(request: JsonObject): ConversationTurn[] {
-  return objectsIn(request['messages']).map((message) => {
-    const calls = objectsIn(message['tool_calls']).map(chatToolCallPiece)
+  return objectsInList(request['messages']).map((message) => {
+    const calls = objectsInList(message['tool_calls']).map(chatToolCallPiece)
     const thinking = message['reasoning_content']
     const thoughts: ConversationPiece[] =
       typeof thinking === 'string' && thinking !== '' ? [{ kind: 'thinking', name: '', text: thinking }] : []
@@ -56,7 +56,7 @@ function responsesTurns({ instructions, input }: JsonObject): ConversationTurn[]
   if (typeof input === 'string') return [...system, turn('user', [text(input)])]
   return [
     ...system,
-    ...objectsIn(input).map((item) =>
+    ...objectsInList(input).map((item) =>
       turn(textOrJson(item['role'] ?? roleOfItem(item)), responsesItemPieces(item)),
     ),
   ]
@@ -70,7 +70,7 @@ function roleOfItem({ type }: JsonObject): string {
 export function responsesItemPieces(item: JsonObject): readonly ConversationPiece[] {
   const type = textOrJson(item['type'])
   if (type === 'reasoning')
-    return [...objectsIn(item['summary']), ...objectsIn(item['content'])].map(
+    return [...objectsInList(item['summary']), ...objectsInList(item['content'])].map(
       (part): ConversationPiece => ({ kind: 'thinking', name: '', text: textOrJson(part['text']) }),
     )
   if (type.endsWith('_output'))
@@ -91,7 +91,7 @@ function geminiTurns(request: JsonObject): ConversationTurn[] {
   const system = isJsonObject(instruction) ? geminiContentPieces(instruction) : []
   return [
     ...(system.length > 0 ? [turn('system', system)] : []),
-    ...objectsIn(request['contents']).map((content) =>
+    ...objectsInList(request['contents']).map((content) =>
       turn(textOrJson(content['role'] ?? 'user'), geminiContentPieces(content)),
     ),
   ]
@@ -99,7 +99,7 @@ function geminiTurns(request: JsonObject): ConversationTurn[] {
 
 /** The pieces of a content object in the Gemini protocol. */
 export function geminiContentPieces({ parts }: JsonObject): readonly ConversationPiece[] {
-  return objectsIn(parts).map((part): ConversationPiece => {
+  return objectsInList(parts).map((part): ConversationPiece => {
     const call = part['functionCall'] ?? part['function_call']
     const result = part['functionResponse'] ?? part['function_response']
     const file = part['inlineData'] ?? part['inline_data'] ?? part['fileData'] ?? part['file_data']
@@ -122,7 +122,7 @@ export function geminiContentPieces({ parts }: JsonObject): readonly Conversatio
  */
 export function contentPieces(content: unknown): readonly ConversationPiece[] {
   if (typeof content === 'string') return content === '' ? [] : [text(content)]
-  return objectsIn(content).map(blockPiece)
+  return objectsInList(content).map(blockPiece)
 }
 
 const FILES: ReadonlySet<string> = new Set([

@@ -2,7 +2,7 @@ import { Button, PasswordInput, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Credentials, statusQuery } from '../api/account.ts'
+import { type Credentials, signInMethodsQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { type Texts, useTexts } from '../locales/use-texts.tsx'
 import { ErrorAlert } from './error-alert.tsx'
@@ -16,7 +16,7 @@ export function SignInForm({
   readonly onSubmit: (credentials: Credentials) => Promise<void>
 }) {
   const { login, common } = useTexts()
-  const { data: status } = useQuery(statusQuery)
+  const { data: status } = useQuery(signInMethodsQuery)
   const hasPasswords = status?.password_login_enabled ?? true
   const [prefersToken, setPrefersToken] = useState(false)
   const byToken = prefersToken || !hasPasswords

@@ -5,7 +5,7 @@ export interface Snippet {
 }
 
 /** The placeholder for the key until the user inserts it. */
-export const KEY_VARIABLE = '$SLUICE_KEY'
+export const KEY_PLACEHOLDER = '$SLUICE_KEY'
 
 /** Example calls with the URL of the gateway, a model, and the key or the placeholder for it. */
 export function snippetsOf({
@@ -18,7 +18,7 @@ export function snippetsOf({
   readonly key: string | undefined
 }): readonly Snippet[] {
   const isVariable = key === undefined
-  const shell = key ?? KEY_VARIABLE
+  const shell = key ?? KEY_PLACEHOLDER
   const python = isVariable ? 'os.environ["SLUICE_KEY"]' : JSON.stringify(key)
   const imports = isVariable ? 'import os\n' : ''
   const named = JSON.stringify(model)

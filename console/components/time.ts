@@ -32,7 +32,7 @@ export function formatClock(
   locale: string,
   timeZone: string,
 ): string {
-  const [day, today] = [dayText(unixSeconds, timeZone), dayText(nowSeconds, timeZone)]
+  const [day, today] = [isoDay(unixSeconds, timeZone), isoDay(nowSeconds, timeZone)]
   return new Intl.DateTimeFormat(locale, {
     timeZone,
     ...(day.slice(0, 4) !== today.slice(0, 4) && { year: 'numeric' }),
@@ -77,15 +77,15 @@ export function startOfMonth(unixSeconds: number, timeZone: string): number {
 }
 
 /** The day of a time in a time zone, in the format of the page's URL: `2026-11-01`. */
-export function dayText(unixSeconds: number, timeZone: string): string {
+export function isoDay(unixSeconds: number, timeZone: string): string {
   const { year, month, day } = partsOf(unixSeconds, timeZone)
   return new Date(Date.UTC(year, month - 1, day)).toISOString().slice(0, 10)
 }
 
 /** The hour of a time in a time zone, in the format of the page's URL: `2026-11-01T14`. */
-export function hourText(unixSeconds: number, timeZone: string): string {
+export function isoHour(unixSeconds: number, timeZone: string): string {
   const { hour } = partsOf(unixSeconds, timeZone)
-  return `${dayText(unixSeconds, timeZone)}T${String(hour).padStart(2, '0')}`
+  return `${isoDay(unixSeconds, timeZone)}T${String(hour).padStart(2, '0')}`
 }
 
 const DAY_OR_HOUR = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}))?$/

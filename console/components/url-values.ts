@@ -17,7 +17,7 @@ export function valuesOfUrlText(text: string | undefined): readonly string[] {
 const ID = /^#\d+$/
 
 /** An API key as a parameter of the page's URL: by its id, because names of keys need not be unique. */
-export function keyIdText(id: string | number): string {
+export function keyIdAsUrlValue(id: string | number): string {
   return `#${id}`
 }
 

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Remaining } from '../../src/domain/remaining.ts'
+import type { RemainingSpend } from '../../src/domain/remaining-spend.ts'
 import { type RecentKey, appShellQuery, refreshingAppShellQuery } from '../api/account.ts'
 import type { NamedBudget } from './budget-meter.tsx'
 import { useSignedInAccount } from './session.tsx'
@@ -9,7 +9,7 @@ const REFRESH_MS = 30_000
 const STALE_MS = 5000
 
 /** How much the account may still spend, and the budgets of the account and its groups. */
-interface AccountLimits extends Remaining {
+interface AccountLimits extends RemainingSpend {
   readonly budgets: readonly (NamedBudget & { readonly group: string | undefined })[]
   /** The keys of the account that were used last. */
   readonly recentKeys: readonly RecentKey[]

@@ -1,9 +1,9 @@
 import type { UseFormReturnType } from '@mantine/form'
 import { type ReactNode, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
-import { differencesOf, mergedEdit } from './differences.ts'
+import { differencesOf, mergeEdits } from './differences.ts'
 import { EditConflict } from './edit-conflict.tsx'
-import { LeaveGuard } from './leave-guard.tsx'
+import { ConfirmLeave } from './confirm-leave.tsx'
 import { showNotice } from './notify.tsx'
 import { useAction } from './use-action.ts'
 
@@ -68,7 +68,7 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
     setPresent(undefined)
   }
   const merge = (typed: Typed, theirs: Present) =>
-    mergedEdit({ base: typedOf(basis), mine: typed, theirs: typedOf(theirs) })
+    mergeEdits({ base: typedOf(basis), mine: typed, theirs: typedOf(theirs) })
   /** Resolves to undefined if another user has changed the same fields; a dialog asks about them. */
   const saveMerged = async (typed: Typed, over: Present | undefined): Promise<Present | undefined> => {
     let based = over
@@ -95,7 +95,7 @@ export function useMergedEdit<Typed extends object, Present extends { readonly v
   })
   const dialogs = (
     <>
-      <LeaveGuard isChanged={form.isDirty()} />
+      <ConfirmLeave isChanged={form.isDirty()} />
       <EditConflict
         differences={
           present &&

@@ -1,7 +1,7 @@
 import { type RefObject, useEffect, useRef } from 'react'
 
 /** References to a region that may scroll horizontally, and to its scroll bar. */
-export interface Overflow {
+export interface OverflowRefs {
   /** The region; its first child is the content. */
   readonly region: RefObject<HTMLDivElement | null>
   /**
@@ -15,7 +15,7 @@ export interface Overflow {
  * Marks a region with `data-wide` while its content is wider than the region. Only a marked region scrolls,
  * because a heading inside a scrolling region cannot stay at the top of the window.
  */
-export function useOverflow(): Overflow {
+export function useHorizontalOverflow(): OverflowRefs {
   const region = useRef<HTMLDivElement>(null)
   const bar = useRef<HTMLDivElement>(null)
   useEffect(() => {

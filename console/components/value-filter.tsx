@@ -6,7 +6,7 @@ import type { CallScope } from '../api/calls.ts'
 import { type SuggestedField, fieldValuesQuery } from '../api/log-field-values.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import type { TimeRange } from './period.ts'
-import { keyIdText, valuesToUrlText, valuesOfUrlText } from './url-values.ts'
+import { keyIdAsUrlValue, valuesToUrlText, valuesOfUrlText } from './url-values.ts'
 import { useSignedInAccount } from './session.tsx'
 
 const PAUSE_MS = 250
@@ -51,7 +51,7 @@ export function ValueFilter({
   })
   const labels = new Map(chosen.map((one) => [one, wordOf?.(one) ?? one]))
   for (const { value: one, label: name } of found) {
-    const inAddress = field === 'token' ? keyIdText(one) : NAMED.has(field) ? name : one
+    const inAddress = field === 'token' ? keyIdAsUrlValue(one) : NAMED.has(field) ? name : one
     labels.set(inAddress, wordOf?.(one) ?? name)
   }
   return (

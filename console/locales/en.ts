@@ -1,5 +1,5 @@
 import { account } from './en/account.ts'
-import { advanced } from './en/advanced.ts'
+import { advancedChannel } from './en/advanced-channel.ts'
 import { audit } from './en/audit.ts'
 import { caches } from './en/caches.ts'
 import { call } from './en/call.ts'
@@ -13,7 +13,7 @@ import { guards } from './en/guards.ts'
 import { imports } from './en/imports.ts'
 import { incidents } from './en/incidents.ts'
 import { keys } from './en/keys.ts'
-import { leave } from './en/leave.ts'
+import { leaveForm } from './en/leave-form.ts'
 import { limits } from './en/limits.ts'
 import { live } from './en/live.ts'
 import { login } from './en/login.ts'
@@ -39,7 +39,7 @@ export const texts = {
   tag: 'en',
   product: 'Sluice',
   common,
-  leave,
+  leave: leaveForm,
   limits,
   conflict,
   errors,
@@ -62,7 +62,7 @@ export const texts = {
   imports,
   incidents,
   channelKeys,
-  advanced,
+  advanced: advancedChannel,
   users,
   models,
   period,

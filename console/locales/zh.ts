@@ -1,6 +1,6 @@
 import type { Texts } from './en.ts'
 import { account } from './zh/account.ts'
-import { advanced } from './zh/advanced.ts'
+import { advancedChannel } from './zh/advanced-channel.ts'
 import { audit } from './zh/audit.ts'
 import { caches } from './zh/caches.ts'
 import { call } from './zh/call.ts'
@@ -14,7 +14,7 @@ import { guards } from './zh/guards.ts'
 import { imports } from './zh/imports.ts'
 import { incidents } from './zh/incidents.ts'
 import { keys } from './zh/keys.ts'
-import { leave } from './zh/leave.ts'
+import { leaveForm } from './zh/leave-form.ts'
 import { limits } from './zh/limits.ts'
 import { live } from './zh/live.ts'
 import { login } from './zh/login.ts'
@@ -40,7 +40,7 @@ export const texts: Texts = {
   tag: 'zh-CN',
   product: 'Sluice',
   common,
-  leave,
+  leave: leaveForm,
   limits,
   conflict,
   errors,
@@ -63,7 +63,7 @@ export const texts: Texts = {
   imports,
   incidents,
   channelKeys,
-  advanced,
+  advanced: advancedChannel,
   users,
   models,
   period,

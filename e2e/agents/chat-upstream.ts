@@ -4,7 +4,7 @@ import {
   bodyOfPost,
   Refusal,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from '@sluice/simulator'
 import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
@@ -23,7 +23,7 @@ export function chatUpstream(models: readonly string[]): Upstream {
   }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
+function reply(body: Fields, model: string, stamp: ReplyTimeAndIds): Reply {
   const { thinking, text, calls } = nextTurn(modelInput(body))
   const prompt = tokensOf(JSON.stringify(body))
   const completion = tokensOf(thinking + text + JSON.stringify(calls))

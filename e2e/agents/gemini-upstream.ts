@@ -4,7 +4,7 @@ import {
   type Frame,
   Refusal,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from '@sluice/simulator'
 import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
@@ -33,7 +33,7 @@ function bodyIfServed({ method, path, body }: Call): Fields | undefined {
   return isAsked ? { ...body, model, stream: name === 'streamGenerateContent' } : undefined
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp, returned: ReturnedSignatures): Reply {
+function reply(body: Fields, model: string, stamp: ReplyTimeAndIds, returned: ReturnedSignatures): Reply {
   const contents = asList(body.contents).map(asFields)
   requireSignatures(contents, returned)
   const { thinking, text, calls } = nextTurn(modelInput(body, contents))

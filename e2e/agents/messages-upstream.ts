@@ -4,7 +4,7 @@ import {
   bodyOfPost,
   Refusal,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from '@sluice/simulator'
 import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
@@ -39,7 +39,7 @@ export function messagesUpstream(models: readonly string[], returned: ReturnedSi
   }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp, returned: ReturnedSignatures): Reply {
+function reply(body: Fields, model: string, stamp: ReplyTimeAndIds, returned: ReturnedSignatures): Reply {
   const { thinking, text, calls } = nextTurn(modelInput(body, model, returned))
   const thinks = thinking !== '' && ['enabled', 'adaptive'].includes(asString(asFields(body.thinking).type))
   if (calls.length > 0 && !thinks && ALWAYS_THINKING.has(model))

@@ -4,7 +4,7 @@ import {
   bodyOfPost,
   Refusal,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from '@sluice/simulator'
 import { type Fields, asFields, asList, asString } from '@sluice/simulator/fields'
@@ -38,7 +38,7 @@ export function responsesUpstream(models: readonly string[]): Upstream {
   }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
+function reply(body: Fields, model: string, stamp: ReplyTimeAndIds): Reply {
   const input = asList(body.input).map(asFields)
   requireOrder(input)
   const tools = toolsOf(body, input)
@@ -84,12 +84,12 @@ function reply(body: Fields, model: string, stamp: ReplyStamp): Reply {
   return { kind: 'stream', frames }
 }
 
-function thought(stamp: ReplyStamp): Item {
+function thought(stamp: ReplyTimeAndIds): Item {
   const whole = { id: stamp.id('rs_'), type: 'reasoning', summary: [], encrypted_content: ENCRYPTED }
   return { whole, started: { ...whole, encrypted_content: '' }, events: [] }
 }
 
-function message(text: string, stamp: ReplyStamp): Item {
+function message(text: string, stamp: ReplyTimeAndIds): Item {
   const item = { id: stamp.id('msg_'), type: 'message', role: 'assistant' }
   const part = { type: 'output_text', text, annotations: [] }
   return {
@@ -104,7 +104,7 @@ function message(text: string, stamp: ReplyStamp): Item {
   }
 }
 
-function call(tool: KnownTool | undefined, args: string, stamp: ReplyStamp): Item {
+function call(tool: KnownTool | undefined, args: string, stamp: ReplyTimeAndIds): Item {
   const call_id = stamp.id('call_')
   if (tool?.type === 'tool_search') {
     const item = { id: stamp.id('tsc_'), type: 'tool_search_call', call_id, execution: 'client' }

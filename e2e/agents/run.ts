@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { parse } from 'yaml'
-import { serve, type Simulator, startSimulator } from '@sluice/simulator'
+import { serveUpstream, type Simulator, startSimulator } from '@sluice/simulator'
 import { demoYaml } from '../../src/cli/demo-config.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../../test/fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../../test/fixtures/gateway.ts'
@@ -80,10 +80,10 @@ async function main(stop: AbortSignal): Promise<number> {
   const returned = new ReturnedSignatures()
   const [demo, chat, messages, responses, gemini] = await Promise.all([
     startSimulator(),
-    serve(chatUpstream(STRICT_MODELS.chat), STRICT_PACE),
-    serve(messagesUpstream(STRICT_MODELS.messages, returned), STRICT_PACE),
-    serve(responsesUpstream(STRICT_MODELS.responses), STRICT_PACE),
-    serve(geminiUpstream(STRICT_MODELS.gemini, returned), STRICT_PACE),
+    serveUpstream(chatUpstream(STRICT_MODELS.chat), STRICT_PACE),
+    serveUpstream(messagesUpstream(STRICT_MODELS.messages, returned), STRICT_PACE),
+    serveUpstream(responsesUpstream(STRICT_MODELS.responses), STRICT_PACE),
+    serveUpstream(geminiUpstream(STRICT_MODELS.gemini, returned), STRICT_PACE),
   ])
   const rows: Row[] = []
   let gateway: RunningGateway | undefined

@@ -1,7 +1,13 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { bucketOf } from '../../src/domain/latency.ts'
-import { DIMENSION_COLUMNS, NO_DIMENSION, SLOT_MS, SUM_KEY, SUM_KINDS } from '../../src/store/sum-kinds.ts'
+import {
+  DIMENSION_COLUMNS,
+  NO_DIMENSION,
+  SLOT_MS,
+  USAGE_SUMS_KEY,
+  SUM_KINDS,
+} from '../../src/store/sum-kinds.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { GATEWAY_SECRET } from '../../test/fixtures/program.ts'
@@ -62,7 +68,7 @@ export async function addManyCalls(
     const start = unit === 'slot' ? `ended_ms / ${SLOT_MS}` : `ended_ms / ${DAY_MS}`
     const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? name : `'${NO_DIMENSION[name]}'`))
     file.exec(`
-      insert into usage_sums (${SUM_KEY.join(', ')}, requests, quota, input_tokens, cache_read_tokens, output_tokens, total_${bucketOf(1500)}, first_${bucketOf(400)})
+      insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, requests, quota, input_tokens, cache_read_tokens, output_tokens, total_${bucketOf(1500)}, first_${bucketOf(400)})
       select ${[kind, start, ...dimensions].join(', ')}, count(*), sum(quota), sum(input_tokens), sum(cache_read_tokens), sum(output_tokens), count(*), count(*)
       from usage_log where true group by ${[start, ...dimensions].join(', ')}`)
   }

@@ -4,17 +4,17 @@ import type { DemoUrls } from '../../src/cli/demo-config.ts'
 import { Passwords } from '../../src/accounts/authentication/passwords.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
-import type { Origin } from '../../src/domain/audit.ts'
+import type { ChangeOrigin } from '../../src/domain/audit.ts'
 import {
   type Budget,
   type BudgetOwner,
   type BudgetPeriod,
-  budgetAt,
-  budgetList,
+  budgetInPeriodAt,
+  formatBudgetList,
 } from '../../src/domain/budget.ts'
 import { callExtraFactsText } from '../../src/domain/call-detail.ts'
-import { cacheSavings, charge } from '../../src/domain/charge.ts'
-import { priceSetText, type Rate, rateOf } from '../../src/domain/price.ts'
+import { cacheSavings, chargeOfCall } from '../../src/domain/charge.ts'
+import { priceSetText, type ChargeRate, chargeRateOf } from '../../src/domain/price.ts'
 import { TOKEN } from '../../src/domain/records/token.ts'
 import { serviceRate } from '../../src/domain/service-rate.ts'
 import type { Settings } from '../../src/domain/settings.ts'
@@ -84,7 +84,7 @@ class World {
   readonly #store: Store
   readonly #settings: Settings
   readonly #nowMs: number
-  readonly #rates = new Map<string, Rate>()
+  readonly #rates = new Map<string, ChargeRate>()
   /** What the calls of its present period have spent, by the name of a budget's account. */
   readonly #spent = new Map<string, number>()
 
@@ -94,7 +94,7 @@ class World {
     this.#nowMs = nowMs
   }
 
-  #origin(daysAgo: number, actor = 'root', via: Origin['via'] = 'console'): Origin {
+  #origin(daysAgo: number, actor = 'root', via: ChangeOrigin['via'] = 'console'): ChangeOrigin {
     const actorId = USERS.findIndex(({ username }) => username === actor) + 1
     return { actorId, actor, via, address: '10.20.4.17', atMs: Math.round(this.#nowMs - daysAgo * DAY_MS) }
   }
@@ -205,9 +205,9 @@ class World {
           tier,
         })
       : undefined
-    const quota = planned.delivered ? charge(served?.rate ?? rate, planned.usage) : 0
+    const quota = planned.delivered ? chargeOfCall(served?.rate ?? rate, planned.usage) : 0
     const budgets = [...budgetsOf(made)].map(([owner, period]) =>
-      budgetAt({ amount: 1, period }, owner, startedMs),
+      budgetInPeriodAt({ amount: 1, period }, owner, startedMs),
     )
     for (const { name, resetsMs } of budgets)
       if (resetsMs > this.#nowMs) this.#spent.set(name, (this.#spent.get(name) ?? 0) + quota)
@@ -227,7 +227,7 @@ class World {
       requested_service_tier: tier === 'standard' ? '' : tier,
       kind: model.kind,
       price_version: this.#settings.priceVersion,
-      budgets: budgetList(budgets.map(({ name }) => name)),
+      budgets: formatBudgetList(budgets.map(({ name }) => name)),
       particulars: callExtraFactsText(
         planned.usage,
         { form: undefined, tools: [], served: served?.terms },
@@ -241,14 +241,14 @@ class World {
   }
 
   /** The price of a model in a group, which is stored when it is first used. */
-  #rateOf(model: string, group: string): Rate {
+  #rateOf(model: string, group: string): ChargeRate {
     const known = this.#rates.get(`${group} ${model}`)
     if (known) return known
     const { models, groups, options, priceVersion } = this.#settings
     const { price } = models.get(model)
     const ratio = groups.get(group)?.ratio
     if (!price || !ratio) throw new Error(`the world has no price for ${model} in ${group}`)
-    const rate = rateOf(price, ratio, options.quota_per_unit)
+    const rate = chargeRateOf(price, ratio, options.quota_per_unit)
     this.#rates.set(`${group} ${model}`, rate)
     const content = priceSetText({ price, ratio, quotaPerUnit: options.quota_per_unit })
     void this.#store.write('storePriceSet', { version: priceVersion, model, group, content })
@@ -312,14 +312,14 @@ class World {
     owner: BudgetOwner,
     { period, used }: { readonly period: BudgetPeriod; readonly used: number },
   ): Promise<{ readonly budget: Budget }> {
-    const spent = this.#spent.get(budgetAt({ amount: 1, period }, owner, this.#nowMs).name) ?? 0
+    const spent = this.#spent.get(budgetInPeriodAt({ amount: 1, period }, owner, this.#nowMs).name) ?? 0
     // In whole dollars, as people set them; one that is used up is at most what was spent.
     const dollars = spent / used / DOLLAR
     const budget = {
       amount: Math.max(1, used < 1 ? Math.ceil(dollars) : Math.floor(dollars)) * DOLLAR,
       period,
     }
-    const { name } = budgetAt(budget, owner, this.#nowMs)
+    const { name } = budgetInPeriodAt(budget, owner, this.#nowMs)
     await this.#store.write('openBudget', { name, amount: budget.amount })
     return { budget }
   }
@@ -352,8 +352,8 @@ class World {
 
 /** A change of the world, and who makes it when. */
 interface Change {
-  readonly origin: Origin
-  readonly run: (origin: Origin) => Promise<unknown>
+  readonly origin: ChangeOrigin
+  readonly run: (origin: ChangeOrigin) => Promise<unknown>
 }
 
 /** Who has a budget that the calls of a key count against. */

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import type { AlertTarget } from '../domain/alert.ts'
 import type { PendingAlerts, DueAlert } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
-import { version } from '../domain/version.ts'
+import { packageVersion } from '../domain/version.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
 /** Maximum number of concurrent attempts to deliver alerts to one receiver. */
@@ -24,7 +24,7 @@ const SENDER_MS = 20_000
 const LOST_MS = 2 * ATTEMPT_MS
 
 /** A receiver of alerts, with the tag that identifies it. */
-export interface TaggedTarget extends AlertTarget {
+export interface TaggedAlertReceiver extends AlertTarget {
   readonly tag: string
 }
 
@@ -55,7 +55,7 @@ interface SenderDependencies {
   readonly rows: Pick<Rows, 'write'>
   /** Identifier of this node. */
   readonly node: string
-  readonly onOutcome: (target: TaggedTarget, outcome: AlertOutcome) => void
+  readonly onOutcome: (target: TaggedAlertReceiver, outcome: AlertOutcome) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -79,7 +79,7 @@ export class AlertSender {
   /** Expands new events into deliveries, and starts the deliveries that are due. */
   async work(
     { hasUnassigned, due, isSenderElsewhere }: PendingAlerts,
-    targets: readonly TaggedTarget[],
+    targets: readonly TaggedAlertReceiver[],
   ): Promise<void> {
     if (isSenderElsewhere || (!hasUnassigned && due.length === 0)) return
     for (let spread = SPREAD; spread === SPREAD && !this.#stopping.signal.aborted; ) {
@@ -105,7 +105,7 @@ export class AlertSender {
     await this.#agent.destroy()
   }
 
-  #startLane(target: TaggedTarget): void {
+  #startLane(target: TaggedAlertReceiver): void {
     const { tag } = target
     if (this.#lanes.has(tag)) return
     const lane = this.#run(target)
@@ -114,7 +114,7 @@ export class AlertSender {
     this.#lanes.set(tag, lane)
   }
 
-  async #run(target: TaggedTarget): Promise<void> {
+  async #run(target: TaggedAlertReceiver): Promise<void> {
     const { tag } = target
     while (!this.#stopping.signal.aborted) {
       const alerts = await this.#inTurn((rows, nowMs) =>
@@ -131,7 +131,7 @@ export class AlertSender {
     }
   }
 
-  async #deliver(target: TaggedTarget, alerts: readonly DueAlert[]): Promise<void> {
+  async #deliver(target: TaggedAlertReceiver, alerts: readonly DueAlert[]): Promise<void> {
     const { signal } = this.#stopping
     const attempts = await Promise.all(alerts.map((alert) => sendAlert(target, alert, this.#agent, signal)))
     const reasons = attempts.map(({ reason }) => reason)
@@ -197,7 +197,7 @@ export async function sendAlert(
       signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
       headers: {
         'content-type': 'application/json',
-        'user-agent': `sluice/${version()}`,
+        'user-agent': `sluice/${packageVersion()}`,
         'webhook-id': alert.id,
         'webhook-timestamp': String(Math.floor(sent.getTime() / 1000)),
         'webhook-signature': new Webhook(secret).sign(alert.id, sent, body),

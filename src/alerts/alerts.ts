@@ -7,13 +7,13 @@ import type { Settings } from '../domain/settings.ts'
 import type { CallsRefusedByOverload } from '../limits/overload.ts'
 import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
-import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
+import type { AlertOutcome, AlertSender, TaggedAlertReceiver } from './alert-sender.ts'
 import type { LowLimitChange, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
-import { type ModelEnding, ModelEndings } from './model-endings.ts'
-import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
+import { type AnnouncedRetirement, ModelRetirementAlerts } from './model-retirement-alerts.ts'
+import { UNPRICED_REPORT_INTERVAL_MS, type UnpricedTools } from './unpriced-tools.ts'
 
-/** Interval at which the outbox, the table of undelivered alerts, is read. */
+/** Interval at which the table of undelivered alerts is read. */
 const TICK_MS = 1_000
 /** Minimum time between two log lines about failures of the same receiver. */
 const LOG_MS = 60_000
@@ -36,19 +36,19 @@ interface AlertDependencies extends ConditionSources {
   readonly count: (result: 'delivered' | 'failed' | 'given_up', count: number) => void
   readonly deliveries: Pick<LastDeliveries, 'note'>
   /** The models that their provider will shut down. */
-  readonly ending: () => Iterable<ModelEnding>
+  readonly ending: () => Iterable<AnnouncedRetirement>
   readonly log: Pick<Logger, 'warn'>
 }
 
 /**
  * Informs the receivers listed in gateway.yaml about events: detects conditions on this node, and delivers
- * the alerts in the outbox. Without receivers it does nothing. `docs/operations.md: Alerts`.
+ * the alerts that wait in the database. Without receivers it does nothing. `docs/operations.md: Alerts`.
  */
 export class Alerts {
   readonly #dependencies: AlertDependencies
   readonly #watch: ConditionWatch
   readonly #storage: StorageAlerts
-  readonly #endings = new ModelEndings()
+  readonly #endings = new ModelRetirementAlerts()
   readonly #timer: NodeJS.Timeout
   /** Subscriptions stored in the database; undefined until they have been compared with the configuration. */
   #subscribed: string | undefined
@@ -91,7 +91,7 @@ export class Alerts {
     return (this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined)))
   }
 
-  get #targets(): TaggedTarget[] {
+  get #targets(): TaggedAlertReceiver[] {
     const { settings, tag } = this.#dependencies
     return settings().alerts.map((target) => ({ ...target, tag: tag(target.url) }))
   }
@@ -107,7 +107,7 @@ export class Alerts {
     }
   }
 
-  async #subscribe(targets: readonly TaggedTarget[]): Promise<void> {
+  async #subscribe(targets: readonly TaggedAlertReceiver[]): Promise<void> {
     const { rows } = this.#dependencies
     const wanted = subscriptionsOf(targets, this.#dependencies.settings())
     const text = JSON.stringify(wanted)
@@ -117,7 +117,7 @@ export class Alerts {
     this.#subscribed = text
   }
 
-  async #work(targets: readonly TaggedTarget[]): Promise<void> {
+  async #work(targets: readonly TaggedAlertReceiver[]): Promise<void> {
     const { rows, node, settings } = this.#dependencies
     const channels = settings().channels.map(({ name }) => name)
     const wanted = new Set<AlertType>(targets.flatMap(({ types }) => types))
@@ -147,7 +147,7 @@ export class Alerts {
     const endings = this.#endings.due(this.#dependencies.ending(), nowMs)
     if (endings.length === 0) return
     try {
-      await this.#dependencies.rows.write('reportModelEndings', { nowMs, endings })
+      await this.#dependencies.rows.write('reportModelRetirements', { nowMs, endings })
     } catch (error) {
       this.#endings.forget()
       throw error
@@ -165,7 +165,7 @@ export class Alerts {
     })
   }
 
-  #note({ url, tag }: TaggedTarget, { delivered, failed, givenUp, reason, last }: AlertOutcome): void {
+  #note({ url, tag }: TaggedAlertReceiver, { delivered, failed, givenUp, reason, last }: AlertOutcome): void {
     const { count, log, deliveries } = this.#dependencies
     deliveries.note(tag, last)
     if (delivered > 0) count('delivered', delivered)
@@ -192,7 +192,7 @@ export class Alerts {
  * calls.
  */
 export function subscriptionsOf(
-  targets: readonly Pick<TaggedTarget, 'tag' | 'types'>[],
+  targets: readonly Pick<TaggedAlertReceiver, 'tag' | 'types'>[],
   { options }: Settings,
 ): AlertSubscriptions {
   const types = new Set(targets.flatMap((target) => target.types))
@@ -270,7 +270,9 @@ class ConditionWatch {
       nowMs: timeMs,
       opened: due,
       backAtMs: timeMs + CALM_MS,
-      ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPEAT_MS } }),
+      ...(unpriced.length > 0 && {
+        unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPORT_INTERVAL_MS },
+      }),
       ...(limits.length > 0 && { limits: limits.map((one) => limitCondition(one, timeMs)) }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
     }
@@ -304,13 +306,13 @@ interface StorageAlertDependencies {
   readonly nodeName: string
   /** Why the database cannot be written; undefined while it can be. */
   readonly failure: () => Error | undefined
-  readonly onOutcome: (target: TaggedTarget, outcome: AlertOutcome) => void
+  readonly onOutcome: (target: TaggedAlertReceiver, outcome: AlertOutcome) => void
 }
 
 /**
  * Informs receivers when the database cannot be written, and when it can be written again. Both alerts are
- * sent from memory, because the outbox is in that database. Each receiver gets them in order. Alerts that are
- * still waiting are lost when the process stops.
+ * sent from memory, because the table of undelivered alerts is in that database. Each receiver gets them in
+ * order. Alerts that are still waiting are lost when the process stops.
  */
 class StorageAlerts {
   readonly #dependencies: StorageAlertDependencies
@@ -325,7 +327,7 @@ class StorageAlerts {
   }
 
   /** Sends an alert if the database has become unwritable or writable again. Call it once a second. */
-  tick(targets: readonly TaggedTarget[]): void {
+  tick(targets: readonly TaggedAlertReceiver[]): void {
     for (const [tag, waiting] of this.#waiting)
       if (targets.every((target) => target.tag !== tag)) waiting.length = 0
     const failure = this.#dependencies.failure()
@@ -353,7 +355,7 @@ class StorageAlerts {
     await this.#agent?.destroy()
   }
 
-  #add(target: TaggedTarget, alert: DueAlert): void {
+  #add(target: TaggedAlertReceiver, alert: DueAlert): void {
     const waiting = this.#waiting.get(target.tag)
     if (waiting) {
       waiting.push(alert)
@@ -367,7 +369,7 @@ class StorageAlerts {
       .finally(() => void this.#waiting.delete(target.tag))
   }
 
-  async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
+  async #send(target: TaggedAlertReceiver, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers of alerts.
     const { MAX_CONCURRENT_ATTEMPTS, createAlertAgent, nextAttemptMs, sendAlert } = await import(
       './alert-sender.ts'

@@ -9,7 +9,7 @@ export interface UnpricedTool {
 }
 
 /** Interval at which a tool without a price is reported again. */
-export const UNPRICED_REPEAT_MS = 3_600_000
+export const UNPRICED_REPORT_INTERVAL_MS = 3_600_000
 /** Maximum number of tools remembered, because clients choose their names. */
 const MAX_TOOLS = 200
 
@@ -21,7 +21,7 @@ interface Noted {
 }
 
 /** Key by which repeated reports are recognized: model, channel and tool, or model and tier. */
-export function unpricedKey({ model, channel, tool, tier }: UnpricedTool): string {
+export function unpricedToolKey({ model, channel, tool, tier }: UnpricedTool): string {
   return JSON.stringify(tier === undefined ? [model, channel, tool] : [model, { tier }])
 }
 
@@ -31,7 +31,7 @@ export class UnpricedTools {
 
   /** Records that a request offered the tool. */
   note(tool: UnpricedTool): void {
-    const key = unpricedKey(tool)
+    const key = unpricedToolKey(tool)
     const known = this.#noted.get(key)
     if (known) known.isNew = true
     else if (this.#noted.size < MAX_TOOLS)
@@ -42,7 +42,7 @@ export class UnpricedTools {
   due(nowMs: number): readonly UnpricedTool[] {
     const due: UnpricedTool[] = []
     for (const [key, noted] of this.#noted) {
-      if (nowMs - noted.reportedMs < UNPRICED_REPEAT_MS) continue
+      if (nowMs - noted.reportedMs < UNPRICED_REPORT_INTERVAL_MS) continue
       if (noted.isNew) due.push(noted.tool)
       else this.#noted.delete(key)
       noted.isNew = false

@@ -2,10 +2,10 @@ import { csvName } from '../management/csv-name.ts'
 import { z } from 'zod'
 import { auditCsv, auditFilter, auditPageSchema, auditQuery, listAudit } from '../management/audit-log.ts'
 import { consoleShell, consoleShellSchema } from '../management/console-shell.ts'
-import { find, findQuery, findSchema } from '../management/find.ts'
-import { pageOf, pageQuery } from '../management/page.ts'
+import { findObjects, findQuery, findSchema } from '../management/find-objects.ts'
+import { pageOfQuery, pageQuery } from '../management/page.ts'
 import {
-  declaredObject,
+  declaredSettingsObject,
   declaredSchema,
   listOptions,
   optionSchema,
@@ -16,7 +16,7 @@ import {
   defineAccountEndpoint,
   defineAdminEndpoint,
   defineRootUserEndpoint,
-  defineVisitorEndpoint,
+  defineUnauthenticatedEndpoint,
   type JsonEndpoint,
 } from './endpoint.ts'
 
@@ -25,7 +25,7 @@ const auditFile = ({ from, to }: z.output<typeof auditQuery>, nowMs: number): st
 
 /** `docs/administration.md`: status, options, the audit log, and data for the console's navigation. */
 export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
-  defineVisitorEndpoint('GET', '/api/status', {
+  defineUnauthenticatedEndpoint('GET', '/api/status', {
     summary: 'Version, and how quota is displayed',
     responseBody: statusSchema,
     handle: ({ services }) => Promise.resolve(gatewayStatus(services.settings())),
@@ -35,7 +35,7 @@ export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: findQuery,
     responseBody: findSchema,
-    handle: ({ user, query, services }) => find(services, query.q, user),
+    handle: ({ user, query, services }) => findObjects(services, query.q, user),
   }),
   defineAccountEndpoint('GET', '/api/console', {
     summary: 'The account, the gateway and what is set up, as every page of the console needs them',
@@ -50,7 +50,7 @@ export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
   defineRootUserEndpoint('GET', '/api/option/declared', {
     summary: 'What the configuration file declares, with its lines; secrets are left out',
     responseBody: declaredSchema,
-    handle: ({ services }) => Promise.resolve(declaredObject(services)),
+    handle: ({ services }) => Promise.resolve(declaredSettingsObject(services)),
   }),
   defineRootUserEndpoint('PUT', '/api/option/', {
     summary: 'Sets an option, prices or groups',
@@ -63,7 +63,7 @@ export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: z.object({ ...auditQuery.shape, ...pageQuery.shape }),
     responseBody: auditPageSchema,
-    handle: ({ query, services }) => listAudit(services, auditFilter(query), pageOf(query)),
+    handle: ({ query, services }) => listAudit(services, auditFilter(query), pageOfQuery(query)),
   }),
   defineAdminEndpoint('GET', '/api/audit/export', {
     summary: 'The audit log as CSV',

@@ -1,5 +1,10 @@
 import { GatewayError } from '../errors.ts'
-import { type CallSlots, NO_SLOT, type FairSemaphore, type SlotEntry } from '../limits/fair-semaphore.ts'
+import {
+  type RequestSlots,
+  NO_SLOT_ERROR,
+  type FairSemaphore,
+  type SlotEntry,
+} from '../limits/fair-semaphore.ts'
 import type { Overload } from '../limits/overload.ts'
 import { DeferredRefusals } from '../limits/event-loop.ts'
 import type { PoolClient } from '../limits/fair-pool.ts'
@@ -12,13 +17,13 @@ const DISCONNECTED = new GatewayError('overloaded', 'the client disconnected whi
  * Decides for each call whether it begins at once, waits in a queue, or is refused before its body is read. A
  * call that begins occupies one of a limited number of slots as soon as its API key or address is known.
  */
-export class Admission {
+export class RequestAdmission {
   readonly #overload: Overload
-  readonly #slots: CallSlots
+  readonly #slots: RequestSlots
   readonly #refusals = new DeferredRefusals()
   readonly #callEnded = (): void => this.#overload.callEnded()
 
-  constructor(overload: Overload, slots: CallSlots) {
+  constructor(overload: Overload, slots: RequestSlots) {
     this.#overload = overload
     this.#slots = slots
   }
@@ -63,7 +68,10 @@ export class Admission {
     return this.#take(exchange, this.#slots.calls, key)
   }
 
-  /** Occupies a slot for a request to an account endpoint from an address block, like `takeCallSlot`. */
+  /**
+   * Occupies a slot for a request to an account endpoint, waiting for one if necessary, as for a model call;
+   * slots are shared among address blocks, not keys.
+   */
   takeAccountSlot(exchange: ClientExchange, addressBlock: PoolClient): boolean | Promise<boolean> {
     return this.#take(exchange, this.#slots.accounts, addressBlock)
   }
@@ -77,7 +85,7 @@ export class Admission {
   #isIn({ response }: ClientExchange, entry: SlotEntry): boolean | Promise<never> {
     // If the response was aborted before the listener was added, the listener is never called.
     if (response.isAborted) entry.leave()
-    return response.isAborted || entry.isIn ? entry.isIn : this.#refuse(NO_SLOT)
+    return response.isAborted || entry.isIn ? entry.isIn : this.#refuse(NO_SLOT_ERROR)
   }
 
   async #refuse(refusal: GatewayError): Promise<never> {

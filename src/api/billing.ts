@@ -1,5 +1,5 @@
 import {
-  accountFigures,
+  readTokenBalances,
   billingUsageObject,
   billingUsageSchema,
   subscriptionObject,
@@ -7,8 +7,8 @@ import {
   tokenUsageObject,
   tokenUsageSchema,
 } from '../management/usage/billing-objects.ts'
-import { heldSums } from '../management/usage-limits.ts'
-import { allowedNames } from '../relay/key-permissions.ts'
+import { readHeldSums } from '../management/usage-limits.ts'
+import { allowedModelNames } from '../relay/key-permissions.ts'
 import { defineEndpoint, type JsonEndpoint } from './endpoint.ts'
 
 /** Endpoints by which clients read their used and remaining quota: `docs/api.md: Self-check and billing`. */
@@ -22,9 +22,9 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: tokenUsageSchema,
     async handle({ token: { id }, services }) {
       const account = `t:${id}` as const
-      const held = await heldSums(services.store, [account])
-      const { token } = await accountFigures(services, id)
-      return tokenUsageObject(token, allowedNames(token) ?? [], held.get(account) ?? 0)
+      const held = await readHeldSums(services.store, [account])
+      const { token } = await readTokenBalances(services, id)
+      return tokenUsageObject(token, allowedModelNames(token) ?? [], held.get(account) ?? 0)
     },
   }),
   // Clients use these paths both with and without `/v1`.
@@ -37,7 +37,7 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
       summary: 'Granted quota of the API key, or of its user',
       responseBody: subscriptionSchema,
       async handle({ token, services }) {
-        return subscriptionObject(await accountFigures(services, token.id), services.settings().options)
+        return subscriptionObject(await readTokenBalances(services, token.id), services.settings().options)
       },
     }),
     defineEndpoint({
@@ -48,7 +48,7 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
       summary: 'Used quota of the API key, or of its user',
       responseBody: billingUsageSchema,
       async handle({ token, services }) {
-        return billingUsageObject(await accountFigures(services, token.id), services.settings().options)
+        return billingUsageObject(await readTokenBalances(services, token.id), services.settings().options)
       },
     }),
   ]),

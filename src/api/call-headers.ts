@@ -1,5 +1,5 @@
 import type { JsonSchema } from '@sluice/wire/field-check'
-import { type Endpoint, isCall } from './endpoint.ts'
+import { type Endpoint, isCallEndpoint } from './endpoint.ts'
 
 /** Request headers that the API description lists for all POST calls. */
 const REQUEST = {
@@ -55,9 +55,9 @@ export function responseHeaders(endpoint: Endpoint): JsonSchema | undefined {
 }
 
 function isRepeatable(endpoint: Endpoint): boolean {
-  return isCall(endpoint) && endpoint.method === 'POST'
+  return isCallEndpoint(endpoint) && endpoint.method === 'POST'
 }
 
 function hasAnswer(endpoint: Endpoint): boolean {
-  return isCall(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema) !== undefined
+  return isCallEndpoint(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema) !== undefined
 }

@@ -5,7 +5,7 @@ import {
   channelHealthQuery,
   channelHealthSchema,
 } from '../management/channels/channel-health.ts'
-import { CHANNEL_ID, channelObject, findChannel } from '../management/channels/channel-object.ts'
+import { CHANNEL_ID_SCHEMAS, channelObject, findChannel } from '../management/channels/channel-object.ts'
 import {
   channelChange,
   createChannels,
@@ -20,15 +20,15 @@ import {
   channelQuery,
   listChannels,
   revealChannelKeys,
-  shownChannel,
+  channelWithTestCost,
   shownChannelSchema,
 } from '../management/channels/list-channels.ts'
 import {
   addChannelKeys,
   addedKeysSchema,
   channelKeysSchema,
-  keyPath,
-  keyState,
+  channelKeyPath,
+  keyStateBody,
   listChannelKeys,
   removeChannelKey,
   setKeyState,
@@ -44,7 +44,7 @@ import {
   testAllChannels,
   testAllResult,
   testChannel,
-  testDraft,
+  testDraftChannel,
   testQuery,
   testResult,
 } from '../management/channels/test-channel.ts'
@@ -79,10 +79,10 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAdminEndpoint('GET', '/api/channel/:id', {
     summary: 'One channel, without its keys',
-    params: CHANNEL_ID.path,
+    params: CHANNEL_ID_SCHEMAS.path,
     responseBody: shownChannelSchema,
     async handle({ params, services }) {
-      return shownChannel(
+      return channelWithTestCost(
         services,
         channelObject(await findChannel(services, params.id), services.liveConfig),
       )
@@ -105,7 +105,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('PUT', '/api/channel/:id/drain', {
     summary: 'Takes new calls off a channel while others can serve them, or ends that',
     errorStatuses: [404],
-    params: CHANNEL_ID.path,
+    params: CHANNEL_ID_SCHEMAS.path,
     body: drainBody,
     responseBody: shownChannelSchema,
     handle: ({ params, body, services }) => drainChannel(services, { id: params.id, on: body.on }),
@@ -113,7 +113,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('DELETE', '/api/channel/:id', {
     summary: 'Removes a channel',
     errorStatuses: [409],
-    params: CHANNEL_ID.path,
+    params: CHANNEL_ID_SCHEMAS.path,
     async handle({ params, services }) {
       const removed = await deleteChannels(services, [params.id])
       if (removed === 0) throw new GatewayError('not_found', `there is no channel with the id ${params.id}`)
@@ -122,14 +122,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('POST', '/api/channel/batch', {
     summary: 'Removes channels; returns how many there were',
     errorStatuses: [409],
-    body: CHANNEL_ID.body,
+    body: CHANNEL_ID_SCHEMAS.body,
     responseBody: z.int(),
     handle: ({ body, services }) => deleteChannels(services, body.ids),
   }),
   defineAdminEndpoint('GET', '/api/channel/test/:id', {
     hasEffect: true,
     summary: 'Tests a channel with a request for one token',
-    params: CHANNEL_ID.path,
+    params: CHANNEL_ID_SCHEMAS.path,
     query: testQuery,
     responseBody: testResult,
     envelope: 'own',
@@ -149,7 +149,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     body: draftTest,
     responseBody: testResult,
     envelope: 'own',
-    handle: ({ user, body, services }) => testDraft(services, body, user),
+    handle: ({ user, body, services }) => testDraftChannel(services, body, user),
   }),
   defineAdminEndpoint('POST', '/api/channel/models', {
     summary: 'Lists the models that the upstream of a channel names, saved or not',
@@ -161,14 +161,14 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineRootUserEndpoint('GET', '/api/channel/:id/keys', {
     summary: 'The keys of a channel, masked, with their state as this node sees it',
-    params: CHANNEL_ID.path,
+    params: CHANNEL_ID_SCHEMAS.path,
     responseBody: channelKeysSchema,
     handle: ({ params, services }) => listChannelKeys(services, params.id),
   }),
   defineRootUserEndpoint('POST', '/api/channel/:id/keys', {
     summary: 'Adds keys to a channel, one a line',
     errorStatuses: [409],
-    params: CHANNEL_ID.path,
+    params: CHANNEL_ID_SCHEMAS.path,
     body: addedKeysSchema,
     responseBody: channelKeysSchema,
     handle: ({ params, body, services }) => addChannelKeys(services, { id: params.id, key: body.key }),
@@ -176,8 +176,8 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineRootUserEndpoint('PUT', '/api/channel/:id/keys', {
     summary: 'Retires a key of a channel, or uses it again',
     errorStatuses: [409],
-    params: CHANNEL_ID.path,
-    body: keyState,
+    params: CHANNEL_ID_SCHEMAS.path,
+    body: keyStateBody,
     responseBody: channelKeysSchema,
     handle: ({ params, body, services }) =>
       setKeyState(services, { id: params.id, key: body.id, state: body.state }),
@@ -185,7 +185,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   defineRootUserEndpoint('DELETE', '/api/channel/:id/keys/:key_id', {
     summary: 'Removes a key of a channel',
     errorStatuses: [409],
-    params: keyPath,
+    params: channelKeyPath,
     handle: ({ params, services }) => removeChannelKey(services, params),
   }),
   defineRootUserEndpoint('POST', '/api/channel/:id/key', {
@@ -193,7 +193,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     cache: 'never',
     summary: 'The keys of a channel, one a line',
     errorStatuses: [409],
-    params: CHANNEL_ID.path,
+    params: CHANNEL_ID_SCHEMAS.path,
     responseBody: z.object({ key: z.string() }),
     handle: ({ params, services }) => revealChannelKeys(services, params.id),
   }),

@@ -44,7 +44,7 @@ export function encodingHeaders(encoding: Encoding | undefined): ResponseHeaders
 }
 
 /** Compresses a response while it is sent. */
-export function encodePieces(
+export function encodeResponsePieces(
   pieces: AsyncIterable<string>,
   encoding: Encoding | undefined,
 ): AsyncIterable<string | Buffer> {

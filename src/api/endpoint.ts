@@ -108,7 +108,7 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
 export type Readiness = 'ready' | 'degraded' | 'starting' | 'stopping' | 'storage'
 
 /** An endpoint that clients may call without credentials. */
-export interface OpenEndpoint extends EndpointDeclaration, RawDescription {
+export interface UnauthenticatedEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'anyone'
   handle(exchange: ClientExchange, readiness: () => Promise<Readiness>): void | Promise<void>
@@ -180,7 +180,7 @@ type HandlerInput<
 }
 
 /** The input of `limitSubjects`, which returns who is rate-limited. */
-export interface LimitInput<Body> {
+export interface LimitSubjectsInput<Body> {
   readonly body: Body
   /** The network that the client's address belongs to, such as its IPv6 /64. */
   readonly addressBlock: string
@@ -215,8 +215,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   /** The area of the API to which the endpoint belongs, if that depends on the request. */
   readonly areaOf?: (request: Request) => ApiArea
   /**
-   * Maximum size of its body in bytes; 1 MiB by default. The body of a visitor must not have a content
-   * encoding.
+   * Maximum size of the request body in bytes; 1 MiB by default. A visitor's request body must not have a
+   * content encoding.
    */
   readonly bodyLimit?: number
   /** Maximum size in bytes of a body that is a file, whatever its type. The handler decides where it is written. */
@@ -239,7 +239,7 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    * Who is rate-limited, if the request body decides it, instead of the address. If the body cannot be read,
    * the address is limited.
    */
-  readonly limitSubjects?: (input: LimitInput<never>) => readonly LimitSubject[]
+  readonly limitSubjects?: (input: LimitSubjectsInput<never>) => readonly LimitSubject[]
   /** Set if the endpoint always fails, with one of `errorStatuses`. */
   readonly succeeds?: false
   /** Forbids caches to store the response. */
@@ -264,13 +264,13 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
 }
 
 /** A route that reads requests and writes responses itself. */
-export type RawEndpoint = CallEndpoint | OpenEndpoint | OperatorEndpoint
+export type RawEndpoint = CallEndpoint | UnauthenticatedEndpoint | OperatorEndpoint
 
 /** Any endpoint: one that writes the response itself, or one that returns JSON. */
 export type Endpoint = RawEndpoint | JsonEndpoint
 
 /** Whether an endpoint handles model calls. */
-export function isCall(endpoint: Endpoint): endpoint is CallEndpoint {
+export function isCallEndpoint(endpoint: Endpoint): endpoint is CallEndpoint {
   return endpoint.kind === 'raw' && (endpoint.access === 'api-key' || endpoint.access === 'keyed-account')
 }
 
@@ -285,7 +285,7 @@ type Definition<
   'kind' | 'method' | 'path' | 'area' | 'access' | 'handle' | 'limitSubjects' | keyof Schemas
 > &
   Schemas<Params, Query, Body> & {
-    readonly limitSubjects?: (input: LimitInput<z.output<Body>>) => readonly LimitSubject[]
+    readonly limitSubjects?: (input: LimitSubjectsInput<z.output<Body>>) => readonly LimitSubject[]
     handle(input: HandlerInput<Access, Params, Query, Body>): Promise<unknown>
   }
 
@@ -307,7 +307,7 @@ export function defineEndpoint<
 }
 
 /** Declares a management endpoint that clients without credentials may call. */
-export const defineVisitorEndpoint = managementEndpoints('visitor')
+export const defineUnauthenticatedEndpoint = managementEndpoints('visitor')
 /** Declares a management endpoint that every signed-in user may call. */
 export const defineAccountEndpoint = managementEndpoints('account')
 /** Declares a management endpoint that administrators and root may call. */

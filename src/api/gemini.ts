@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import { embedRequestSchema } from '@sluice/wire/gemini/embed'
-import { geminiRequestSchema, modelOf } from '@sluice/wire/gemini'
+import { geminiRequestSchema, modelWithoutPrefix } from '@sluice/wire/gemini'
 import type { Request } from '../http/request.ts'
 import type { CallEndpoint } from './endpoint.ts'
 import type { PathParams } from './paths.ts'
@@ -62,7 +62,7 @@ export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((versi
 /** The model that the path names, with or without `models/`, possibly percent-encoded. */
 function modelIn({ model = '' }: PathParams): string {
   try {
-    return modelOf(decodeURIComponent(model))
+    return modelWithoutPrefix(decodeURIComponent(model))
   } catch {
     throw new GatewayError(
       'invalid_request',

@@ -6,9 +6,9 @@ import type { Request } from '../http/request.ts'
 import {
   LIMIT_NAMES,
   type RateLimiter,
-  requireAllowed,
+  requireWithinRateLimit,
   type SubjectLimit,
-  afterVerdict,
+  afterRateLimitVerdict,
 } from '../limits/rate-limiter.ts'
 
 /**
@@ -54,11 +54,11 @@ export function countRequestAndSetHeaders(
   limited: SubjectLimit,
   label: string,
 ): void | Promise<void> {
-  return afterVerdict(limits.take(limited), (verdict) => {
+  return afterRateLimitVerdict(limits.take(limited), (verdict) => {
     if (!verdict) return
     response.setHeader('ratelimit-limit', String(limited.limit.requests))
     response.setHeader('ratelimit-remaining', String(verdict.remaining))
     response.setHeader('ratelimit-reset', String(Math.ceil(verdict.resetMs / 1000)))
-    requireAllowed(verdict, label)
+    requireWithinRateLimit(verdict, label)
   })
 }

@@ -5,7 +5,7 @@ import {
   importQuery,
   importResultSchema,
   MAX_UPLOAD_BYTES,
-  readImport,
+  previewImport,
 } from '../management/imports.ts'
 import { defineRootUserEndpoint, type JsonEndpoint } from './endpoint.ts'
 
@@ -16,7 +16,7 @@ export const IMPORT_ENDPOINTS: readonly JsonEndpoint[] = [
     upload: MAX_UPLOAD_BYTES,
     query: importQuery,
     responseBody: importPlanSchema,
-    handle: ({ query, services, receive }) => readImport(services, query, receive),
+    handle: ({ query, services, receive }) => previewImport(services, query, receive),
   }),
   defineRootUserEndpoint('POST', '/api/import/:id/apply', {
     summary: 'Writes what the report on an upload announced',

@@ -12,10 +12,10 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
 import { refuseRequestOfOtherSite } from '../accounts/authentication/refuse-cross-site.ts'
 import { headerText, requireKey } from '../accounts/authentication/key-from-request.ts'
-import type { Origin } from '../domain/audit.ts'
+import type { ChangeOrigin } from '../domain/audit.ts'
 import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
-import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
+import { LIMIT_NAMES, type RateLimiter, requireWithinRateLimit } from '../limits/rate-limiter.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
 import { storeWithReadLimits } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
@@ -35,7 +35,7 @@ import { RAW_ROUTES } from './raw-routes.ts'
 import { type AllowedMethods, type FoundEndpoint, RouteTable } from './route-table.ts'
 import { PathSuggestions } from './mistyped-path.ts'
 import type { PathParams } from './paths.ts'
-import { sendBody, sendJson, sendText } from './send-response.ts'
+import { sendJsonText, sendJson, sendText } from './send-response.ts'
 
 /** Maximum size of a request body in bytes, unless its endpoint declares another limit. */
 const BODY_LIMIT = 1024 * 1024
@@ -176,7 +176,7 @@ export class JsonApi {
         typeof filename === 'function' ? filename(input.query as never, management.nowMs()) : filename
       return sendText(response, { ...endpoint.text, filename: name }, headers, data, encoding)
     }
-    if (data instanceof Buffer) return sendBody(response, headers, data, encoding)
+    if (data instanceof Buffer) return sendJsonText(response, headers, data, encoding)
     const tag = endpoint.tagged && tagOf(endpoint.tagged(data as never))
     if (tag !== undefined && headerText(request, 'if-none-match') === tag) {
       response.writeHead(304, { etag: tag, vary: 'accept-encoding', ...headers }).end()
@@ -191,8 +191,8 @@ export class JsonApi {
   }
 
   /**
-   * Counts a request of the console. Sessions of the console have a limit of their own instead of `global`
-   * and `search`.
+   * Counts a request of the console against the rate limit of its user. The console has this limit instead of
+   * the limits `global` and `search`.
    */
   async #takeFromConsole({ response }: ClientExchange, { user }: SessionAndUser): Promise<void> {
     const { limits, management } = this.#services
@@ -254,7 +254,7 @@ export class JsonApi {
         limit: { requests: requests * factor, tokens, windowMs },
       }
       if (index === 0) await countRequestAndSetHeaders(limits, response, subjectLimit, label)
-      else requireAllowed(await limits.take(subjectLimit), label)
+      else requireWithinRateLimit(await limits.take(subjectLimit), label)
     }
   }
 
@@ -347,7 +347,7 @@ function originOf(
   { user, sessionHash }: Partial<AuthenticatedAccount>,
   address: string,
   atMs: number,
-): Origin {
+): ChangeOrigin {
   const via = user && sessionHash === undefined ? 'api' : 'console'
   return { actorId: user?.id ?? 0, actor: user?.username ?? '', via, address, atMs }
 }

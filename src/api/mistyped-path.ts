@@ -99,7 +99,7 @@ export class PathSuggestions {
     return segments.includes('v1beta') ? undefined : MODEL
   }
 
-  /** A known path at the start of the given one, which has one segment too many. */
+  /** A known path at the start of the given one, if the given one has one segment too many at its end. */
   #prolonged(segments: readonly string[]): string | undefined {
     const start = segments.findIndex((word) => !isPrefix(word))
     const rest = segments.slice(start, -1)

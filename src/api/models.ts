@@ -1,4 +1,4 @@
-import { modelOf } from '@sluice/wire/gemini'
+import { modelWithoutPrefix } from '@sluice/wire/gemini'
 import { z } from 'zod'
 import { GatewayError } from '../errors.ts'
 import {
@@ -20,14 +20,14 @@ import {
   type JsonEndpoint,
 } from './endpoint.ts'
 import {
-  modelEntryShape,
-  modelListShape,
-  MODEL_ENTRY,
-  MODEL_LIST,
-  areaOfModelRequest,
+  modelEntryFormat,
+  modelListFormat,
+  MODEL_ENTRY_IN_FORMAT,
+  MODEL_LIST_IN_FORMAT,
+  apiAreaOfModelRequest,
   modelListBody,
-  type ModelShape,
-} from './model-shapes.ts'
+  type ModelListFormat,
+} from './model-list-formats.ts'
 
 /**
  * Sent in addition to the model list to clients that state `client_version`, such as Codex, which report an
@@ -53,23 +53,23 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     method: 'GET',
     path: '/v1/models',
     area: 'relay',
-    areaOf: areaOfModelRequest,
+    areaOf: apiAreaOfModelRequest,
     access: 'key',
     keyIn: 'model-list',
     summary: 'The models that the API key may call',
     query: z.object({ client_version: z.string().optional() }),
     async handle({ token, user, query, exchange, models: lists, services }) {
       const list = lists.list(services.settings(), { token, user })
-      const shape = modelListShape(exchange.request)
+      const shape = modelListFormat(exchange.request)
       if (query.client_version === undefined) return modelListBody(shape, list)
-      return { ...MODEL_LIST[shape](list), ...CATALOGUE }
+      return { ...MODEL_LIST_IN_FORMAT[shape](list), ...CATALOGUE }
     },
   }),
   defineEndpoint({
     method: 'GET',
     path: PATH,
     area: 'relay',
-    areaOf: areaOfModelRequest,
+    areaOf: apiAreaOfModelRequest,
     access: 'key',
     keyIn: 'any',
     summary: 'One model that the API key may call',
@@ -77,7 +77,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     async handle({ token, user, params: { id }, exchange, models, services }) {
       const name = decodeURIComponent(id)
       const found = requireModel(models.find(services.settings(), { token, user }, name), name)
-      return MODEL_ENTRY[modelEntryShape(exchange.request)](found)
+      return MODEL_ENTRY_IN_FORMAT[modelEntryFormat(exchange.request)](found)
     },
   }),
   // Always responds with 501: models are deleted in the configuration.
@@ -85,7 +85,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     method: 'DELETE',
     path: PATH,
     area: 'relay',
-    areaOf: areaOfModelRequest,
+    areaOf: apiAreaOfModelRequest,
     access: 'key',
     keyIn: 'any',
     summary: 'Not implemented',
@@ -115,8 +115,8 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     params: modelParams,
     // oxlint-disable-next-line typescript/require-await
     async handle({ token, user, params: { id }, models, services }) {
-      const name = modelOf(decodeURIComponent(id))
-      return MODEL_ENTRY.alternate(
+      const name = modelWithoutPrefix(decodeURIComponent(id))
+      return MODEL_ENTRY_IN_FORMAT.alternate(
         requireModel(models.find(services.settings(), { token, user }, name), name),
       )
     },
@@ -147,7 +147,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
 ]
 
 /** An endpoint for the model list whose path alone chooses the format. */
-function fixedShape(path: string, shape: ModelShape): JsonEndpoint {
+function fixedShape(path: string, shape: ModelListFormat): JsonEndpoint {
   return defineEndpoint({
     method: 'GET',
     path,

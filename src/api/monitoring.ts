@@ -1,12 +1,12 @@
 import type { Response } from '@sluice/http1'
 import { mergeMetricsTexts } from '../telemetry/merge-metrics-texts.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/series.ts'
-import type { OpenEndpoint, OperatorEndpoint } from './endpoint.ts'
+import type { UnauthenticatedEndpoint, OperatorEndpoint } from './endpoint.ts'
 
 const PLAIN = ['text/plain']
 
 /** Liveness: 200 as long as the process runs. */
-export const healthz: OpenEndpoint = {
+export const healthz: UnauthenticatedEndpoint = {
   method: 'GET',
   path: '/healthz',
   isPolled: true,
@@ -23,7 +23,7 @@ export const healthz: OpenEndpoint = {
  * Readiness: 200 while calls are accepted, `degraded` included; 503 during the start, while draining, and
  * while calls cannot be charged. The text of a 503 names the reason.
  */
-export const readyz: OpenEndpoint = {
+export const readyz: UnauthenticatedEndpoint = {
   method: 'GET',
   path: '/readyz',
   isPolled: true,

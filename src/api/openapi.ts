@@ -4,7 +4,13 @@ import { z } from 'zod'
 import type { KeyLocations } from '../accounts/authentication/key-from-request.ts'
 import { type ErrorCode, ERRORS, GatewayError } from '../errors.ts'
 import { headerParameters, responseHeaders } from './call-headers.ts'
-import { defineEndpoint, type Endpoint, isCall, type JsonEndpoint, type CallEndpoint } from './endpoint.ts'
+import {
+  defineEndpoint,
+  type Endpoint,
+  isCallEndpoint,
+  type JsonEndpoint,
+  type CallEndpoint,
+} from './endpoint.ts'
 import { type ApiArea, hasEnvelope, inEnvelope, renderError } from './envelopes.ts'
 import { isGloballyLimited } from './global-limit.ts'
 import { parameterNames } from './paths.ts'
@@ -117,7 +123,7 @@ function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; 
 /** The media types and schemas of the request body; undefined if the endpoint accepts none. */
 function contentOf(endpoint: Endpoint): JsonSchema | undefined {
   const body = bodyOf(endpoint)
-  const form = isCall(endpoint) ? endpoint.formSchema?.() : undefined
+  const form = isCallEndpoint(endpoint) ? endpoint.formSchema?.() : undefined
   const isUpload = endpoint.kind === 'json' && endpoint.upload !== undefined
   if (!body && !form && !isUpload) return undefined
   return {
@@ -129,7 +135,7 @@ function contentOf(endpoint: Endpoint): JsonSchema | undefined {
 
 function bodyOf(endpoint: Endpoint): JsonSchema | undefined {
   if (endpoint.kind === 'json') return endpoint.body && jsonSchema(endpoint.body, 'input')
-  return isCall(endpoint) ? endpoint.requestSchema?.() : undefined
+  return isCallEndpoint(endpoint) ? endpoint.requestSchema?.() : undefined
 }
 
 function successOf(endpoint: Endpoint): JsonSchema {
@@ -187,8 +193,8 @@ function errorStatuses(endpoint: Endpoint): number[] {
   else if (access !== 'anyone' && access !== 'visitor') add(401, 403)
   if (access === 'keyed-account') add(400, 404)
   if (kind === 'raw') {
-    if (isCall(endpoint) || isGloballyLimited(path)) add(429)
-    if (isCall(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema))
+    if (isCallEndpoint(endpoint) || isGloballyLimited(path)) add(429)
+    if (isCallEndpoint(endpoint) && (endpoint.requestSchema ?? endpoint.formSchema))
       add(400, 408, 413, 415, ...upstreamStatuses(endpoint))
   } else {
     if (isGloballyLimited(path) || endpoint.limit) add(429)

@@ -39,7 +39,7 @@ export function parameterNames(path: string): string[] {
 const LISTS = /^\/v1beta\/(?:models$|openai\/)/
 
 /** The area of a path that no endpoint has, which decides the format of the error. `docs/api.md: Errors`. */
-export function pathArea(path: string): ApiArea {
+export function areaOfUnknownPath(path: string): ApiArea {
   if (path.startsWith('/api/')) return 'management'
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
   return (path.startsWith('/v1beta/') && !LISTS.test(path)) || isModelMethod(path) ? 'gemini' : 'relay'

@@ -1,5 +1,5 @@
 import { CALL_ENDPOINTS, PLAYGROUND_ENDPOINTS } from './calls.ts'
-import type { OpenEndpoint, RawEndpoint } from './endpoint.ts'
+import type { UnauthenticatedEndpoint, RawEndpoint } from './endpoint.ts'
 import { GEMINI_ENDPOINTS } from './gemini.ts'
 import { MEDIA_ENDPOINTS } from './media.ts'
 import { healthz, metricsEndpoint, readyz } from './monitoring.ts'
@@ -9,7 +9,7 @@ import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
  * Redirects from `/api/usage/token` to the same path with a slash at the end. `docs/api.md: Self-check and
  * billing`.
  */
-const tokenUsageRedirect: OpenEndpoint = {
+const tokenUsageRedirect: UnauthenticatedEndpoint = {
   method: 'GET',
   path: '/api/usage/token',
   area: 'usage',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { PAGE_HEADERS, pageLanguage, refusalPage, wantsPage } from './refusal-page.ts'
+import { PAGE_HEADERS, pageLanguage, refusalPage, wantsHtmlPage } from './refusal-page.ts'
 
 test('the message on the page of a refused sign-in is plain text, whatever it contains', () => {
   const page = refusalPage('en', 'the claim "<img onerror=alert(1)>" is missing', 'id').toString()
@@ -20,7 +20,7 @@ test.each([
   ['application/json', false],
   [undefined, false],
 ])('a client that accepts %s wants a page: %s', (accept, isPage) => {
-  expect(wantsPage(accept)).toBe(isPage)
+  expect(wantsHtmlPage(accept)).toBe(isPage)
 })
 
 test.each([

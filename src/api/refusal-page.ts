@@ -33,7 +33,7 @@ export const PAGE_HEADERS = {
  * Whether a person sees the response in a browser: browsers accept HTML when they open an address, programs
  * do not.
  */
-export function wantsPage(accept: string | undefined): boolean {
+export function wantsHtmlPage(accept: string | undefined): boolean {
   return accept?.includes('text/html') ?? false
 }
 

@@ -41,7 +41,10 @@ export class RouteTable<Kind extends Endpoint> {
     }
   }
 
-  /** Returns undefined if no endpoint has the path. HEAD is served wherever GET is (RFC 9110, 9.3.2). */
+  /**
+   * Finds the endpoint for a method and a path, or the methods that the path accepts; undefined if no
+   * endpoint has the path. HEAD is served wherever GET is (RFC 9110, 9.3.2).
+   */
   find(method: string, path: string): FoundEndpoint<Kind> | AllowedMethods | undefined {
     const pattern = this.#byPath.has(path) ? undefined : this.#patterned(path)
     const found = this.#byPath.get(pattern?.path ?? path)

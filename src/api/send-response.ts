@@ -1,8 +1,8 @@
 import { isJsonText } from '@sluice/wire/json/exact-json'
-import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
+import { type Response, type ResponseHeaders, sendResponsePieces } from '@sluice/http1'
 import type { Encoding } from '../http/content-encoding.ts'
 import { TURN_BUDGET } from '../limits/event-loop.ts'
-import { encodeBody, encodePieces, encodingHeaders } from './compress-response.ts'
+import { encodeBody, encodeResponsePieces, encodingHeaders } from './compress-response.ts'
 import type { TextFormat } from './endpoint.ts'
 
 const IS_JSON = { 'content-type': 'application/json' }
@@ -28,13 +28,13 @@ export async function sendJson(
 ): Promise<void> {
   const pieces = jsonPieces(value)
   const first = nextBatch(pieces)
-  if (first.isLast) return sendBody(response, headers, Buffer.from(first.text), encoding)
+  if (first.isLast) return sendJsonText(response, headers, Buffer.from(first.text), encoding)
   const all = { ...IS_JSON, ...encodingHeaders(encoding), ...headers }
-  return sendPieces(response, all, encodePieces(batches(first, pieces), encoding))
+  return sendResponsePieces(response, all, encodeResponsePieces(batches(first, pieces), encoding))
 }
 
 /** Sends bytes that are already JSON with status 200. */
-export async function sendBody(
+export async function sendJsonText(
   response: Response,
   headers: ResponseHeaders,
   given: Buffer,
@@ -115,7 +115,7 @@ function isPlain(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Sends a text response piece by piece; see `sendPieces`. */
+/** Sends a text response piece by piece, as fast as the client reads it. */
 export function sendText(
   response: Response,
   { type, filename, isEndless }: Omit<TextFormat, 'filename'> & { readonly filename?: string | undefined },
@@ -127,7 +127,7 @@ export function sendText(
   const saved = filename === undefined ? {} : { 'content-disposition': `attachment; filename="${filename}"` }
   const unbuffered = isEndless ? { 'x-accel-buffering': 'no' } : {}
   const own = { 'content-type': type, ...saved, ...unbuffered, ...encodingHeaders(encoding) }
-  return sendPieces(response, { ...own, ...headers }, encodePieces(text, encoding))
+  return sendResponsePieces(response, { ...own, ...headers }, encodeResponsePieces(text, encoding))
 }
 
 /** Yields a text as a single piece. */

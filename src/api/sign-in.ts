@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { refuseCrossSite } from '../accounts/authentication/refuse-cross-site.ts'
-import { sessionCookie, sessionOf } from '../accounts/authentication/session-cookie.ts'
+import { sessionCookie, sessionFromCookie } from '../accounts/authentication/session-cookie.ts'
 import type { OidcProvider, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
 import { linkIdentity } from '../management/users/own-account.ts'
 import { logIn, loginInput, signInByIdentity } from '../management/users/sign-in.ts'
-import { defineVisitorEndpoint, type JsonEndpoint } from './endpoint.ts'
-import { pageLanguage, wantsPage } from './refusal-page.ts'
+import { defineUnauthenticatedEndpoint, type JsonEndpoint } from './endpoint.ts'
+import { pageLanguage, wantsHtmlPage } from './refusal-page.ts'
 
 /**
  * The limit of sign-in attempts for one name from all addresses, as a multiple of the limit for one address.
@@ -22,7 +22,7 @@ const OIDC = {
   redirects: true,
   // A browser that returns from the identity provider gets errors as a page.
   areaOf: ({ headers }: Request) =>
-    wantsPage(headers.accept) ? PAGE_AREAS[pageLanguage(headers['accept-language'])] : 'management',
+    wantsHtmlPage(headers.accept) ? PAGE_AREAS[pageLanguage(headers['accept-language'])] : 'management',
   params: z.object({
     name: z.string().regex(/^[a-z0-9-]{1,40}$/, { error: 'expected the name of an identity provider' }),
   }),
@@ -32,7 +32,7 @@ const OIDC = {
  * Endpoints to sign in and out: `docs/api.md: Sessions`, and `docs/api.md: Sign-in at an identity provider`.
  */
 export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
-  defineVisitorEndpoint('POST', '/api/user/login', {
+  defineUnauthenticatedEndpoint('POST', '/api/user/login', {
     summary: 'Begin a session of the console',
     errorStatuses: [401, 403],
     limit: 'critical',
@@ -74,7 +74,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
   endsSession('POST'),
   // Clients of older gateways log out with GET.
   endsSession('GET'),
-  defineVisitorEndpoint('GET', '/api/user/oidc/:name', {
+  defineUnauthenticatedEndpoint('GET', '/api/user/oidc/:name', {
     ...OIDC,
     summary: 'Begin a sign-in at an identity provider',
     query: z.object({ next: z.string().optional().describe('Path to go to afterwards') }),
@@ -85,7 +85,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
       return location
     },
   }),
-  defineVisitorEndpoint('GET', '/api/user/oidc/:name/callback', {
+  defineUnauthenticatedEndpoint('GET', '/api/user/oidc/:name/callback', {
     ...OIDC,
     summary: 'End a sign-in at an identity provider: begin a session of the console, or link the identity',
     errorStatuses: [401, 403],
@@ -109,7 +109,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
 
 // Needs no session: logging out without one succeeds.
 function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
-  return defineVisitorEndpoint(method, '/api/user/logout', {
+  return defineUnauthenticatedEndpoint(method, '/api/user/logout', {
     hasEffect: true,
     summary: 'End the session of the console',
     errorStatuses: [403],
@@ -120,7 +120,7 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
     async handle({ exchange: { request, response }, services }) {
       const { options } = services.settings()
       refuseCrossSite(request, options.trusted_proxies)
-      const session = sessionOf(request)
+      const session = sessionFromCookie(request)
       const ended =
         session === undefined ? null : await services.store.write('endSession', { cookieValue: session })
       response.setHeader('set-cookie', sessionCookie(request, undefined, options))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { orderOf, pageOf } from '../management/page.ts'
+import { orderOfQuery, pageOfQuery } from '../management/page.ts'
 import {
   changeToken,
   deleteTokens,
@@ -22,7 +22,7 @@ import {
   maskedToken,
   newTokenFields,
   ownTokenNotFound,
-  TOKEN_ID,
+  TOKEN_ID_SCHEMAS,
   tokenSchema,
 } from '../management/tokens/token-object.ts'
 import { manageableUser } from '../management/users/list-users.ts'
@@ -41,7 +41,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     query: tokenPageQuery,
     responseBody: tokenPageSchema,
     handle: ({ user, query, services }) =>
-      tokenPage(services, { user: user.id, ...pageOf(query), order: orderOf(query) }),
+      tokenPage(services, { user: user.id, ...pageOfQuery(query), order: orderOfQuery(query) }),
   }),
   defineAccountEndpoint('GET', '/api/token/search', {
     limit: 'search',
@@ -50,7 +50,13 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     query: tokenPageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
     responseBody: tokenPageSchema,
     handle: ({ user, query: { keyword, token, ...page }, services }) =>
-      searchTokens(services, { user: user.id, keyword, token, ...pageOf(page), order: orderOf(page) }),
+      searchTokens(services, {
+        user: user.id,
+        keyword,
+        token,
+        ...pageOfQuery(page),
+        order: orderOfQuery(page),
+      }),
   }),
   defineAccountEndpoint('GET', '/api/token/stopped', {
     summary: "Those of the account's tokens whose calls a budget refuses",
@@ -61,7 +67,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAccountEndpoint('GET', '/api/token/:id', {
     summary: "One of the account's tokens, its key masked",
-    params: TOKEN_ID.path,
+    params: TOKEN_ID_SCHEMAS.path,
     responseBody: tokenSchema,
     async handle({ user, params, services }) {
       const token = await services.store.read('findTokenWithKey', { tokenId: params.id, userId: user.id })
@@ -72,7 +78,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     limit: 'critical',
     cache: 'never',
     summary: "The whole key of one of the account's tokens",
-    params: TOKEN_ID.path,
+    params: TOKEN_ID_SCHEMAS.path,
     responseBody: z.object({ key: z.string() }),
     async handle({ user, params, services }) {
       return { key: await revealKey(services, { user: user.id, id: params.id }) }
@@ -93,7 +99,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAccountEndpoint('POST', '/api/token/batch', {
     summary: "Deletes several of the account's tokens, and returns how many there were",
-    body: TOKEN_ID.body,
+    body: TOKEN_ID_SCHEMAS.body,
     responseBody: z.int(),
     handle: ({ user, body, services }) => deleteTokens(services, { user: user.id, ids: body.ids }),
   }),
@@ -101,7 +107,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     limit: 'critical',
     cache: 'never',
     summary: "The whole keys of several of the account's tokens",
-    body: TOKEN_ID.body,
+    body: TOKEN_ID_SCHEMAS.body,
     responseBody: z.object({ keys: z.record(z.string(), z.string()) }),
     async handle({ user, body, services }) {
       return { keys: await revealKeys(services, { user: user.id, ids: body.ids }) }
@@ -121,7 +127,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAccountEndpoint('DELETE', '/api/token/:id', {
     summary: "Deletes one of the account's tokens",
-    params: TOKEN_ID.path,
+    params: TOKEN_ID_SCHEMAS.path,
     async handle({ user, params, services }) {
       if ((await deleteTokens(services, { user: user.id, ids: [params.id] })) === 0) ownTokenNotFound()
     },
@@ -134,7 +140,7 @@ export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
     responseBody: tokenPageSchema,
     async handle({ user: by, params, query, services }) {
       const { id } = await manageableUser(services, params.id, by)
-      return tokenPage(services, { user: id, ...pageOf(query), order: orderOf(query) })
+      return tokenPage(services, { user: id, ...pageOfQuery(query), order: orderOfQuery(query) })
     },
   }),
   defineAdminEndpoint('GET', `${OF_USER}/stopped`, {

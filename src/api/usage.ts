@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { User } from '../domain/records/user.ts'
-import { type UsageFilter, valuesOf } from '../domain/usage-filter.ts'
+import { type UsageFilter, filterValueList } from '../domain/usage-filter.ts'
 import { GatewayError } from '../errors.ts'
-import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
+import { pageOfQuery, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationServices, ManagementServices } from '../management/services.ts'
 import {
   callOfAnyUser,
-  callPath,
+  callIdPath,
   callSchema,
   ownCall,
   ownCallSchema,
@@ -21,7 +21,7 @@ import {
   callFilterOf,
   csvFormat,
   exportQuery,
-  filterOf,
+  usageFilterOfQuery,
   listUsage,
   callOrderQuery,
   ownExportQuery,
@@ -54,7 +54,7 @@ import {
 } from '../management/usage/refused-calls.ts'
 import {
   ownSeriesQuery,
-  periodOf,
+  seriesPeriodOf,
   periodQuery,
   seriesCsv,
   seriesQuery,
@@ -105,7 +105,7 @@ const CALLS_CSV = {
 const sumsCsv = (what: string) => ({
   type: CSV_TYPE,
   filename: (query: z.output<typeof periodQuery>, nowMs: number) => {
-    const { fromS, toS } = periodOf(query, nowMs)
+    const { fromS, toS } = seriesPeriodOf(query, nowMs)
     return csvName(what, { start: fromS, end: toS - 1, tz: query.tz }, nowMs)
   },
 })
@@ -130,7 +130,8 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: z.object({ ...usageQuery.shape, ...callOrderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(usageSchema),
-    handle: ({ query, services }) => listUsage(services, filterOf(query), pageOf(query), usageObject, query),
+    handle: ({ query, services }) =>
+      listUsage(services, usageFilterOfQuery(query), pageOfQuery(query), usageObject, query),
   }),
   defineAccountEndpoint('GET', '/api/log/self', {
     summary: "The account's own settled calls, the newest first",
@@ -138,21 +139,21 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: z.object({ ...ownUsageQuery.shape, ...callOrderQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(ownUsageSchema),
     handle: ({ user, query, services }) =>
-      listUsage(services, filterOf(query, user.id), pageOf(query), ownUsageObject, query),
+      listUsage(services, usageFilterOfQuery(query, user.id), pageOfQuery(query), ownUsageObject, query),
   }),
   defineAdminEndpoint('GET', '/api/log/stat', {
     summary: 'Sums of usage, in total and in the last minute',
     errorStatuses: [400],
     query: usageQuery,
     responseBody: usageStatSchema,
-    handle: ({ query, services }) => usageStat(services, filterOf(query)),
+    handle: ({ query, services }) => usageStat(services, usageFilterOfQuery(query)),
   }),
   defineAccountEndpoint('GET', '/api/log/self/stat', {
     summary: "Sums of the account's usage, in total and in the last minute",
     errorStatuses: [400],
     query: ownUsageQuery,
     responseBody: usageStatSchema,
-    handle: ({ user, query, services }) => usageStat(services, filterOf(query, user.id)),
+    handle: ({ user, query, services }) => usageStat(services, usageFilterOfQuery(query, user.id)),
   }),
   defineAdminEndpoint('GET', '/api/log/export', {
     summary: "All users' settled calls as CSV",
@@ -163,7 +164,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
       Promise.resolve(
         usageCsv(
           services,
-          filterOf(query),
+          usageFilterOfQuery(query),
           usageSchema.keyof().options,
           usageObject,
           csvFormat(services, query),
@@ -177,7 +178,7 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     text: CALLS_CSV,
     handle: ({ user, query, services }) => {
       const columns = ownUsageSchema.keyof().options
-      const filter = filterOf(query, user.id)
+      const filter = usageFilterOfQuery(query, user.id)
       return Promise.resolve(usageCsv(services, filter, columns, ownUsageObject, csvFormat(services, query)))
     },
   }),
@@ -256,14 +257,14 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     errorStatuses: [400],
     query: z.object({ ...refusedQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(refusedCallSchema),
-    handle: ({ query, services }) => listRefusedCalls(services, query, pageOf(query)),
+    handle: ({ query, services }) => listRefusedCalls(services, query, pageOfQuery(query)),
   }),
   defineAccountEndpoint('GET', '/api/log/self/refused', {
     summary: "Refused calls with the account's own keys, the newest first",
     errorStatuses: [400],
     query: z.object({ ...ownRefusedQuery.shape, ...pageQuery.shape }),
     responseBody: pageSchema(refusedCallSchema),
-    handle: ({ user, query, services }) => listRefusedCalls(services, query, pageOf(query), user.id),
+    handle: ({ user, query, services }) => listRefusedCalls(services, query, pageOfQuery(query), user.id),
   }),
   defineAdminEndpoint('GET', '/api/log/values', {
     summary: 'Values that a field of calls has in a period, for filters',
@@ -315,21 +316,21 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('GET', '/api/log/:id', {
     summary: 'A settled call with the lines of its cost and its attempts, or a refused call',
     errorStatuses: [404],
-    params: callPath,
+    params: callIdPath,
     responseBody: z.union([callSchema, refusedDetailSchema]),
     handle: ({ params, services }) => callOfAnyUser(services, params.id),
   }),
   defineAccountEndpoint('GET', '/api/log/self/:id', {
     summary: "One of the account's own settled calls with the lines of its cost, or a refused call",
     errorStatuses: [404],
-    params: callPath,
+    params: callIdPath,
     responseBody: z.union([ownCallSchema, refusedDetailSchema]),
     handle: ({ user, params, services }) => ownCall(services, params.id, user.id),
   }),
   defineAccountEndpoint('GET', '/api/content/:id', {
     summary: 'What was said in a call: its own, or that of others for those who may read it',
     errorStatuses: [404],
-    params: callPath,
+    params: callIdPath,
     responseBody: callContentSchema,
     handle: ({ user, params, services }) => callContent(services, params.id, user),
   }),
@@ -345,14 +346,15 @@ export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
     query: usageQuery,
     text: EVENTS,
     handle: async ({ query, ...input }) =>
-      live(input, await namedChannels(input.services, filterOf(query)), 'all'),
+      live(input, await namedChannels(input.services, usageFilterOfQuery(query)), 'all'),
   }),
   defineAccountEndpoint('GET', '/api/log/self/stream', {
     summary: "The account's own calls as this node settles them, as server-sent events",
     errorStatuses: [400],
     query: ownUsageQuery,
     text: EVENTS,
-    handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query, input.user.id), 'own')),
+    handle: ({ query, ...input }) =>
+      Promise.resolve(live(input, usageFilterOfQuery(query, input.user.id), 'own')),
   }),
 ]
 
@@ -361,7 +363,7 @@ async function seriesAs(
   query: z.output<typeof seriesQuery> | z.output<typeof ownSeriesQuery>,
   user?: User,
 ) {
-  const period = periodOf(query, services.nowMs())
+  const period = seriesPeriodOf(query, services.nowMs())
   const { by = 'model' } = query
   const filter = callFilterOf(query, user?.id)
   const made = await usageSeries(services, {
@@ -379,7 +381,7 @@ async function refusalsAs(
   query: z.output<typeof refusalsQuery> | z.output<typeof ownRefusalsQuery>,
   user?: User,
 ) {
-  const period = periodOf(query, services.nowMs())
+  const period = seriesPeriodOf(query, services.nowMs())
   const { user_id, username } = query as z.output<typeof refusalsQuery>
   const { token_id, token_name, code } = query
   const filter = { user_id: user?.id ?? user_id, username, token_id, token_name, code }
@@ -392,7 +394,7 @@ async function failuresAs(
   query: z.output<typeof failuresQuery> | z.output<typeof ownFailuresQuery>,
   user?: User,
 ) {
-  const period = periodOf(query, services.nowMs())
+  const period = seriesPeriodOf(query, services.nowMs())
   const filter = callFilterOf(query, user?.id)
   const { by = 'cause' } = query
   const made = await failedCalls(services, { period, filter, by, withOwners: user === undefined })
@@ -409,8 +411,8 @@ async function namedChannels(
 ): Promise<UsageFilter | null> {
   if (!given || given.channel_id === undefined) return given
   const { channel_id: ids, ...filter } = given
-  const ofIds = await store.read('namesOfChannels', { ids: valuesOf(ids) })
-  const names = filter.channel === undefined ? ofIds : valuesOf(filter.channel)
+  const ofIds = await store.read('namesOfChannels', { ids: filterValueList(ids) })
+  const names = filter.channel === undefined ? ofIds : filterValueList(filter.channel)
   return { ...filter, channel: names.filter((name) => ofIds.includes(name)) }
 }
 

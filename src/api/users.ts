@@ -4,7 +4,7 @@ import {
   changedUserInput,
   changeUser,
   deleteUser,
-  managedInput,
+  manageUserInput,
   manageUser,
 } from '../management/users/change-user.ts'
 import { createUserAs, newUserInput } from '../management/users/create-user.ts'
@@ -86,7 +86,7 @@ export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
   defineAdminEndpoint('POST', '/api/user/manage', {
     summary: 'Disable, enable, delete, promote or demote a user, or change its quota',
     errorStatuses: [404],
-    body: managedInput,
+    body: manageUserInput,
     responseBody: managedUserSchema.optional(),
     async handle({ user, body, services }) {
       const managed = await manageUser(services, body, user)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { unfinishedCopyBytes, showCopyProgress } from './backup-command.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'sluice-copy-'))
@@ -30,7 +30,7 @@ test('the progress of a database backup is shown in MiB, and removed from the te
   const err = { isTTY: true, write: (text: string) => void written.push(text) }
   {
     using _ = showCopyProgress(
-      new Progress({ err } as unknown as Shell, 'MiB', false),
+      new Progress({ err } as unknown as CommandContext, 'MiB', false),
       join(path, 'sluice.db'),
       join(path, 'copy.db'),
     )

@@ -3,8 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { JSON_OPTION } from './options.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
-import { printJson, withAccounts } from './with-accounts.ts'
+import type { CommandContext } from './command-context.ts'
+import { printJson, runWithAccounts } from './with-accounts.ts'
 
 const HELP = `
 The copy is a consistent snapshot of the accounts; the gateway may run meanwhile. The copy does not contain the secret that its
@@ -18,7 +18,7 @@ interface BackupOptions {
 }
 
 /** Adds `sluice backup`, which copies the database to a file while the gateway runs. */
-export function addBackupCommand(program: Command, shell: Shell): void {
+export function addBackupCommand(program: Command, shell: CommandContext): void {
   program
     .command('backup <file>')
     .description('copy the embedded database into a file')
@@ -29,11 +29,11 @@ export function addBackupCommand(program: Command, shell: Shell): void {
 }
 
 async function backup(
-  shell: Shell,
+  shell: CommandContext,
   file: string,
   { force = false, json = false }: BackupOptions,
 ): Promise<void> {
-  await withAccounts(shell, {}, async (accounts) => {
+  await runWithAccounts(shell, {}, async (accounts) => {
     const made = await withProgress(shell, file, json, () =>
       accounts.run('backup', { file: resolve(file), force }),
     )
@@ -47,7 +47,7 @@ async function backup(
 }
 
 async function withProgress<Result>(
-  shell: Shell,
+  shell: CommandContext,
   file: string,
   isSilent: boolean,
   work: () => Promise<Result>,

@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import type { ChannelObject } from '../management/channels/channel-object.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, printResult, withAccounts } from './with-accounts.ts'
+import { type AccountOptions, printJson, printResult, runWithAccounts } from './with-accounts.ts'
 
 const LIST_HELP = `
 Channels that were set over HTTP come first, then those of gateway.yaml, or of keys in the environment. Keys are not shown.
@@ -28,7 +28,7 @@ interface TestOptions extends AccountOptions {
 }
 
 /** Adds the commands `sluice channel …`. */
-export function addChannelCommands(program: Command, shell: Shell): void {
+export function addChannelCommands(program: Command, shell: CommandContext): void {
   const channel = program.command('channel').description('list, test and switch channels')
   channel
     .command('list')
@@ -64,8 +64,8 @@ export function addChannelCommands(program: Command, shell: Shell): void {
     .action((name: string, options: AccountOptions) => disable(shell, name, options))
 }
 
-async function list(shell: Shell, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
+async function list(shell: CommandContext, options: AccountOptions): Promise<void> {
+  await runWithAccounts(shell, options, async (accounts) => {
     const channels = await accounts.run('listAllChannels', {})
     if (options.json) printJson(shell, channels)
     else if (channels.length === 0) shell.err.write('There is no channel.\n')
@@ -73,8 +73,12 @@ async function list(shell: Shell, options: AccountOptions): Promise<void> {
   })
 }
 
-async function test(shell: Shell, channel: string, { model, ...options }: TestOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
+async function test(
+  shell: CommandContext,
+  channel: string,
+  { model, ...options }: TestOptions,
+): Promise<void> {
+  await runWithAccounts(shell, options, async (accounts) => {
     const result = await accounts.run('testNamedChannel', { channel, ...(model !== undefined && { model }) })
     const { success, message, time, costs, endpoint } = result
     if (options.json) printJson(shell, result)
@@ -90,7 +94,7 @@ async function test(shell: Shell, channel: string, { model, ...options }: TestOp
 }
 
 function onChannel(operation: 'enableChannel' | 'disableChannel', effect: string) {
-  return (shell: Shell, channel: string, options: AccountOptions): Promise<void> =>
+  return (shell: CommandContext, channel: string, options: AccountOptions): Promise<void> =>
     printResult(shell, options, operation, { channel }, ({ name }) =>
       plainText(`The channel "${name}" ${effect}.\n`),
     )

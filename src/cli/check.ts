@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { Config } from '../config/config.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 
 /**
  * `sluice check`: prints the errors in the configuration, one a line, on standard error; with `json`, one
@@ -8,7 +8,7 @@ import type { Shell } from './shell.ts'
  */
 export async function check(
   options: { config?: string; json?: boolean },
-  { env, out, err }: Pick<Shell, 'env' | 'out' | 'err'>,
+  { env, out, err }: Pick<CommandContext, 'env' | 'out' | 'err'>,
 ): Promise<number> {
   const { readConfig } = await import('../config/config.ts')
   const { readEnvironment } = await import('../config/environment.ts')

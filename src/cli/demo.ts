@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { startSimulator } from '@sluice/simulator'
 import { demoYaml } from './demo-config.ts'
-import { type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
+import { type DataFolderLock, waitAndLockDataFolder } from '../store/data-folder.ts'
 import { loadConfig } from './load-config.ts'
 import { loadEnvironment } from './load-environment.ts'
 import { printStartFailure, runGateway } from './start.ts'
@@ -18,7 +18,7 @@ export async function demo(): Promise<number> {
   let folder: DataFolderLock
   try {
     // Locked before anything is written, because another gateway may be using the folder.
-    folder = await lockDataFolderInTurn(dataDir, 'gateway')
+    folder = await waitAndLockDataFolder(dataDir, 'gateway')
   } catch (error) {
     return printStartFailure(error)
   }

@@ -8,13 +8,13 @@ import {
   type ImportOutcome,
   type ReportLine,
 } from '../domain/import-line.ts'
-import { displayText } from '../import/report.ts'
+import { escapeForTerminal } from '../import/report.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
+import { type AccountOptions, printJson, runReportingErrors } from './with-accounts.ts'
 
 const HELP = `
 SOURCE is the SQLite file of a one-api or new-api, or postgres://user@host/database, or mysql://user@host/database, also as
@@ -53,7 +53,7 @@ interface ImportOptions extends AccountOptions {
 }
 
 /** Adds `sluice import`, which imports users, keys and channels from another gateway. */
-export function addImportCommand(program: Command, shell: Shell): void {
+export function addImportCommand(program: Command, shell: CommandContext): void {
   program
     .command('import <source>')
     .description('import users, keys, channels and prices from a one-api, new-api or LiteLLM')
@@ -72,16 +72,16 @@ export function addImportCommand(program: Command, shell: Shell): void {
 }
 
 async function importFrom(
-  shell: Shell,
+  shell: CommandContext,
   source: string,
   { apply = false, json = false, merge = [], role = [], ...options }: ImportOptions,
 ): Promise<void> {
-  await reportingErrors(shell, async () => {
+  await runReportingErrors(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
     const { readEnvironment } = await import('../config/environment.ts')
-    const { importFamily } = await import('../import/import.ts')
+    const { importOtherGateway } = await import('../import/import.ts')
     const progress = new Progress(shell, 'users', json)
-    const report = await importFamily({
+    const report = await importOtherGateway({
       config: readConfig(readEnvironment(shell.env, options)),
       source,
       stated: { merge: new Set(merge), role: new Set(role) },
@@ -124,7 +124,7 @@ const COLUMNS: readonly Column<Count>[] = [
   },
 ]
 
-function reportText(report: ImportReport, { out }: Shell): string {
+function reportText(report: ImportReport, { out }: CommandContext): string {
   const { family, into, applied, lines, passwords, converted, hasRoot, nodesNotified } = report
   const listed = lines.filter(({ fate }) => fate !== 'carried').toSorted(compareLines)
   return [
@@ -151,7 +151,7 @@ function lineText({ kind, id, name, fate, notes, wayOut }: ReportLine): string {
   const number = id === undefined ? '' : ` ${id}`
   const why = notes.length > 0 ? `: ${notes.map(oneLine).join('; ')}` : ''
   const instead = wayOut === undefined ? '' : `; ${wayOut}`
-  return `${kind}${number} ${displayText(name)} ${OUTCOMES[fate]}${why}${instead}\n`
+  return `${kind}${number} ${escapeForTerminal(name)} ${OUTCOMES[fate]}${why}${instead}\n`
 }
 
 // Escapes a note, because notes quote text of the imported database.

@@ -1,13 +1,13 @@
 import process from 'node:process'
 import { runCommand } from './run-command.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 
 /** Exit code that shells report for a program ended by SIGPIPE. */
 const CODE_OF_SIGPIPE = 141
 
 const { env, stdout: out, stderr: err } = process
 // A getter, so that only commands that read standard input open it.
-const shell: Shell = {
+const shell: CommandContext = {
   env,
   out,
   err,

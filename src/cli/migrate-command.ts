@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import type { MigrationReport } from '../import/migrate/migrate.ts'
-import type { AccountSums } from '../import/migrate/sums.ts'
+import type { AccountSums } from '../import/migrate/quota-sums.ts'
 import { JSON_OPTION } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
-import { printJson, reportingErrors } from './with-accounts.ts'
+import { printJson, runReportingErrors } from './with-accounts.ts'
 
 /** Maximum number of users, and of differences, that the output lists. */
 const MAX_LISTED = 50
@@ -29,7 +29,7 @@ interface MigrateOptions {
 }
 
 /** Adds `sluice migrate`, which copies a SQLite database to PostgreSQL. */
-export function addMigrateCommand(program: Command, shell: Shell): void {
+export function addMigrateCommand(program: Command, shell: CommandContext): void {
   program
     .command('migrate')
     .description('copy the embedded database to PostgreSQL, and compare')
@@ -40,8 +40,11 @@ export function addMigrateCommand(program: Command, shell: Shell): void {
     .action((options: MigrateOptions) => migrate(shell, options))
 }
 
-async function migrate(shell: Shell, { to, dryRun = false, json = false }: MigrateOptions): Promise<void> {
-  await reportingErrors(shell, async () => {
+async function migrate(
+  shell: CommandContext,
+  { to, dryRun = false, json = false }: MigrateOptions,
+): Promise<void> {
+  await runReportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { migrate } = await import('../import/migrate/migrate.ts')
     const environment = readEnvironment(shell.env)
@@ -61,7 +64,7 @@ async function migrate(shell: Shell, { to, dryRun = false, json = false }: Migra
   })
 }
 
-function report(migration: MigrationReport, { out }: Shell): string {
+function report(migration: MigrationReport, { out }: CommandContext): string {
   const { to, dryRun, openCalls, before, tables, here, there, differences } = migration
   const rows = tables.map(({ table: name, here, there }) => ({
     what: `rows of ${name}`,

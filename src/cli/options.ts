@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
-import type { Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
+import type { Fields, FieldNamesWith, ValueOf } from '../domain/records/record.ts'
 
 /**
  * The option for the configuration file. If no gateway is running, commands read it to validate their input.
@@ -36,7 +36,7 @@ export interface BudgetOptions {
 }
 
 /** Returns the fields of a budget. Exits with an error if only one of the two options is given. */
-export function budgetOf(
+export function budgetFromOptions(
   { budget, per }: BudgetOptions,
   command: Command,
 ): {
@@ -55,7 +55,7 @@ export function budgetOf(
  * Returns the fields of a changed budget. An option that is not given leaves its field unchanged. Exits with
  * an error if neither option is given.
  */
-export function changedBudgetOf(
+export function changedBudgetFromOptions(
   { budget, per }: BudgetOptions,
   command: Command,
 ): { readonly budget?: number; readonly budget_period?: BudgetPeriod } {
@@ -132,10 +132,10 @@ export function addRecordOptions(command: Command, fields: Fields): Command {
 }
 
 /** Returns the fields whose options are given on the command line. */
-export function givenFields<const F extends Fields>(
+export function fieldsFromOptions<const F extends Fields>(
   fields: F,
   options: object,
-): { readonly [Name in NamesWith<F, 'option'>]?: ValueOf<F[Name]> } {
+): { readonly [Name in FieldNamesWith<F, 'option'>]?: ValueOf<F[Name]> } {
   const given = options as Readonly<Record<string, unknown>>
   const values = optionsOf(fields).map(([name, option]) => [name, given[option.attributeName()]])
   return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as never

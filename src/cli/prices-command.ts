@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import type { Json } from '../domain/json.ts'
 import type { AppliedPrice } from '../management/models/list-prices.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, reportingErrors } from './with-accounts.ts'
+import { type AccountOptions, printJson, runReportingErrors } from './with-accounts.ts'
 
 const HELP = `
 The price of each model that a channel serves, in USD per million tokens, and where it is stated. The first of these applies:
@@ -34,7 +34,7 @@ const SOURCES: Readonly<Record<AppliedPrice['source'], string>> = {
 }
 
 /** Adds the commands `sluice prices …`. */
-export function addPricesCommand(program: Command, shell: Shell): void {
+export function addPricesCommand(program: Command, shell: CommandContext): void {
   program
     .command('prices')
     .description('the price of each served model, and where it is stated')
@@ -45,8 +45,8 @@ export function addPricesCommand(program: Command, shell: Shell): void {
     .action((options: PricesOptions) => prices(shell, options))
 }
 
-async function prices(shell: Shell, options: PricesOptions): Promise<void> {
-  await reportingErrors(shell, async () => {
+async function prices(shell: CommandContext, options: PricesOptions): Promise<void> {
+  await runReportingErrors(shell, async () => {
     const rows = await read(shell, options)
     if (options.json) return printJson(shell, rows)
     if (rows.length === 0) {
@@ -63,7 +63,10 @@ async function prices(shell: Shell, options: PricesOptions): Promise<void> {
  * Reads the prices from the gateway or its database; if there is no database yet, from the configuration
  * files.
  */
-async function read(shell: Shell, { outdated = false, config }: PricesOptions): Promise<AppliedPrice[]> {
+async function read(
+  shell: CommandContext,
+  { outdated = false, config }: PricesOptions,
+): Promise<AppliedPrice[]> {
   const { readEnvironment } = await import('../config/environment.ts')
   const { NoDatabase, openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
   const environment = readEnvironment(shell.env, { config })

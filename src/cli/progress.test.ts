@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { Progress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 
 function shown(total: number, { isTTY = false, isSilent = false } = {}): string[] {
   const written: string[] = []
   const err = { isTTY, write: (text: string) => void written.push(text) }
-  const progress = new Progress({ err } as unknown as Shell, 'users', isSilent)
+  const progress = new Progress({ err } as unknown as CommandContext, 'users', isSilent)
   for (let done = 1; done <= total; done += 1) progress.show(done, total)
   progress.end()
   return written

@@ -1,4 +1,4 @@
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 
 /** Width of the progress bar, in characters. */
 const BAR_WIDTH = 30
@@ -15,7 +15,7 @@ const LINES = 10
  * tenth.
  */
 export class Progress {
-  readonly #err: Shell['err']
+  readonly #err: CommandContext['err']
   readonly #isSilent: boolean
   /** Unit of the work, such as `users` or `rows`. */
   readonly #unit: string
@@ -23,7 +23,7 @@ export class Progress {
   #hasBar = false
 
   /** With `isSilent`, as for `--json`, nothing is shown. */
-  constructor({ err }: Shell, unit: string, isSilent: boolean) {
+  constructor({ err }: CommandContext, unit: string, isSilent: boolean) {
     this.#err = err
     this.#unit = unit
     this.#isSilent = isSilent

@@ -5,18 +5,18 @@ import { addImportCommand } from './import-command.ts'
 import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands, addSchemaCommand } from './service-commands.ts'
 import { addPricesCommand } from './prices-command.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addUsageCommand } from './usage-command.ts'
 import { addUserCommands } from './user-commands.ts'
 import { versionWithCommit } from '../domain/version.ts'
 
 /**
- * Runs `sluice` with these arguments. When it resolves, the exit code is in `shell.exitCode`. Commands do not
- * touch the process, so that several can run in one; only `start` and `demo` handle its signals and may end
- * it.
+ * Runs `sluice` with these arguments. When it resolves, the exit code is in `shell.exitCode`. Several
+ * commands can run in one process, because commands leave its exit code and signals alone; only `start` and
+ * `demo` handle signals and may end the process.
  */
-export async function runCommand(args: readonly string[], shell: Shell): Promise<void> {
+export async function runCommand(args: readonly string[], shell: CommandContext): Promise<void> {
   const program = new Command('sluice')
     .configureOutput({
       writeOut: (text) => shell.out.write(text),

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import type { Command } from 'commander'
-import type { Shell } from './shell.ts'
-import { withAccounts } from './with-accounts.ts'
+import type { CommandContext } from './command-context.ts'
+import { runWithAccounts } from './with-accounts.ts'
 import { CONFIG_OPTION } from './options.ts'
 
 const START_HELP = `
@@ -10,7 +10,7 @@ Example:
   OPENAI_API_KEY=… sluice start   # without a configuration, each vendor key in the environment creates a channel`
 
 /** Adds the commands that run a gateway or check its configuration: `sluice start`, `demo`, `check`. */
-export function addServiceCommands(program: Command, shell: Shell): void {
+export function addServiceCommands(program: Command, shell: CommandContext): void {
   program
     .command('start')
     .description('run the gateway until a signal stops it (SIGTERM, SIGINT)')
@@ -64,14 +64,14 @@ A gateway does this at its start as well. As a separate step, before the first n
 having changed: exit code 1, and the database stays as it was.`
 
 /** Adds `sluice schema`, which migrates the database before the first node of a new version starts. */
-export function addSchemaCommand(program: Command, shell: Shell): void {
+export function addSchemaCommand(program: Command, shell: CommandContext): void {
   program
     .command('schema')
     .description('bring the schema of the database up to date')
     .addHelpText('after', SCHEMA_HELP)
     .action(async () => {
       const { STEPS } = await import('../store/migrations/steps.ts')
-      await withAccounts(shell, {}, async (accounts) => {
+      await runWithAccounts(shell, {}, async (accounts) => {
         // Any use of the database opens it, and opening runs the missing migration steps.
         await accounts.display()
         shell.out.write(`The schema is up to date (${STEPS.at(-1)?.name}).\n`)

@@ -5,26 +5,26 @@ import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
   addRecordOptions,
   BUDGET_OPTIONS,
-  budgetOf,
+  budgetFromOptions,
   type BudgetOptions,
-  changedBudgetOf,
+  changedBudgetFromOptions,
   commaList,
   CONFIG_OPTION,
   parseExpiresOption,
-  givenFields,
+  fieldsFromOptions,
   JSON_OPTION,
   wholeNumber,
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
 import { plainText } from './plain-text.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import {
   type AccountOptions,
   printJson,
   printResult,
-  reportingErrors,
-  withAccounts,
+  runReportingErrors,
+  runWithAccounts,
 } from './with-accounts.ts'
 
 const STATUS = new Map([
@@ -79,7 +79,7 @@ interface ListOptions extends AccountOptions {
 }
 
 /** Adds the commands `sluice token …`, which manage API keys. */
-export function addTokenCommands(program: Command, shell: Shell): void {
+export function addTokenCommands(program: Command, shell: CommandContext): void {
   const token = program.command('token').description('manage API keys')
 
   const creating = token
@@ -109,7 +109,7 @@ export function addTokenCommands(program: Command, shell: Shell): void {
       if (options.quota === undefined && !options.unlimited) {
         command.error('error: expected the quota of the key: --quota <units> or --unlimited')
       }
-      return create(shell, options, budgetOf(options, command))
+      return create(shell, options, budgetFromOptions(options, command))
     })
 
   addRecordOptions(creating, TOKEN.fields)
@@ -132,15 +132,15 @@ export function addTokenCommands(program: Command, shell: Shell): void {
     .addOption(CONFIG_OPTION)
     .addHelpText('after', UPDATE_HELP)
     .action((id: string, options: AccountOptions & BudgetOptions, command: Command) => {
-      const budget = changedBudgetOf(options, command)
-      return reportingErrors(shell, () => update(shell, tokenId(id), budget, options))
+      const budget = changedBudgetFromOptions(options, command)
+      return runReportingErrors(shell, () => update(shell, tokenId(id), budget, options))
     })
 
   const onOne = (
     name: string,
     description: string,
     help: string,
-    work: (shell: Shell, id: number, options: AccountOptions) => Promise<void>,
+    work: (shell: CommandContext, id: number, options: AccountOptions) => Promise<void>,
   ): void => {
     token
       .command(`${name} <id>`)
@@ -149,7 +149,7 @@ export function addTokenCommands(program: Command, shell: Shell): void {
       .addOption(CONFIG_OPTION)
       .addHelpText('after', `\n"sluice token list --user NAME" shows the ids.${help}`)
       .action((id: string, options: AccountOptions) =>
-        reportingErrors(shell, () => work(shell, tokenId(id), options)),
+        runReportingErrors(shell, () => work(shell, tokenId(id), options)),
       )
   }
   onOne('disable', 'refuse a key, from the next call on', '', onKey('disableToken', 'is refused from now on'))
@@ -164,11 +164,11 @@ export function addTokenCommands(program: Command, shell: Shell): void {
 }
 
 async function create(
-  shell: Shell,
+  shell: CommandContext,
   options: CreateOptions,
-  budget: ReturnType<typeof budgetOf>,
+  budget: ReturnType<typeof budgetFromOptions>,
 ): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
+  await runWithAccounts(shell, options, async (accounts) => {
     const { user, name, models = [] } = options
     const warnings = await accounts.run('tokenWarnings', { user, name, models: [...models] })
     const made = await accounts.run('createToken', {
@@ -180,7 +180,7 @@ async function create(
       model_limits_enabled: options.models !== undefined,
       model_limits: options.models?.join(',') ?? '',
       allow_ips: options.allowIps?.join('\n') ?? null,
-      ...givenFields(TOKEN.fields, options),
+      ...fieldsFromOptions(TOKEN.fields, options),
       ...budget,
     })
     for (const warning of warnings) shell.err.write(plainText(`Warning: ${warning}.\n`))
@@ -194,16 +194,16 @@ async function create(
   })
 }
 
-function list(shell: Shell, { user, ...options }: ListOptions): Promise<void> {
+function list(shell: CommandContext, { user, ...options }: ListOptions): Promise<void> {
   return printResult(shell, options, 'listTokens', { user }, (tokens, display) =>
     table(tokens, columns(display), shell.out),
   )
 }
 
 function update(
-  shell: Shell,
+  shell: CommandContext,
   id: number,
-  budget: ReturnType<typeof changedBudgetOf>,
+  budget: ReturnType<typeof changedBudgetFromOptions>,
   options: AccountOptions,
 ): Promise<void> {
   return printResult(shell, options, 'budgetToken', { id, ...budget }, (changed, display) =>
@@ -213,14 +213,14 @@ function update(
 
 /** Returns a command that runs an operation on one key, and prints its effect. */
 function onKey(operation: 'disableToken' | 'enableToken' | 'deleteToken', effect: string) {
-  return (shell: Shell, id: number, options: AccountOptions): Promise<void> =>
+  return (shell: CommandContext, id: number, options: AccountOptions): Promise<void> =>
     printResult(shell, options, operation, { id }, ({ name }) =>
       plainText(`The key "${name}" (id ${id}) ${effect}.\n`),
     )
 }
 
-async function rotate(shell: Shell, id: number, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
+async function rotate(shell: CommandContext, id: number, options: AccountOptions): Promise<void> {
+  await runWithAccounts(shell, options, async (accounts) => {
     const changed = await accounts.run('rotateToken', { id })
     if (options.json) printJson(shell, changed)
     else {

@@ -4,9 +4,9 @@ import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { UsageLine } from '../management/usage/sum-usage.ts'
 import { CONFIG_OPTION, JSON_OPTION } from './options.ts'
 import { quotaText } from './quota-text.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
-import { type AccountOptions, printJson, withAccounts } from './with-accounts.ts'
+import { type AccountOptions, printJson, runWithAccounts } from './with-accounts.ts'
 
 const HELP = `
 Days are calendar days in UTC, both included; the last 30 days unless --from is given. The sums are what was charged.
@@ -22,7 +22,7 @@ interface UsageOptions extends AccountOptions {
 }
 
 /** Adds `sluice usage`, which prints sums of the usage log. */
-export function addUsageCommand(program: Command, shell: Shell): void {
+export function addUsageCommand(program: Command, shell: CommandContext): void {
   program
     .command('usage')
     .description('calls, tokens and charges by model, user, key, channel or day')
@@ -37,8 +37,8 @@ export function addUsageCommand(program: Command, shell: Shell): void {
     .action((options: UsageOptions) => usage(shell, options))
 }
 
-async function usage(shell: Shell, { by, from, to, ...options }: UsageOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
+async function usage(shell: CommandContext, { by, from, to, ...options }: UsageOptions): Promise<void> {
+  await runWithAccounts(shell, options, async (accounts) => {
     const lines = await accounts.run('usageByDimension', { by, from, to })
     if (options.json) printJson(shell, lines)
     else if (lines.length === 0) shell.err.write('No calls were charged in this period.\n')

@@ -9,22 +9,22 @@ import { budgetText, isBudgetUsedUp, quotaText } from './quota-text.ts'
 import {
   addRecordOptions,
   BUDGET_OPTIONS,
-  budgetOf,
+  budgetFromOptions,
   type BudgetOptions,
-  changedBudgetOf,
+  changedBudgetFromOptions,
   CONFIG_OPTION,
-  givenFields,
+  fieldsFromOptions,
   JSON_OPTION,
 } from './options.ts'
 import { plainText } from './plain-text.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 import { type Column, table } from './table.ts'
 import {
   type AccountOptions,
   printJson,
   printResult,
-  reportingErrors,
-  withAccounts,
+  runReportingErrors,
+  runWithAccounts,
 } from './with-accounts.ts'
 
 const LIST_HELP = `
@@ -71,7 +71,7 @@ Examples:
   openssl rand -base64 18 | tee ann.txt | sluice user password ann`
 
 /** Adds the commands `sluice user …`. */
-export function addUserCommands(program: Command, shell: Shell): void {
+export function addUserCommands(program: Command, shell: CommandContext): void {
   const user = program.command('user').description('manage users and their quota')
 
   addRecordOptions(user.command('create <name>').description('make a user'), USER.fields)
@@ -81,7 +81,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .addOption(CONFIG_OPTION)
     .addHelpText('after', CREATE_HELP)
     .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
-      create(shell, name, options, budgetOf(options, command)),
+      create(shell, name, options, budgetFromOptions(options, command)),
     )
 
   user
@@ -123,7 +123,7 @@ export function addUserCommands(program: Command, shell: Shell): void {
     .addOption(CONFIG_OPTION)
     .addHelpText('after', UPDATE_HELP)
     .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
-      update(shell, name, changedBudgetOf(options, command), options),
+      update(shell, name, changedBudgetFromOptions(options, command), options),
     )
 
   user
@@ -153,22 +153,22 @@ export function addUserCommands(program: Command, shell: Shell): void {
 }
 
 function create(
-  shell: Shell,
+  shell: CommandContext,
   username: string,
   options: AccountOptions,
-  budget: ReturnType<typeof budgetOf>,
+  budget: ReturnType<typeof budgetFromOptions>,
 ): Promise<void> {
   return printResult(
     shell,
     options,
     'createUser',
-    { username, ...givenFields(USER.fields, options), ...budget },
+    { username, ...fieldsFromOptions(USER.fields, options), ...budget },
     (made, display) => `Created the user ${named(made)} with ${quotaText(made.quota, display)}.\n`,
     { createsDatabase: true },
   )
 }
 
-function list(shell: Shell, options: AccountOptions): Promise<void> {
+function list(shell: CommandContext, options: AccountOptions): Promise<void> {
   return printResult(shell, options, 'listUsers', {}, (users, display) =>
     table(users, userColumns(display), shell.out),
   )
@@ -176,7 +176,7 @@ function list(shell: Shell, options: AccountOptions): Promise<void> {
 
 /** Returns a command that runs an operation on one user, and prints its effect. */
 function onUser(operation: 'disableUser' | 'enableUser' | 'removeUser', effect: string) {
-  return (shell: Shell, user: string, options: AccountOptions): Promise<void> =>
+  return (shell: CommandContext, user: string, options: AccountOptions): Promise<void> =>
     printResult(shell, options, operation, { user }, (changed) => `${named(changed)} ${effect}.\n`)
 }
 
@@ -185,9 +185,9 @@ const enable = onUser('enableUser', 'is enabled')
 const remove = onUser('removeUser', 'is deleted: every key is refused from now on')
 
 function update(
-  shell: Shell,
+  shell: CommandContext,
   user: string,
-  budget: ReturnType<typeof changedBudgetOf>,
+  budget: ReturnType<typeof changedBudgetFromOptions>,
   options: AccountOptions,
 ): Promise<void> {
   return printResult(
@@ -199,8 +199,8 @@ function update(
   )
 }
 
-function topUp(shell: Shell, user: string, quota: string, options: AccountOptions): Promise<void> {
-  return reportingErrors(shell, () =>
+function topUp(shell: CommandContext, user: string, quota: string, options: AccountOptions): Promise<void> {
+  return runReportingErrors(shell, () =>
     printResult(
       shell,
       options,
@@ -211,8 +211,8 @@ function topUp(shell: Shell, user: string, quota: string, options: AccountOption
   )
 }
 
-async function accessToken(shell: Shell, user: string, options: AccountOptions): Promise<void> {
-  await withAccounts(shell, options, async (accounts) => {
+async function accessToken(shell: CommandContext, user: string, options: AccountOptions): Promise<void> {
+  await runWithAccounts(shell, options, async (accounts) => {
     const issued = await accounts.run('issueAccessToken', { user })
     if (options.json) printJson(shell, issued)
     else {
@@ -223,11 +223,11 @@ async function accessToken(shell: Shell, user: string, options: AccountOptions):
 }
 
 async function password(
-  shell: Shell,
+  shell: CommandContext,
   user: string,
   { keepAccessTokens, ...options }: AccountOptions & { readonly keepAccessTokens?: boolean },
 ): Promise<void> {
-  await reportingErrors(shell, async () => {
+  await runReportingErrors(shell, async () => {
     // Asks for the password before the data folder is locked, so that slow typing does not block other
     // commands.
     const input = { user, password: await readPassword(shell), keep_access_tokens: keepAccessTokens }
@@ -283,14 +283,14 @@ const MAX_BYTES = 16_384
  * Reads a password: typed twice without echo at a terminal, otherwise one line of standard input. It is never
  * an argument, because other users of the machine could see that. Throws an error with a readable message.
  */
-async function readPassword(shell: Shell): Promise<string> {
+async function readPassword(shell: CommandContext): Promise<string> {
   if (!shell.input.isTTY) return oneLine(await readAll(shell))
   const first = await prompted(shell, 'New password: ')
   if ((await prompted(shell, 'Repeat it: ')) === first) return first
   throw new Error('the two passwords differ; nothing was changed')
 }
 
-async function prompted({ input, err }: Shell, prompt: string): Promise<string> {
+async function prompted({ input, err }: CommandContext, prompt: string): Promise<string> {
   err.write(prompt)
   // The terminal echoes what is typed to this stream, which discards it.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -307,7 +307,7 @@ async function prompted({ input, err }: Shell, prompt: string): Promise<string> 
   }
 }
 
-async function readAll({ input }: Shell): Promise<string> {
+async function readAll({ input }: CommandContext): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of input) {

@@ -3,7 +3,7 @@ import type { FirstCredentials } from '../gateway/seed-accounts.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 import type { OperationInput, OperationName, OperationOutput } from '../management/operations.ts'
 import { plainJson, plainText } from './plain-text.ts'
-import type { Shell } from './shell.ts'
+import type { CommandContext } from './command-context.ts'
 
 /** Maximum length of a printed error message, because a database may send one of any length. */
 const MAX_MESSAGE_LENGTH = 4000
@@ -18,13 +18,13 @@ export interface AccountOptions {
  * Connects to the running gateway, or opens its data folder if none runs; then runs `work` and disconnects.
  * An error is printed on standard error and sets exit code 1.
  */
-export async function withAccounts(
-  shell: Shell,
+export async function runWithAccounts(
+  shell: CommandContext,
   options: AccountOptions,
   work: (accounts: CommandBackend) => Promise<void>,
   { createsDatabase = false }: { readonly createsDatabase?: boolean } = {},
 ): Promise<void> {
-  await reportingErrors(shell, async () => {
+  await runReportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
     const accounts = await openCommandBackend(readEnvironment(shell.env, options), { createsDatabase })
@@ -43,7 +43,7 @@ export async function withAccounts(
  * returns.
  */
 export async function printResult<Name extends OperationName>(
-  shell: Shell,
+  shell: CommandContext,
   options: AccountOptions,
   operation: Name,
   input: OperationInput<Name>,
@@ -55,11 +55,11 @@ export async function printResult<Name extends OperationName>(
     if (options.json) printJson(shell, result)
     else shell.out.write(textOf(result, await accounts.display()))
   }
-  await withAccounts(shell, options, work, opening)
+  await runWithAccounts(shell, options, work, opening)
 }
 
 /** Runs `work`. An error is printed on standard error and sets exit code 1. */
-export async function reportingErrors(shell: Shell, work: () => Promise<void>): Promise<void> {
+export async function runReportingErrors(shell: CommandContext, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
@@ -69,7 +69,7 @@ export async function reportingErrors(shell: Shell, work: () => Promise<void>): 
 }
 
 /** Prints one line of JSON. */
-export function printJson({ out }: Shell, value: unknown): void {
+export function printJson({ out }: CommandContext, value: unknown): void {
   out.write(`${plainJson(value)}\n`)
 }
 

@@ -1,7 +1,7 @@
 import type { DataChange } from '../domain/data-change.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 
-/** Prefix of announced changes, because other texts are sent over the same channel. */
+/** Prefix of announced changes, because the nodes announce other texts in the same way. */
 const PREFIX = 'changed'
 /** Maximum number of token ids in one announcement; a PostgreSQL notification must be shorter than 8,000 bytes. */
 export const MAX_TOKEN_IDS = 400
@@ -43,7 +43,7 @@ export interface Announcer {
   /** Sends a text to all nodes. Rejects while the connection is down. */
   announce(text: string): Promise<void>
   /**
-   * Adds a listener that receives the texts of all nodes, including this one, and is told of every new
+   * Adds a listener that receives the texts of all nodes, including this one, and is notified of every new
    * connection. Returns a function that removes the listener.
    */
   listen(listener: Listener): () => void

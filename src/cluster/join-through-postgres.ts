@@ -45,7 +45,9 @@ export async function joinThroughPostgres(
  * Interval of heartbeats. The database counts a node as running for three seconds after its last heartbeat.
  */
 const HEARTBEAT_MS = 750
-/** Timeout for reserving slots of concurrent calls in the database, for which a call waits. */
+/**
+ * Timeout for reserving slots of concurrent calls in the database. A call waits until the slot is reserved.
+ */
 const EXCHANGE_TIMEOUT_MS = 1_000
 /**
  * Time in which all nodes report their concurrent calls again after the counts in the database were lost (a

@@ -3,7 +3,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import { hmacOf, seal, type Secrets, unseal } from '../store/secrets.ts'
 import type { CooldownChange, KeyRings } from '../upstreams/key-ring.ts'
 import type { LimitsForOtherNodes, ProviderLimits } from '../upstreams/provider-limits.ts'
-import type { StatedCount, StatedLimits } from '../upstreams/stated-limits.ts'
+import type { StatedLimitCount, StatedLimits } from '../upstreams/stated-limits.ts'
 import type { Announcer } from './change-feed.ts'
 
 /** Interval at which changes of providers' limits and of cooldowns are announced. */
@@ -38,7 +38,10 @@ const ANNOUNCEMENT = /^limits (\S{1,100}) (\S+)$/
 const time = z.int().min(0).max(MAX_TIME_MS)
 const name = z.string().max(MAX_NAME_LENGTH)
 const amount = z.int().min(0)
-/** A stated limit: its total, the remaining amount, and the Unix milliseconds of the reset. */
+/**
+ * A rate limit that a provider stated: its total, the remaining amount, and the time of its reset in Unix
+ * milliseconds.
+ */
 const count = z.tuple([amount.nullable(), amount, time.nullable()]).nullable()
 
 /**
@@ -86,8 +89,8 @@ export class LimitFeed {
   readonly #timer: NodeJS.Timeout
   readonly #endListening: () => void
   /**
-   * Keys of the live configuration by channel and tag. `of` is the list of channels that this was computed
-   * from.
+   * Keys of the live configuration by channel and tag. `of` is the list of channels from which the map was
+   * computed.
    */
   #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
   /** Whether another node has requested all limits and cooldowns that this node knows. */
@@ -268,17 +271,20 @@ interface Found {
   readonly key: string
 }
 
-/** Whether all names are short enough. Other nodes would otherwise refuse the whole announcement. */
+/**
+ * Whether all names in a change are short enough. Because of a longer name, other nodes would refuse the
+ * whole announcement.
+ */
 function isShort(news: News): boolean {
   return news.every((part) => typeof part !== 'string' || part.length <= MAX_NAME_LENGTH)
 }
 
-function countNews(stated: StatedCount | undefined): Count {
+function countNews(stated: StatedLimitCount | undefined): Count {
   if (!stated) return null
   const { limit = null, remaining, resetsMs } = stated
   return [limit, remaining, resetsMs === undefined ? null : Math.ceil(resetsMs)]
 }
 
-function countOf([limit, remaining, resetsMs]: NonNullable<Count>): StatedCount {
+function countOf([limit, remaining, resetsMs]: NonNullable<Count>): StatedLimitCount {
   return { limit: limit ?? undefined, remaining, resetsMs: resetsMs ?? undefined }
 }

@@ -5,7 +5,7 @@ import {
   builtInPrices,
   chargeablePrice,
   currentPrice,
-  literalNames,
+  literalNamesOfRule,
   matchesModel,
   unchargedPriceKeys,
   withHyphenatedDate,
@@ -235,11 +235,10 @@ describe('rules for names', () => {
   })
 
   test('rules of the price data that match exact names list these names', () => {
-    expect(literalNames({ or: [{ equals: 'a' }, { starts_with: 'b' }, { or: [{ equals: 'c' }] }] })).toEqual([
-      'a',
-      'c',
-    ])
-    expect(literalNames({ and: [{ equals: 'a' }] })).toEqual([])
+    expect(
+      literalNamesOfRule({ or: [{ equals: 'a' }, { starts_with: 'b' }, { or: [{ equals: 'c' }] }] }),
+    ).toEqual(['a', 'c'])
+    expect(literalNamesOfRule({ and: [{ equals: 'a' }] })).toEqual([])
   })
 
   test('rules of the price data match a date in a model name with and without hyphens', () => {

@@ -13,9 +13,9 @@ import { LRUCache } from 'lru-cache'
 import { type Decimal, divide, parseDecimal, ZERO } from '../domain/decimal.ts'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
 import { FREE_PRICE, type Price } from '../domain/price.ts'
-import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
+import { valueForEachTokenKind, completeTokenPrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
 import { CONTEXT_LENGTHS } from '../domain/price-data/context-lengths.ts'
-import { SERVICE_DATA_TEXT } from '../domain/price-data/index.ts'
+import { SERVICE_PRICES_TEXT } from '../domain/price-data/index.ts'
 import {
   type NonTokenPrices,
   MEDIA_PRICES_TEXT,
@@ -177,7 +177,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
       .update(JSON.stringify([...lists]))
       .update(MEDIA_PRICES_TEXT)
       .update(TOOL_LIST_TEXT)
-      .update(SERVICE_DATA_TEXT)
+      .update(SERVICE_PRICES_TEXT)
       .digest('hex'),
   }
 }
@@ -201,8 +201,9 @@ function namedOrDated(name: string): ModelInfo['match'] {
  * The names of a model that are known literally: those in its rule, and its id unless that is only a prefix.
  */
 function concreteNames({ id, match }: ModelInfo): string[] {
-  const own = matchesModel(match, id) && !id.endsWith('-') && !literalNames(match).some((name) => name === id)
-  return own ? [id, ...literalNames(match)] : literalNames(match)
+  const own =
+    matchesModel(match, id) && !id.endsWith('-') && !literalNamesOfRule(match).some((name) => name === id)
+  return own ? [id, ...literalNamesOfRule(match)] : literalNamesOfRule(match)
 }
 
 /** The current price: the last one whose start date or time of day applies now, otherwise the first. */
@@ -241,8 +242,8 @@ export function matchesModel(rule: MatchLogic, name: string): boolean {
 }
 
 /** The names that a rule lists literally. */
-export function literalNames(rule: MatchLogic): string[] {
-  if ('or' in rule) return rule.or.flatMap(literalNames)
+export function literalNamesOfRule(rule: MatchLogic): string[] {
+  if ('or' in rule) return rule.or.flatMap(literalNamesOfRule)
   return 'equals' in rule ? [rule.equals] : []
 }
 
@@ -317,19 +318,19 @@ export function chargeablePrice(data: ModelPrice, further: NonTokenPrices = {}):
 }
 
 /**
- * The keys of those prices in the data that the gateway does not charge, although a call may use what they
- * are for.
+ * The keys of those prices in the price data that the gateway does not charge, although a provider may charge
+ * them for a call.
  */
 export function unchargedPriceKeys(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))
 }
 
 function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {
-  const stated = byTokenKind(({ data: key }) => {
+  const stated = valueForEachTokenKind(({ data: key }) => {
     const value = key === undefined ? undefined : data[key]
     return value === undefined ? undefined : exactDecimal(priceAt(value, prompt))
   })
-  return completePrices({ ...stated, output: stated.output ?? ZERO })
+  return completeTokenPrices({ ...stated, output: stated.output ?? ZERO })
 }
 
 function toolsIn(data: ModelPrice): ToolPrices {

@@ -10,25 +10,25 @@ import { tierError } from '../upstreams/channel-tier.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
 import {
   ALREADY_REPORTED,
-  credential,
-  declaredShape,
-  dictionary,
-  duration,
+  credentialSchema,
+  schemasOfDeclaredFields,
+  dictionarySchema,
+  durationSchema,
   type Field,
-  integer,
-  list,
-  name,
-  oneOf,
-  oneOrList,
+  integerSchema,
+  listSchema,
+  nameSchema,
+  oneOfSchema,
+  oneOrListSchema,
   InvalidValue,
-  scalar,
-  secret,
-  section,
-  text,
+  scalarSchema,
+  secretSchema,
+  sectionSchema,
+  textSchema,
 } from './fields.ts'
-import { DEFAULT_GROUP, groupName } from './groups.ts'
+import { DEFAULT_GROUP, groupNameSchema } from './groups.ts'
 import { rateLimitSchema } from './rate-limits.ts'
-import { child, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Headers of the connection or of the body, which an operator may not set. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
@@ -47,35 +47,38 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-const plainKey = credential('a key: printable characters without spaces')
+const plainKey = credentialSchema('a key: printable characters without spaces')
 
 // The form of the key is checked later, when the provider is known.
-const serviceAccount = secret("the JSON of a service account's key, or file: and its path", (given) =>
+const serviceAccount = secretSchema("the JSON of a service account's key, or file: and its path", (given) =>
   given.trim().startsWith('{') ? given : undefined,
 )
 
-const baseUrl = text('an http:// or https:// URL', (given) => {
+const baseUrl = textSchema('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
   return 'url' in read ? read.url : new InvalidValue(read.expected)
 })
 
 // The address of a proxy may contain a password, so messages do not repeat it.
-const proxy = secret('http://USER:PASSWORD@HOST:PORT, or the same with socks5://', (given) =>
+const proxy = secretSchema('http://USER:PASSWORD@HOST:PORT, or the same with socks5://', (given) =>
   parseProxy(given) ? given : undefined,
 )
 
-const protocols = oneOrList(oneOf(PROTOCOL_NAMES), 'a list of at least one protocol')
+const protocols = oneOrListSchema(oneOfSchema(PROTOCOL_NAMES), 'a list of at least one protocol')
 
-const weight = scalar('a number from 0 to 1000000', ({ value }) => {
+const weight = scalarSchema('a number from 0 to 1000000', ({ value }) => {
   const number = value === '' || typeof value === 'boolean' ? Number.NaN : Number(value)
   return number >= 0 && number <= 1_000_000 ? number : undefined
 })
 
-const headerValue = secret('a header value: printable characters, no line breaks', (given) =>
+const headerValue = secretSchema('a header value: printable characters, no line breaks', (given) =>
   /^[\t -~\u{80}-\u{ff}]*$/u.test(given) ? given.trim() : undefined,
 )
 
-const headers: Field<ReadonlyMap<string, string>> = dictionary(headerValue, 'a mapping from header names')
+const headers: Field<ReadonlyMap<string, string>> = dictionarySchema(
+  headerValue,
+  'a mapping from header names',
+)
   .superRefine((given, ctx) => {
     const seen = new Set<string>()
     for (const key of given.keys()) {
@@ -90,13 +93,14 @@ const headers: Field<ReadonlyMap<string, string>> = dictionary(headerValue, 'a m
   })
   .transform((given) => new Map([...given].map(([key, value]) => [key.toLowerCase(), value])))
 
-const allow = list(oneOf(ALLOWABLE_FIELDS), `a list out of ${ALLOWABLE_FIELDS.join(', ')}`).transform(
-  (given): ReadonlySet<AllowedField> => new Set(given),
-)
+const allow = listSchema(
+  oneOfSchema(ALLOWABLE_FIELDS),
+  `a list out of ${ALLOWABLE_FIELDS.join(', ')}`,
+).transform((given): ReadonlySet<AllowedField> => new Set(given))
 
-const status = integer(400, 599)
+const status = integerSchema(400, 599)
 
-const statusMapping: Field<ReadonlyMap<number, number>> = dictionary(
+const statusMapping: Field<ReadonlyMap<number, number>> = dictionarySchema(
   status,
   'a mapping from statuses to statuses',
 )
@@ -109,11 +113,11 @@ const statusMapping: Field<ReadonlyMap<number, number>> = dictionary(
 
 const { default: usual } = CHANNEL_SETTINGS.fields.timeouts
 
-const timeouts = section({
-  connect: duration.default(usual.connect),
-  first_byte: duration.default(usual.first_byte),
-  idle: duration.default(usual.idle),
-  total: duration.default(usual.total),
+const timeouts = sectionSchema({
+  connect: durationSchema.default(usual.connect),
+  first_byte: durationSchema.default(usual.first_byte),
+  idle: durationSchema.default(usual.idle),
+  total: durationSchema.default(usual.total),
 })
 
 /** Schema of an entry of the section `channels`: `docs/configuration.md: Channels`. */
@@ -122,7 +126,7 @@ export function channelSchema(groups: ReadonlySet<string>): Field<Channel> {
   const bedrock = channelWith(groups, baseUrl.optional(), plainKey)
   const vertex = channelWith(groups, baseUrl.optional(), serviceAccount)
   return z.unknown().transform((given, ctx): Channel => {
-    const provider = child(given as YamlNode, 'provider')
+    const provider = childOfNode(given as YamlNode, 'provider')
     const named = provider instanceof YamlScalar ? provider.value : undefined
     const read = (named === 'vertex' ? vertex : named === 'bedrock' ? bedrock : addressed).safeParse(given)
     if (read.success) return read.data
@@ -139,12 +143,12 @@ function channelWith(
   address: Field<string> | z.ZodOptional<Field<string>>,
   key: Field<string>,
 ): Field<Channel> {
-  const shape = declaredShape(CHANNEL_SETTINGS.fields, {
+  const shape = schemasOfDeclaredFields(CHANNEL_SETTINGS.fields, {
     protocol: protocols,
     base_url: address as Field<string>,
     proxy,
-    keys: list(key, 'a list of keys'),
-    groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
+    keys: listSchema(key, 'a list of keys'),
+    groups: listSchema(groupNameSchema(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
     weight,
     override,
     allow,
@@ -153,7 +157,7 @@ function channelWith(
     rate_limit: rateLimitSchema,
     timeouts,
   })
-  return section(shape).transform((given, ctx): Channel => {
+  return sectionSchema(shape).transform((given, ctx): Channel => {
     for (const { path, message } of providerIssues(given))
       ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
     return { ...given, base_url: addressOf(given) }
@@ -307,7 +311,7 @@ const json: Field<string> = z.unknown().transform((given, ctx): string => {
   return z.NEVER
 })
 
-const members = dictionary(json, 'a mapping from names of members').superRefine((given, ctx) => {
+const members = dictionarySchema(json, 'a mapping from names of members').superRefine((given, ctx) => {
   for (const key of given.keys()) if (RESERVED.has(key)) ctx.addIssue({ ...reserved, path: [key] })
 })
 
@@ -316,19 +320,19 @@ const reserved = {
   message: 'expected a member that the gateway does not set itself',
 } as const
 
-const removed = name('the name of a member').refine((given) => !RESERVED.has(given), reserved.message)
+const removed = nameSchema('the name of a member').refine((given) => !RESERVED.has(given), reserved.message)
 
 /** Changes that the gateway makes to the request bodies of a channel. `docs/configuration.md: Channels`. */
-const override: Field<Channel['override']> = section({
+const override: Field<Channel['override']> = sectionSchema({
   set: members,
   default: members,
-  remove: list(removed, 'a list of names of members'),
+  remove: listSchema(removed, 'a list of names of members'),
 })
 
 /** A number in JSON notation. Such a number is copied as written, so that all its digits are kept. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** The JSON text of a node; undefined if it contains variables that are not set. */
+/** The JSON text of a YAML node; undefined if it contains variables that are not set. */
 function jsonOf(node: YamlNode): string | undefined {
   if (node === undefined) return 'null'
   if (node instanceof UnresolvedScalar) return undefined

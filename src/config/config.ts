@@ -1,8 +1,8 @@
 import type { DeclaredFile } from '../domain/declared-file.ts'
-import type { UserSeed } from '../domain/records/user.ts'
+import type { DeclaredUser } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Environment } from './environment.ts'
-import { type FileReading, type FileTexts, readFile } from './read-file.ts'
+import { type ConfigFileReading, type FileTexts, readFile } from './read-file.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import type { Diagnostic } from './diagnostics.ts'
 import { type BuiltInPrices, builtInPrices } from './built-in-prices.ts'
@@ -15,7 +15,7 @@ export interface Config {
   readonly environment: Environment
   /** The settings of the file alone, without those that were changed over HTTP. */
   readonly settings: Settings
-  readonly users: readonly UserSeed[]
+  readonly users: readonly DeclaredUser[]
   /** Diagnostics of settings that are valid but probably unintended. */
   readonly warnings: readonly Diagnostic[]
   readonly texts: FileTexts
@@ -41,13 +41,13 @@ export interface Config {
  */
 export function readConfig(environment: Environment, given?: FileTexts): Config {
   const builtIn = builtInPrices()
-  return configOf(environment, readFile(environment, builtIn, given), builtIn)
+  return buildConfig(environment, readFile(environment, builtIn, given), builtIn)
 }
 
 /** Builds the configuration from a file that was already read. */
-export function configOf(
+export function buildConfig(
   environment: Environment,
-  { text, priceFile, content, channels, tree, declared, warnings, environmentChannels }: FileReading,
+  { text, priceFile, content, channels, tree, declared, warnings, environmentChannels }: ConfigFileReading,
   builtIn: BuiltInPrices,
 ): Config {
   const prices = priceList(builtIn, priceFile)

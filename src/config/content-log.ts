@@ -2,7 +2,7 @@ import {
   CONTENT_LEVELS,
   CONTENT_LOG_DEFAULTS,
   type ContentLogSettings,
-  type ContentPlace,
+  type ContentLocation,
   type ContentTerms,
 } from '../domain/content-log.ts'
 import { CONTENT_LOG } from '../domain/records/content-log.ts'
@@ -10,11 +10,11 @@ import type { Values } from '../domain/records/record.ts'
 import { Role } from '../domain/role.ts'
 import { parseDuration } from '../domain/units.ts'
 import { readBaseUrl } from './base-url.ts'
-import { type Field, oneOf, InvalidValue, scalar, section, text } from './fields.ts'
+import { type Field, oneOfSchema, InvalidValue, scalarSchema, sectionSchema, textSchema } from './fields.ts'
 
 const SHARE = 'a number from 0 to 1'
 
-const share: Field<number> = scalar(SHARE, ({ value }) => {
+const share: Field<number> = scalarSchema(SHARE, ({ value }) => {
   const given = typeof value === 'number' ? value : Number.NaN
   return given >= 0 && given <= 1 ? given : undefined
 })
@@ -26,7 +26,7 @@ const MAX_KEEP_MS = 3_650 * DAY_MS
 
 // A retention in milliseconds, rounded down to whole seconds, because users and tokens store seconds. Only
 // this field accepts days (`30d`).
-const keep: Field<number> = scalar(KEEP, ({ value }) => {
+const keep: Field<number> = scalarSchema(KEEP, ({ value }) => {
   if (typeof value !== 'string') return undefined
   const [, days] = /^(\d{1,6}) ?d$/.exec(value.trim()) ?? []
   const given = days === undefined ? parseDuration(value) : Number(days) * DAY_MS
@@ -43,7 +43,7 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const STEP = /^(?!\.\.?$)[\w.-]+$/
 const MAX_PREFIX = 512
 
-const store: Field<ContentPlace> = scalar(STORE, ({ value }) => {
+const store: Field<ContentLocation> = scalarSchema(STORE, ({ value }) => {
   if (value === 'database') return { kind: 'database' }
   if (typeof value !== 'string' || !value.startsWith('s3://')) return undefined
   const [bucket = '', ...steps] = value.slice('s3://'.length).replace(/\/$/, '').split('/')
@@ -54,26 +54,26 @@ const store: Field<ContentPlace> = scalar(STORE, ({ value }) => {
   return { kind: 's3', bucket, prefix, endpoint: '', region: '' }
 })
 
-const endpoint: Field<string> = text('an http:// or https:// URL', (given) => {
+const endpoint: Field<string> = textSchema('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
   return 'url' in read ? read.url : new InvalidValue(read.expected)
 })
 
 const DEFAULT_REGION = 'us-east-1'
 
-const region: Field<string> = text('the name of a region such as eu-central-1', (given) =>
+const region: Field<string> = textSchema('the name of a region such as eu-central-1', (given) =>
   /^[a-z0-9-]{1,64}$/.test(given) ? given : undefined,
 )
 
 /** Schema of the section `content_log`: `docs/configuration.md: Content log`. */
-export const contentLogSchema: Field<ContentLogSettings> = section({
-  what: oneOf(CONTENT_LEVELS).default(CONTENT_LOG_DEFAULTS.what),
+export const contentLogSchema: Field<ContentLogSettings> = sectionSchema({
+  what: oneOfSchema(CONTENT_LEVELS).default(CONTENT_LOG_DEFAULTS.what),
   sample: share.default(CONTENT_LOG_DEFAULTS.sample),
   keep: keep.default(CONTENT_LOG_DEFAULTS.keepMs),
   store: store.default(CONTENT_LOG_DEFAULTS.store),
   endpoint: endpoint.optional(),
   region: region.optional(),
-  readers: oneOf([Role.admin, Role.root]).optional(),
+  readers: oneOfSchema([Role.admin, Role.root]).optional(),
 })
   .superRefine((given, ctx) => {
     for (const key of ['endpoint', 'region'] as const)
@@ -103,8 +103,8 @@ export const contentLogSchema: Field<ContentLogSettings> = section({
   .default(CONTENT_LOG_DEFAULTS)
 
 /** `{ what, sample, keep }`: what content is logged for a group, a user or a token. */
-export const contentTermsSchema: Field<ContentTerms | undefined> = section({
-  what: oneOf(CONTENT_LEVELS).optional(),
+export const contentTermsSchema: Field<ContentTerms | undefined> = sectionSchema({
+  what: oneOfSchema(CONTENT_LEVELS).optional(),
   sample: share.optional(),
   keep: keep.optional(),
 })

@@ -4,7 +4,7 @@ import { OPTIONS } from '../domain/options.ts'
 import type { Json } from '../domain/json.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { ParsedDocument } from './document.ts'
-import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The sections of the file that the console's settings page shows. */
 const SECTIONS = [
@@ -36,25 +36,25 @@ export function declaredSettingsWithLines(
 ): DeclaredFile {
   if (configFile === undefined) return { file: '', items: [] }
   const found = SECTIONS.flatMap((section) =>
-    linesOf(child(document.tree, section), [section], document.lineOf),
+    linesOf(childOfNode(document.tree, section), [section], document.lineOf),
   )
   return { file: basename(configFile), items: found.slice(0, MAX_LINES) }
 }
 
 function linesOf(node: YamlNode, path: Path, lineOf: ParsedDocument['lineOf']): DeclaredLine[] {
-  const isPlainList = Array.isArray(node) && items(node).every((item) => item instanceof YamlScalar)
+  const isPlainList = Array.isArray(node) && itemsOfNode(node).every((item) => item instanceof YamlScalar)
   if (node instanceof YamlScalar || isPlainList)
     return [{ path: pathText(path), line: lineOf(path), value: valueOf(node, path) }]
   if (Array.isArray(node))
-    return items(node).flatMap((item, index) => linesOf(item, [...path, index], lineOf))
+    return itemsOfNode(node).flatMap((item, index) => linesOf(item, [...path, index], lineOf))
   if (!isMapping(node)) return []
-  return keys(node).flatMap((key) => linesOf(child(node, key), [...path, key], lineOf))
+  return keysOfNode(node).flatMap((key) => linesOf(childOfNode(node, key), [...path, key], lineOf))
 }
 
 function valueOf(node: YamlNode, path: Path): Json {
   const name = path.filter((step) => typeof step === 'string').join('.')
   if (SECRETS.has(name)) return SET
-  if (!(node instanceof YamlScalar)) return items(node).map((item) => valueOf(item, path))
+  if (!(node instanceof YamlScalar)) return itemsOfNode(node).map((item) => valueOf(item, path))
   // Show the text as written, with `${NAME}`, because the values of variables may be secrets.
   return typeof node.value === 'string' ? node.source : node.value
 }

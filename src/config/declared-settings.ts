@@ -1,6 +1,6 @@
 import type { DeclaredSetting } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
-import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Sections of gateway.yaml whose entries are recorded one by one in the audit log. */
 const SECTIONS = ['options', 'groups', 'models'] as const
@@ -17,27 +17,27 @@ export function declaredSettings(
   channelId: (name: string) => number,
   prices?: YamlNode,
 ): readonly DeclaredSetting[] {
-  const found = SECTIONS.flatMap((section) => entriesOf(section, child(file, section)))
-  const channels = items(child(file, 'channels')).map((one): DeclaredSetting => {
+  const found = SECTIONS.flatMap((section) => entriesOf(section, childOfNode(file, section)))
+  const channels = itemsOfNode(childOfNode(file, 'channels')).map((one): DeclaredSetting => {
     const { name, ...value } = asMapping(one)
     const text = name instanceof YamlScalar ? String(name.value) : ''
     return { section: 'channels', name: text, id: channelId(text), value: writtenAs(value) }
   })
-  const others = keys(file).filter((name) => !ELSEWHERE.has(name))
-  const beneath = keys(prices)
-    .filter((name) => child(child(child(file, 'models'), name), 'price') === undefined)
-    .map((name) => setting('ratios', name, child(prices, name)))
+  const others = keysOfNode(file).filter((name) => !ELSEWHERE.has(name))
+  const beneath = keysOfNode(prices)
+    .filter((name) => childOfNode(childOfNode(childOfNode(file, 'models'), name), 'price') === undefined)
+    .map((name) => setting('ratios', name, childOfNode(prices, name)))
   return [
     ...found,
     ...beneath,
     ...channels,
-    ...others.map((name) => setting('options', name, child(file, name))),
+    ...others.map((name) => setting('options', name, childOfNode(file, name))),
   ]
 }
 
 function entriesOf(section: (typeof SECTIONS)[number], tree: YamlNode): DeclaredSetting[] {
-  return keys(tree).flatMap((name) => {
-    const entry = child(tree, name)
+  return keysOfNode(tree).flatMap((name) => {
+    const entry = childOfNode(tree, name)
     if (section !== 'models') return [setting(section, name, entry)]
     const { price, ...others } = asMapping(entry)
     return [
@@ -55,11 +55,11 @@ function asMapping(node: YamlNode): Readonly<Record<string, YamlNode>> {
   return isMapping(node) ? node : {}
 }
 
-/** A node as JSON, with `${NAME}` and `file:PATH` as written in the file instead of their values. */
+/** A YAML node as JSON, with `${NAME}` and `file:PATH` as written in the file instead of their values. */
 function writtenAs(node: YamlNode): Json {
   if (node === undefined) return null
   if (node instanceof YamlScalar)
     return node.source.includes('${') || node.source === 'file:' ? node.source : node.value
-  if (!isMapping(node)) return items(node).map(writtenAs)
+  if (!isMapping(node)) return itemsOfNode(node).map(writtenAs)
   return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, writtenAs(value)]))
 }

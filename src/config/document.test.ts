@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseYamlDocument, substitute } from './document.ts'
+import { parseYamlDocument, substituteVariables } from './document.ts'
 import { type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const parse = (text: string): ReturnType<typeof parseYamlDocument> => parseYamlDocument(text, () => undefined)
@@ -152,11 +152,11 @@ describe('variables in texts', () => {
     ['$${A}${A}', '${A}1'],
     ['$A and $$ and {A} and $ {A}', '$A and $$ and {A} and $ {A}'],
   ])('the text %s becomes %s', (text, expected) => {
-    expect(substitute(text, lookup)).toEqual({ text: expected })
+    expect(substituteVariables(text, lookup)).toEqual({ text: expected })
   })
 
   test('${NAME} inside the value of a variable is not substituted again', () => {
-    expect(substitute('${B_2}', lookup)).toEqual({ text: '${A}' })
+    expect(substituteVariables('${B_2}', lookup)).toEqual({ text: '${A}' })
   })
 
   test('the substitution of variables leaves a text without ${ unchanged', () => {
@@ -165,7 +165,7 @@ describe('variables in texts', () => {
       .filter((text) => !text.includes('${'))
     fc.assert(
       fc.property(without, (text) => {
-        expect(substitute(text, lookup)).toEqual({ text })
+        expect(substituteVariables(text, lookup)).toEqual({ text })
       }),
     )
   })
@@ -173,7 +173,7 @@ describe('variables in texts', () => {
   test('$${ in gateway.yaml is read as a literal ${, whatever text follows', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('{', '}', 'A', 'x') }), (text) => {
-        const result = substitute(`$\${${text}`, () => undefined)
+        const result = substituteVariables(`$\${${text}`, () => undefined)
         expect(result).toEqual({ text: `\${${text}` })
       }),
     )

@@ -69,7 +69,10 @@ function noTree(diagnostics: readonly DocumentDiagnostic[]): ParsedDocument {
   return { tree: undefined, lineOf: () => 1, diagnostics }
 }
 
-/** The first collection in a token that is nested too deeply; undefined if there is none. */
+/**
+ * The first mapping or list in a token of the YAML parser that is nested too deeply; undefined if there is
+ * none.
+ */
 function tooDeep(token: CST.Token | null | undefined, depth: number): CST.Token | undefined {
   if (token?.type === 'document') return tooDeep(token.value, depth)
   if (!token || !('items' in token)) return undefined
@@ -141,7 +144,8 @@ class TreeBuilder {
   }
 
   /**
-   * `path` is the path of the node. The array is reused for the next node, so it must be copied to be kept.
+   * Converts a YAML node. `path` is its path in the file. The array is reused for the next node, so it must
+   * be copied to be kept.
    */
   #convert(node: unknown, path: (string | number)[], offset: number): YamlNode {
     if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
@@ -206,7 +210,7 @@ class TreeBuilder {
   #scalar(value: unknown, source: string | undefined, path: Path, offset: number): YamlNode {
     if (typeof value === 'number' || typeof value === 'boolean') return new YamlScalar(value, source)
     if (typeof value !== 'string') return undefined
-    const substituted = substitute(value, this.#lookup)
+    const substituted = substituteVariables(value, this.#lookup)
     if ('text' in substituted) return new YamlScalar(substituted.text, value)
     for (const message of substituted.errors) this.#report(path, offset, message)
     return new UnresolvedScalar(value)
@@ -228,7 +232,7 @@ const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
 const NAME = /^[A-Za-z_]\w*$/
 
 /** Substitutes `${NAME}`; `$${` is a literal `${`. The value of a variable is not substituted again. */
-export function substitute(text: string, lookup: (name: string) => string | undefined): Substituted {
+export function substituteVariables(text: string, lookup: (name: string) => string | undefined): Substituted {
   if (!text.includes('${')) return { text }
   const errors: string[] = []
   const result = text.replaceAll(REFERENCE, (found: string, name: string | undefined) => {

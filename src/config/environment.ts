@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
-import type { BucketKey } from '../domain/content-log.ts'
+import type { BucketCredentials } from '../domain/content-log.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors.ts'
 import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
@@ -41,7 +41,7 @@ export interface Environment {
   /** Number of processes that handle calls. */
   readonly workers: number
   /** Credentials for the bucket in which the content log may store content; undefined if they are not set. */
-  readonly bucketKey: BucketKey | undefined
+  readonly bucketKey: BucketCredentials | undefined
   /** The API keys of known vendors, by the name of their environment variable. */
   readonly vendorKeys: ReadonlyMap<string, string>
   /** The values that replace `${NAME}` in the configuration file. */
@@ -163,7 +163,7 @@ function readBucketKey(
   accessKeyId: string | undefined,
   secretAccessKey: string | undefined,
   sessionToken: string | undefined,
-): BucketKey | undefined {
+): BucketCredentials | undefined {
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) }
 }

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { type Decimal, parseDecimal } from '../domain/decimal.ts'
 import { findNearest } from '../domain/nearest.ts'
-import { duration as aDuration } from '../domain/records/duration.ts'
+import { durationType as aDuration } from '../domain/records/duration.ts'
 import {
-  declaredName,
+  declaredNameType,
   type FieldType,
   describeMismatch,
   type Stored,
-  integerWithin,
+  integerType,
 } from '../domain/records/field-types.ts'
-import type { Field as RecordField, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
+import type { Field as RecordField, Fields, FieldNamesWith, ValueOf } from '../domain/records/record.ts'
 import { parseDuration, parseSize } from '../domain/units.ts'
 import type { Path } from './diagnostics.ts'
 import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
@@ -19,7 +19,10 @@ import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
  */
 export type Field<T> = z.ZodType<T>
 
-/** Returned by a field's reader instead of a value: states what was expected, for the error message. */
+/**
+ * Returned instead of a value by a function that reads a setting: states what was expected, for the error
+ * message.
+ */
 export class InvalidValue {
   readonly expected: string
   constructor(expected: string) {
@@ -34,10 +37,10 @@ export const ALREADY_REPORTED = '(reported already)'
 const MAX_RETENTION_MS = 87_600 * 3_600_000
 
 /**
- * A field with a single value. `read` returns the value, undefined if it is invalid, or a `InvalidValue` with a
- * more specific expectation.
+ * Schema of a setting with a single value. `read` returns the value, undefined if it is invalid, or an
+ * `InvalidValue` that states more precisely what was expected.
  */
-export function scalar<T>(
+export function scalarSchema<T>(
   expected: string,
   read: (node: YamlScalar) => T | InvalidValue | undefined,
 ): Field<T> {
@@ -50,26 +53,29 @@ export function scalar<T>(
   })
 }
 
-/** A text. `accept` returns the value to use, or what was expected. */
-export function text(
+/**
+ * Schema of a setting that is a text. `accept` returns the value to use, or an `InvalidValue` that states
+ * what was expected.
+ */
+export function textSchema(
   expected: string,
   accept: (text: string) => string | InvalidValue | undefined,
 ): Field<string> {
-  return scalar(expected, ({ value }) => (typeof value === 'string' ? accept(value) : undefined))
+  return scalarSchema(expected, ({ value }) => (typeof value === 'string' ? accept(value) : undefined))
 }
 
 /** A trimmed, nonempty text without control characters. */
-export function name(what: string, characters?: number): Field<string> {
-  return scalarOf(declaredName(what, characters))
+export function nameSchema(what: string, characters?: number): Field<string> {
+  return scalarOf(declaredNameType(what, characters))
 }
 
 /** A text of printable ASCII without spaces, as HTTP headers allow. Error messages never show the text. */
-export function credential(expected: string): Field<string> {
-  return secret(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
+export function credentialSchema(expected: string): Field<string> {
+  return secretSchema(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
 }
 
 /** A text that error messages never show. */
-export function secret(expected: string, accept: (text: string) => string | undefined): Field<string> {
+export function secretSchema(expected: string, accept: (text: string) => string | undefined): Field<string> {
   return z.unknown().transform((given, ctx): string => {
     const value =
       given instanceof YamlScalar && typeof given.value === 'string' ? accept(given.value) : undefined
@@ -83,7 +89,7 @@ export function secret(expected: string, accept: (text: string) => string | unde
 }
 
 /** A boolean, `true` or `false`. */
-export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
+export const flagSchema: Field<boolean> = scalarSchema('true or false', ({ value }) => {
   if (typeof value === 'boolean') return value
   return value === 'true' ? true : value === 'false' ? false : undefined
 })
@@ -93,7 +99,7 @@ export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
  * not.
  */
 function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected): Field<V> {
-  return scalar(expected, ({ value }) => {
+  return scalarSchema(expected, ({ value }) => {
     const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
     const given = isDigits ? Number(value) : value
     const broken = describeMismatch(type, given)
@@ -103,14 +109,14 @@ function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected)
 }
 
 /** A whole number within bounds. */
-export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER): Field<number> {
-  return scalarOf(integerWithin(`a whole number from ${minimum} to ${maximum}`, { minimum, maximum }))
+export function integerSchema(minimum: number, maximum = Number.MAX_SAFE_INTEGER): Field<number> {
+  return scalarOf(integerType(`a whole number from ${minimum} to ${maximum}`, { minimum, maximum }))
 }
 
 /** One of a fixed set of texts or numbers. */
-export function oneOf<const T extends string | number>(values: readonly T[]): Field<T> {
+export function oneOfSchema<const T extends string | number>(values: readonly T[]): Field<T> {
   const words = values.map(String)
-  return scalar(`one of ${words.join(', ')}`, ({ value, source }) => {
+  return scalarSchema(`one of ${words.join(', ')}`, ({ value, source }) => {
     const found = values.find((candidate) => String(candidate) === String(value))
     if (found !== undefined) return found
     const suggestion = findNearest(source, words)
@@ -121,7 +127,7 @@ export function oneOf<const T extends string | number>(values: readonly T[]): Fi
 }
 
 /** An exact decimal from zero (or above zero) to `maximum`, with at most 20 decimal places. */
-export function decimal({
+export function decimalSchema({
   aboveZero = false,
   maximum = 1_000_000,
 }: {
@@ -129,7 +135,7 @@ export function decimal({
   maximum?: number
 } = {}): Field<Decimal> {
   const from = aboveZero ? 'above 0 and up to' : 'from 0 to'
-  return scalar(`a decimal number ${from} ${maximum}`, ({ value, source }) => {
+  return scalarSchema(`a decimal number ${from} ${maximum}`, ({ value, source }) => {
     if (typeof value === 'boolean') return undefined
     const exact = typeof value === 'number' ? (asDecimal(source) ?? parseDecimal(value)) : asDecimal(value)
     if (!exact) return undefined
@@ -141,21 +147,24 @@ export function decimal({
 }
 
 /** A duration in milliseconds, written `500ms`, `5s`, `20m` or `1h`. */
-export const duration = scalarOf(aDuration)
+export const durationSchema = scalarOf(aDuration)
 
 /** A retention period in milliseconds; 0 keeps nothing. */
-export const retention: Field<number> = scalar('a duration such as 24h or 720h, or 0', ({ value }) => {
-  if (value === 0 || value === '0') return 0
-  const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
-  if (milliseconds === undefined) return undefined
-  return milliseconds <= MAX_RETENTION_MS
-    ? milliseconds
-    : new InvalidValue('a duration of at most 87600h, or 0')
-})
+export const retentionSchema: Field<number> = scalarSchema(
+  'a duration such as 24h or 720h, or 0',
+  ({ value }) => {
+    if (value === 0 || value === '0') return 0
+    const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
+    if (milliseconds === undefined) return undefined
+    return milliseconds <= MAX_RETENTION_MS
+      ? milliseconds
+      : new InvalidValue('a duration of at most 87600h, or 0')
+  },
+)
 
 /** A number of bytes, written `32MiB`, `1KB` or `1024`. */
-export function size(min: number, max: number): Field<number> {
-  return scalar('a size such as 32MiB, 20MB or 1048576', ({ value }) => {
+export function sizeSchema(min: number, max: number): Field<number> {
+  return scalarSchema('a size such as 32MiB, 20MB or 1048576', ({ value }) => {
     const bytes = typeof value === 'boolean' ? undefined : parseSize(String(value))
     if (bytes === undefined) return undefined
     return bytes >= min && bytes <= max ? bytes : new InvalidValue(`a size from ${min} to ${max} bytes`)
@@ -163,7 +172,7 @@ export function size(min: number, max: number): Field<number> {
 }
 
 /** A mapping with these keys and no others. Null or a missing node is an empty mapping. */
-export function section<S extends z.ZodRawShape>(shape: S) {
+export function sectionSchema<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape)
   const unknownKey = (key: string): string => {
     const suggestion = findNearest(key, known)
@@ -187,7 +196,7 @@ export function section<S extends z.ZodRawShape>(shape: S) {
 }
 
 /** A mapping with arbitrary keys. Null or a missing node is an empty mapping. */
-export function dictionary<T>(value: Field<T>, expected: string): Field<ReadonlyMap<string, T>> {
+export function dictionarySchema<T>(value: Field<T>, expected: string): Field<ReadonlyMap<string, T>> {
   const record = z.record(z.string(), value, { error: (issue) => mismatch(expected, issue.input) })
   return z.preprocess((given) => given ?? {}, record).transform((entries) => new Map(Object.entries(entries)))
 }
@@ -195,7 +204,7 @@ export function dictionary<T>(value: Field<T>, expected: string): Field<Readonly
 /**
  * A list of distinct entries. A missing node is an empty list, which is refused if `minLength` is above 0.
  */
-export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<readonly T[]> {
+export function listSchema<T>(item: Field<T>, expected: string, minLength = 0): Field<readonly T[]> {
   return z
     .preprocess((given) => given ?? [], z.array(item, { error: (issue) => mismatch(expected, issue.input) }))
     .superRefine((values, ctx) => {
@@ -215,8 +224,8 @@ export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<
 }
 
 /** One entry, or a list of at least one distinct entry. `expected` describes the list. */
-export function oneOrList<T>(item: Field<T>, expected: string): Field<readonly T[]> {
-  const several = list(item, expected, 1)
+export function oneOrListSchema<T>(item: Field<T>, expected: string): Field<readonly T[]> {
+  const several = listSchema(item, expected, 1)
   const one = item.transform((value): readonly T[] => [value])
   return z.unknown().transform((given, ctx): readonly T[] => {
     const { data, error } = (Array.isArray(given) ? several : one).safeParse(given)
@@ -255,7 +264,7 @@ function asDecimal(source: string): Decimal | undefined {
  * Schemas for the fields of a record that gateway.yaml may declare. A field with a default may be omitted.
  */
 type DeclaredShape<F extends Fields> = {
-  [Name in NamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
+  [Name in FieldNamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
 }
 
 /**
@@ -263,13 +272,13 @@ type DeclaredShape<F extends Fields> = {
  * channels. They are used only if the record has such a field.
  */
 type Readers<F extends Fields> = {
-  readonly [Name in NamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any' ? Name : never]: Field<
-    Exclude<ValueOf<F[Name]>, undefined>
-  >
+  readonly [Name in FieldNamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any'
+    ? Name
+    : never]: Field<Exclude<ValueOf<F[Name]>, undefined>>
 }
 
 /** Schemas for the fields of a record that gateway.yaml may declare. */
-export function declaredShape<const F extends Fields>(
+export function schemasOfDeclaredFields<const F extends Fields>(
   fields: F,
   ...[readers = {} as Readers<F>]: keyof Readers<F> extends never ? [] : [Readers<F>]
 ): DeclaredShape<F> {
@@ -286,11 +295,13 @@ export function declaredShape<const F extends Fields>(
 
 function declaredField(type: FieldType, expected?: RecordField['declared']): Field<unknown> {
   const { json, items, bounds } = type
-  if (json === 'boolean') return flag
-  if (bounds.enum) return oneOf(bounds.enum as readonly (string | number)[])
+  if (json === 'boolean') return flagSchema
+  if (bounds.enum) return oneOfSchema(bounds.enum as readonly (string | number)[])
   if (!items) return scalarOf(type, typeof expected === 'string' ? expected : type.expected)
   const entry = declaredField(items)
-  return json === 'array' ? list(entry, type.expected, bounds.minItems) : dictionary(entry, type.expected)
+  return json === 'array'
+    ? listSchema(entry, type.expected, bounds.minItems)
+    : dictionarySchema(entry, type.expected)
 }
 
 /** An error that a field's schema found, with its path in the file. */

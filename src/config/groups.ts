@@ -4,17 +4,17 @@ import { findNearest } from '../domain/nearest.ts'
 import { type Group, GROUP_SETTINGS } from '../domain/records/group.ts'
 import { contentTermsSchema } from './content-log.ts'
 import {
-  decimal,
-  declaredShape,
-  dictionary,
+  decimalSchema,
+  schemasOfDeclaredFields,
+  dictionarySchema,
   type Field,
-  integer,
-  oneOf,
+  integerSchema,
+  oneOfSchema,
   InvalidValue,
-  section,
-  text,
+  sectionSchema,
+  textSchema,
 } from './fields.ts'
-import { keys, type YamlNode } from './yaml-node.ts'
+import { keysOfNode, type YamlNode } from './yaml-node.ts'
 
 /** The name of the group that exists even if the file does not declare it. */
 export const DEFAULT_GROUP = 'default'
@@ -22,12 +22,12 @@ export const DEFAULT_GROUP = 'default'
 const { defaults } = GROUP_SETTINGS
 
 /** Schema of the section `groups`: `docs/configuration.md: Groups`. */
-export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionary(
-  section({
-    ...declaredShape(GROUP_SETTINGS.fields, { ratio: decimal() }),
+export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionarySchema(
+  sectionSchema({
+    ...schemasOfDeclaredFields(GROUP_SETTINGS.fields, { ratio: decimalSchema() }),
     ...budgetFields(),
     content_log: contentTermsSchema,
-  }).superRefine(requireWholeBudget),
+  }).superRefine(requireBudgetWithPeriod),
   'a mapping from group names',
 ).transform((declared) => {
   const all = new Map<string, Group>([[DEFAULT_GROUP, { ...defaults, name: DEFAULT_GROUP }]])
@@ -45,12 +45,12 @@ export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionary(
 export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {
   const read = groupsSchema.safeParse(section)
   if (read.success) return read.data
-  return new Map([DEFAULT_GROUP, ...keys(section)].map((name) => [name, { ...defaults, name }]))
+  return new Map([DEFAULT_GROUP, ...keysOfNode(section)].map((name) => [name, { ...defaults, name }]))
 }
 
 /** The name of a group that the file declares, or `default`. */
-export function groupName(declared: ReadonlySet<string>): Field<string> {
-  return text('the name of a group', (given) => {
+export function groupNameSchema(declared: ReadonlySet<string>): Field<string> {
+  return textSchema('the name of a group', (given) => {
     if (declared.has(given)) return given
     return new InvalidValue(`a group that groups declares${suggestGroup(given, declared)}`)
   })
@@ -67,8 +67,8 @@ export function suggestGroup(given: string, declared: Iterable<string>): string 
 /** Fields of a budget, which users, tokens and groups have; `docs/ledger.md: Budgets`. */
 export function budgetFields(maxQuota = Number.MAX_SAFE_INTEGER) {
   return {
-    budget: integer(0, maxQuota).optional(),
-    budget_period: oneOf(BUDGET_PERIODS).optional(),
+    budget: integerSchema(0, maxQuota).optional(),
+    budget_period: oneOfSchema(BUDGET_PERIODS).optional(),
   }
 }
 
@@ -78,7 +78,7 @@ interface GivenBudget {
 }
 
 /** Refuses a budget without a period, and a period without a budget. */
-export function requireWholeBudget(
+export function requireBudgetWithPeriod(
   { budget, budget_period: period }: GivenBudget,
   ctx: z.RefinementCtx,
 ): void {

@@ -1,8 +1,18 @@
 import { withoutTrailing } from '../domain/without-trailing.ts'
-import { namesMetadataAddress } from '../domain/metadata-address.ts'
+import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
 import type { ServiceMatch } from '../domain/guard.ts'
 import { parseBedrockKey } from '../domain/provider-keys.ts'
-import { credential, dictionary, type Field, list, name, scalar, secret, section, text } from './fields.ts'
+import {
+  credentialSchema,
+  dictionarySchema,
+  type Field,
+  listSchema,
+  nameSchema,
+  scalarSchema,
+  secretSchema,
+  sectionSchema,
+  textSchema,
+} from './fields.ts'
 
 /** Address of the service Lakera Guard, unless the file states another. */
 const LAKERA_URL = 'https://api.lakera.ai'
@@ -10,16 +20,16 @@ const LAKERA_URL = 'https://api.lakera.ai'
 const DEFAULT_SCORE = 0.5
 
 // Addresses of services may contain passwords, so messages do not repeat them.
-const address: Field<string> = secret(
+const address: Field<string> = secretSchema(
   "an http:// or https:// URL without a user, a query and a fragment, and not of a cloud's metadata service",
   (given) => {
     const parsed = /^https?:\/\//i.test(given) && !/[\s\\?#]/.test(given) ? URL.parse(given) : null
     if (!parsed || parsed.username !== '' || parsed.password !== '') return undefined
-    return namesMetadataAddress(given) ? undefined : withoutTrailing(given, '/')
+    return pointsToMetadataAddress(given) ? undefined : withoutTrailing(given, '/')
   },
 )
 
-const headerValue = secret('a header value: printable characters, no line breaks', (given) =>
+const headerValue = secretSchema('a header value: printable characters, no line breaks', (given) =>
   /^[\t -~]*$/.test(given) ? given.trim() : undefined,
 )
 
@@ -38,7 +48,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-const headers: Field<Readonly<Record<string, string>>> = dictionary(headerValue, 'a mapping of headers')
+const headers: Field<Readonly<Record<string, string>>> = dictionarySchema(headerValue, 'a mapping of headers')
   .superRefine((given, ctx) => {
     for (const header of given.keys()) {
       const isName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header)
@@ -49,15 +59,15 @@ const headers: Field<Readonly<Record<string, string>>> = dictionary(headerValue,
   })
   .transform((given) => Object.fromEntries(given))
 
-const score = scalar('a score from 0 to 1', ({ value }) => {
+const score = scalarSchema('a score from 0 to 1', ({ value }) => {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
 })
 
 const segment = (what: string): Field<string> =>
-  text(what, (given) => (/^[\w:./-]{1,2048}$/.test(given) ? given : undefined))
+  textSchema(what, (given) => (/^[\w:./-]{1,2048}$/.test(given) ? given : undefined))
 
-const awsKey = secret('ACCESS_KEY_ID:SECRET_ACCESS_KEY, or the same and :SESSION_TOKEN', (given) => {
+const awsKey = secretSchema('ACCESS_KEY_ID:SECRET_ACCESS_KEY, or the same and :SESSION_TOKEN', (given) => {
   const key = parseBedrockKey(given)
   return key && 'aws' in key ? given : undefined
 })
@@ -67,43 +77,43 @@ const awsKey = secret('ACCESS_KEY_ID:SECRET_ACCESS_KEY, or the same and :SESSION
  * `docs/guards.md: Services`.
  */
 export const GUARD_SERVICE_SCHEMAS = {
-  moderation: section({
-    moderation: section({
-      model: name('the name of a model'),
-      thresholds: dictionary(score, 'a mapping from categories to scores').transform((given) =>
+  moderation: sectionSchema({
+    moderation: sectionSchema({
+      model: nameSchema('the name of a model'),
+      thresholds: dictionarySchema(score, 'a mapping from categories to scores').transform((given) =>
         Object.fromEntries(given),
       ),
     }),
   }).transform(({ moderation }): ServiceMatch => ({ kind: 'moderation', ...moderation })),
-  webhook: section({ webhook: section({ url: address, headers }) }).transform(
+  webhook: sectionSchema({ webhook: sectionSchema({ url: address, headers }) }).transform(
     ({ webhook }): ServiceMatch => ({ kind: 'webhook', ...webhook }),
   ),
-  presidio: section({
-    presidio: section({
+  presidio: sectionSchema({
+    presidio: sectionSchema({
       url: address,
-      language: text('a language code such as en', (given) =>
+      language: textSchema('a language code such as en', (given) =>
         /^[A-Za-z][A-Za-z0-9-]{1,15}$/.test(given) ? given : undefined,
       ).default('en'),
       score: score.default(DEFAULT_SCORE),
-      entities: list(
-        text('the name of an entity such as PERSON', (given) =>
+      entities: listSchema(
+        textSchema('the name of an entity such as PERSON', (given) =>
           /^[A-Za-z0-9_]{1,64}$/.test(given) ? given : undefined,
         ),
         'a list of entities',
       ),
     }),
   }).transform(({ presidio }): ServiceMatch => ({ kind: 'presidio', ...presidio })),
-  bedrock: section({
-    bedrock: section({
+  bedrock: sectionSchema({
+    bedrock: sectionSchema({
       base_url: address.optional(),
-      region: text('a region such as us-east-1', (given) =>
+      region: textSchema('a region such as us-east-1', (given) =>
         /^[a-z]{2}(?:-[a-z]+)+-\d+$/.test(given) ? given : undefined,
       ),
       guardrail: segment('the id or the ARN of a guardrail'),
-      version: scalar('a version number or DRAFT', ({ value }) =>
+      version: scalarSchema('a version number or DRAFT', ({ value }) =>
         /^(?:[1-9]\d{0,7}|DRAFT)$/.test(String(value)) ? String(value) : undefined,
       ),
-      keys: list(awsKey, 'a list of at least one key', 1),
+      keys: listSchema(awsKey, 'a list of at least one key', 1),
     }),
   }).transform(
     ({ bedrock: { base_url: baseUrl, ...bedrock } }): ServiceMatch => ({
@@ -112,11 +122,11 @@ export const GUARD_SERVICE_SCHEMAS = {
       ...bedrock,
     }),
   ),
-  lakera: section({
-    lakera: section({
+  lakera: sectionSchema({
+    lakera: sectionSchema({
       base_url: address.default(LAKERA_URL),
-      key: credential('a key: printable characters without spaces'),
-      project_id: name('the id of a project').optional(),
+      key: credentialSchema('a key: printable characters without spaces'),
+      project_id: nameSchema('the id of a project').optional(),
     }),
   }).transform(({ lakera }): ServiceMatch => ({ kind: 'lakera', project_id: undefined, ...lakera })),
 } as const satisfies Record<string, Field<ServiceMatch>>

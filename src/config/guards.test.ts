@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { formatDiagnostic } from './diagnostics.ts'
 import { parseYamlDocument } from './document.ts'
-import { readContent } from './read-sections.ts'
+import { readFileContent } from './read-sections.ts'
 
 function read(text: string) {
-  const { content, diagnostics } = readContent(parseYamlDocument(text, () => undefined))
+  const { content, diagnostics } = readFileContent(parseYamlDocument(text, () => undefined))
   return { content, said: diagnostics.map((one) => formatDiagnostic({ file: 'gateway.yaml', ...one })) }
 }
 

@@ -9,28 +9,28 @@ import {
   isTextMatch,
   PII_KINDS,
   type TextMatch,
-  textMatch,
-  MIN_WINDOW,
-  WINDOW_OVERLAP,
+  redactionMatchOf,
+  MIN_CHECK_WINDOW,
+  CHECK_WINDOW_OVERLAP,
 } from '../domain/guard.ts'
 import { compileRule, RuleError } from '../redaction/rule.ts'
 import { GUARD_SERVICE_SCHEMAS } from './guard-services.ts'
 import {
-  duration,
+  durationSchema,
   type Field,
-  flag,
-  integer,
+  flagSchema,
+  integerSchema,
   type Issue,
-  list,
-  name,
-  oneOf,
-  oneOrList,
+  listSchema,
+  nameSchema,
+  oneOfSchema,
+  oneOrListSchema,
   InvalidValue,
-  scalar,
-  section,
-  text,
+  scalarSchema,
+  sectionSchema,
+  textSchema,
 } from './fields.ts'
-import { child, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Maximum length of a guard's name in characters; names are in headers and in metrics. */
 const MAX_NAME = 64
@@ -43,13 +43,13 @@ const MAX_MATCH = 4096
 const DEFAULT_MATCH = 256
 const DEFAULT_TIMEOUT_MS = 2_000
 
-const guardName = text(
+const guardName = textSchema(
   `a name of 1 to ${MAX_NAME} letters, digits, dots, hyphens and underscores`,
   (given) => (new RegExp(`^[A-Za-z0-9._-]{1,${MAX_NAME}}$`).test(given) ? given : undefined),
 )
 
 /** A regular expression in the syntax of RE2. */
-const pattern = text('a regular expression in the syntax of RE2', (given) => {
+const pattern = textSchema('a regular expression in the syntax of RE2', (given) => {
   const wrong = wrongMatch({ kind: 'regex', patterns: [given], most: DEFAULT_MATCH })
   return wrong === undefined
     ? given
@@ -59,7 +59,7 @@ const pattern = text('a regular expression in the syntax of RE2', (given) => {
 /** The error in a match, as a text; undefined if the match can be compiled. */
 function wrongMatch(match: TextMatch): string | undefined {
   try {
-    compileRule('guard', textMatch(match))
+    compileRule('guard', redactionMatchOf(match))
     return undefined
   } catch (error) {
     if (error instanceof RuleError) return error.message
@@ -67,21 +67,23 @@ function wrongMatch(match: TextMatch): string | undefined {
   }
 }
 
-const word = text('a word or a phrase', (given) => (given.trim() === '' ? undefined : given.trim()))
+const word = textSchema('a word or a phrase', (given) => (given.trim() === '' ? undefined : given.trim()))
 
-const on: Field<true> = scalar('true', ({ value }) => (value === true || value === 'true' ? true : undefined))
+const on: Field<true> = scalarSchema('true', ({ value }) =>
+  value === true || value === 'true' ? true : undefined,
+)
 
 /** Schemas for what a guard looks for, by the member of `match` that names the kind. */
 const MATCHES = {
-  regex: section({
-    regex: oneOrList(pattern, 'a list of at least one regular expression'),
-    most: integer(1, MAX_MATCH).default(DEFAULT_MATCH),
+  regex: sectionSchema({
+    regex: oneOrListSchema(pattern, 'a list of at least one regular expression'),
+    most: integerSchema(1, MAX_MATCH).default(DEFAULT_MATCH),
   }).transform(({ regex, most }): GuardMatch => ({ kind: 'regex', patterns: regex, most })),
-  words: section({ words: list(word, 'a list of at least one word', 1) }).transform(
+  words: sectionSchema({ words: listSchema(word, 'a list of at least one word', 1) }).transform(
     ({ words }): GuardMatch => ({ kind: 'words', words }),
   ),
-  secrets: section({ secrets: on }).transform((): GuardMatch => ({ kind: 'secrets' })),
-  pii: section({ pii: list(oneOf(PII_KINDS), 'a list of at least one kind', 1) }).transform(
+  secrets: sectionSchema({ secrets: on }).transform((): GuardMatch => ({ kind: 'secrets' })),
+  pii: sectionSchema({ pii: listSchema(oneOfSchema(PII_KINDS), 'a list of at least one kind', 1) }).transform(
     ({ pii }): GuardMatch => ({ kind: 'pii', kinds: pii }),
   ),
   ...GUARD_SERVICE_SCHEMAS,
@@ -91,7 +93,7 @@ const KINDS = Object.keys(MATCHES) as (keyof typeof MATCHES)[]
 
 /** What a guard looks for: a mapping whose members depend on its kind. */
 const match: Field<GuardMatch> = z.unknown().transform((given, ctx): GuardMatch => {
-  const named = keys(given as YamlNode)
+  const named = keysOfNode(given as YamlNode)
   const found = KINDS.filter((kind) => named.includes(kind))
   const [kind] = found
   if (kind === undefined || found.length > 1) {
@@ -115,34 +117,34 @@ const match: Field<GuardMatch> = z.unknown().transform((given, ctx): GuardMatch 
   return z.NEVER
 })
 
-const share: Field<number> = scalar('a share from 0 to 1', ({ value }) => {
+const share: Field<number> = scalarSchema('a share from 0 to 1', ({ value }) => {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   return typeof number === 'number' && number >= 0 && number <= 1 ? number : undefined
 })
 
-const written = text(`a text of at most ${MAX_WITH} characters`, (given) =>
+const written = textSchema(`a text of at most ${MAX_WITH} characters`, (given) =>
   given.length <= MAX_WITH && given.isWellFormed() ? given : undefined,
 )
 
 const scope = (what: string): Field<readonly string[] | undefined> =>
-  list(name(what), `a list of at least one: ${what}`, 1).optional()
+  listSchema(nameSchema(what), `a list of at least one: ${what}`, 1).optional()
 
 /** Schema of a guard, which searches requests and answers for unwanted content. */
-export const guardSchema: Field<Guard> = section({
+export const guardSchema: Field<Guard> = sectionSchema({
   name: guardName,
-  where: list(oneOf(GUARD_PLACES), 'a list of at least one place', 1).default([...GUARD_PLACES]),
-  do: oneOf(GUARD_ACTIONS),
-  mode: oneOf(GUARD_MODES).default('enforce'),
+  where: listSchema(oneOfSchema(GUARD_PLACES), 'a list of at least one place', 1).default([...GUARD_PLACES]),
+  do: oneOfSchema(GUARD_ACTIONS),
+  mode: oneOfSchema(GUARD_MODES).default('enforce'),
   match,
   models: scope('the name of a model'),
   groups: scope('the name of a group'),
   users: scope('the name of a user'),
   tokens: scope('the name of a token'),
   sample: share.default(1),
-  timeout: duration.default(DEFAULT_TIMEOUT_MS),
-  on_failure: oneOf(GUARD_FAILURES).default('block'),
-  charge: flag.default(false),
-  most_delay: integer(0, MAX_DELAY).default(0),
+  timeout: durationSchema.default(DEFAULT_TIMEOUT_MS),
+  on_failure: oneOfSchema(GUARD_FAILURES).default('block'),
+  charge: flagSchema.default(false),
+  most_delay: integerSchema(0, MAX_DELAY).default(0),
   with: written.default('[REDACTED]'),
 }).superRefine((guard, ctx) => {
   const { match, charge, most_delay: mostDelay } = guard
@@ -155,8 +157,11 @@ export const guardSchema: Field<Guard> = section({
   if (charge && match.kind !== 'moderation')
     refuse('charge', 'false, as only calls of moderation have a price')
   if (mostDelay > 0 && isText) refuse('most_delay', '0, as no service checks the texts')
-  if (mostDelay > 0 && mostDelay < MIN_WINDOW)
-    refuse('most_delay', `0, or at least ${MIN_WINDOW} characters, as windows overlap by ${WINDOW_OVERLAP}`)
+  if (mostDelay > 0 && mostDelay < MIN_CHECK_WINDOW)
+    refuse(
+      'most_delay',
+      `0, or at least ${MIN_CHECK_WINDOW} characters, as windows overlap by ${CHECK_WINDOW_OVERLAP}`,
+    )
 })
 
 /** Services that report whether there is a match, but not where in the text. */
@@ -165,25 +170,25 @@ const WITHOUT_PLACES: ReadonlySet<string> = new Set(['moderation', 'lakera'])
 const CHANGES: ReadonlySet<string> = new Set(['redact', 'replace'])
 
 /** Schema of the section `guards`: `docs/configuration.md: Guards`. */
-export const guardsSchema: Field<readonly Guard[]> = list(guardSchema, 'a list of guards')
+export const guardsSchema: Field<readonly Guard[]> = listSchema(guardSchema, 'a list of guards')
 
 /** Errors for guards that groups and tokens name but that the file does not declare. */
 export function unknownGuards(tree: YamlNode): Issue[] {
   const declared = new Set(
-    items(child(tree, 'guards')).flatMap((one) => {
-      const given = child(one, 'name')
+    itemsOfNode(childOfNode(tree, 'guards')).flatMap((one) => {
+      const given = childOfNode(one, 'name')
       return given instanceof YamlScalar ? [String(given.value)] : []
     }),
   )
-  const groups = child(tree, 'groups')
+  const groups = childOfNode(tree, 'groups')
   const named = [
-    ...keys(groups).map((name) => ({ node: child(groups, name), path: ['groups', name] })),
-    ...items(child(tree, 'users')).flatMap((user, u) =>
-      items(child(user, 'tokens')).map((node, t) => ({ node, path: ['users', u, 'tokens', t] })),
+    ...keysOfNode(groups).map((name) => ({ node: childOfNode(groups, name), path: ['groups', name] })),
+    ...itemsOfNode(childOfNode(tree, 'users')).flatMap((user, u) =>
+      itemsOfNode(childOfNode(user, 'tokens')).map((node, t) => ({ node, path: ['users', u, 'tokens', t] })),
     ),
   ]
   return named.flatMap(({ node, path }) =>
-    items(child(node, 'guards')).flatMap((one, index): Issue[] => {
+    itemsOfNode(childOfNode(node, 'guards')).flatMap((one, index): Issue[] => {
       if (!(one instanceof YamlScalar) || declared.has(String(one.value))) return []
       const message = `expected a guard that guards declares, found ${JSON.stringify(String(one.value).slice(0, 64))}`
       return [{ path: [...path, 'guards', index], message }]

@@ -7,9 +7,15 @@ import { GatewayError } from '../errors.ts'
 import type { BuiltInPrice, DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from './config.ts'
-import { type IgnoredEntry, type MergedSettings, guardFrom, mergeLayers, priceFrom } from './merge-layers.ts'
+import {
+  type IgnoredStoredSetting,
+  type MergedSettings,
+  parseGuardSetting,
+  mergeStoredSettings,
+  parsePriceSetting,
+} from './merge-stored-settings.ts'
 import { PRICE_DATA } from './built-in-prices.ts'
-import { child, keys } from './yaml-node.ts'
+import { childOfNode, keysOfNode } from './yaml-node.ts'
 
 /** The part of the store from which stored settings are read. */
 type Stored = Pick<Store, 'read'>
@@ -51,7 +57,7 @@ export class LiveConfig implements LiveSettings {
     warn: (sentence: string) => void,
     onChange: () => void = () => {},
   ): Promise<LiveConfig> {
-    const merged = mergeLayers(file, await store.read('storedConfiguration'))
+    const merged = mergeStoredSettings(file, await store.read('storedConfiguration'))
     const liveConfig = new LiveConfig(store, file, merged, warn, onChange)
     liveConfig.#warnIgnored(merged.ignored)
     return liveConfig
@@ -68,15 +74,18 @@ export class LiveConfig implements LiveSettings {
 
   get declared(): DeclaredSettings {
     const { fileNode, settings, environmentChannels, prices, declared } = this.#file
-    const models = child(fileNode, 'models')
-    const named = (section: string): ReadonlySet<string> => new Set(keys(child(fileNode, section)))
+    const models = childOfNode(fileNode, 'models')
+    const named = (section: string): ReadonlySet<string> =>
+      new Set(keysOfNode(childOfNode(fileNode, section)))
     return {
       channels: settings.channels,
       by: environmentChannels.channels.length > 0 ? 'environment' : 'gateway.yaml',
       options: named('options'),
       groups: named('groups'),
       models: named('models'),
-      prices: new Set(keys(models).filter((model) => child(child(models, model), 'price') !== undefined)),
+      prices: new Set(
+        keysOfNode(models).filter((model) => childOfNode(childOfNode(models, model), 'price') !== undefined),
+      ),
       listed: prices.ofFile,
       file: declared,
     }
@@ -94,7 +103,7 @@ export class LiveConfig implements LiveSettings {
   replaceFile(file: Config, check: () => Promise<void>): Promise<void> {
     return this.#serialized(async () => {
       await check()
-      const merged = mergeLayers(file, await this.#store.read('storedConfiguration'))
+      const merged = mergeStoredSettings(file, await this.#store.read('storedConfiguration'))
       this.#file = file
       this.#warnIgnored(merged.ignored)
       this.#merged = merged
@@ -108,17 +117,17 @@ export class LiveConfig implements LiveSettings {
   }
 
   readPrice(value: Json): Price {
-    return priceFrom(value)
+    return parsePriceSetting(value)
   }
 
   readGuard(value: Json): Guard {
-    return guardFrom(value)
+    return parseGuardSetting(value)
   }
 
   async preview(
     next: (stored: StoredConfiguration) => StoredConfiguration,
   ): Promise<ReadonlyMap<string, Channel>> {
-    const { storedChannels, ignored } = mergeLayers(
+    const { storedChannels, ignored } = mergeStoredSettings(
       this.#file,
       next(await this.#store.read('storedConfiguration')),
     )
@@ -128,7 +137,7 @@ export class LiveConfig implements LiveSettings {
 
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T> {
     return this.#serialized(async () => {
-      const merged = mergeLayers(this.#file, next(await this.#store.read('storedConfiguration')))
+      const merged = mergeStoredSettings(this.#file, next(await this.#store.read('storedConfiguration')))
       this.#refuseNewlyIgnored(merged.ignored)
       const result = await write()
       this.#merged = merged
@@ -140,14 +149,14 @@ export class LiveConfig implements LiveSettings {
   /** Reads the stored settings again, because another node may have changed them. */
   reread(): Promise<void> {
     return this.#serialized(async () => {
-      const merged = mergeLayers(this.#file, await this.#store.read('storedConfiguration'))
+      const merged = mergeStoredSettings(this.#file, await this.#store.read('storedConfiguration'))
       this.#warnIgnored(this.#newlyIgnored(merged.ignored))
       this.#merged = merged
     })
   }
 
   // Entries that were ignored before this change are no reason to refuse it.
-  #refuseNewlyIgnored(ignored: readonly IgnoredEntry[]): void {
+  #refuseNewlyIgnored(ignored: readonly IgnoredStoredSetting[]): void {
     const refused = this.#newlyIgnored(ignored)
     if (refused.length === 0) return
     const several = new Set(refused.map(({ name }) => name)).size > 1
@@ -155,12 +164,12 @@ export class LiveConfig implements LiveSettings {
     throw new GatewayError('invalid_request', sentences.join('; '))
   }
 
-  #newlyIgnored(ignored: readonly IgnoredEntry[]): readonly IgnoredEntry[] {
+  #newlyIgnored(ignored: readonly IgnoredStoredSetting[]): readonly IgnoredStoredSetting[] {
     const known = new Set(this.#merged.ignored.map(identity))
     return ignored.filter((one) => !known.has(identity(one)))
   }
 
-  #warnIgnored(ignored: readonly IgnoredEntry[]): void {
+  #warnIgnored(ignored: readonly IgnoredStoredSetting[]): void {
     for (const { section, name, message } of ignored) {
       this.#warn(`${section} ${name}, set over HTTP, is left out: ${message}`)
     }
@@ -173,6 +182,6 @@ export class LiveConfig implements LiveSettings {
   }
 }
 
-function identity({ section, name, content }: IgnoredEntry): string {
+function identity({ section, name, content }: IgnoredStoredSetting): string {
   return JSON.stringify([section, name, content])
 }

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { readContent } from './read-sections.ts'
+import { readFileContent } from './read-sections.ts'
 import { formatDiagnostic } from './diagnostics.ts'
 import { parseYamlDocument } from './document.ts'
-import { withKeyFiles } from './read-file.ts'
+import { readKeysFromFiles } from './read-file.ts'
 
 const SECRET = 'a-secret-that-nobody-may-see'
 const FIELDS = {
@@ -17,7 +17,7 @@ const FIELDS = {
 
 function read(text: string, folder = '/nowhere') {
   const document = parseYamlDocument(text, (name) => (name === 'SECRET' ? SECRET : undefined))
-  const { content, diagnostics } = readContent(withKeyFiles(document, folder))
+  const { content, diagnostics } = readFileContent(readKeysFromFiles(document, folder))
   return { content, said: diagnostics.map((one) => formatDiagnostic({ file: 'gateway.yaml', ...one })) }
 }
 

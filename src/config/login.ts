@@ -1,40 +1,42 @@
 import type { LoginSettings, OidcProvider } from '../domain/settings.ts'
-import { namesMetadataAddress } from '../domain/metadata-address.ts'
+import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
 import {
-  credential,
-  dictionary,
+  credentialSchema,
+  dictionarySchema,
   type Field,
-  flag,
-  list,
-  name,
+  flagSchema,
+  listSchema,
+  nameSchema,
   InvalidValue,
-  section,
-  text,
+  sectionSchema,
+  textSchema,
 } from './fields.ts'
-import { groupName } from './groups.ts'
+import { groupNameSchema } from './groups.ts'
 
-const providerName = text('a name of up to 40 lower-case letters, digits and hyphens', (given) =>
+const providerName = textSchema('a name of up to 40 lower-case letters, digits and hyphens', (given) =>
   /^[a-z0-9][a-z0-9-]{0,39}$/.test(given) ? given : undefined,
 )
 
 // Scopes are separated by spaces in requests (RFC 6749, 3.3).
-const scope = text('a scope without spaces', (given) => (/^[!#-[\]-~]+$/.test(given) ? given : undefined))
+const scope = textSchema('a scope without spaces', (given) =>
+  /^[!#-[\]-~]+$/.test(given) ? given : undefined,
+)
 
-const claim = name('the name of a claim')
-const claimValue = name('a value of the group claim')
+const claim = nameSchema('the name of a claim')
+const claimValue = nameSchema('a value of the group claim')
 
 function provider(groups: ReadonlySet<string>): Field<OidcProvider> {
-  return section({
+  return sectionSchema({
     name: providerName,
-    issuer: text('an https:// or http:// URL, the issuer as its metadata states it', readIssuer),
-    client_id: name('the id of the client that is registered there'),
-    client_secret: credential('a secret: printable characters without spaces'),
-    scopes: list(scope, 'a list of scopes').default(['openid', 'profile', 'email']),
+    issuer: textSchema('an https:// or http:// URL, the issuer as its metadata states it', readIssuer),
+    client_id: nameSchema('the id of the client that is registered there'),
+    client_secret: credentialSchema('a secret: printable characters without spaces'),
+    scopes: listSchema(scope, 'a list of scopes').default(['openid', 'profile', 'email']),
     username_claim: claim.default('preferred_username'),
     group_claim: claim.optional(),
-    groups: dictionary(groupName(groups), 'a mapping from values of the group claim to groups'),
-    admins: list(claimValue, 'a list of values of the group claim'),
-    create: flag.default(true),
+    groups: dictionarySchema(groupNameSchema(groups), 'a mapping from values of the group claim to groups'),
+    admins: listSchema(claimValue, 'a list of values of the group claim'),
+    create: flagSchema.default(true),
   })
     .superRefine((given, ctx) => {
       for (const key of ['groups', 'admins'] as const) {
@@ -61,9 +63,9 @@ function provider(groups: ReadonlySet<string>): Field<OidcProvider> {
 
 /** Schema of the section `login`: `docs/configuration.md: Sign-in`. */
 export function loginSchema(groups: ReadonlySet<string>): Field<LoginSettings> {
-  return section({
-    password: flag.default(true),
-    oidc: list(provider(groups), 'a list of identity providers'),
+  return sectionSchema({
+    password: flagSchema.default(true),
+    oidc: listSchema(provider(groups), 'a list of identity providers'),
   })
 }
 
@@ -75,7 +77,7 @@ function readIssuer(given: string): string | InvalidValue | undefined {
   if (given.includes('?') || given.includes('#')) return new InvalidValue('a URL without ? or #')
   if (given.includes('/.well-known/'))
     return new InvalidValue('the issuer alone: /.well-known/openid-configuration is added')
-  return namesMetadataAddress(given)
+  return pointsToMetadataAddress(given)
     ? new InvalidValue("another address than that of a cloud's metadata service")
     : given
 }

@@ -32,7 +32,7 @@ export function matchesModelPattern(name: string, pattern: string): boolean {
  * prices file, and built-in models that can be called today. Built-in rerank models go only to channels with
  * the rerank protocol, all other built-in models only to other channels.
  */
-export function withModelNames(
+export function replaceModelPatterns(
   channels: readonly Channel[],
   models: ModelCatalogue,
   prices: PriceList,

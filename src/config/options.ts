@@ -2,57 +2,57 @@ import { z } from 'zod'
 import { CACHE_SCOPES, type OptionName, OPTIONS, type Options } from '../domain/options.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import {
-  decimal,
-  duration,
+  decimalSchema,
+  durationSchema,
   type Field,
-  flag,
-  integer,
-  list,
-  oneOf,
-  retention,
-  secret,
-  section,
-  size,
-  text,
+  flagSchema,
+  integerSchema,
+  listSchema,
+  oneOfSchema,
+  retentionSchema,
+  secretSchema,
+  sectionSchema,
+  sizeSchema,
+  textSchema,
 } from './fields.ts'
 import { YamlScalar } from './yaml-node.ts'
 
 const MEBIBYTE = 2 ** 20
 
-const addressRange = text('an address or CIDR such as 10.0.0.0/8', (given) =>
+const addressRange = textSchema('an address or CIDR such as 10.0.0.0/8', (given) =>
   isAddressRange(given) ? given : undefined,
 )
 
-const affinity = section({
-  enabled: flag.default(true),
-  most: integer(1, 10_000_000).default(100_000),
-  cache_key: flag.default(true),
+const affinity = sectionSchema({
+  enabled: flagSchema.default(true),
+  most: integerSchema(1, 10_000_000).default(100_000),
+  cache_key: flagSchema.default(true),
 })
 
-const cache = section({
-  ttl: retention.default(0),
-  max_ttl: duration.default(3_600_000),
-  scope: oneOf(CACHE_SCOPES).default('token'),
-  most: size(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(1_000_000_000),
-  price: decimal({ maximum: 1 }).default({ digits: 0n, scale: 0 }),
+const cache = sectionSchema({
+  ttl: retentionSchema.default(0),
+  max_ttl: durationSchema.default(3_600_000),
+  scope: oneOfSchema(CACHE_SCOPES).default('token'),
+  most: sizeSchema(MEBIBYTE, MEBIBYTE * MEBIBYTE).default(1_000_000_000),
+  price: decimalSchema({ maximum: 1 }).default({ digits: 0n, scale: 0 }),
 })
 
-const idempotency = section({
-  keep: retention.default(86_400_000),
-  most_answer: size(1024, 1024 * MEBIBYTE).default(32 * MEBIBYTE),
+const idempotency = sectionSchema({
+  keep: retentionSchema.default(86_400_000),
+  most_answer: sizeSchema(1024, 1024 * MEBIBYTE).default(32 * MEBIBYTE),
 })
 
-const media = section({
-  allow_private_networks: flag.default(false),
-  max_bytes: size(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
-  timeout: duration.default(10_000),
+const media = sectionSchema({
+  allow_private_networks: flagSchema.default(false),
+  max_bytes: sizeSchema(1, 1024 * MEBIBYTE).default(20 * MEBIBYTE),
+  timeout: durationSchema.default(10_000),
 })
 
-const cors = section({
+const cors = sectionSchema({
   origins: z.preprocess(
     (given) => (given instanceof YamlScalar && given.value === '*' ? [given] : given),
-    list(
-      text('an origin such as https://app.example.com, without a path, or "*"', (given) =>
+    listSchema(
+      textSchema('an origin such as https://app.example.com, without a path, or "*"', (given) =>
         given === '*' || isOrigin(given) ? given : undefined,
       ),
       'a list of origins, or "*"',
@@ -71,8 +71,8 @@ function isHttpOrigin(given: string): boolean {
 }
 
 const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unknown>>> = {
-  addresses: list(addressRange, 'a list of addresses and CIDRs'),
-  bearer: secret('printable characters without spaces', (given) =>
+  addresses: listSchema(addressRange, 'a list of addresses and CIDRs'),
+  bearer: secretSchema('printable characters without spaces', (given) =>
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
   affinity,
@@ -81,8 +81,8 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   idempotency,
   media,
   cors,
-  file: text('the path of a file', (given) => given).default(''),
-  origin: text('an origin such as https://ai.example.com, without a path', (given) =>
+  file: textSchema('the path of a file', (given) => given).default(''),
+  origin: textSchema('an origin such as https://ai.example.com, without a path', (given) =>
     given === '' || isHttpOrigin(given) ? given : undefined,
   ).default(''),
 }
@@ -97,23 +97,23 @@ function fieldOf(row: (typeof OPTIONS)[OptionName]): Field<unknown> {
 function scalarField(row: ScalarRow): Field<unknown> {
   switch (row.type) {
     case 'integer':
-      return integer(row.min, row.max)
+      return integerSchema(row.min, row.max)
     case 'size':
-      return size(row.min, row.max)
+      return sizeSchema(row.min, row.max)
     case 'duration':
-      return duration
+      return durationSchema
     case 'retention':
-      return retention
+      return retentionSchema
     case 'decimal':
-      return decimal({ aboveZero: 'aboveZero' in row })
+      return decimalSchema({ aboveZero: 'aboveZero' in row })
     case 'flag':
-      return flag
+      return flagSchema
     case 'choice':
-      return oneOf(row.choices)
+      return oneOfSchema(row.choices)
   }
 }
 
 /** Schema of the section `options`: `docs/configuration.md: Options`. */
-export const optionsSchema = section(
+export const optionsSchema = sectionSchema(
   Object.fromEntries(Object.entries(OPTIONS).map(([name, row]) => [name, fieldOf(row)])),
 ) as unknown as Field<Options>

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { decimalText } from '../domain/decimal.ts'
-import type { StoredEntry } from '../domain/settings.ts'
+import type { StoredSetting } from '../domain/settings.ts'
 import { type Config, readConfig } from './config.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
 import { readEnvironment } from './environment.ts'
-import { mergeLayers } from './merge-layers.ts'
+import { mergeStoredSettings } from './merge-stored-settings.ts'
 import { readConfigInThread } from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'price-file-'))
@@ -40,7 +40,7 @@ const inputOf = ({ settings }: Pick<Config, 'settings'>, model: string): string 
   return price && decimalText(price.tokens.input)
 }
 
-const stored = (name: string, value: StoredEntry['value']) => ({
+const stored = (name: string, value: StoredSetting['value']) => ({
   channels: [],
   entries: [{ section: 'ratios' as const, name, value }],
 })
@@ -67,9 +67,10 @@ describe('the prices file', () => {
 
   test('a price set over HTTP overrides the prices file, and a ratio set over HTTP multiplies the price of the prices file', () => {
     const config = configOf(NAMED, 'house: { input: 8, output: 8 }\n')
-    const set = (value: StoredEntry['value']) => inputOf(mergeLayers(config, stored('house', value)), 'house')
+    const set = (value: StoredSetting['value']) =>
+      inputOf(mergeStoredSettings(config, stored('house', value)), 'house')
     expect(set({ exact: { input: 5, output: 5 } })).toBe('5')
-    const merged = mergeLayers(config, stored('house', { completion: '3' }))
+    const merged = mergeStoredSettings(config, stored('house', { completion: '3' }))
     const price = merged.settings.models.get('house').price
     expect(price && decimalText(price.tokens.output)).toBe('24')
   })

@@ -7,9 +7,9 @@ import { ConfigError, type Diagnostic, pathText } from './diagnostics.ts'
 import { displayPath } from './display-path.ts'
 import { parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'
-import { dictionary, issuesOf } from './fields.ts'
+import { dictionarySchema, issuesOf } from './fields.ts'
 import { priceSchema } from './prices.ts'
-import { priceContent } from './settings.ts'
+import { comparablePrice } from './settings.ts'
 import type { YamlNode } from './yaml-node.ts'
 
 /** The prices file, which `options.prices_file` names. `docs/configuration.md: A file of prices`. */
@@ -29,7 +29,7 @@ export interface PriceList extends BuiltInPrices {
   readonly ofFile: ReadonlySet<string>
 }
 
-const pricesSchema = dictionary(priceSchema, 'a mapping from model names to prices')
+const pricesSchema = dictionarySchema(priceSchema, 'a mapping from model names to prices')
 
 /**
  * Reads the prices file that `options.prices_file` names, relative to gateway.yaml; undefined if it names
@@ -69,7 +69,7 @@ function contentOf(path: string, refusedAt: Diagnostic): string {
 export function priceList(builtIn: BuiltInPrices, file: Pick<PriceFile, 'prices'> | undefined): PriceList {
   if (!file) return { ...builtIn, ofFile: new Set() }
   const { prices } = file
-  const content = [...prices].map(([name, price]) => [name, priceContent(price)] as const)
+  const content = [...prices].map(([name, price]) => [name, comparablePrice(price)] as const)
   const inOrder = content.toSorted(([a], [b]) => (a < b ? -1 : 1))
   return {
     ...builtIn,

@@ -7,15 +7,22 @@ import {
   SINGLE_PRICE_UNITS,
   type Price,
   type ServicePrice,
-  type TieredTokens,
+  type TieredTokenPrices,
 } from '../domain/price.ts'
-import { PRICED_TIER, pricedTierName } from '../domain/service-tier.ts'
-import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
+import { PRICED_TIER_DESCRIPTION, pricedTierName } from '../domain/service-tier.ts'
+import { valueForEachTokenKind, completeTokenPrices, TOKEN_KINDS } from '../domain/token-kinds.ts'
 import type { ToolPrices } from '../domain/tool-use.ts'
-import { decimal, dictionary, type Field, integer, list, section } from './fields.ts'
+import {
+  decimalSchema,
+  dictionarySchema,
+  type Field,
+  integerSchema,
+  listSchema,
+  sectionSchema,
+} from './fields.ts'
 import { YamlScalar } from './yaml-node.ts'
 
-const amount = decimal()
+const amount = decimalSchema()
 
 /**
  * Key of an image price: a size, a size with a quality, or `default`. Examples: `1024x1024`, `1024x1024/hd`,
@@ -23,7 +30,7 @@ const amount = decimal()
  */
 const FORM = /^[a-z0-9][\w.-]{0,40}(?:\/[a-z0-9][\w.-]{0,40})?$/i
 
-const byForm = dictionary(amount, 'a mapping from SIZE, SIZE/QUALITY or default to USD per image')
+const byForm = dictionarySchema(amount, 'a mapping from SIZE, SIZE/QUALITY or default to USD per image')
 
 /** USD per image: a number, or a mapping by size and quality. `docs/configuration.md: Prices`. */
 const imagePrices: Field<ImagePrices> = z.unknown().transform((given, ctx): ImagePrices => {
@@ -48,12 +55,12 @@ const imagePrices: Field<ImagePrices> = z.unknown().transform((given, ctx): Imag
   return Object.fromEntries(entries)
 })
 
-const tokenPrices = byTokenKind(() => amount.optional())
-const requiredPrices = byTokenKind(({ isRequired }) => (isRequired ? amount : amount.optional()))
+const tokenPrices = valueForEachTokenKind(() => amount.optional())
+const requiredPrices = valueForEachTokenKind(({ isRequired }) => (isRequired ? amount : amount.optional()))
 
-const tier = section({ above: integer(1), ...requiredPrices })
+const tier = sectionSchema({ above: integerSchema(1), ...requiredPrices })
 
-const tiers = list(tier, 'a list of { above, input, output }')
+const tiers = listSchema(tier, 'a list of { above, input, output }')
 
 /** Reports an error for tiers whose `above` is not in ascending order. */
 function checkTiers(given: readonly { readonly above: number }[], ctx: z.RefinementCtx): void {
@@ -69,14 +76,14 @@ function checkTiers(given: readonly { readonly above: number }[], ctx: z.Refinem
 }
 
 /** Token prices of a provider's service tier, and the higher ones for large prompts. */
-const tierPrices: Field<TieredTokens> = section({ ...requiredPrices, tiers })
+const tierPrices: Field<TieredTokenPrices> = sectionSchema({ ...requiredPrices, tiers })
   .superRefine((given, ctx) => checkTiers(given.tiers, ctx))
   .transform((given) => ({
-    tokens: completePrices(given),
-    tiers: given.tiers.map(({ above, ...stated }) => ({ above, tokens: completePrices(stated) })),
+    tokens: completeTokenPrices(given),
+    tiers: given.tiers.map(({ above, ...stated }) => ({ above, tokens: completeTokenPrices(stated) })),
   }))
 
-const factor = decimal({ aboveZero: false })
+const factor = decimalSchema({ aboveZero: false })
 
 const serviceTerms: Field<ServicePrice> = z.unknown().transform((given, ctx): ServicePrice => {
   const { data, error } = (given instanceof YamlScalar ? factor : tierPrices).safeParse(given)
@@ -89,7 +96,7 @@ const serviceTerms: Field<ServicePrice> = z.unknown().transform((given, ctx): Se
  * Prices by the provider's service tier, such as `priority` or `flex`. `docs/configuration.md: Tiers of
  * service`.
  */
-const service: Field<Price['service']> = dictionary(
+const service: Field<Price['service']> = dictionarySchema(
   serviceTerms,
   'a mapping from tiers of service to a number or a price',
 ).transform((given, ctx) => {
@@ -99,7 +106,7 @@ const service: Field<Price['service']> = dictionary(
     const refuse = (message: string): void => {
       ctx.issues.push({ code: 'custom', message, path: [name], input: undefined })
     }
-    if (tierName === undefined) refuse(`expected ${PRICED_TIER}`)
+    if (tierName === undefined) refuse(`expected ${PRICED_TIER_DESCRIPTION}`)
     else if (Object.hasOwn(prices, tierName)) refuse('is another name of fast, which is there as well')
     else prices[tierName] = one
   }
@@ -109,21 +116,22 @@ const service: Field<Price['service']> = dictionary(
 const REGION = /^[a-z][a-z0-9_-]{0,39}$/
 
 /** Factors that multiply the token prices, by region. */
-const regions: Field<Price['regions']> = dictionary(factor, 'a mapping from regions to a number').transform(
-  (given, ctx) => {
-    for (const name of given.keys())
-      if (!REGION.test(name))
-        ctx.issues.push({
-          code: 'custom',
-          message: 'expected the name of a region, such as us or europe-west4',
-          path: [name],
-          input: undefined,
-        })
-    return Object.fromEntries(given)
-  },
-)
+const regions: Field<Price['regions']> = dictionarySchema(
+  factor,
+  'a mapping from regions to a number',
+).transform((given, ctx) => {
+  for (const name of given.keys())
+    if (!REGION.test(name))
+      ctx.issues.push({
+        code: 'custom',
+        message: 'expected the name of a region, such as us or europe-west4',
+        path: [name],
+        input: undefined,
+      })
+  return Object.fromEntries(given)
+})
 
-const tools = section(
+const tools = sectionSchema(
   Object.fromEntries(TOOL_KINDS.map((kind) => [kind, amount.optional()])) as Record<
     ToolKind,
     ReturnType<typeof amount.optional>
@@ -131,7 +139,7 @@ const tools = section(
 )
 
 /** Schema of a model's price: `docs/configuration.md: Prices`. */
-export const priceSchema: Field<Price> = section({
+export const priceSchema: Field<Price> = sectionSchema({
   ...tokenPrices,
   request: amount.optional(),
   web_search: amount.optional(),
@@ -163,12 +171,12 @@ export const priceSchema: Field<Price> = section({
     checkTiers(given.tiers, ctx)
   })
   .transform((given) => ({
-    tokens: completePrices({ ...given, output: given.output ?? ZERO }),
+    tokens: completeTokenPrices({ ...given, output: given.output ?? ZERO }),
     // A price for a part of the tokens, such as audio, applies in every tier that states no other.
     tiers: given.tiers.map((one) => ({
       above: one.above,
-      tokens: completePrices(
-        byTokenKind(({ name, partOf }) => one[name] ?? (partOf ? given[name] : undefined)),
+      tokens: completeTokenPrices(
+        valueForEachTokenKind(({ name, partOf }) => one[name] ?? (partOf ? given[name] : undefined)),
       ),
     })),
     request: given.request ?? ZERO,

@@ -1,6 +1,6 @@
 import { type CallRateLimit, NO_LIMIT, type RateLimit } from '../domain/rate-limit.ts'
 import type { RateLimits } from '../domain/settings.ts'
-import { duration, type Field, integer, section } from './fields.ts'
+import { durationSchema, type Field, integerSchema, sectionSchema } from './fields.ts'
 
 const MINUTE = 60_000
 
@@ -14,11 +14,11 @@ const DEFAULTS: RateLimits = {
   console: { requests: 600, tokens: 0, windowMs: MINUTE },
 }
 
-const count = integer(0, 1_000_000_000_000).default(0)
-const window = (defaultMs: number): Field<number> => duration.default(defaultMs)
+const count = integerSchema(0, 1_000_000_000_000).default(0)
+const window = (defaultMs: number): Field<number> => durationSchema.default(defaultMs)
 
 /** A rate limit `{ requests, tokens, window }`; each count is unlimited unless it is given. */
-export const rateLimitSchema: Field<RateLimit> = section({
+export const rateLimitSchema: Field<RateLimit> = sectionSchema({
   requests: count,
   tokens: count,
   window: window(MINUTE),
@@ -27,7 +27,7 @@ export const rateLimitSchema: Field<RateLimit> = section({
 /**
  * The rate limit `{ requests, tokens, parallel, window }` of a key or a user; undefined if none is declared.
  */
-export const callRateLimitSchema: Field<CallRateLimit | undefined> = section({
+export const callRateLimitSchema: Field<CallRateLimit | undefined> = sectionSchema({
   requests: count,
   tokens: count,
   parallel: count,
@@ -38,7 +38,7 @@ export const callRateLimitSchema: Field<CallRateLimit | undefined> = section({
 
 /** A rate limit `{ requests, window }` for requests that use no tokens. */
 function requestLimit(windowMs: number): Field<RateLimit> {
-  return section({ requests: count, window: window(windowMs) }).transform(({ requests, window }) => ({
+  return sectionSchema({ requests: count, window: window(windowMs) }).transform(({ requests, window }) => ({
     requests,
     tokens: 0,
     windowMs: window,
@@ -49,7 +49,7 @@ function requestLimit(windowMs: number): Field<RateLimit> {
  * Schema of the section `rate_limits`: `docs/configuration.md: Rate limits`. In a declared section, a limit
  * that is not given is off. Without the section, `DEFAULTS` apply.
  */
-export const rateLimitsSchema: Field<RateLimits> = section({
+export const rateLimitsSchema: Field<RateLimits> = sectionSchema({
   global: requestLimit(DEFAULTS.global.windowMs),
   relay: requestLimit(DEFAULTS.relay.windowMs),
   search: requestLimit(DEFAULTS.search.windowMs),

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { declaredSettingsWithLines } from './declared-lines.ts'
-import { type FileContent, readContent } from './read-sections.ts'
+import { type ConfigFileContent, readFileContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
 import { displayPath } from './display-path.ts'
 import { type DocumentDiagnostic, type ParsedDocument, parseYamlDocument } from './document.ts'
@@ -12,7 +12,14 @@ import type { BuiltInPrices } from './built-in-prices.ts'
 import { type PriceFile, priceList, readPriceFile } from './price-file.ts'
 import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
 import { findWarnings } from './warnings.ts'
-import { child, items, keys, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
+import {
+  childOfNode,
+  itemsOfNode,
+  keysOfNode,
+  UnresolvedScalar,
+  type YamlNode,
+  YamlScalar,
+} from './yaml-node.ts'
 
 /** The texts of the configuration files that the operator writes. */
 export interface FileTexts {
@@ -23,11 +30,11 @@ export interface FileTexts {
 }
 
 /** The result of reading a valid configuration file. */
-export interface FileReading {
+export interface ConfigFileReading {
   /** The text of the file; empty if there is none. */
   readonly text: string
   readonly priceFile: PriceFile | undefined
-  readonly content: FileContent
+  readonly content: ConfigFileContent
   /**
    * The file's channels, otherwise those made from vendor keys in the environment. Patterns in `models` are
    * replaced by names.
@@ -45,13 +52,17 @@ export interface FileReading {
  * Reads and checks the configuration file and the prices file that it names, or the texts in `given` instead.
  * Throws a ConfigError that contains every error.
  */
-export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: FileTexts): FileReading {
+export function readFile(
+  environment: Environment,
+  builtIn: BuiltInPrices,
+  given?: FileTexts,
+): ConfigFileReading {
   const { configFile } = environment
   const file = configFile === undefined ? 'environment' : displayPath(configFile)
   const text = given?.text ?? contentOf(configFile, file)
   const parsed = parseYamlDocument(text, (name) => environment.variables.get(name))
-  const document = withKeyFiles(parsed, dirname(configFile ?? ''))
-  const { content, diagnostics } = readContent(document)
+  const document = readKeysFromFiles(parsed, dirname(configFile ?? ''))
+  const { content, diagnostics } = readFileContent(document)
   if (!content) {
     const inOrder = diagnostics.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
     throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
@@ -96,9 +107,9 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
 }
 
 function withoutUsers(tree: YamlNode): YamlNode {
-  if (child(tree, 'users') === undefined) return tree
+  if (childOfNode(tree, 'users') === undefined) return tree
   const others: Record<string, YamlNode> = Object.create(null)
-  for (const key of keys(tree)) if (key !== 'users') others[key] = child(tree, key)
+  for (const key of keysOfNode(tree)) if (key !== 'users') others[key] = childOfNode(tree, key)
   return others
 }
 
@@ -126,7 +137,7 @@ const MAX_BYTES = 64 * 1024
  * file; PATH is relative to `folder`. Only the operator's own file is processed here, so keys set over HTTP
  * never name files.
  */
-export function withKeyFiles(document: ParsedDocument, folder: string): ParsedDocument {
+export function readKeysFromFiles(document: ParsedDocument, folder: string): ParsedDocument {
   const diagnostics: DocumentDiagnostic[] = []
   const read = (node: YamlNode, at: Path): YamlNode => {
     const path = pathOf(node)
@@ -176,13 +187,14 @@ function keyFileContent(file: string): { readonly text: string } | { readonly re
 }
 
 function eachItem(node: YamlNode, change: (item: YamlNode, index: number) => YamlNode): YamlNode {
-  return Array.isArray(node) ? items(node).map(change) : node
+  return Array.isArray(node) ? itemsOfNode(node).map(change) : node
 }
 
 /** A mapping with its entry `key` replaced; any other node unchanged. */
 function changed(node: YamlNode, key: string, change: (value: YamlNode) => YamlNode): YamlNode {
-  if (!keys(node).includes(key)) return node
+  if (!keysOfNode(node).includes(key)) return node
   const mapping: Record<string, YamlNode> = Object.create(null)
-  for (const name of keys(node)) mapping[name] = name === key ? change(child(node, name)) : child(node, name)
+  for (const name of keysOfNode(node))
+    mapping[name] = name === key ? change(childOfNode(node, name)) : childOfNode(node, name)
   return mapping
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { charge } from '../domain/charge.ts'
-import { rateOf } from '../domain/price.ts'
+import { chargeOfCall } from '../domain/charge.ts'
+import { chargeRateOf } from '../domain/price.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
-import { type FileContent, readContent } from './read-sections.ts'
+import { type ConfigFileContent, readFileContent } from './read-sections.ts'
 import { parseYamlDocument } from './document.ts'
 
-function read(text: string, env: Record<string, string> = {}): FileContent {
-  const { content, diagnostics } = readContent(
+function read(text: string, env: Record<string, string> = {}): ConfigFileContent {
+  const { content, diagnostics } = readFileContent(
     parseYamlDocument(text, (name) => new Map(Object.entries(env)).get(name)),
   )
   expect(diagnostics).toEqual([])
@@ -197,9 +197,9 @@ describe('prices', () => {
   test('cache prices that are not stated follow from input: reads a tenth, 5-minute writes 1.25 times, 1-hour writes twice', () => {
     const price = priceOf('{ input: 3, output: 15 }')
     if (!price) throw new Error('no price')
-    const rate = rateOf(price, { digits: 1n, scale: 0 }, 1_000_000)
+    const rate = chargeRateOf(price, { digits: 1n, scale: 0 }, 1_000_000)
     const each = (kind: 'cacheRead' | 'cacheWrite5m' | 'cacheWrite1h') =>
-      charge(rate, { ...NO_USAGE, [kind]: 1000 })
+      chargeOfCall(rate, { ...NO_USAGE, [kind]: 1000 })
     expect([each('cacheRead'), each('cacheWrite5m'), each('cacheWrite1h')]).toEqual([300, 3750, 6000])
   })
 

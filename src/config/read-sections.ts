@@ -2,27 +2,27 @@ import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
 import type { Guard } from '../domain/guard.ts'
 import type { ContentLogSettings } from '../domain/content-log.ts'
 import type { LoginSettings, RateLimits } from '../domain/settings.ts'
-import { namesMetadataAddress } from '../domain/metadata-address.ts'
+import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
 import { type Options, OPTIONS } from '../domain/options.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import { MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
-import type { UserSeed } from '../domain/records/user.ts'
+import type { DeclaredUser } from '../domain/records/user.ts'
 import { channelSchema } from './channels.ts'
 import { contentLogSchema } from './content-log.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
 import {
-  declaredShape,
-  dictionary,
+  schemasOfDeclaredFields,
+  dictionarySchema,
   type Field,
   type Issue,
   issuesOf,
-  list,
-  oneOf,
-  retention,
-  secret,
-  section,
+  listSchema,
+  oneOfSchema,
+  retentionSchema,
+  secretSchema,
+  sectionSchema,
 } from './fields.ts'
 import { declaredGroups, groupsSchema } from './groups.ts'
 import { guardsSchema, unknownGuards } from './guards.ts'
@@ -31,16 +31,16 @@ import { optionsSchema } from './options.ts'
 import { priceSchema } from './prices.ts'
 import { rateLimitSchema, rateLimitsSchema } from './rate-limits.ts'
 import { userSchema } from './users.ts'
-import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, itemsOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The content of the file, with defaults filled in. */
-export interface FileContent {
+export interface ConfigFileContent {
   readonly options: Options
   readonly rateLimits: RateLimits
   readonly groups: ReadonlyMap<string, Group>
   readonly models: ReadonlyMap<string, ModelSettings>
   readonly channels: readonly Channel[]
-  readonly users: readonly UserSeed[]
+  readonly users: readonly DeclaredUser[]
   readonly login: LoginSettings
   readonly alerts: readonly AlertTarget[]
   readonly guards: readonly Guard[]
@@ -48,8 +48,8 @@ export interface FileContent {
 }
 
 /** Reads the sections of the file. Errors are returned as diagnostics with their lines. */
-export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
-  content?: FileContent
+export function readFileContent({ tree, lineOf, diagnostics }: ParsedDocument): {
+  content?: ConfigFileContent
   diagnostics: DocumentDiagnostic[]
 } {
   const { content, issues } = readSections(tree)
@@ -64,17 +64,18 @@ export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
  * Reads the sections of a file, or of a file merged with stored settings. Groups and `quota_per_unit` are
  * needed to check channels and users, so they are used even if other entries of their sections are invalid.
  */
-export function readSections(tree: YamlNode): { content?: FileContent; issues: Issue[] } {
-  const declared = declaredGroups(child(tree, 'groups'))
+export function readSections(tree: YamlNode): { content?: ConfigFileContent; issues: Issue[] } {
+  const declared = declaredGroups(childOfNode(tree, 'groups'))
   const quotaPerUnit =
-    optionsSchema.safeParse(child(tree, 'options')).data?.quota_per_unit ?? OPTIONS.quota_per_unit.default
-  const read = section({
+    optionsSchema.safeParse(childOfNode(tree, 'options')).data?.quota_per_unit ??
+    OPTIONS.quota_per_unit.default
+  const read = sectionSchema({
     options: optionsSchema,
     rate_limits: rateLimitsSchema,
     groups: groupsSchema,
     models,
-    channels: list(channelSchema(new Set(declared.keys())), 'a list of channels'),
-    users: list(userSchema(declared, quotaPerUnit), 'a list of users'),
+    channels: listSchema(channelSchema(new Set(declared.keys())), 'a list of channels'),
+    users: listSchema(userSchema(declared, quotaPerUnit), 'a list of users'),
     login: loginSchema(new Set(declared.keys())),
     alerts,
     guards: guardsSchema,
@@ -86,15 +87,15 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
   return { content: { rateLimits: rate_limits, contentLog: content_log, ...rest }, issues: repeated }
 }
 
-const settings = declaredShape(MODEL_SETTINGS.fields, {
+const settings = schemasOfDeclaredFields(MODEL_SETTINGS.fields, {
   price: priceSchema,
   rate_limit: rateLimitSchema,
-  cache: retention,
+  cache: retentionSchema,
 })
 
 /** Schema of the section `models`: `docs/configuration.md: Models`. */
-const models: Field<ReadonlyMap<string, ModelSettings>> = dictionary(
-  section(settings),
+const models: Field<ReadonlyMap<string, ModelSettings>> = dictionarySchema(
+  sectionSchema(settings),
   'a mapping from model names',
 ).superRefine((given, ctx) => {
   const message = 'expected another model than the one that it stands in for'
@@ -110,16 +111,16 @@ const MIN_KEY_BYTES = 24
 const MAX_KEY_BYTES = 64
 
 // URLs of receivers often contain passwords, so messages do not repeat them.
-const url = secret(
+const url = secretSchema(
   "an http:// or https:// URL without a user and password, and not of a cloud's metadata service",
   (given) => {
     const parsed = /^https?:\/\//i.test(given) && !/[\s\\]/.test(given) ? URL.parse(given) : null
     if (!parsed || parsed.username !== '' || parsed.password !== '') return undefined
-    return namesMetadataAddress(given) ? undefined : given
+    return pointsToMetadataAddress(given) ? undefined : given
   },
 )
 
-const signingSecret = secret(
+const signingSecret = secretSchema(
   'whsec_ and 24 to 64 bytes in base64, as echo "whsec_$(openssl rand -base64 32)" makes them',
   (given) => {
     const base64 = given.replace(/^whsec_/, '')
@@ -129,14 +130,14 @@ const signingSecret = secret(
   },
 )
 
-const target: Field<AlertTarget> = section({
+const target: Field<AlertTarget> = sectionSchema({
   url,
   secret: signingSecret,
-  events: list(oneOf(ALERT_TYPES), 'a list of at least one event', 1),
+  events: listSchema(oneOfSchema(ALERT_TYPES), 'a list of at least one event', 1),
 }).transform((given): AlertTarget => ({ url: given.url, secret: given.secret, types: given.events }))
 
 /** Schema of the section `alerts`: `docs/configuration.md: Alerts`. */
-const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers')
+const alerts: Field<readonly AlertTarget[]> = listSchema(target, 'a list of receivers')
 
 /**
  * Finds duplicate names of channels, identity providers, guards and alert receivers, duplicate user ids and
@@ -144,13 +145,13 @@ const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers'
  * it finds them even in entries with other errors.
  */
 function duplicates(tree: YamlNode): Issue[] {
-  const users = entries(child(tree, 'users'), ['users'])
-  const tokens = users.map(({ tree, path }) => entries(child(tree, 'tokens'), [...path, 'tokens']))
+  const users = entries(childOfNode(tree, 'users'), ['users'])
+  const tokens = users.map(({ tree, path }) => entries(childOfNode(tree, 'tokens'), [...path, 'tokens']))
   return [
-    ...repeated(entries(child(tree, 'channels'), ['channels']), 'name'),
-    ...repeated(entries(child(child(tree, 'login'), 'oidc'), ['login', 'oidc']), 'name'),
-    ...repeated(entries(child(tree, 'alerts'), ['alerts']), 'url'),
-    ...repeated(entries(child(tree, 'guards'), ['guards']), 'name'),
+    ...repeated(entries(childOfNode(tree, 'channels'), ['channels']), 'name'),
+    ...repeated(entries(childOfNode(childOfNode(tree, 'login'), 'oidc'), ['login', 'oidc']), 'name'),
+    ...repeated(entries(childOfNode(tree, 'alerts'), ['alerts']), 'url'),
+    ...repeated(entries(childOfNode(tree, 'guards'), ['guards']), 'name'),
     ...repeated(users, 'id'),
     ...repeated(users, 'username'),
     ...repeated(users, 'access_token'),
@@ -165,13 +166,13 @@ interface Entry {
 }
 
 function entries(tree: YamlNode, path: Path): Entry[] {
-  return items(tree).map((entry, index) => ({ tree: entry, path: [...path, index] }))
+  return itemsOfNode(tree).map((entry, index) => ({ tree: entry, path: [...path, index] }))
 }
 
 function repeated(all: readonly Entry[], key: string, normalize = (value: string): string => value): Issue[] {
   const seen = new Set<string>()
   return all.flatMap(({ tree, path }) => {
-    const scalar = child(tree, key)
+    const scalar = childOfNode(tree, key)
     if (!(scalar instanceof YamlScalar)) return []
     const value = normalize(String(scalar.value))
     if (!seen.has(value)) {

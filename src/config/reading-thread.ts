@@ -1,12 +1,12 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { UserSeed } from '../domain/records/user.ts'
-import { type Config, configOf } from './config.ts'
-import type { FileContent } from './read-sections.ts'
+import type { DeclaredUser } from '../domain/records/user.ts'
+import { type Config, buildConfig } from './config.ts'
+import type { ConfigFileContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { Environment } from './environment.ts'
-import { type FileReading, type FileTexts, readFile } from './read-file.ts'
+import { type ConfigFileReading, type FileTexts, readFile } from './read-file.ts'
 import type { PriceFile } from './price-file.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { type PackedNode, unpackNode } from './yaml-node.ts'
@@ -28,13 +28,13 @@ export const NEXT_USERS_REQUEST = 'next'
  * Message from the thread: a part of the users, or finally either everything else in the file or its errors.
  */
 export type ReadingThreadMessage =
-  | { readonly kind: 'users'; readonly users: readonly UserSeed[] }
+  | { readonly kind: 'users'; readonly users: readonly DeclaredUser[] }
   | ({
       readonly kind: 'read'
-      readonly content: Omit<FileContent, 'users'>
+      readonly content: Omit<ConfigFileContent, 'users'>
       readonly tree: PackedNode
     } & { readonly priceFile: PackedPriceFile | undefined } & Omit<
-        FileReading,
+        ConfigFileReading,
         'content' | 'tree' | 'priceFile'
       >)
   | { readonly kind: 'refused'; readonly diagnostics: readonly Diagnostic[] }
@@ -69,9 +69,9 @@ export async function readConfigInThread(
     worker = startReadingThread({ environment, given })
   } catch {
     // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
-    return configOf(environment, readFile(environment, builtIn, given), builtIn)
+    return buildConfig(environment, readFile(environment, builtIn, given), builtIn)
   }
-  const users: UserSeed[] = []
+  const users: DeclaredUser[] = []
   try {
     return await new Promise<Config>((resolve, reject) => {
       worker.on('message', (message: ReadingThreadMessage) => {
@@ -86,7 +86,7 @@ export async function readConfigInThread(
             const priceFile = packed && { ...packed, tree: unpackNode(packed.tree) }
             const reading = { content: { ...content, users }, tree: unpackNode(tree), priceFile, ...rest }
             try {
-              resolve(configOf(environment, reading, builtIn))
+              resolve(buildConfig(environment, reading, builtIn))
             } catch (error) {
               reject(error)
             }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import type { UserSeed } from '../domain/records/user.ts'
+import type { DeclaredUser } from '../domain/records/user.ts'
 import { ConfigError } from './diagnostics.ts'
-import { type FileReading, readFile } from './read-file.ts'
+import { type ConfigFileReading, readFile } from './read-file.ts'
 import { packNode } from './yaml-node.ts'
 import { builtInPrices } from './built-in-prices.ts'
 import type { ReadingThreadMessage, ReadingTask } from './reading-thread.ts'
@@ -19,7 +19,7 @@ const MAX_ACCOUNTS = 500
  */
 async function postReading({ environment, given }: ReadingTask, port: MessagePort): Promise<void> {
   const post = (message: ReadingThreadMessage): void => port.postMessage(message)
-  let reading: FileReading
+  let reading: ConfigFileReading
   try {
     reading = readFile(environment, builtInPrices(), given)
   } catch (error) {
@@ -38,8 +38,8 @@ async function postReading({ environment, given }: ReadingTask, port: MessagePor
   post({ kind: 'read', content: others, tree: packNode(tree), priceFile: packed, ...rest })
 }
 
-function* partsOf(users: readonly UserSeed[]): Iterable<readonly UserSeed[]> {
-  let part: UserSeed[] = []
+function* partsOf(users: readonly DeclaredUser[]): Iterable<readonly DeclaredUser[]> {
+  let part: DeclaredUser[] = []
   let accounts = 0
   for (const user of users) {
     part.push(user)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readContent } from './read-sections.ts'
+import { readFileContent } from './read-sections.ts'
 import { parseYamlDocument } from './document.ts'
 import { formatDiagnostic } from './diagnostics.ts'
 
@@ -10,7 +10,7 @@ const variables = new Map([
 
 /** The diagnostics of a file, formatted. */
 function said(text: string): string[] {
-  const { diagnostics } = readContent(parseYamlDocument(text, (name) => variables.get(name)))
+  const { diagnostics } = readFileContent(parseYamlDocument(text, (name) => variables.get(name)))
   return diagnostics.map((diagnostic) => formatDiagnostic({ file: 'gateway.yaml', ...diagnostic }))
 }
 

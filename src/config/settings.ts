@@ -2,7 +2,7 @@ import { PROTOCOLS } from '@sluice/wire/protocols'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Decimal } from '../domain/decimal.ts'
-import { isDecimal, SINGLE_PRICE_UNITS, type Price, type TieredTokens } from '../domain/price.ts'
+import { isDecimal, SINGLE_PRICE_UNITS, type Price, type TieredTokenPrices } from '../domain/price.ts'
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
@@ -10,9 +10,9 @@ import type { ModelCatalogue, Settings } from '../domain/settings.ts'
 import { TOKEN_KINDS, type TokenPrices } from '../domain/token-kinds.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import type { PriceList } from './price-file.ts'
-import type { FileContent } from './read-sections.ts'
+import type { ConfigFileContent } from './read-sections.ts'
 import { DEFAULT_GROUP } from './groups.ts'
-import { withModelNames } from './model-patterns.ts'
+import { replaceModelPatterns } from './model-patterns.ts'
 import { VENDORS } from './vendors.ts'
 
 /**
@@ -20,7 +20,7 @@ import { VENDORS } from './vendors.ts'
  * the file does not price. Patterns in `models` are replaced by names.
  */
 export function settingsOf(
-  { options, rateLimits, groups, models, login, alerts, guards, contentLog }: FileContent,
+  { options, rateLimits, groups, models, login, alerts, guards, contentLog }: ConfigFileContent,
   channels: readonly Channel[],
   { preferred }: VendorChannels,
   listed: PriceList,
@@ -37,7 +37,7 @@ export function settingsOf(
     guards,
     contentLog,
     models: catalogue,
-    channels: withModelNames(channels, catalogue, listed),
+    channels: replaceModelPatterns(channels, catalogue, listed),
   }
 }
 
@@ -134,7 +134,7 @@ function priceVersion({ quotaPerUnit, groups, models, preferred, listedVersion }
   const content = [
     quotaPerUnit,
     byName(groups, ({ ratio }) => canonical(ratio)),
-    byName(models, ({ vendor, price }) => [vendor ?? null, price ? priceContent(price) : null]),
+    byName(models, ({ vendor, price }) => [vendor ?? null, price ? comparablePrice(price) : null]),
     byName(preferred, (vendor) => vendor),
     listedVersion,
   ]
@@ -146,7 +146,7 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
 }
 
 /** A price in a form that is the same for equal prices that are written differently. */
-export function priceContent({
+export function comparablePrice({
   tokens,
   tiers,
   image,
@@ -169,7 +169,7 @@ export function priceContent({
   ]
 }
 
-function tieredContent({ tokens, tiers }: TieredTokens): unknown[] {
+function tieredContent({ tokens, tiers }: TieredTokenPrices): unknown[] {
   return [tokensContent(tokens), tiers.map((one) => [one.above, tokensContent(one.tokens)])]
 }
 

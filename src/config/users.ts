@@ -4,32 +4,32 @@ import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { CallRateLimit } from '../domain/rate-limit.ts'
 import type { Group } from '../domain/records/group.ts'
-import { TOKEN, type TokenSeed } from '../domain/records/token.ts'
-import { USER, USER_STATUS, type UserSeed } from '../domain/records/user.ts'
+import { TOKEN, type DeclaredToken } from '../domain/records/token.ts'
+import { USER, USER_STATUS, type DeclaredUser } from '../domain/records/user.ts'
 import { ROUTE_MAP_EXPECTATION, parseVendorRoutes } from '../domain/vendor-routes.ts'
 import {
-  credential,
-  declaredShape,
+  credentialSchema,
+  schemasOfDeclaredFields,
   type Field,
-  integer,
-  list,
-  oneOf,
+  integerSchema,
+  listSchema,
+  oneOfSchema,
   InvalidValue,
-  secret,
-  section,
-  text,
+  secretSchema,
+  sectionSchema,
+  textSchema,
 } from './fields.ts'
 import {
   budgetFields,
   declaredBudget,
   DEFAULT_GROUP,
-  groupName,
-  requireWholeBudget,
+  groupNameSchema,
+  requireBudgetWithPeriod,
   suggestGroup,
 } from './groups.ts'
 import { contentTermsSchema, declaredContentLog } from './content-log.ts'
 import { callRateLimitSchema } from './rate-limits.ts'
-import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = Object.values(USER_STATUS)
 
@@ -37,12 +37,12 @@ const STATUS = Object.values(USER_STATUS)
  * A key consists of letters and digits after an optional `sk-`. It must not contain hyphens, because a key is
  * looked up only by the text before the first hyphen.
  */
-const key = secret('sk- and then letters and digits only', (given) => {
+const key = secretSchema('sk- and then letters and digits only', (given) => {
   const bare = given.replace(/^(?:sk-)+/, '')
   return /^[A-Za-z0-9]+$/.test(bare) ? bare : undefined
 })
 
-const addresses = text('addresses and CIDRs, one a line', (given) => {
+const addresses = textSchema('addresses and CIDRs, one a line', (given) => {
   const lines = given.split('\n').map((line) => line.trim())
   const wrong = lines.find((line) => line !== '' && !isAddressRange(line))
   if (wrong !== undefined) return new InvalidValue(`addresses and CIDRs, one a line (${wrong} is neither)`)
@@ -65,30 +65,36 @@ function tokenGroup(
   }
 }
 
-function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: number): Field<TokenSeed> {
+function token(
+  groups: ReadonlyMap<string, Group>,
+  own: () => string,
+  maxQuota: number,
+): Field<DeclaredToken> {
   const group = tokenGroup(groups, own)
-  const { name, ...derived } = declaredShape(TOKEN.fields)
-  return section({
+  const { name, ...derived } = schemasOfDeclaredFields(TOKEN.fields)
+  return sectionSchema({
     name,
     key: key.optional(),
-    status: oneOf(STATUS).optional(),
+    status: oneOfSchema(STATUS).optional(),
     ...derived,
-    remain_quota: integer(0, maxQuota).optional(),
+    remain_quota: integerSchema(0, maxQuota).optional(),
     allow_ips: addresses.optional(),
-    group: text('the name of a group', group).default(''),
-    vendor_routes: text('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(''),
+    group: textSchema('the name of a group', group).default(''),
+    vendor_routes: textSchema('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(
+      '',
+    ),
     ...budgetFields(maxQuota),
     rate_limit: callRateLimitSchema,
     content_log: contentTermsSchema,
   })
-    .superRefine(requireWholeBudget)
+    .superRefine(requireBudgetWithPeriod)
     .superRefine((given, ctx) => {
       if (given.remain_quota !== undefined || given.unlimited_quota) return
       const message = 'expected a quota (or unlimited_quota: true), found nothing'
       ctx.addIssue({ code: 'custom', path: ['remain_quota'], message })
     })
     .transform(
-      ({ budget, budget_period, rate_limit, content_log, ...given }): TokenSeed => ({
+      ({ budget, budget_period, rate_limit, content_log, ...given }): DeclaredToken => ({
         ...given,
         ...declaredContentLog(content_log),
         remain_quota: given.remain_quota ?? 0,
@@ -106,19 +112,19 @@ function declaredLimits(
 }
 
 /** Schema of an entry of the section `users`: `docs/configuration.md: Users`. */
-export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
+export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<DeclaredUser> {
   const maxQuota = MAX_QUOTA_USD * quotaPerUnit
   // The group of the user that is being read. It is a shared variable, because a separate schema per user
   // would take most of the time of a start with thousands of users.
   let own = DEFAULT_GROUP
-  const seed = section({
-    id: integer(1).optional(),
-    ...declaredShape(USER.fields),
-    status: oneOf(STATUS).optional(),
-    group: groupName(new Set(groups.keys())).default(DEFAULT_GROUP),
-    quota: integer(0, maxQuota).default(0),
-    access_token: credential('a token: printable characters without spaces').optional(),
-    tokens: list(
+  const seed = sectionSchema({
+    id: integerSchema(1).optional(),
+    ...schemasOfDeclaredFields(USER.fields),
+    status: oneOfSchema(STATUS).optional(),
+    group: groupNameSchema(new Set(groups.keys())).default(DEFAULT_GROUP),
+    quota: integerSchema(0, maxQuota).default(0),
+    access_token: credentialSchema('a token: printable characters without spaces').optional(),
+    tokens: listSchema(
       token(groups, () => own, maxQuota),
       'a list of tokens',
     ),
@@ -126,16 +132,16 @@ export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: num
     rate_limit: callRateLimitSchema,
     content_log: contentTermsSchema,
   })
-    .superRefine(requireWholeBudget)
+    .superRefine(requireBudgetWithPeriod)
     .transform(
-      ({ budget, budget_period, rate_limit, content_log, ...given }): UserSeed => ({
+      ({ budget, budget_period, rate_limit, content_log, ...given }): DeclaredUser => ({
         ...given,
         ...declaredContentLog(content_log),
         limits: declaredLimits({ budget, budget_period, rate_limit }),
       }),
     )
   return z.preprocess((given) => {
-    const group = child(given as YamlNode, 'group')
+    const group = childOfNode(given as YamlNode, 'group')
     own = group instanceof YamlScalar ? String(group.value) : DEFAULT_GROUP
     return given
   }, seed)

@@ -2,16 +2,16 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 import { decimalText, divide } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelSettings } from '../domain/records/model.ts'
-import type { UserSeed } from '../domain/records/user.ts'
-import { daysUntil } from '../domain/model-end.ts'
+import type { DeclaredUser } from '../domain/records/user.ts'
+import { daysUntilRetirement } from '../domain/model-retirement.ts'
 import type { Settings } from '../domain/settings.ts'
-import { ModelEnds } from '../upstreams/model-ends.ts'
+import { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { Issue } from './fields.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import type { PriceList } from './price-file.ts'
 import { VENDORS } from './vendors.ts'
-import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
+import { childOfNode, itemsOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Minimum length in characters of a secret that cannot be guessed; shorter ones cause a warning. */
 const MIN_SECRET_LENGTH = 16
@@ -36,7 +36,7 @@ interface ListedPrices {
 export function findWarnings(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
-  users: readonly UserSeed[],
+  users: readonly DeclaredUser[],
   { prices, builtIn }: ListedPrices,
   tree: YamlNode,
 ): Issue[] {
@@ -88,7 +88,9 @@ const ENDING_DAYS = 30
  */
 function endWarnings(settings: Settings, tree: YamlNode): Issue[] {
   const nowMs = Date.now()
-  const ending = NO_LISTS.of(settings).ending.filter(({ end }) => daysUntil(end, nowMs) <= ENDING_DAYS)
+  const ending = NO_LISTS.of(settings).ending.filter(
+    ({ end }) => daysUntilRetirement(end, nowMs) <= ENDING_DAYS,
+  )
   return [...Map.groupBy(ending, ({ end }) => end.on)].map(([on, models]) => {
     const [{ model } = { model: '' }] = models
     const index = settings.channels.findIndex((channel) => channel.models.includes(model))
@@ -96,7 +98,7 @@ function endWarnings(settings: Settings, tree: YamlNode): Issue[] {
     const path = position === -1 ? ['channels'] : ['channels', index, 'models', position]
     const more = models.length > 3 ? ` and ${models.length - 3} more` : ''
     const names = models.slice(0, 3).map((one) => one.model)
-    const verb = daysUntil({ on }, nowMs) === 0 ? 'ended' : models.length === 1 ? 'ends' : 'end'
+    const verb = daysUntilRetirement({ on }, nowMs) === 0 ? 'ended' : models.length === 1 ? 'ends' : 'end'
     const missing = models.some((one) => settings.models.get(one.model).successor === undefined)
     const hint = missing ? '; models.NAME.successor names the model that takes its place' : ''
     return { path, message: `${names.join(', ')}${more} ${verb} on ${on}, as the vendor states${hint}` }
@@ -104,7 +106,7 @@ function endWarnings(settings: Settings, tree: YamlNode): Issue[] {
 }
 
 /** Shutdown dates from the price data alone, because checking a file must not send requests to upstreams. */
-const NO_LISTS = new ModelEnds((address) => address)
+const NO_LISTS = new ModelRetirements((address) => address)
 
 const NO_CHANNEL: Issue = {
   path: ['channels'],
@@ -135,7 +137,7 @@ function missingPath({ base_url, protocol: protocols }: Channel, index: number, 
 
 /** The entries of a channel's `models`, as written in the file; `index` is the channel's position. */
 function entriesOf(tree: YamlNode, index: number): string[] {
-  const entries = items(child(items(child(tree, 'channels'))[index], 'models'))
+  const entries = itemsOfNode(childOfNode(itemsOfNode(childOfNode(tree, 'channels'))[index], 'models'))
   return entries.map((entry) => (entry instanceof YamlScalar ? String(entry.value) : ''))
 }
 
@@ -216,8 +218,8 @@ function defaultCacheReads(
   tree: YamlNode,
 ): Issue[] {
   return [...models].flatMap(([name, { price }]) => {
-    const stated = child(child(child(tree, 'models'), name), 'price')
-    if (!price || !child(stated, 'input') || child(stated, 'cache_read')) return []
+    const stated = childOfNode(childOfNode(childOfNode(tree, 'models'), name), 'price')
+    if (!price || !childOfNode(stated, 'input') || childOfNode(stated, 'cache_read')) return []
     const known = builtIn.get(name, settings.models.get(name).vendor)?.price?.tokens
     if (!known || known.input.digits === 0n || price.tokens.input.digits === 0n) return []
     const ratio = decimalText(divide(known.cache_read, known.input, 4))
@@ -250,7 +252,7 @@ function isLoopback(url: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(URL.parse(url)?.hostname ?? '')
 }
 
-function userWarnings(user: UserSeed, index: number): Issue[] {
+function userWarnings(user: DeclaredUser, index: number): Issue[] {
   const issues: Issue[] = []
   const path = ['users', index]
   const short = `fewer than ${MIN_SECRET_LENGTH} characters can be guessed`

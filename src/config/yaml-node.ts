@@ -22,26 +22,26 @@ export class UnresolvedScalar extends YamlScalar {}
 export type YamlNode = YamlScalar | undefined | readonly YamlNode[] | { readonly [key: string]: YamlNode }
 
 /** The value of `key`, if `tree` is a mapping. */
-export function child(tree: YamlNode, key: string): YamlNode {
+export function childOfNode(tree: YamlNode, key: string): YamlNode {
   return isMapping(tree) ? tree[key] : undefined
 }
 
 /** The entries of a list; empty if `tree` is not a list. */
-export function items(tree: YamlNode): readonly YamlNode[] {
+export function itemsOfNode(tree: YamlNode): readonly YamlNode[] {
   return Array.isArray(tree) ? tree : []
 }
 
 /** The keys of a mapping; empty if `tree` is not a mapping. */
-export function keys(tree: YamlNode): readonly string[] {
+export function keysOfNode(tree: YamlNode): readonly string[] {
   return isMapping(tree) ? Object.keys(tree) : []
 }
 
-/** Whether a node is a mapping. */
+/** Whether a YAML node is a mapping. */
 export function isMapping(tree: YamlNode): tree is { readonly [key: string]: YamlNode } {
   return typeof tree === 'object' && !Array.isArray(tree) && !(tree instanceof YamlScalar)
 }
 
-/** A node in a form that can be sent to another thread. */
+/** A YAML node in a form that can be sent to another thread. */
 export type PackedNode =
   | undefined
   | readonly PackedNode[]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { callsOf, GrowingBatch, halvesOf, reservedBytesOf } from './batch.ts'
+import { callsOfBatch, GrowingBatch, halvesOfBatch, reservedBytesOfBatch } from './batch.ts'
 
 test('a batch of stored contents is read as it was written, and absent bodies differ from empty ones', () => {
   const call = (id: string, what: 'metadata' | 'redacted' | 'full') =>
@@ -23,10 +23,10 @@ test('a batch of stored contents is read as it was written, and absent bodies di
     { ...calls[1], lengths: [-1, -1, -1, -1] },
     { ...calls[2], lengths: [-1, 0, -1, 2] },
   ]
-  expect(callsOf(batch)).toEqual(expected)
+  expect(callsOfBatch(batch)).toEqual(expected)
   expect(Buffer.from(batch.bytes).toString()).toBe('onetwo\u00e9')
-  const [first, second] = halvesOf(batch)
-  expect([callsOf(first), callsOf(second)]).toEqual([expected.slice(0, 1), expected.slice(1)])
+  const [first, second] = halvesOfBatch(batch)
+  expect([callsOfBatch(first), callsOfBatch(second)]).toEqual([expected.slice(0, 1), expected.slice(1)])
   expect([first, second].map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(['onetwo', '\u00e9'])
 })
 
@@ -39,12 +39,12 @@ test('the reserved memory of consecutive calls of the same key is added up, for 
   add(1, 3, 1)
   add(1, 2, 7)
   const batch = growing.batch()
-  expect(reservedBytesOf(batch)).toEqual([
+  expect(reservedBytesOfBatch(batch)).toEqual([
     { userId: 1, tokenId: 2, bytes: 15 },
     { userId: 1, tokenId: 3, bytes: 1 },
     { userId: 1, tokenId: 2, bytes: 7 },
   ])
-  expect(reservedBytesOf(halvesOf(batch)[1])).toEqual([
+  expect(reservedBytesOfBatch(halvesOfBatch(batch)[1])).toEqual([
     { userId: 1, tokenId: 3, bytes: 1 },
     { userId: 1, tokenId: 2, bytes: 7 },
   ])

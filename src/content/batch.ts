@@ -52,7 +52,7 @@ export class GrowingBatch {
   #length = 0
   #reserved = 0
 
-  /** `memory` is that of a batch that was written. */
+  /** `memory` is the memory of an earlier batch, which is used again after that batch was written. */
   constructor(memory: BatchMemory = new Uint8Array(new SharedArrayBuffer(FIRST_BYTES))) {
     this.#memory = memory
   }
@@ -107,7 +107,7 @@ export class GrowingBatch {
 }
 
 /** The calls of a batch. */
-export function callsOf({ ids, numbers }: ContentBatch): BatchedCall[] {
+export function callsOfBatch({ ids, numbers }: ContentBatch): BatchedCall[] {
   return ids.split(',').map((id, index) => {
     const [userId = 0, tokenId = 0, startedMs = 0, keepMs = 0, level = 0, _reserved, ...lengths] =
       numbers.subarray(index * COLUMNS, (index + 1) * COLUMNS)
@@ -124,7 +124,7 @@ export function callsOf({ ids, numbers }: ContentBatch): BatchedCall[] {
 }
 
 /** The memory reserved for the calls of a batch. Consecutive calls of the same API key are added up. */
-export function reservedBytesOf({ numbers }: ContentBatch): ReservedBytes[] {
+export function reservedBytesOfBatch({ numbers }: ContentBatch): ReservedBytes[] {
   const all: ReservedBytes[] = []
   for (let at = 0; at < numbers.length; at += COLUMNS) {
     const [userId = 0, tokenId = 0] = [numbers[at], numbers[at + 1]]
@@ -137,7 +137,7 @@ export function reservedBytesOf({ numbers }: ContentBatch): ReservedBytes[] {
 }
 
 /** Divides a batch of at least two calls into two. */
-export function halvesOf({ ids, numbers, bytes }: ContentBatch): readonly [ContentBatch, ContentBatch] {
+export function halvesOfBatch({ ids, numbers, bytes }: ContentBatch): readonly [ContentBatch, ContentBatch] {
   const all = ids.split(',')
   const middle = all.length >> 1
   let length = 0

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AwsV4Signer } from 'aws4fetch'
 import { Agent, request } from 'undici'
-import type { BucketKey, BucketPlace } from '../domain/content-log.ts'
+import type { BucketCredentials, BucketLocation } from '../domain/content-log.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 import type { ContentEntry, ContentEntryHead } from './entries.ts'
 import { DAY_MS, dayText } from './retention.ts'
@@ -32,7 +32,7 @@ const MAX_PAGES = 1_000
  * moment after it was written, so younger ones are kept.
  */
 const UNUSED_MS = 3_600_000
-/** Bytes that encryption adds to an entry: nonce and tag. */
+/** Bytes that encryption adds to an entry: nonce and authentication tag. */
 const SEAL_BYTES = 28
 
 /**
@@ -53,8 +53,8 @@ interface Answer {
  * responses are read up to a limit, and only objects whose names have the gateway's own form are touched.
  */
 export class Bucket {
-  readonly #place: BucketPlace
-  readonly #key: BucketKey
+  readonly #place: BucketLocation
+  readonly #key: BucketCredentials
   readonly #signer: typeof AwsV4Signer
   readonly #agent = new Agent({
     allowH2: false,
@@ -69,7 +69,12 @@ export class Bucket {
   /** The beginning of the names of all objects of this installation. */
   readonly #folder: string
 
-  private constructor(place: BucketPlace, key: BucketKey, owner: string, signer: typeof AwsV4Signer) {
+  private constructor(
+    place: BucketLocation,
+    key: BucketCredentials,
+    owner: string,
+    signer: typeof AwsV4Signer,
+  ) {
     this.#place = place
     this.#folder = `${place.prefix === '' ? '' : `${place.prefix}/`}${owner}/`
     this.#key = key
@@ -80,7 +85,7 @@ export class Bucket {
    * Opens a bucket without sending anything. `owner` names this installation; only objects below that name
    * are ever removed.
    */
-  static async open(place: BucketPlace, key: BucketKey, owner: string): Promise<Bucket> {
+  static async open(place: BucketLocation, key: BucketCredentials, owner: string): Promise<Bucket> {
     // Loaded on demand, because most installations use no bucket.
     const { AwsV4Signer: signer } = await import('aws4fetch')
     return new Bucket(place, key, owner, signer)

@@ -1,5 +1,5 @@
 import { digestOf } from './entries.ts'
-import { dataOfEvents, hasFewValues } from './json-values.ts'
+import { dataOfEvents, hasFewJsonValues } from './json-values.ts'
 import { CONTENT_PARTS, type ContentPart } from './parts.ts'
 
 /** What the content log keeps of a part at level `metadata`: facts, but no texts. */
@@ -148,7 +148,7 @@ function reasonIn(value: unknown): string | undefined {
 /** The value of a JSON text; undefined if the text is not JSON, or has too many values. */
 function parsed(text: string): unknown {
   try {
-    return hasFewValues(text) ? JSON.parse(text) : undefined
+    return hasFewJsonValues(text) ? JSON.parse(text) : undefined
   } catch {
     return undefined
   }

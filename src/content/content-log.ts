@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import type { BucketKey, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
+import type { BucketCredentials, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
 import {
@@ -11,14 +11,14 @@ import {
 } from './content-capture.ts'
 import {
   type BatchMemory,
-  callsOf,
+  callsOfBatch,
   type ContentBatch,
   GrowingBatch,
-  halvesOf,
-  reservedBytesOf,
+  halvesOfBatch,
+  reservedBytesOfBatch,
 } from './batch.ts'
 import { ContentThread, ThreadEnded } from './content-thread.ts'
-import type { ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
+import type { ContentDeletion, ContentSummary, ContentOfCall } from './messages.ts'
 import type { ContentBytes } from './parts.ts'
 
 /**
@@ -76,7 +76,7 @@ export interface ContentLogServices {
   readonly folder: string | undefined
   readonly databaseUrl: string | undefined
   /** Credentials for the bucket in which content may be stored; undefined if there are none. */
-  readonly bucketKey: BucketKey | undefined
+  readonly bucketKey: BucketCredentials | undefined
   readonly settings: () => ContentLogSettings
   readonly onDropped: (reason: DropReason) => void
   readonly warn: (sentence: string) => void
@@ -198,7 +198,7 @@ export class ContentLog implements CaptureQueue {
   }
 
   /** Reads the content of a call. Rejects if the thread fails or takes too long. */
-  read(id: string): Promise<ReadContent | undefined> {
+  read(id: string): Promise<ContentOfCall | undefined> {
     return this.#inTime(this.#thread.ask('read', id))
   }
 
@@ -207,7 +207,7 @@ export class ContentLog implements CaptureQueue {
    * content was deleted.
    */
   async delete(deletion: ContentDeletion): Promise<boolean> {
-    // Content that cannot be written in time is not stored later either: the deletion leaves a mark that
+    // Content that cannot be written in time is not stored later either: the stored record of the deletion
     // prevents it.
     await this.#flushWithin(DELETE_WAIT_MS)
     if (this.#isUnused) return false
@@ -269,8 +269,8 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Makes the folder before any content is written. If it exists, a deletion by any process knows that
-   * content may be on its way, and leaves a mark.
+   * Makes the folder before any content is written. If the folder exists, a deletion by any process knows
+   * that content may be on its way, and stores a record that prevents it from being written.
    */
   #makeFolder(): void {
     const { folder } = this.#services
@@ -284,8 +284,8 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Whether no content was ever kept here and none is on its way. Always false for PostgreSQL, which other
-   * nodes use too.
+   * Whether this gateway has never kept content and none is on its way. Always false for PostgreSQL, which
+   * other nodes use too.
    */
   get #isUnused(): boolean {
     const { folder } = this.#services
@@ -303,7 +303,7 @@ export class ContentLog implements CaptureQueue {
     const batch = queue.batch()
     const writing = this.#write(batch).finally(() => {
       this.#writing.delete(writing)
-      for (const { userId, tokenId, bytes } of reservedBytesOf(batch))
+      for (const { userId, tokenId, bytes } of reservedBytesOfBatch(batch))
         this.#pool.give({ client: userId, key: tokenId }, bytes)
       // Only full batches follow one another so fast that new memory for each would matter.
       const isReused = batch.bytes.length > MAX_QUEUED_BYTES / 2 && queue.memory.length <= MAX_REUSED_BYTES
@@ -323,7 +323,7 @@ export class ContentLog implements CaptureQueue {
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
         if (this.#isClosed) {
-          for (const _ of callsOf(batch)) this.dropped('failed')
+          for (const _ of callsOfBatch(batch)) this.dropped('failed')
           return
         }
         if (error instanceof ThreadEnded) ends += 1
@@ -339,14 +339,15 @@ export class ContentLog implements CaptureQueue {
    * single call is dropped.
    */
   async #writeApart(batch: ContentBatch, isFirst: boolean): Promise<void> {
-    if (callsOf(batch).length === 1) {
+    if (callsOfBatch(batch).length === 1) {
       this.#services.warn(
         'the thread of the content log ends with the content of a call, which is not kept; please report this',
       )
       return this.dropped('failed')
     }
     const writing = async (): Promise<void> => {
-      for (const half of halvesOf(batch)) await this.#write(half, callsOf(half).length > 1 ? 1 : MAX_ENDS)
+      for (const half of halvesOfBatch(batch))
+        await this.#write(half, callsOfBatch(half).length > 1 ? 1 : MAX_ENDS)
     }
     if (!isFirst) return writing()
     return (this.#suspects = this.#suspects.then(writing))

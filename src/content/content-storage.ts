@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
-import type { BucketKey, BucketPlace, ContentPlace } from '../domain/content-log.ts'
-import { callsOf, type ContentBatch } from './batch.ts'
+import type { BucketCredentials, BucketLocation, ContentLocation } from '../domain/content-log.ts'
+import { callsOfBatch, type ContentBatch } from './batch.ts'
 import { Bucket } from './bucket.ts'
 import {
   type ContentEntry,
@@ -14,8 +14,8 @@ import {
 import type { DropReason } from './content-capture.ts'
 import { type PackedContent, packCalls } from './pack-calls.ts'
 import { redactedContent } from './redact-content.ts'
-import type { ContentDeletion, ContentSummary, ContentRequests, ReadContent } from './messages.ts'
-import { DAY_MS, dayOf, removalDayOf, endDayOf } from './retention.ts'
+import type { ContentDeletion, ContentSummary, ContentRequests, ContentOfCall } from './messages.ts'
+import { DAY_MS, dayOf, removalDayOf, expiryDayOf } from './retention.ts'
 import type {
   DeletionMark,
   DataKeyOwner,
@@ -40,21 +40,21 @@ const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
 /** Encrypts, stores, finds and deletes content. Runs in the thread of the content log. */
 export class ContentStorage implements ContentRequests {
   /** Where new content is stored. Existing content is read from where it was stored. */
-  place: ContentPlace = { kind: 'database' }
+  place: ContentLocation = { kind: 'database' }
   readonly #shelf: ContentDatabase
   readonly #secrets: Secrets
-  readonly #bucketKey: BucketKey | undefined
+  readonly #bucketKey: BucketCredentials | undefined
   /** The open bucket, and its place as JSON, to notice a change of the settings. */
   #open: { readonly place: string; readonly bucket: Promise<Bucket> } | undefined
 
-  constructor(shelf: ContentDatabase, secrets: Secrets, bucketKey: BucketKey | undefined) {
+  constructor(shelf: ContentDatabase, secrets: Secrets, bucketKey: BucketCredentials | undefined) {
     this.#shelf = shelf
     this.#secrets = secrets
     this.#bucketKey = bucketKey
   }
 
   async write(batch: ContentBatch): Promise<readonly DropReason[]> {
-    const { packed, lost } = packCalls(callsOf(batch), new Uint8Array(batch.bytes))
+    const { packed, lost } = packCalls(callsOfBatch(batch), new Uint8Array(batch.bytes))
     const bucket = await this.#bucket()
     if (!bucket) {
       await this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
@@ -79,7 +79,7 @@ export class ContentStorage implements ContentRequests {
     return Promise.resolve(redactedContent(Buffer.from(part.buffer, part.byteOffset, part.length)))
   }
 
-  async read(id: string): Promise<ReadContent | undefined> {
+  async read(id: string): Promise<ContentOfCall | undefined> {
     const [found] = await this.#readable(await this.#shelf.heads([id]))
     if (!found) return undefined
     const { head, key } = found
@@ -96,8 +96,8 @@ export class ContentStorage implements ContentRequests {
 
   async delete(deletion: ContentDeletion): Promise<boolean> {
     const atMs = Date.now()
-    // This mark makes the content unreadable at once, and prevents content that is still on its way from
-    // being stored.
+    // This record of the deletion makes the content unreadable at once, and prevents content that is still on
+    // its way from being stored.
     const id = await this.#shelf.write(async (writer) => writer.addMark(deletion, atMs))
     const mark = { ...deletion, id }
     let wasKept = false
@@ -146,7 +146,7 @@ export class ContentStorage implements ContentRequests {
     return this.#open.bucket
   }
 
-  async #opened(place: BucketPlace, key: BucketKey): Promise<Bucket> {
+  async #opened(place: BucketLocation, key: BucketCredentials): Promise<Bucket> {
     try {
       const owner = await this.#shelf.installation()
       if (!INSTALLATION.test(owner)) throw new Error('the name of the installation cannot be read')
@@ -199,7 +199,7 @@ export class ContentStorage implements ContentRequests {
       this.#successors(writer, mark),
     )
     const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
-    // The bucket failed. The mark stays, and the next pruning removes the content.
+    // The bucket failed. The record of the deletion stays, and the next pruning removes the content.
     if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
     return this.#shelf.write(async (writer) => {
       const gone: string[] = []
@@ -209,8 +209,8 @@ export class ContentStorage implements ContentRequests {
         const successor = successors.get(key.id)
         const others = entries.filter((entry) => !isMarked(mark, entry))
         const isMovable = others.every((entry) => entry.object === '' || moved.has(placeText(entry)))
-        // Another process has stored entries with this key meanwhile. The mark stays, and the deletion is
-        // carried out again.
+        // Another process has stored entries with this key meanwhile. The record of the deletion stays, and
+        // the deletion is carried out again.
         if (!concerned.has(key.id) || !isMovable || (!successor && others.length > 0)) {
           if (others.length < entries.length) isWhole = false
           continue
@@ -426,7 +426,7 @@ function ownerOf({
   readonly startedMs: number
   readonly keepMs: number
 }): DataKeyOwner {
-  return { userId, day: dayOf(startedMs), endDay: endDayOf(startedMs, keepMs) }
+  return { userId, day: dayOf(startedMs), endDay: expiryDayOf(startedMs, keepMs) }
 }
 
 function ownerText({ userId, day, endDay }: DataKeyOwner): string {

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { ContentPlace } from '../domain/content-log.ts'
+import type { ContentLocation } from '../domain/content-log.ts'
 import type { ContentThreadOptions, ContentRequests, FromContentThread, ToContentThread } from './messages.ts'
 
 // The extension is .ts in the source and .js in the build.
@@ -24,7 +24,7 @@ export class ThreadEnded extends Error {}
 /** The thread of the content log. It starts with the first request, and again if it has ended. */
 export class ContentThread {
   readonly #options: ContentThreadOptions
-  readonly #place: () => ContentPlace
+  readonly #place: () => ContentLocation
   readonly #heapMb: number
   #worker: Worker | undefined
   readonly #pending = new Map<number, Pending>()
@@ -34,7 +34,7 @@ export class ContentThread {
    * `place` returns where new content is stored. `heapMb` is the maximum heap of the thread in MiB; above it
    * the thread crashes.
    */
-  constructor(options: ContentThreadOptions, place: () => ContentPlace, heapMb = HEAP_MB) {
+  constructor(options: ContentThreadOptions, place: () => ContentLocation, heapMb = HEAP_MB) {
     this.#options = options
     this.#heapMb = heapMb
     this.#place = place

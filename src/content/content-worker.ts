@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { ContentStorage } from './content-storage.ts'
-import type { ContentThreadOptions, FromContentThread, ReadContent, ToContentThread } from './messages.ts'
+import type { ContentThreadOptions, FromContentThread, ContentOfCall, ToContentThread } from './messages.ts'
 import type { ContentDatabase } from './content-database.ts'
 import { SqliteContentDatabase } from './sqlite-content-database.ts'
 
@@ -21,7 +21,7 @@ async function answer({ number, name, input, place }: ToContentThread): Promise<
     const keeper = await opening
     keeper.place = place
     const output: unknown = name === 'close' ? await keeper.close() : await keeper[name](input as never)
-    const transferred = name === 'read' && output ? [(output as ReadContent).content.buffer] : []
+    const transferred = name === 'read' && output ? [(output as ContentOfCall).content.buffer] : []
     parentPort?.postMessage({ number, output } satisfies FromContentThread, transferred)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)

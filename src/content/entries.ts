@@ -60,7 +60,7 @@ export function compress(content: Uint8Array): Buffer {
 
 /**
  * Encrypts a compressed content with AES-256-GCM, bound to its call. The result consists of nonce, encrypted
- * text and tag.
+ * text and authentication tag.
  */
 export function sealContent({ id, key }: DataKey, callId: string, compressed: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES)

@@ -1,7 +1,7 @@
-import { MAX_VALUES } from './json-values.ts'
+import { MAX_JSON_VALUES } from './json-values.ts'
 
 /** A string in a JSON text: its range including the quotes, and its decoded value. */
-export interface Literal {
+export interface JsonStringLiteral {
   readonly start: number
   readonly end: number
   readonly value: string
@@ -21,7 +21,7 @@ type Node =
   | { readonly kind: 'list'; readonly items: readonly Node[] }
   | { readonly kind: 'other'; readonly text: string }
 
-/** Members that tell which text an event of a stream continues; they become part of the path. */
+/** Members that state which text an event of a stream continues; their values become part of the path. */
 const PLACES: ReadonlySet<string> = new Set([
   'type',
   'index',
@@ -44,28 +44,28 @@ const NAMES: ReadonlySet<string> = new Set([
 ])
 
 /** Thrown if a text has too many values or strings to be searched. */
-export class TooManyValues extends Error {}
+export class TooManyJsonValues extends Error {}
 
 /**
  * The strings in a JSON text; undefined if the text is not JSON. `offset` is added to their positions. Throws
- * `TooManyValues`.
+ * `TooManyJsonValues`.
  */
-export function jsonLiterals(text: string, offset = 0): readonly Literal[] | undefined {
+export function findJsonStrings(text: string, offset = 0): readonly JsonStringLiteral[] | undefined {
   try {
     const reader = new Reader(text)
     const node = reader.value()
     if (!reader.isAtEnd) return undefined
-    const literals: Literal[] = []
+    const literals: JsonStringLiteral[] = []
     collect(node, '', literals, offset)
     return literals
   } catch (error) {
-    if (error instanceof TooManyValues) throw error
+    if (error instanceof TooManyJsonValues) throw error
     // The text is not JSON, or is nested so deeply that the stack overflowed.
     return undefined
   }
 }
 
-function collect(node: Node, place: string | undefined, literals: Literal[], offset: number): void {
+function collect(node: Node, place: string | undefined, literals: JsonStringLiteral[], offset: number): void {
   if (node.kind === 'string') {
     literals.push({ start: node.start + offset, end: node.end + offset, value: node.value, place })
     return
@@ -109,7 +109,7 @@ class Reader {
 
   value(): Node {
     this.#values += 1
-    if (this.#values > MAX_VALUES) throw new TooManyValues()
+    if (this.#values > MAX_JSON_VALUES) throw new TooManyJsonValues()
     this.#skip()
     const first = this.#text[this.#at]
     if (first === '"') return this.#string()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dataOfEvents, hasFewValues, MAX_VALUES } from './json-values.ts'
+import { dataOfEvents, hasFewJsonValues, MAX_JSON_VALUES } from './json-values.ts'
 
 /** A list of so many values, with itself. */
 const list = (value: string, values: number): string =>
@@ -10,20 +10,20 @@ const list = (value: string, values: number): string =>
 test.each(['0', '[]', '{ }', '""', '"a,[{\\"],"', 'null'])(
   'the limit on the number of JSON values in a text counts each %s as a value',
   (value) => {
-    expect(hasFewValues(list(value, MAX_VALUES))).toBe(true)
-    expect(hasFewValues(list(value, MAX_VALUES + 1))).toBe(false)
+    expect(hasFewJsonValues(list(value, MAX_JSON_VALUES))).toBe(true)
+    expect(hasFewJsonValues(list(value, MAX_JSON_VALUES + 1))).toBe(false)
   },
 )
 
 test('the limit on the number of JSON values counts the values of object members and nested lists, but no member names', () => {
   const members = (count: number): string => `{${Array(count).fill('"name":[1]').join()}}`
-  expect(hasFewValues(members((MAX_VALUES - 2) / 2))).toBe(true)
-  expect(hasFewValues(members(MAX_VALUES / 2))).toBe(false)
+  expect(hasFewJsonValues(members((MAX_JSON_VALUES - 2) / 2))).toBe(true)
+  expect(hasFewJsonValues(members(MAX_JSON_VALUES / 2))).toBe(false)
 })
 
 test('commas inside an unterminated JSON string do not count towards the limit on JSON values', () => {
-  expect(hasFewValues(`"${','.repeat(2 * MAX_VALUES)}`)).toBe(true)
-  expect(hasFewValues(`"${'\\,'.repeat(2 * MAX_VALUES)}\\`)).toBe(true)
+  expect(hasFewJsonValues(`"${','.repeat(2 * MAX_JSON_VALUES)}`)).toBe(true)
+  expect(hasFewJsonValues(`"${'\\,'.repeat(2 * MAX_JSON_VALUES)}\\`)).toBe(true)
 })
 
 test('the data: field of a server-sent event is found only at the beginning of a line', () => {

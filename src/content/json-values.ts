@@ -2,7 +2,7 @@
  * Maximum number of values in a JSON text that is parsed or searched, the same as in requests. More could
  * exhaust the memory of the thread, which would end the process.
  */
-export const MAX_VALUES = 200_000
+export const MAX_JSON_VALUES = 200_000
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -14,11 +14,11 @@ const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
 /**
- * Whether a text, if it is JSON, has at most `MAX_VALUES` values. Counts in a loop, so that nesting cannot
+ * Whether a text, if it is JSON, has at most `MAX_JSON_VALUES` values. Counts in a loop, so that nesting cannot
  * overflow the stack.
  */
-export function hasFewValues(text: string): boolean {
-  if (text.length <= MAX_VALUES) return true
+export function hasFewJsonValues(text: string): boolean {
+  if (text.length <= MAX_JSON_VALUES) return true
   let values = 1
   let isFirst = false
   for (let at = 0; at < text.length; at += 1) {
@@ -26,7 +26,7 @@ export function hasFewValues(text: string): boolean {
     if (unit <= SPACE) continue
     // A list or an object has as many values as commas, and one more unless it is empty.
     if (unit === COMMA || (isFirst && unit !== CLOSE_LIST && unit !== CLOSE_OBJECT)) values += 1
-    if (values > MAX_VALUES) return false
+    if (values > MAX_JSON_VALUES) return false
     isFirst = unit === OPEN_LIST || unit === OPEN_OBJECT
     if (unit === QUOTE) at = quoteAfter(text, at)
   }

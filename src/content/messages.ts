@@ -1,4 +1,4 @@
-import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
+import type { BucketCredentials, ContentLocation } from '../domain/content-log.ts'
 import type { ContentBatch } from './batch.ts'
 import type { CapturedCall, DropReason } from './content-capture.ts'
 import type { Secrets } from '../store/secrets.ts'
@@ -11,7 +11,7 @@ export interface ContentThreadOptions {
   /** URL of the PostgreSQL database; undefined if the embedded one is used. */
   readonly databaseUrl: string | undefined
   /** Credentials for the bucket in which content may be stored; undefined if there are none. */
-  readonly bucketKey: BucketKey | undefined
+  readonly bucketKey: BucketCredentials | undefined
 }
 
 /** Facts about a call's content that are known without decrypting it. */
@@ -26,8 +26,8 @@ export interface ContentSummary {
 }
 
 /** The content of a call. */
-export interface ReadContent extends ContentSummary {
-  /** Sizes of the parts in bytes, as in `BatchedCall`. */
+export interface ContentOfCall extends ContentSummary {
+  /** Sizes of the parts in bytes, in the order of `CONTENT_PARTS`; −1 for an absent part. */
   readonly lengths: readonly number[]
   readonly content: Uint8Array<ArrayBuffer>
 }
@@ -50,7 +50,7 @@ export interface ContentRequests {
   write(batch: ContentBatch): Promise<readonly DropReason[]>
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
-  read(id: string): Promise<ReadContent | undefined>
+  read(id: string): Promise<ContentOfCall | undefined>
   /**
    * Redacts a part of a call's content as the content level `redacted` does; undefined if it cannot be
    * searched for secrets.
@@ -75,7 +75,7 @@ export interface ToContentThread {
   readonly name: keyof ContentRequests | 'close'
   readonly input: unknown
   /** Where new content is to be stored. */
-  readonly place: ContentPlace
+  readonly place: ContentLocation
 }
 
 /** The content log thread's response to a request. */

@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { compileRule, PII_KINDS } from '../redaction/rule.ts'
-import { Screen, TooManyMatches } from '../redaction/screen.ts'
-import { jsonLiterals, type Literal, TooManyValues } from './json-literals.ts'
+import { TextScreen, TooManyMatches } from '../redaction/screen.ts'
+import { findJsonStrings, type JsonStringLiteral, TooManyJsonValues } from './json-literals.ts'
 import { dataOfEvents } from './json-values.ts'
 
 const WITH = '[REDACTED]'
 const LIST = /^\s*\[/
 const [BACKSLASH, LETTER_U, SPACE] = [0x5c, 0x75, 0x20]
 
-const screen = new Screen([
+const screen = new TextScreen([
   { rule: compileRule('secrets', { secrets: true }), do: 'redact', with: WITH },
   { rule: compileRule('pii', { pii: PII_KINDS }), do: 'redact', with: WITH },
 ])
@@ -42,7 +42,7 @@ export function redactedContent(bytes: Buffer): Buffer | undefined {
     const redacted = redactedText(text)
     return redacted === text ? whole : Buffer.from(redacted)
   } catch (error) {
-    if (error instanceof TooManyValues || error instanceof TooManyMatches) return undefined
+    if (error instanceof TooManyJsonValues || error instanceof TooManyMatches) return undefined
     throw error
   }
 }
@@ -65,7 +65,7 @@ function wholeCharacters(bytes: Buffer): Buffer | undefined {
 }
 
 function redactedText(text: string): string {
-  const literals = jsonLiterals(text)
+  const literals = findJsonStrings(text)
   if (!literals) return redactedEvents(text) ?? cutOff(text)
   // In a list of responses, as Gemini may stream them, strings continue each other as in events.
   const screening = new Screening(LIST.test(text))
@@ -106,7 +106,7 @@ function redactedEvents(text: string): string | undefined {
   let hasEvents = false
   for (const { data, start } of dataOfEvents(text)) {
     if (data.trim() === '[DONE]') continue
-    const literals = jsonLiterals(data, start)
+    const literals = findJsonStrings(data, start)
     if (!literals) return undefined
     hasEvents = true
     screening.add(literals)
@@ -120,9 +120,9 @@ function redactedEvents(text: string): string | undefined {
  */
 class Screening {
   readonly #isContinued: boolean
-  readonly #ranges = new Map<Literal, Range[]>()
+  readonly #ranges = new Map<JsonStringLiteral, Range[]>()
   /** Strings that may continue each other, by their path in the event. */
-  readonly #continued = new Map<string, Literal[]>()
+  readonly #continued = new Map<string, JsonStringLiteral[]>()
   readonly #known = new Set<string>()
   #held = 0
 
@@ -131,8 +131,8 @@ class Screening {
     this.#isContinued = isContinued
   }
 
-  /** Searches strings for secrets and personal data. Throws `TooManyValues` if the text has too many. */
-  add(literals: readonly Literal[]): void {
+  /** Searches strings for secrets and personal data. Throws `TooManyJsonValues` if the text has too many. */
+  add(literals: readonly JsonStringLiteral[]): void {
     for (const literal of literals) {
       this.#screenAlone(literal)
       const { place } = literal
@@ -158,7 +158,7 @@ class Screening {
     return redacted + text.slice(at)
   }
 
-  #screenAlone(literal: Literal): void {
+  #screenAlone(literal: JsonStringLiteral): void {
     const { value } = literal
     if (this.#known.has(value)) return
     const found = screen.find(value, MAX_HELD)
@@ -168,7 +168,7 @@ class Screening {
     this.#known.add(value)
   }
 
-  readonly #add = (literal: Literal, range: Range): void => {
+  readonly #add = (literal: JsonStringLiteral, range: Range): void => {
     this.#hold()
     const known = this.#ranges.get(literal)
     if (known) known.push(range)
@@ -177,7 +177,7 @@ class Screening {
 
   #hold(): void {
     this.#held += 1
-    if (this.#held > MAX_HELD) throw new TooManyValues()
+    if (this.#held > MAX_HELD) throw new TooManyJsonValues()
   }
 }
 
@@ -185,7 +185,10 @@ class Screening {
  * Searches strings that belong to one text, and adds the ranges of each match in every string that contains a
  * piece of it.
  */
-function addAcross(literals: readonly Literal[], add: (literal: Literal, range: Range) => void): void {
+function addAcross(
+  literals: readonly JsonStringLiteral[],
+  add: (literal: JsonStringLiteral, range: Range) => void,
+): void {
   const matches = screen.find(literals.map(({ value }) => value).join(''), MAX_HELD)
   let from = 0
   let next = 0

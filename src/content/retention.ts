@@ -17,13 +17,13 @@ export function dayOf(ms: number): number {
 }
 
 /** The first day on which a call's content has expired, counted from 1970-01-01. */
-export function endDayOf(startedMs: number, keepMs: number): number {
+export function expiryDayOf(startedMs: number, keepMs: number): number {
   return dayOf(startedMs) + Math.ceil(keepMs / DAY_MS) + 1
 }
 
 /** The day on which an entry's file or partition is removed, counted from 1970-01-01. */
 export function removalDayOf(startedMs: number, keepMs: number): number {
-  const days = endDayOf(startedMs, keepMs) - dayOf(startedMs)
+  const days = expiryDayOf(startedMs, keepMs) - dayOf(startedMs)
   return dayOf(startedMs) + (LIFETIMES.find((lifetime) => lifetime >= days) ?? days)
 }
 

@@ -1,5 +1,5 @@
-import { atScale } from './decimal.ts'
-import { type FieldType, nullable, plainText, oneOf, integerWithin } from './records/field-types.ts'
+import { toScaledInteger } from './decimal.ts'
+import { type FieldType, nullableType, plainTextType, oneOfType, integerType } from './records/field-types.ts'
 import type { Options } from './options.ts'
 
 /** Declaration of a type of alert. */
@@ -13,14 +13,14 @@ interface Alert {
 }
 
 const BUDGET = {
-  subject: oneOf(['user', 'token', 'group'], 'what the budget is of'),
+  subject: oneOfType(['user', 'token', 'group'], 'what the budget is of'),
   /** Id of the user or token whose budget the alert is about; null for the budget of a group. */
-  id: nullable(integerWithin()),
-  name: plainText(),
-  budget: integerWithin(),
-  budget_period: oneOf(['day', 'week', 'month'], 'a period'),
-  budget_used: integerWithin(),
-  budget_resets_at: integerWithin(),
+  id: nullableType(integerType()),
+  name: plainTextType(),
+  budget: integerType(),
+  budget_period: oneOfType(['day', 'week', 'month'], 'a period'),
+  budget_used: integerType(),
+  budget_resets_at: integerType(),
 } as const
 
 /** All types of alerts, in the order in which messages list them. `docs/operations.md: Alerts`. */
@@ -29,49 +29,49 @@ export const ALERTS = {
   'budget.100': { data: BUDGET, threshold: () => 100 },
   'quota.low': {
     data: {
-      user_id: integerWithin(),
-      username: plainText(),
-      quota: integerWithin(),
-      threshold: integerWithin(),
+      user_id: integerType(),
+      username: plainTextType(),
+      quota: integerType(),
+      threshold: integerType(),
     },
     threshold: lowQuota,
   },
-  'channel.resting': { data: { channel: plainText() } },
-  'channel.back': { data: { channel: plainText() } },
+  'channel.resting': { data: { channel: plainTextType() } },
+  'channel.back': { data: { channel: plainTextType() } },
   /** `reason` is the error message that refused clients get. */
-  'gateway.overloaded': { data: { reason: plainText() } },
+  'gateway.overloaded': { data: { reason: plainTextType() } },
   /**
    * `tool` is the type of a provider's tool that has no price, `tier` a service tier that has none. Only one
    * of them is present.
    */
   'price.incomplete': {
-    data: { model: plainText(), channel: plainText() },
-    either: { tool: plainText(), tier: plainText() },
+    data: { model: plainTextType(), channel: plainTextType() },
+    either: { tool: plainTextType(), tier: plainTextType() },
   },
   /** `days` is the number of whole days until the model's shutdown, rounded up. */
   'model.ending': {
     data: {
-      model: plainText(),
-      shutdown_date: plainText(),
-      days: integerWithin(),
-      successor: nullable(plainText()),
+      model: plainTextType(),
+      shutdown_date: plainTextType(),
+      days: integerType(),
+      successor: nullableType(plainTextType()),
     },
   },
   /**
-   * `remaining` is the rest of the limit for that key of the channel which has the most left; `resets_at` is
+   * `remaining` is what is left of the limit for the channel's key that has the most left; `resets_at` is
    * null if the provider did not state it.
    */
   'provider.limit': {
     data: {
-      channel: plainText(),
-      model: plainText(),
-      kind: oneOf(['requests', 'tokens'], 'what is limited'),
-      remaining: integerWithin(),
-      resets_at: nullable(integerWithin()),
+      channel: plainTextType(),
+      model: plainTextType(),
+      kind: oneOfType(['requests', 'tokens'], 'what is limited'),
+      remaining: integerType(),
+      resets_at: nullableType(integerType()),
     },
   },
-  'storage.failed': { data: { node: plainText(), reason: plainText() } },
-  'storage.back': { data: { node: plainText() } },
+  'storage.failed': { data: { node: plainTextType(), reason: plainTextType() } },
+  'storage.back': { data: { node: plainTextType() } },
 } as const satisfies Readonly<Record<string, Alert>>
 
 /** Name of a type of alert, such as `quota.low`. */
@@ -101,7 +101,7 @@ type DataOf<D> = {
  * A model's coming shutdown, of which receivers are informed. `threshold` is the number of days before it
  * that has just been passed.
  */
-export interface ModelEndEvent {
+export interface ModelRetirementEvent {
   readonly threshold: number
   readonly data: Extract<AlertEvent, { readonly type: 'model.ending' }>['data']
 }
@@ -136,5 +136,7 @@ export function compareThresholds(a: AlertThreshold, b: AlertThreshold): number 
 
 /** The amount `options.quota_low` converted to quota units, rounded down. */
 function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Options): number {
-  return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
+  return Number(
+    (toScaledInteger(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale),
+  )
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lookupKey, maskedKey, statusAt } from './api-key.ts'
+import { lookupPartOfKey, maskedKey, tokenStatusAt } from './api-key.ts'
 
 describe('the lookup key', () => {
   test.each([
@@ -10,19 +10,21 @@ describe('the lookup key', () => {
     ['sk-abc123-17', 'abc123'],
     ['sk-abc123-', 'abc123'],
   ])('the lookup key of %s is %s', (sent, key) => {
-    expect(lookupKey(sent)).toBe(key)
+    expect(lookupPartOfKey(sent)).toBe(key)
   })
 
   test.each(['', 'sk-', '-abc', 'sk--abc', 'a b', 'ab_c', 'é', 'x'.repeat(129)])(
     '"%s" is not accepted as an API key: it has no lookup key',
     (sent) => {
-      expect(lookupKey(sent)).toBeUndefined()
+      expect(lookupPartOfKey(sent)).toBeUndefined()
     },
   )
 
   test('only whole sk- prefixes are removed from an API key, and a key that begins with s or k keeps its letters', () => {
     const base62 = fc.stringMatching(/^[0-9A-Za-z]{1,60}$/)
-    fc.assert(fc.property(base62, fc.nat(3), (key, times) => lookupKey('sk-'.repeat(times) + key) === key))
+    fc.assert(
+      fc.property(base62, fc.nat(3), (key, times) => lookupPartOfKey('sk-'.repeat(times) + key) === key),
+    )
   })
 })
 
@@ -51,6 +53,6 @@ test.each([
 ] as const)(
   'the status of a token is right: %s',
   (_, status, expired_time, unlimited_quota, remain, nowMs, expected) => {
-    expect(statusAt({ status, expired_time, unlimited_quota }, remain, nowMs)).toBe(expected)
+    expect(tokenStatusAt({ status, expired_time, unlimited_quota }, remain, nowMs)).toBe(expected)
   },
 )

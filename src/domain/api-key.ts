@@ -9,7 +9,7 @@ const BASE62 = /^[0-9A-Za-z]{1,128}$/
  * Returns the part of an API key by which it is looked up: without a leading `sk-`, and up to the first
  * hyphen. Undefined if the text cannot be a key. `docs/api.md: Authentication`, rule 4.
  */
-export function lookupKey(sent: string): string | undefined {
+export function lookupPartOfKey(sent: string): string | undefined {
   let start = 0
   while (sent.startsWith('sk-', start)) start += 3
   const hyphen = sent.indexOf('-', start)
@@ -37,7 +37,7 @@ export function maskedKey(key: string): string {
  * follow only from time and quota, so that a renewed token works at once. `docs/api.md: States and
  * transitions`.
  */
-export function statusAt(
+export function tokenStatusAt(
   token: Pick<Token, 'status' | 'expired_time' | 'unlimited_quota'>,
   remain: number,
   nowMs: number,
@@ -52,7 +52,7 @@ export function statusAt(
  * What a key is used for: a model call, or reading the key's balance, for which expired and exhausted keys
  * are accepted too.
  */
-export type KeyUse = 'call' | 'read'
+export type KeyPurpose = 'call' | 'read'
 
 /**
  * Throws if the key is deleted, disabled, expired or exhausted (401), or its user is disabled (403). For
@@ -62,7 +62,7 @@ export function refuseUnusableKey(
   { deleted_time }: Pick<Token, 'deleted_time'>,
   user: Pick<User, 'status'>,
   status: TokenStatus,
-  use: KeyUse,
+  use: KeyPurpose,
 ): void {
   if (deleted_time !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
   if (status !== TOKEN_STATUS.enabled && (use === 'call' || status === TOKEN_STATUS.disabled)) {

@@ -2,7 +2,7 @@ import type { Json } from './json.ts'
 import type { StoredSection } from './settings.ts'
 
 /** The ways in which a change can be made. */
-export const CHANGE_WAYS = ['console', 'api', 'command', 'file'] as const
+export const CHANGE_INTERFACES = ['console', 'api', 'command', 'file'] as const
 
 /** Kinds of objects in the audit log; `key` is an API key, which elsewhere is called a token. */
 export const OBJECT_KINDS = [
@@ -25,11 +25,11 @@ export const OBJECT_KINDS = [
 export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
 /** Origin of a change: who made it, and how. */
-export interface Origin {
+export interface ChangeOrigin {
   /** Id of the user who made the change; 0 for a command, the configuration file, or a failed sign-in. */
   readonly actorId: number
   readonly actor: string
-  readonly via: (typeof CHANGE_WAYS)[number]
+  readonly via: (typeof CHANGE_INTERFACES)[number]
   /** Client's address; empty for commands and the file. */
   readonly address: string
   readonly atMs: number
@@ -57,7 +57,7 @@ interface KeyOwner {
 }
 
 /** An entry of the audit log. */
-export interface AuditEntry extends Origin {
+export interface AuditEntry extends ChangeOrigin {
   readonly id: number
   /** The key's user; only in entries about API keys. */
   readonly owner?: KeyOwner | undefined

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   BUDGET_PERIODS,
-  budgetAt,
-  budgetList,
-  budgetsIn,
+  budgetInPeriodAt,
+  formatBudgetList,
+  parseBudgetList,
   chargedBudgets,
-  ownerOf,
-  periodAt,
+  budgetOwnerOf,
+  budgetPeriodAt,
   budgetOfStoredHold,
 } from './budget.ts'
 
@@ -23,17 +23,17 @@ describe('a period', () => {
     ['month', '2026-12-31T23:59:59.999Z', '2026-12-01', '2027-01-01'],
     ['month', '2028-02-29T00:00:00Z', '2028-02-01', '2028-03-01'],
   ] as const)('a period of a %s at %s is from %s to %s', (period, now, start, end) => {
-    expect(periodAt(period, at(now))).toEqual({ startMs: at(start), endMs: at(end) })
+    expect(budgetPeriodAt(period, at(now))).toEqual({ startMs: at(start), endMs: at(end) })
   })
 
   test('a budget period includes its start and ends where the next one starts; a week starts on Monday', () => {
     fc.assert(
       fc.property(fc.constantFrom(...BUDGET_PERIODS), fc.integer({ min: -1e12, max: 1e13 }), (period, ms) => {
-        const { startMs, endMs } = periodAt(period, ms)
+        const { startMs, endMs } = budgetPeriodAt(period, ms)
         expect(startMs).toBeLessThanOrEqual(ms)
         expect(endMs).toBeGreaterThan(ms)
-        expect(periodAt(period, startMs)).toEqual({ startMs, endMs })
-        expect(periodAt(period, endMs).startMs).toBe(endMs)
+        expect(budgetPeriodAt(period, startMs)).toEqual({ startMs, endMs })
+        expect(budgetPeriodAt(period, endMs).startMs).toBe(endMs)
         if (period === 'week') expect(new Date(startMs).getUTCDay()).toBe(1)
       }),
     )
@@ -47,10 +47,10 @@ test("the name of a budget account contains its owner and its period, whatever t
       fc.string(),
       fc.integer({ min: 0, max: 4e12 }),
       (period, g, ms) => {
-        const budget = budgetAt({ amount: 5, period }, `g:${g}`, ms)
-        expect(ownerOf(budget.name)).toBe(`g:${g}`)
+        const budget = budgetInPeriodAt({ amount: 5, period }, `g:${g}`, ms)
+        expect(budgetOwnerOf(budget.name)).toBe(`g:${g}`)
         expect(budgetOfStoredHold(budget.name)).toEqual({ ...budget, amount: 0 })
-        expect(budgetsIn(budgetList([budget.name]))).toEqual([budget.name])
+        expect(parseBudgetList(formatBudgetList([budget.name]))).toEqual([budget.name])
       },
     ),
   )
@@ -58,7 +58,7 @@ test("the name of a budget account contains its owner and its period, whatever t
 
 test('a call is charged to the budgets of its user, its key and the one group that served it', () => {
   const [user, key, vip, other] = (['u:1', 't:2', 'g:vip', 'g:a:b'] as const).map(
-    (owner) => budgetAt({ amount: 1, period: 'day' }, owner, 0).name,
+    (owner) => budgetInPeriodAt({ amount: 1, period: 'day' }, owner, 0).name,
   )
   if (!user || !key || !vip || !other) throw new Error('no names')
   expect(chargedBudgets([user, key, vip, other], 'a:b')).toEqual([user, key, other])

@@ -34,8 +34,8 @@ const DAYS_PER_WEEK = 7
 const FIRST_DAY_OF_WEEK = 3
 
 /** The budget in the period that contains the given time (Unix milliseconds). */
-export function budgetAt({ amount, period }: Budget, owner: BudgetOwner, atMs: number): PeriodBudget {
-  const { startMs, endMs } = periodAt(period, atMs)
+export function budgetInPeriodAt({ amount, period }: Budget, owner: BudgetOwner, atMs: number): PeriodBudget {
+  const { startMs, endMs } = budgetPeriodAt(period, atMs)
   const date = new Date(startMs).toISOString().slice(0, 10)
   return { name: `b:${period}:${date}:${owner}`, owner, period, amount, resetsMs: endMs }
 }
@@ -43,7 +43,7 @@ export function budgetAt({ amount, period }: Budget, owner: BudgetOwner, atMs: n
 /**
  * Start of the period that contains the given time, and start of the next period, both in Unix milliseconds.
  */
-export function periodAt(
+export function budgetPeriodAt(
   period: BudgetPeriod,
   atMs: number,
 ): { readonly startMs: number; readonly endMs: number } {
@@ -64,7 +64,7 @@ export function periodAt(
 }
 
 /** The owner of the budget with this name. */
-export function ownerOf(name: string): BudgetOwner {
+export function budgetOwnerOf(name: string): BudgetOwner {
   return name.split(':').slice(3).join(':') as BudgetOwner
 }
 
@@ -74,17 +74,17 @@ export function ownerOf(name: string): BudgetOwner {
  */
 export function budgetOfStoredHold(name: BudgetName): PeriodBudget {
   const [, period, date] = name.split(':') as [string, BudgetPeriod, string]
-  const { endMs } = periodAt(period, Date.parse(date))
-  return { name, owner: ownerOf(name), period, amount: 0, resetsMs: endMs }
+  const { endMs } = budgetPeriodAt(period, Date.parse(date))
+  return { name, owner: budgetOwnerOf(name), period, amount: 0, resetsMs: endMs }
 }
 
 /** Formats names of budgets as text for a database column; empty if there are none. */
-export function budgetList(names: readonly BudgetName[]): string {
+export function formatBudgetList(names: readonly BudgetName[]): string {
   return names.length === 0 ? '' : JSON.stringify(names)
 }
 
-/** Parses the text of `budgetList`. */
-export function budgetsIn(list: string): readonly BudgetName[] {
+/** Parses the text of `formatBudgetList`. */
+export function parseBudgetList(list: string): readonly BudgetName[] {
   return list === '' ? [] : (JSON.parse(list) as BudgetName[])
 }
 
@@ -94,13 +94,13 @@ export function budgetsIn(list: string): readonly BudgetName[] {
  */
 export function chargedBudgets(names: readonly BudgetName[], group: string): readonly BudgetName[] {
   return names.filter((name) => {
-    const owner = ownerOf(name)
+    const owner = budgetOwnerOf(name)
     return !owner.startsWith('g:') || owner === `g:${group}`
   })
 }
 
 /** A budget from its database columns; undefined if there is none. */
-export function budgetFrom(amount: number, period: string): Budget | undefined {
+export function budgetFromColumns(amount: number, period: string): Budget | undefined {
   const known = BUDGET_PERIODS.find((one) => one === period)
   return amount > 0 && known ? { amount, period: known } : undefined
 }

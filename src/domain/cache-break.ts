@@ -27,10 +27,10 @@ export const CACHE_BREAKS = [
 export type CacheBreak = (typeof CACHE_BREAKS)[number]
 
 /** Number of cache breaks by reason; reasons without any are absent. */
-export type BreakCounts = Readonly<Partial<Record<CacheBreak, number>>>
+export type CacheBreakCounts = Readonly<Partial<Record<CacheBreak, number>>>
 
 /** Converts counts in the order of `CACHE_BREAKS` to counts by reason. */
-export function breakCounts(counts: readonly number[]): BreakCounts {
+export function cacheBreakCountsOf(counts: readonly number[]): CacheBreakCounts {
   return Object.fromEntries(
     CACHE_BREAKS.flatMap((reason, index) => (counts[index] ? [[reason, counts[index]]] : [])),
   )

@@ -1,14 +1,14 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cacheSavings, charge } from './charge.ts'
+import { cacheSavings, chargeOfCall } from './charge.ts'
 import { type Decimal, ONE, parseDecimal } from './decimal.ts'
-import { FREE_PRICE, rateOf } from './price.ts'
-import { completePrices } from './token-kinds.ts'
+import { FREE_PRICE, chargeRateOf } from './price.ts'
+import { completeTokenPrices } from './token-kinds.ts'
 
 const decimal = (text: string): Decimal => parseDecimal(text)!
 
-const PRICES = completePrices({
+const PRICES = completeTokenPrices({
   input: decimal('3'),
   output: decimal('15'),
   cache_read: decimal('0.3'),
@@ -17,7 +17,7 @@ const PRICES = completePrices({
   audio_input: decimal('10'),
   audio_cache_read: decimal('2'),
 })
-const RATE = rateOf({ ...FREE_PRICE, tokens: PRICES }, ONE, 500_000)
+const RATE = chargeRateOf({ ...FREE_PRICE, tokens: PRICES }, ONE, 500_000)
 
 describe('what a prompt cache saves and costs', () => {
   test('a token read from a prompt cache saves the difference between the input price and the cache read price', () => {
@@ -48,13 +48,13 @@ describe('what a prompt cache saves and costs', () => {
   })
 
   test('saving and surcharge of a prompt cache are never below 0, whatever the prices', () => {
-    const odd = completePrices({
+    const odd = completeTokenPrices({
       input: ONE,
       output: ONE,
       cache_read: decimal('2'),
       cache_write_5m: decimal('0.5'),
     })
-    const rate = rateOf({ ...FREE_PRICE, tokens: odd }, ONE, 500_000)
+    const rate = chargeRateOf({ ...FREE_PRICE, tokens: odd }, ONE, 500_000)
     const usage = { ...NO_USAGE, cacheRead: 1000, cacheWrite5m: 1000 }
     expect(cacheSavings(rate, usage)).toEqual({ cache_saved: 0, cache_surcharge: 0 })
   })
@@ -65,14 +65,14 @@ describe('what a prompt cache saves and costs', () => {
       tokens: PRICES,
       tiers: [{ above: 1000, tokens: { ...PRICES, input: decimal('6') } }],
     }
-    const rate = rateOf(tiered, ONE, 500_000)
+    const rate = chargeRateOf(tiered, ONE, 500_000)
     expect(cacheSavings(rate, { ...NO_USAGE, cacheRead: 1000 }).cache_saved).toBe(1350)
     // 1,001 × (6 − 0.3) × 0.5 = 2,852.85
     expect(cacheSavings(rate, { ...NO_USAGE, cacheRead: 1001 }).cache_saved).toBe(2853)
   })
 
   test('a call of a group with the ratio 0 has no prompt cache saving and no surcharge', () => {
-    const free = rateOf({ ...FREE_PRICE, tokens: PRICES }, decimal('0'), 500_000)
+    const free = chargeRateOf({ ...FREE_PRICE, tokens: PRICES }, decimal('0'), 500_000)
     expect(cacheSavings(free, { ...NO_USAGE, cacheRead: 1000, cacheWrite1h: 1000 })).toEqual({
       cache_saved: 0,
       cache_surcharge: 0,
@@ -89,10 +89,10 @@ describe('what a prompt cache saves and costs', () => {
         fc.integer({ min: 1, max: 300 }),
         (price, count, ratio) => {
           const usd = (value: number): Decimal => decimal((value / 1000).toFixed(3))
-          const rate = rateOf(
+          const rate = chargeRateOf(
             {
               ...FREE_PRICE,
-              tokens: completePrices({
+              tokens: completeTokenPrices({
                 input: usd(price.input),
                 output: usd(0),
                 cache_read: usd(price.read),
@@ -132,8 +132,8 @@ describe('what a prompt cache saves and costs', () => {
 
   test('the charge without a cache, less the saving and plus the surcharge, is the actual charge, give or take one unit', () => {
     const usage = { ...NO_USAGE, input: 7, cacheRead: 12_345, cacheWrite5m: 678 }
-    const plain = charge(RATE, { ...NO_USAGE, input: 7 + 12_345 + 678 })
+    const plain = chargeOfCall(RATE, { ...NO_USAGE, input: 7 + 12_345 + 678 })
     const { cache_saved: saved, cache_surcharge: surcharge } = cacheSavings(RATE, usage)
-    expect(Math.abs(plain - saved + surcharge - charge(RATE, usage))).toBeLessThanOrEqual(1)
+    expect(Math.abs(plain - saved + surcharge - chargeOfCall(RATE, usage))).toBeLessThanOrEqual(1)
   })
 })

@@ -21,7 +21,7 @@ export interface AttemptEntry {
   readonly duration_ms: number
   /** HTTP status of the upstream's response; null if there was none. */
   readonly status: number | null
-  /** Cause of its failure, from a small fixed set; null if it succeeded. */
+  /** Cause of the attempt's failure, from a small fixed set; null if the attempt succeeded. */
   readonly cause: string | null
   /** The provider's error message, without secrets; absent if there is none. */
   readonly message?: string

@@ -2,10 +2,10 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decimals, tieredTokens, unitPrices, usages } from '../../test/generators/prices.ts'
-import { charge, costOf, maxCharge, roundedCost } from './charge.ts'
+import { chargeOfCall, costLinesOfCall, maxCharge, roundedCost } from './charge.ts'
 import { type Decimal, parseDecimal } from './decimal.ts'
-import { FREE_PRICE, type Price, priceSetFrom, priceSetText, rateOf } from './price.ts'
-import { completePrices, type TokenPrices } from './token-kinds.ts'
+import { FREE_PRICE, type Price, priceSetFrom, priceSetText, chargeRateOf } from './price.ts'
+import { completeTokenPrices, type TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 
 const decimal = (text: string): Decimal => {
@@ -15,7 +15,7 @@ const decimal = (text: string): Decimal => {
 }
 
 const tokens = (input: string, output: string, read = '0', write5m = '0', write1h = '0'): TokenPrices =>
-  completePrices({
+  completeTokenPrices({
     input: decimal(input),
     output: decimal(output),
     cache_read: decimal(read),
@@ -30,50 +30,50 @@ const ONE = decimal('1')
 
 describe('a charge', () => {
   // 3 and 15 USD per million tokens at 500,000 units per USD: 1.5 and 7.5 units a token.
-  const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
+  const rate = chargeRateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
 
   test('a charge is price × usage × quota per unit', () => {
-    expect(charge(rate, { ...NO_USAGE, input: 1000, output: 100 })).toBe(2250)
+    expect(chargeOfCall(rate, { ...NO_USAGE, input: 1000, output: 100 })).toBe(2250)
   })
 
   test('a charge prices plain input, cache reads and cache writes separately', () => {
     const usage = { ...NO_USAGE, input: 10, cacheRead: 1000, cacheWrite5m: 100, cacheWrite1h: 10 }
     // 15 + 150 + 187.5 + 30 = 382.5, half away from zero
-    expect(charge(rate, usage)).toBe(383)
+    expect(chargeOfCall(rate, usage)).toBe(383)
   })
 
   test('a charge prices cached audio and image tokens separately from cached text', () => {
-    const cached = completePrices({
+    const cached = completeTokenPrices({
       ...tokens('3', '15', '0.3'),
       audio_cache_read: decimal('2'),
       image_cache_read: decimal('1'),
     })
-    const media = rateOf(price({ tokens: cached }), ONE, 500_000)
+    const media = chargeRateOf(price({ tokens: cached }), ONE, 500_000)
     const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 100, imageCacheRead: 200 }
-    expect(charge(media, usage)).toBe(700 * 0.15 + 100 + 200 * 0.5)
-    expect(charge(rate, usage)).toBe(150)
+    expect(chargeOfCall(media, usage)).toBe(700 * 0.15 + 100 + 200 * 0.5)
+    expect(chargeOfCall(rate, usage)).toBe(150)
   })
 
   test('a charge is rounded once, half away from zero', () => {
-    expect(charge(rate, { ...NO_USAGE, input: 1 })).toBe(2)
-    expect(charge(rate, { ...NO_USAGE, input: 3 })).toBe(5)
+    expect(chargeOfCall(rate, { ...NO_USAGE, input: 1 })).toBe(2)
+    expect(chargeOfCall(rate, { ...NO_USAGE, input: 3 })).toBe(5)
   })
 
   test('a charge is at least one quota unit if anything with a price was used', () => {
-    const tiny = rateOf(price({ tokens: tokens('0.000001', '0') }), ONE, 500_000)
-    expect(charge(tiny, { ...NO_USAGE, input: 1 })).toBe(1)
-    expect(charge(tiny, NO_USAGE)).toBe(0)
-    expect(charge(tiny, { ...NO_USAGE, output: 100 })).toBe(1)
+    const tiny = chargeRateOf(price({ tokens: tokens('0.000001', '0') }), ONE, 500_000)
+    expect(chargeOfCall(tiny, { ...NO_USAGE, input: 1 })).toBe(1)
+    expect(chargeOfCall(tiny, NO_USAGE)).toBe(0)
+    expect(chargeOfCall(tiny, { ...NO_USAGE, output: 100 })).toBe(1)
   })
 
   test('a charge is free of binary rounding errors: 0.1 + 0.2 is 0.3', () => {
-    const exact = rateOf(price({ tokens: tokens('0.1', '0.2') }), decimal('0.7'), 500_000)
+    const exact = chargeRateOf(price({ tokens: tokens('0.1', '0.2') }), decimal('0.7'), 500_000)
     // (1,000,000 × 0.1 + 1,000,000 × 0.2) USD/M × 0.7 × 500,000 = 105,000
-    expect(charge(exact, { ...NO_USAGE, input: 1_000_000, output: 1_000_000 })).toBe(105_000)
+    expect(chargeOfCall(exact, { ...NO_USAGE, input: 1_000_000, output: 1_000_000 })).toBe(105_000)
   })
 
   test("a charge uses one price tier for the whole call once the prompt is larger than the tier's threshold", () => {
-    const tiered = rateOf(
+    const tiered = chargeRateOf(
       price({
         tokens: tokens('3', '15', '0.3'),
         tiers: [{ above: 200_000, tokens: tokens('6', '22.5', '0.6') }],
@@ -81,29 +81,29 @@ describe('a charge', () => {
       ONE,
       500_000,
     )
-    expect(charge(tiered, { ...NO_USAGE, input: 200_000, output: 2 })).toBe(300_015)
-    expect(charge(tiered, { ...NO_USAGE, input: 200_000, cacheRead: 10, output: 2 })).toBe(600_026)
+    expect(chargeOfCall(tiered, { ...NO_USAGE, input: 200_000, output: 2 })).toBe(300_015)
+    expect(chargeOfCall(tiered, { ...NO_USAGE, input: 200_000, cacheRead: 10, output: 2 })).toBe(600_026)
   })
 
   test('a charge includes the price per call and tool uses, whose prices may have more decimal places than others', () => {
-    const rerank = rateOf(price({ request: decimal('0.002') }), ONE, 500_000)
+    const rerank = chargeRateOf(price({ request: decimal('0.002') }), ONE, 500_000)
     const search = { kind: 'web_search', count: 3, price: decimal('0.01') } as const
-    expect(charge(rerank, NO_USAGE, {}, [search])).toBe(1000 + 15_000)
+    expect(chargeOfCall(rerank, NO_USAGE, {}, [search])).toBe(1000 + 15_000)
     const half = { ...search, count: 1, price: decimal('0.000001') }
     // 1,000 + 0.5, rounded away from zero
-    expect(charge(rerank, NO_USAGE, {}, [half])).toBe(1001)
+    expect(chargeOfCall(rerank, NO_USAGE, {}, [half])).toBe(1001)
     const drawn = { kind: 'image_generation_output', count: 1056, price: decimal('40') } as const
     // 1,056 tokens × 40 USD a million
-    expect(charge(rerank, NO_USAGE, {}, [search, drawn])).toBe(1000 + 15_000 + 21_120)
+    expect(chargeOfCall(rerank, NO_USAGE, {}, [search, drawn])).toBe(1000 + 15_000 + 21_120)
   })
 
   test('a charge prices audio and image tokens separately from text where the model has prices for them', () => {
     const prices = { ...tokens('2.5', '10', '0.25'), audio_input: decimal('6'), image_output: decimal('40') }
-    const spoken = rateOf(price({ tokens: prices }), ONE, 500_000)
+    const spoken = chargeRateOf(price({ tokens: prices }), ONE, 500_000)
     const usage = { ...NO_USAGE, input: 1000, audioInput: 900, output: 100, cacheRead: 50, audioOutput: 20 }
     // 100 × 1.25 + 900 × 3 + 50 × 0.125 + 100 × 5
-    expect(charge(spoken, usage)).toBe(3331)
-    expect(charge(spoken, { ...NO_USAGE, imageInput: 10, input: 10, output: 7, imageOutput: 5 })).toBe(
+    expect(chargeOfCall(spoken, usage)).toBe(3331)
+    expect(chargeOfCall(spoken, { ...NO_USAGE, imageInput: 10, input: 10, output: 7, imageOutput: 5 })).toBe(
       Math.round(12.5 + 2 * 5 + 5 * 20),
     )
   })
@@ -120,33 +120,33 @@ describe('a charge', () => {
     [{ images: 1 }, { size: '9x9' }, { image: { '1x1': decimal('0.01'), '2x2': decimal('0.2') } }, 100_000],
   ])('a charge counts %j of the form %j', (used, form, parts, quota) => {
     const image = { '1024x1024': decimal('0.04'), '1024x1024/hd': decimal('0.08'), default: decimal('0.02') }
-    const rate = rateOf(price({ image, ...parts }), ONE, 500_000)
-    expect(charge(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
+    const rate = chargeRateOf(price({ image, ...parts }), ONE, 500_000)
+    expect(chargeOfCall(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
     expect(rate.free).toBe(false)
   })
 
   test('a charge is by tokens if the provider reports them and they have a price, otherwise by seconds', () => {
-    const both = rateOf(price({ tokens: tokens('2.5', '10'), second: decimal('0.0001') }), ONE, 500_000)
-    expect(charge(both, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(175)
-    expect(charge(both, { ...NO_USAGE, seconds: 60 })).toBe(3000)
-    const measured = rateOf(price({ second: decimal('0.0001') }), ONE, 500_000)
-    expect(charge(measured, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(3000)
+    const both = chargeRateOf(price({ tokens: tokens('2.5', '10'), second: decimal('0.0001') }), ONE, 500_000)
+    expect(chargeOfCall(both, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(175)
+    expect(chargeOfCall(both, { ...NO_USAGE, seconds: 60 })).toBe(3000)
+    const measured = chargeRateOf(price({ second: decimal('0.0001') }), ONE, 500_000)
+    expect(chargeOfCall(measured, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(3000)
   })
 
   test('a charge throws if it exceeds the safe integers', () => {
-    const dear = rateOf(price({ tokens: tokens('1000000000', '0') }), ONE, 500_000)
-    expect(() => charge(dear, { ...NO_USAGE, input: 1_000_000_000 })).toThrow(RangeError)
+    const dear = chargeRateOf(price({ tokens: tokens('1000000000', '0') }), ONE, 500_000)
+    expect(() => chargeOfCall(dear, { ...NO_USAGE, input: 1_000_000_000 })).toThrow(RangeError)
   })
 })
 
 describe('the maximum cost of a call', () => {
   test('the maximum cost of a call prices the prompt at its highest rate, including cache writes', () => {
-    const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
+    const rate = chargeRateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
     expect(maxCharge(rate, { prompt: 100, output: 10 })).toBe(300 + 75)
   })
 
   test('the maximum cost of a call takes into account only price tiers that the prompt may reach', () => {
-    const rate = rateOf(
+    const rate = chargeRateOf(
       price({ tokens: tokens('3', '15'), tiers: [{ above: 1000, tokens: tokens('6', '30') }] }),
       ONE,
       500_000,
@@ -156,7 +156,7 @@ describe('the maximum cost of a call', () => {
   })
 
   test('the maximum cost of a call takes into account a more expensive lower price tier, as the prompt may be shorter', () => {
-    const rate = rateOf(
+    const rate = chargeRateOf(
       price({
         tokens: tokens('3', '15'),
         tiers: [
@@ -175,21 +175,21 @@ describe('the maximum cost of a call', () => {
 test('the maximum cost of an image call is by output tokens or by number of images, whichever is larger', () => {
   const image = { '1x1': decimal('0.04'), default: decimal('0.02') }
   const prices = { ...tokens('5', '10'), image_output: decimal('40') }
-  const rate = rateOf(price({ tokens: prices, image }), ONE, 500_000)
+  const rate = chargeRateOf(price({ tokens: prices, image }), ONE, 500_000)
   expect(maxCharge(rate, { prompt: 10, output: 0, images: 2 })).toBe(40_000)
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2 })).toBe(50_025)
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2, hasMedia: true })).toBe(200_025)
 })
 
 test('the rate of a call is free only if its model has no price above 0 or the group ratio is 0', () => {
-  expect(rateOf(price({}), ONE, 500_000).free).toBe(true)
-  expect(rateOf(price({ request: decimal('0.1') }), ONE, 500_000).free).toBe(false)
-  expect(rateOf(price({ tokens: tokens('3', '15') }), decimal('0'), 500_000).free).toBe(true)
+  expect(chargeRateOf(price({}), ONE, 500_000).free).toBe(true)
+  expect(chargeRateOf(price({ request: decimal('0.1') }), ONE, 500_000).free).toBe(false)
+  expect(chargeRateOf(price({ tokens: tokens('3', '15') }), decimal('0'), 500_000).free).toBe(true)
 })
 
 test('the rate of a call is unchanged after it was stored as text and read back', () => {
   const tiers = [{ above: 1_000, tokens: tokens('6', '22.5') }]
-  const rate = rateOf(
+  const rate = chargeRateOf(
     price({
       tokens: tokens('3', '15', '0.3'),
       tiers,
@@ -200,14 +200,14 @@ test('the rate of a call is unchanged after it was stored as text and read back'
     500_000,
   )
   const { price: stored, ratio, quotaPerUnit } = priceSetFrom(priceSetText(rate))
-  expect(rateOf(stored, ratio, quotaPerUnit)).toEqual(rate)
+  expect(chargeRateOf(stored, ratio, quotaPerUnit)).toEqual(rate)
 })
 
 test('a hold is at least one quota unit if the model has any price, and 0 if the model is free', () => {
-  const cheap = rateOf(price({ tokens: tokens('0.001', '0') }), ONE, 500_000)
+  const cheap = chargeRateOf(price({ tokens: tokens('0.001', '0') }), ONE, 500_000)
   expect(maxCharge(cheap, { prompt: 100, output: 10 })).toBe(1)
   expect(maxCharge(cheap, { prompt: 0, output: 0 })).toBe(1)
-  expect(maxCharge(rateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
+  expect(maxCharge(chargeRateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
 })
 
 test('audio seconds and images with their own price are charged once, whether or not tokens are reported', () => {
@@ -219,9 +219,9 @@ test('audio seconds and images with their own price are charged once, whether or
   const usage = { ...NO_USAGE, input: 1_000, seconds: 3, images: 2 }
   const measured = price({ second, image: { default: each } })
   // 3 × 1,000 and 2 × 20,000 units; 1,000 tokens at 1.5.
-  expect(charge(rateOf(measured, ONE, 500_000), usage, {}, media)).toBe(43_000)
-  const both = rateOf({ ...measured, tokens: tokens('3', '15') }, ONE, 500_000)
-  expect(charge(both, usage, {}, media)).toBe(44_500)
+  expect(chargeOfCall(chargeRateOf(measured, ONE, 500_000), usage, {}, media)).toBe(43_000)
+  const both = chargeRateOf({ ...measured, tokens: tokens('3', '15') }, ONE, 500_000)
+  expect(chargeOfCall(both, usage, {}, media)).toBe(44_500)
 })
 
 const amount = unitPrices(3)
@@ -272,8 +272,8 @@ test('the itemized cost lines of a call, times the ratio and rounded once, equal
       (given, ratio, quotaPerUnit, used, image, uses) => {
         // Reads the price from the form in which it is stored.
         const set = priceSetFrom(priceSetText({ price: given, ratio, quotaPerUnit }))
-        const cost = costOf(set.price, set.quotaPerUnit, used, image, uses)
-        const charged = charge(rateOf(given, ratio, quotaPerUnit), used, image, uses)
+        const cost = costLinesOfCall(set.price, set.quotaPerUnit, used, image, uses)
+        const charged = chargeOfCall(chargeRateOf(given, ratio, quotaPerUnit), used, image, uses)
         const rounded = roundedCost(cost, set.ratio)
         // The minimum charge is one unit.
         expect(rounded === 0 ? Math.min(charged, 1) : rounded).toBe(charged)

@@ -1,7 +1,7 @@
-import { CACHE_LIFETIMES, type CacheLifetime } from '@sluice/wire/reported-usage'
+import { CACHE_WRITE_FIELDS, type CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
-import { type Decimal, divide, isMore, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
-import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type Rate } from './price.ts'
+import { type Decimal, divide, isGreaterDecimal, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
+import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type ChargeRate } from './price.ts'
 import { TOKEN_KINDS, type TokenCostLine, type TokenPrices, INDEPENDENT_KINDS } from './token-kinds.ts'
 import type { PricedTool, ToolCostKind } from './tool-use.ts'
 
@@ -13,15 +13,15 @@ export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>>
   /** Whether the prompt or the output may contain audio or images. */
   readonly hasMedia?: boolean
   /** Prompt cache lifetimes with which the prompt may be written to the provider's cache; all if absent. */
-  readonly lifetimes?: readonly CacheLifetime[]
+  readonly lifetimes?: readonly CacheWriteLifetime[]
 }
 
 /**
  * The charge of a call in quota units: its cost lines added up exactly, multiplied by the group's ratio, and
  * rounded once, half away from zero. At least 1 if the rate is not free and anything was used.
  */
-export function charge(
-  rate: Rate,
+export function chargeOfCall(
+  rate: ChargeRate,
   usage: Usage,
   form: ImageForm = {},
   tools: readonly PricedTool[] = [],
@@ -35,11 +35,12 @@ export function charge(
 
 /**
  * The maximum charge of a call in quota units (`docs/ledger.md: Holds`): the larger of two sums, plus the
- * price of the request and of tools. The first sum is the whole prompt and the whole output at the highest
- * price of their kinds, in the tiers that a prompt of this size can reach. The second sum is the measured
- * units, with images at their highest price. At least 1, unless the price is free.
+ * price of the request and of tools. The first sum is the price of the whole prompt and the whole output at
+ * the highest price of their kinds, in the tiers that a prompt of this size can reach. The second sum is the
+ * price of all units other than tokens, with images at their highest price. At least 1, unless the price is
+ * free.
  */
-export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds: UsageBounds): number {
+export function maxCharge({ price, factor, dearest, units, free }: ChargeRate, bounds: UsageBounds): number {
   const { prompt, output, tools = [] } = bounds
   const tier = dearest.findLast(({ above }) => prompt > above) ?? dearest[0]!
   const sum = sumOfCostLines([
@@ -57,19 +58,19 @@ export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds:
   return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
 }
 
-const ALL_LIFETIMES = Object.keys(CACHE_LIFETIMES) as readonly CacheLifetime[]
+const ALL_LIFETIMES = Object.keys(CACHE_WRITE_FIELDS) as readonly CacheWriteLifetime[]
 
 function inputPrice(
-  { input, mediaInput, writes }: Rate['dearest'][number],
+  { input, mediaInput, writes }: ChargeRate['dearest'][number],
   { hasMedia, lifetimes = ALL_LIFETIMES }: UsageBounds,
 ): Decimal {
   let price = hasMedia ? mediaInput : input
-  for (const lifetime of lifetimes) if (isMore(writes[lifetime], price)) price = writes[lifetime]
+  for (const lifetime of lifetimes) if (isGreaterDecimal(writes[lifetime], price)) price = writes[lifetime]
   return price
 }
 
 /** The charge for uses of tools alone, in quota units. */
-export function chargeOfTools({ factor }: Rate, tools: readonly PricedTool[]): number {
+export function chargeOfTools({ factor }: ChargeRate, tools: readonly PricedTool[]): number {
   return inQuota(sumOfCostLines(tools), factor)
 }
 
@@ -88,7 +89,7 @@ const NO_CACHE: CacheSavings = { cache_saved: 0, cache_surcharge: 0 }
  * Audio and images that were read are compared with plain audio and images. Each sum is rounded once, half
  * away from zero, and never below 0: some prices make reading dearer, or writing cheaper, than input.
  */
-export function cacheSavings({ price, factor }: Rate, usage: Usage): CacheSavings {
+export function cacheSavings({ price, factor }: ChargeRate, usage: Usage): CacheSavings {
   if (CACHED_KINDS.every(({ count }) => !usage[count])) return NO_CACHE
   const { tokens } = tierOf(price, usage) ?? price
   const [saved, surcharge] = [new Sum(), new Sum()]
@@ -255,7 +256,7 @@ interface Cost {
 /**
  * The cost lines of a call in quota units. Their sum times the group's ratio, rounded once, is the charge.
  */
-export function costOf(
+export function costLinesOfCall(
   price: Price,
   quotaPerUnit: number,
   usage: Usage,

@@ -24,7 +24,7 @@ export interface ContentTerms {
 }
 
 /** A bucket on an S3-compatible server. */
-export interface BucketPlace {
+export interface BucketLocation {
   readonly kind: 's3'
   readonly bucket: string
   /** Prefix of object names, without slashes around it; may be empty. */
@@ -35,21 +35,21 @@ export interface BucketPlace {
 }
 
 /** Credentials of a bucket. */
-export interface BucketKey {
+export interface BucketCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string
 }
 
 /** Where content is kept: in the gateway's database, or in a bucket. */
-export type ContentPlace = { readonly kind: 'database' } | BucketPlace
+export type ContentLocation = { readonly kind: 'database' } | BucketLocation
 
 /** General settings of the content log: `docs/configuration.md: Content log`. */
 export interface ContentLogSettings {
   readonly what: ContentLevel
   readonly sample: number
   readonly keepMs: number
-  readonly store: ContentPlace
+  readonly store: ContentLocation
   /** The lowest role that may read the content of other users' calls; undefined if none may. */
   readonly readers: Role | undefined
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atScale, type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
+import { toScaledInteger, type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
 
 describe('a decimal', () => {
   test.each([
@@ -28,13 +28,13 @@ describe('a decimal', () => {
     fc.assert(
       fc.property(whole, scale, whole, scale, (a, i, b, j) => {
         const product = multiply({ digits: a, scale: i }, { digits: b, scale: j })
-        expect(atScale(product, 24)).toBe(a * b * 10n ** BigInt(24 - i - j))
+        expect(toScaledInteger(product, 24)).toBe(a * b * 10n ** BigInt(24 - i - j))
       }),
     )
   })
 
   test('scaling a decimal to fewer places than it has throws an error', () => {
-    expect(() => atScale({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
+    expect(() => toScaledInteger({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
   })
 
   test.each([
@@ -60,7 +60,7 @@ describe('a decimal', () => {
         fc.integer({ min: 0, max: 15 }),
         (digits, scale) => {
           const read = parseDecimal(decimalText({ digits, scale }))
-          expect(read && atScale(read, 15)).toBe(atScale({ digits, scale }, 15))
+          expect(read && toScaledInteger(read, 15)).toBe(toScaledInteger({ digits, scale }, 15))
         },
       ),
     )

@@ -52,23 +52,23 @@ export class Sum implements Decimal {
 
   /** Sets the sum to `value` if that is larger. */
   raiseTo(value: Decimal): void {
-    if (!isMore(value, this)) return
+    if (!isGreaterDecimal(value, this)) return
     this.digits = value.digits
     this.scale = value.scale
   }
 }
 
 /** Whether the first decimal is larger than the second. */
-export function isMore(one: Decimal, other: Decimal): boolean {
+export function isGreaterDecimal(one: Decimal, other: Decimal): boolean {
   const scale = Math.max(one.scale, other.scale)
-  return atScale(one, scale) > atScale(other, scale)
+  return toScaledInteger(one, scale) > toScaledInteger(other, scale)
 }
 
 /**
  * The value as a whole number of units of 10^−`scale`. Throws if `value` has more decimal places than
  * `scale`.
  */
-export function atScale(value: Decimal, scale: number): bigint {
+export function toScaledInteger(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')
   return value.digits * powerOfTen(scale - value.scale)
 }

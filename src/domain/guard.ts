@@ -56,8 +56,8 @@ export type ServiceMatch =
       readonly kind: 'moderation'
       readonly model: string
       /**
-       * Minimum scores, from 0 to 1, at which a category counts as a match; without any, categories that the
-       * model flags.
+       * Minimum scores, from 0 to 1, at which a category counts as a match. If empty, the categories that the
+       * model flags are matches.
        */
       readonly thresholds: Readonly<Record<string, number>>
     }
@@ -122,17 +122,17 @@ export function isTextGuard(guard: Guard): guard is TextGuard {
 }
 
 /** A streamed answer is checked in sections, each of which repeats this many characters of the one before. */
-export const WINDOW_OVERLAP = 200
+export const CHECK_WINDOW_OVERLAP = 200
 
 /**
  * Minimum of `most_delay` in characters: at least half of each section is new, so that a service checks no
  * text more than twice.
  */
-export const MIN_WINDOW = 2 * WINDOW_OVERLAP
+export const MIN_CHECK_WINDOW = 2 * CHECK_WINDOW_OVERLAP
 
 /** A match as gateway.yaml declares it, with `***` in place of secrets. */
-export function declaredMatch(match: GuardMatch): Record<string, unknown> {
-  if (isTextMatch(match)) return textMatch(match)
+export function maskedGuardMatch(match: GuardMatch): Record<string, unknown> {
+  if (isTextMatch(match)) return redactionMatchOf(match)
   const { kind, ...members } = match
   switch (match.kind) {
     case 'webhook': {
@@ -153,7 +153,7 @@ export function declaredMatch(match: GuardMatch): Record<string, unknown> {
 export const HIDDEN_SECRET = '***'
 
 /** What a guard looks for, in the form that `redaction/rule.ts` compiles. */
-export function textMatch(match: TextMatch) {
+export function redactionMatchOf(match: TextMatch) {
   switch (match.kind) {
     case 'regex':
       return { regex: match.patterns, most: match.most }

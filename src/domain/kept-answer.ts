@@ -6,7 +6,7 @@ export const ANSWER_KINDS = ['idempotency', 'cache'] as const
 export type AnswerKind = (typeof ANSWER_KINDS)[number]
 
 /** Owner of answers that count against a common limit instead of a user's; no user has this id. */
-export const COMMON_OWNER = 0
+export const SHARED_ANSWERS_OWNER = 0
 
 /** Which answers are removed: those that match all given fields. */
 export interface RemovalFilter {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isMetadataAddress, namesMetadataAddress } from './metadata-address.ts'
+import { isMetadataAddress, pointsToMetadataAddress } from './metadata-address.ts'
 
 describe('the address of a metadata service', () => {
   test.each([
@@ -77,7 +77,7 @@ describe('a URL of a metadata service', () => {
     'socks5://１６９．２５４．１６９．２５４',
     'socks5://[::ffff:a9fe:a9fe]:1080',
   ])('a URL of a metadata service is recognized: %s', (url) => {
-    expect(namesMetadataAddress(url)).toBe(true)
+    expect(pointsToMetadataAddress(url)).toBe(true)
   })
 
   test.each([
@@ -86,7 +86,7 @@ describe('a URL of a metadata service', () => {
     'https://169.254.169.254.example/v1',
     'x',
   ])('a URL of no metadata service is recognized as such: %s', (url) => {
-    expect(namesMetadataAddress(url)).toBe(false)
+    expect(pointsToMetadataAddress(url)).toBe(false)
   })
 })
 
@@ -117,7 +117,7 @@ test('the address of a cloud metadata service is recognized in every spelling, w
       fc.array(dot, { minLength: 3, maxLength: 3 }),
       ([scheme, end], [c, d], spellings, dots) => {
         const host = [169, 254, c, d].map((byte, i) => `${spellings[i]?.(byte)}${dots[i] ?? ''}`).join('')
-        expect(namesMetadataAddress(`${scheme}://${host}${end}`)).toBe(true)
+        expect(pointsToMetadataAddress(`${scheme}://${host}${end}`)).toBe(true)
       },
     ),
   )

@@ -21,7 +21,7 @@ export function isMetadataAddress(address: string): boolean {
 }
 
 /** Whether the host of a URL, which may be a proxy's, is a metadata address in any notation. */
-export function namesMetadataAddress(url: string): boolean {
+export function pointsToMetadataAddress(url: string): boolean {
   const parsed = parseWebUrl(url)
   const host = parsed ? hostOf(parsed) : ''
   return isIP(host) !== 0 && isMetadataAddress(host)

@@ -15,7 +15,7 @@ type OptionRow =
        * Section of the console's settings in which the option appears; only options that can be changed over
        * HTTP have one.
        */
-      readonly region?: SettingRegion
+      readonly region?: SettingsSection
       /** The option's key in One API and related gateways, if it is different there. */
       readonly key?: string
     })
@@ -37,10 +37,10 @@ interface Bounds {
 export const MAX_QUOTA_USD = 1_000_000_000
 
 /** Sections of the console's settings. */
-export const SETTING_REGIONS = ['money', 'routing', 'retention'] as const
+export const SETTINGS_SECTIONS = ['money', 'routing', 'retention'] as const
 
 /** A section of the console's settings. */
-export type SettingRegion = (typeof SETTING_REGIONS)[number]
+export type SettingsSection = (typeof SETTINGS_SECTIONS)[number]
 
 /** Options in the section `options` of gateway.yaml. Times are in milliseconds, sizes in bytes. */
 export const OPTIONS = {
@@ -149,7 +149,8 @@ export const OPTIONS = {
   /** Milliseconds for which the signatures of converted replies are stored; 0 stores none. */
   keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
   /**
-   * Milliseconds for which answers are kept for calls that repeat an idempotency key, and their maximum size.
+   * Milliseconds for which answers are kept for calls that repeat an idempotency key, and the maximum size of
+   * such an answer in bytes.
    */
   idempotency: { type: 'idempotency' },
   /** Maximum size in bytes of all stored responses, signatures and answers of one user. */
@@ -231,7 +232,7 @@ type ValueOf<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
 export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name]> }
 
 type Settable = {
-  [Name in OptionName]: (typeof OPTIONS)[Name] extends { readonly region: SettingRegion } ? Name : never
+  [Name in OptionName]: (typeof OPTIONS)[Name] extends { readonly region: SettingsSection } ? Name : never
 }[OptionName]
 
 type KeyOf<Name extends OptionName> = (typeof OPTIONS)[Name] extends { readonly key: infer Key } ? Key : Name

@@ -1,10 +1,10 @@
-import { CACHE_LIFETIMES, type CacheLifetime } from '@sluice/wire/reported-usage'
+import { CACHE_WRITE_FIELDS, type CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import { TOOL_KINDS } from '@sluice/wire/tool-use'
-import { type Decimal, decimalText, isMore, multiply, parseDecimal, ZERO } from './decimal.ts'
+import { type Decimal, decimalText, isGreaterDecimal, multiply, parseDecimal, ZERO } from './decimal.ts'
 import type { JsonObject } from './json.ts'
 import {
-  byTokenKind,
-  completePrices,
+  valueForEachTokenKind,
+  completeTokenPrices,
   type PartialTokenPrices,
   TOKEN_KINDS,
   type TokenKindRow,
@@ -14,7 +14,7 @@ import {
 import type { ToolPrices } from './tool-use.ts'
 
 /** Token prices of a model, and those for large prompts. */
-export interface TieredTokens {
+export interface TieredTokenPrices {
   readonly tokens: TokenPrices
   /**
    * Prices for prompts of more than `above` tokens, in ascending order. They then apply to the whole call.
@@ -26,10 +26,10 @@ export interface TieredTokens {
  * The price of a provider's service tier: a factor for the token prices, or prices that replace them. Not to
  * be confused with `tiers`, whose prices depend on the size of the prompt.
  */
-export type ServicePrice = Decimal | TieredTokens
+export type ServicePrice = Decimal | TieredTokenPrices
 
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
-export interface Price extends Readonly<UnitPrices>, TieredTokens {
+export interface Price extends Readonly<UnitPrices>, TieredTokenPrices {
   /**
    * Prices of service tiers by name, as defined in `service-tier.ts`. For other tiers, the vendor's published
    * price applies.
@@ -116,12 +116,15 @@ export function imagePrice(prices: ImagePrices, { size, quality }: ImageForm): D
 
 /** The highest price of an image; 0 if there is none. */
 export function highestImagePrice(prices: ImagePrices): Decimal {
-  return Object.values(prices).reduce((highest, each) => (isMore(each, highest) ? each : highest), ZERO)
+  return Object.values(prices).reduce(
+    (highest, each) => (isGreaterDecimal(each, highest) ? each : highest),
+    ZERO,
+  )
 }
 
 /** The price of a free model. */
 export const FREE_PRICE: Price = {
-  tokens: byTokenKind(() => ZERO),
+  tokens: valueForEachTokenKind(() => ZERO),
   tiers: [],
   service: {},
   regions: {},
@@ -146,11 +149,11 @@ interface DearestTokens {
   readonly mediaInput: Decimal
   readonly mediaOutput: Decimal
   /** Highest prices of writing to a prompt cache, by the cache's lifetime. */
-  readonly writes: Readonly<Record<CacheLifetime, Decimal>>
+  readonly writes: Readonly<Record<CacheWriteLifetime, Decimal>>
 }
 
 /** A model's price for the calls of one group, with values that are computed from it once. */
-export interface Rate {
+export interface ChargeRate {
   /** The price of the model. If the ratio is 0, all prices are 0 except those of tools. */
   readonly price: Price
   /** The group's ratio, which multiplies every price. */
@@ -168,19 +171,23 @@ export interface Rate {
   readonly free: boolean
 }
 
-/** Computes from a price what charges and reservations of quota of a group need. */
-export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number): Rate {
+/**
+ * Computes the rate of a group from a model's price: the values that the charges and holds of its calls need.
+ */
+export function chargeRateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number): ChargeRate {
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
   const price = factor.digits === 0n ? { ...FREE_PRICE, tools: modelPrice.tools } : modelPrice
   const tiers = [{ above: 0, tokens: price.tokens }, ...price.tiers]
-  const perToken = tiers.some(({ tokens }) => TOKEN_KINDS.some(({ name }) => isMore(tokens[name], ZERO)))
-  const units = MEASURED_UNITS.filter(({ priceOf }) => isMore(priceOf(price), ZERO))
-  const free = !perToken && units.length === 0 && !isMore(price.request, ZERO)
+  const perToken = tiers.some(({ tokens }) =>
+    TOKEN_KINDS.some(({ name }) => isGreaterDecimal(tokens[name], ZERO)),
+  )
+  const units = MEASURED_UNITS.filter(({ priceOf }) => isGreaterDecimal(priceOf(price), ZERO))
+  const free = !perToken && units.length === 0 && !isGreaterDecimal(price.request, ZERO)
   return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), units, perToken, free }
 }
 
-const LIFETIMES = Object.entries(CACHE_LIFETIMES)
-const WRITES: ReadonlySet<string> = new Set(Object.values(CACHE_LIFETIMES))
+const LIFETIMES = Object.entries(CACHE_WRITE_FIELDS)
+const WRITES: ReadonlySet<string> = new Set(Object.values(CACHE_WRITE_FIELDS))
 
 function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
   return tiers.map(({ above }, index) => {
@@ -188,7 +195,7 @@ function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
     const dearest = (isCounted: (kind: TokenKindRow) => boolean): Decimal =>
       reached
         .flatMap(({ tokens }) => TOKEN_KINDS.filter(isCounted).map(({ name }) => tokens[name]))
-        .reduce((highest, each) => (isMore(each, highest) ? each : highest), ZERO)
+        .reduce((highest, each) => (isGreaterDecimal(each, highest) ? each : highest), ZERO)
     return {
       above,
       input: dearest(({ side, medium, count }) => side === 'prompt' && !medium && !WRITES.has(count)),
@@ -242,8 +249,8 @@ export function priceSetFrom(text: string): PriceSet & { readonly sent?: Request
     ...set,
     price: {
       ...price,
-      tokens: completePrices(price.tokens),
-      tiers: price.tiers.map((one) => ({ ...one, tokens: completePrices(one.tokens) })),
+      tokens: completeTokenPrices(price.tokens),
+      tiers: price.tiers.map((one) => ({ ...one, tokens: completeTokenPrices(one.tokens) })),
       service: price.service ?? {},
       regions: price.regions ?? {},
     },
@@ -269,7 +276,15 @@ export function isDecimal(value: unknown): value is Decimal {
 }
 
 /** A price in the form that it has in gateway.yaml, without the tiers for large prompts. */
-export function priceTexts({ tokens, request, tools, image, service, regions, ...units }: Price): JsonObject {
+export function priceAsJson({
+  tokens,
+  request,
+  tools,
+  image,
+  service,
+  regions,
+  ...units
+}: Price): JsonObject {
   const { web_search: webSearch, ...otherTools } = tools
   return {
     ...tokenPriceTexts(tokens),
@@ -278,13 +293,13 @@ export function priceTexts({ tokens, request, tools, image, service, regions, ..
     ...(Object.keys(otherTools).length > 0 && { tools: decimalTexts(otherTools) }),
     ...valueForEachUnit(({ name }) => decimalText(units[name])),
     ...(Object.keys(image).length > 0 && { image: decimalTexts(image) }),
-    ...(Object.keys(service).length > 0 && { service: serviceTexts(service) }),
+    ...(Object.keys(service).length > 0 && { service: servicePricesAsJson(service) }),
     ...(Object.keys(regions).length > 0 && { regions: decimalTexts(regions) }),
   }
 }
 
 /** Prices of service tiers in the form that they have in gateway.yaml. */
-export function serviceTexts(service: Price['service']): Record<string, string | JsonObject> {
+export function servicePricesAsJson(service: Price['service']): Record<string, string | JsonObject> {
   return Object.fromEntries(
     Object.entries(service).map(([name, one]) => [
       name,
@@ -293,7 +308,7 @@ export function serviceTexts(service: Price['service']): Record<string, string |
   )
 }
 
-function tieredTexts({ tokens, tiers }: TieredTokens): JsonObject {
+function tieredTexts({ tokens, tiers }: TieredTokenPrices): JsonObject {
   return {
     ...tokenPriceTexts(tokens),
     ...(tiers.length > 0 && {

@@ -4,7 +4,7 @@ import { createPrivateKey } from 'node:crypto'
 export interface AwsKey {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Part of temporary credentials only. */
+  /** Session token of temporary AWS credentials; undefined for permanent ones. */
   readonly sessionToken?: string
 }
 
@@ -18,7 +18,7 @@ export type BedrockKey = { readonly aws: AwsKey } | { readonly bearer: string }
 export const BEDROCK_KEY_FORMS =
   'ACCESS_KEY_ID:SECRET_ACCESS_KEY, ACCESS_KEY_ID:SECRET_ACCESS_KEY:SESSION_TOKEN, or a Bedrock API key'
 
-/** Parses the key of a Bedrock channel. Undefined if the key has none of the `BEDROCK_KEY_FORMS`. */
+/** Parses the key of a Bedrock channel; undefined if the text has none of the accepted forms. */
 export function parseBedrockKey(text: string): BedrockKey | undefined {
   const [id = '', secret, token, ...rest] = text.split(':')
   if (secret === undefined) return /^[\w+/=.-]{20,}$/.test(id) ? { bearer: text } : undefined

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
-import { charge } from './charge.ts'
-import { FREE_PRICE, type Price, rateOf } from './price.ts'
-import { pricedByRatios, type Ratios, ratiosJson, ratiosOf, readRatios } from './ratios.ts'
-import { completePrices } from './token-kinds.ts'
+import { chargeOfCall } from './charge.ts'
+import { FREE_PRICE, type Price, chargeRateOf } from './price.ts'
+import { priceFromRatios, type Ratios, ratiosJson, ratiosOf, readRatios } from './ratios.ts'
+import { completeTokenPrices } from './token-kinds.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 
 const d = (text: string): Decimal => {
@@ -25,14 +25,14 @@ const charged = (
   usage: object,
   group = '1',
 ): number => {
-  const price = pricedByRatios(given(ratios), undefined)
+  const price = priceFromRatios(given(ratios), undefined)
   if (!price) throw new Error('no price')
-  return charge(rateOf(price, d(group), 500_000), { ...NO_USAGE, ...usage })
+  return chargeOfCall(chargeRateOf(price, d(group), 500_000), { ...NO_USAGE, ...usage })
 }
 
 const SONNET: Price = {
   ...FREE_PRICE,
-  tokens: completePrices({
+  tokens: completeTokenPrices({
     input: d('3'),
     output: d('15'),
     cache_read: d('0.3'),
@@ -83,7 +83,7 @@ describe('a price as ratios', () => {
 
   test('ratios are unchanged after they are converted to prices and back', () => {
     const ratios = given({ model: '0.075', completion: '4.7', cache: '0.33', createCache: '1.1' })
-    const price = pricedByRatios(ratios, undefined)
+    const price = priceFromRatios(ratios, undefined)
     expect(price && shown(ratiosOf(price))).toEqual(shown(ratios))
   })
 })
@@ -116,17 +116,17 @@ describe('prices of other modalities', () => {
       JSON.stringify({ ...price, tokens: price && shown(price.tokens as never) }, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,
       )
-    const again = pricedByRatios(readRatios(ratiosJson(ratiosOf(MEDIA)) ?? null), undefined)
+    const again = priceFromRatios(readRatios(ratiosJson(ratiosOf(MEDIA)) ?? null), undefined)
     expect(plain(again && { ...again, tiers: [] })).toBe(plain(MEDIA))
   })
 
   test('image ratios give a price to a model without a price per token', () => {
-    const price = pricedByRatios({ images: { default: d('0.04') } }, undefined)
+    const price = priceFromRatios({ images: { default: d('0.04') } }, undefined)
     expect(price).toMatchObject({ image: { default: d('0.04') }, tokens: { input: d('0') } })
   })
 
   test('audio and image prices stay unchanged if only the completion ratio of text is set', () => {
-    const price = pricedByRatios(given({ completion: '2' }), MEDIA)
+    const price = priceFromRatios(given({ completion: '2' }), MEDIA)
     expect(price?.tokens).toMatchObject({ output: d('6'), audio_input: d('6'), image_output: d('30') })
     expect(price).toMatchObject({ second: MEDIA.second, image: MEDIA.image })
   })
@@ -134,7 +134,7 @@ describe('prices of other modalities', () => {
 
 describe('ratios that are set beside a price', () => {
   test('a cache ratio set alone changes only the cache prices of a model', () => {
-    expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
+    expect(priceFromRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
       ...SONNET.tokens,
       cache_read: d('1.5'),
       audio_cache_read: d('1.5'),
@@ -143,7 +143,7 @@ describe('ratios that are set beside a price', () => {
   })
 
   test('a new model ratio scales all token prices of a model alike, so that their relations stay', () => {
-    const price = pricedByRatios(given({ model: '3' }), SONNET)
+    const price = priceFromRatios(given({ model: '3' }), SONNET)
     expect(price && shown(price.tokens as never)).toEqual({
       input: '6',
       output: '30',
@@ -162,7 +162,7 @@ describe('ratios that are set beside a price', () => {
   })
 
   test('a completion ratio alone gives no price to a model whose prompt price is unknown', () => {
-    expect(pricedByRatios(given({ completion: '4' }), undefined)).toBeUndefined()
+    expect(priceFromRatios(given({ completion: '4' }), undefined)).toBeUndefined()
   })
 })
 

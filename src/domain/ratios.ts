@@ -61,7 +61,7 @@ function decimalIn(text: unknown): Decimal | undefined {
   return typeof text === 'string' ? parseDecimal(text) : undefined
 }
 
-/** Ratios in the form in which they are stored; undefined if none is set. */
+/** Converts ratios to the JSON in which they are stored; undefined if there are none. */
 export function ratiosJson(
   ratios: { readonly [Name in RatioName]?: Ratios[Name] | undefined },
 ): JsonObject | undefined {
@@ -117,7 +117,7 @@ function isSame(a: Decimal, b: Decimal): boolean {
  * price. Without `base`, output costs as much as input, a cache read a tenth, a cache write 1.25 times, and
  * audio and images as much as text. Undefined if nothing gets a price. Tiers for large prompts are dropped.
  */
-export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
+export function priceFromRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   const tools = base?.tools ?? {}
   if (ratios.price) return { ...FREE_PRICE, request: ratios.price, tools: {} }
   const hasUnits = SINGLE_PRICE_UNITS.some(({ name }) => ratios[name]) || ratios.images !== undefined

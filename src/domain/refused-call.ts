@@ -31,5 +31,5 @@ export interface NamedRefusedCall extends RefusedCall {
 /** Milliseconds for which refused calls are stored. */
 export const REFUSED_CALL_RETENTION_MS = 72 * 3_600_000
 
-/** One API key may have at most one in so many of all stored refused calls (10: a tenth). */
+/** Each API key may have at most this fraction of all stored refused calls: 10 means a tenth. */
 export const KEY_SHARE_DIVISOR = 10

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hasWildcard, matches, matchesAnyCase, patternError } from './search-pattern.ts'
+import { hasWildcard, matchesPattern, matchesPatternInAnyCase, patternError } from './search-pattern.ts'
 import { lawRuns } from '../../test/tier.ts'
 
 describe('a pattern', () => {
@@ -51,7 +51,7 @@ describe('a pattern', () => {
     ['a\\', 'a\\', true],
     ['.*%ab', 'xxab', false],
   ])('a search pattern matches a text or not: %j and %j: %s', (pattern, text, expected) => {
-    expect(matches(pattern, text)).toBe(expected)
+    expect(matchesPattern(pattern, text)).toBe(expected)
   })
 
   test.each([
@@ -64,7 +64,7 @@ describe('a pattern', () => {
   ])(
     'a search pattern that ignores letter case matches a text or not: %j and %j: %s',
     (pattern, text, expected) => {
-      expect(matchesAnyCase(pattern, text)).toBe(expected)
+      expect(matchesPatternInAnyCase(pattern, text)).toBe(expected)
     },
   )
 })
@@ -77,7 +77,7 @@ describe('any pattern', () => {
     fc.assert(
       fc.property(patterns, letters, (pattern, text) => {
         const expression = new RegExp(`^${pattern.replace(/[\\.]/g, '\\$&').replaceAll('%', '.*')}$`, 's')
-        expect(matches(pattern, text)).toBe(expression.test(text))
+        expect(matchesPattern(pattern, text)).toBe(expression.test(text))
       }),
       { numRuns: lawRuns(2000) },
     )
@@ -99,7 +99,7 @@ describe('any pattern', () => {
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(), fc.nat(), (text, a, b) => {
         fc.pre(!text.includes('%'))
         const [start = 0, end = 0] = [a % (text.length + 1), b % (text.length + 1)].toSorted((x, y) => x - y)
-        expect(matches(`${text.slice(0, start)}%${text.slice(end)}`, text)).toBe(true)
+        expect(matchesPattern(`${text.slice(0, start)}%${text.slice(end)}`, text)).toBe(true)
       }),
     )
   })

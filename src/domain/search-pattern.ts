@@ -29,7 +29,7 @@ export function patternError(pattern: string): string | undefined {
  * Whether a pattern matches a whole text. `%` matches any number of characters; all other characters,
  * including `_` and `\`, match themselves.
  */
-export function matches(pattern: string, text: string): boolean {
+export function matchesPattern(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('%')
   const last = rest.pop()
   if (last === undefined) return text === pattern
@@ -44,9 +44,11 @@ export function matches(pattern: string, text: string): boolean {
   return text.length - at >= last.length && text.endsWith(last)
 }
 
-/** Like `matches`, but regardless of case and of whether accents are separate code points. */
-export function matchesAnyCase(pattern: string, text: string): boolean {
-  return matches(caseFolded(pattern), caseFolded(text))
+/**
+ * Whether a pattern matches a whole text, regardless of case and of whether accents are separate code points.
+ */
+export function matchesPatternInAnyCase(pattern: string, text: string): boolean {
+  return matchesPattern(caseFolded(pattern), caseFolded(text))
 }
 
 // Upper case comes last, because it turns ß into SS and unifies both small sigmas.

@@ -3,8 +3,11 @@ import type { CalendarStep } from './calendar.ts'
 const SLOT_S = 1_800
 const SLOTS_PER_DAY = 48
 
-/** A half hour that must be moved: its whole day was added to another interval of the series, or to none. */
-export interface MovedSlot {
+/**
+ * A half hour whose sum is moved to another interval of the series, because the sum of its whole day was
+ * added to the wrong one.
+ */
+export interface MovedHalfHour {
   /** The half hour, as the number of half hours since 1970-01-01 UTC. */
   readonly slot: number
   /** Index of the interval to which its day was added; -1 for none. */
@@ -23,7 +26,7 @@ export interface SeriesPlan {
   /** For each day from `firstDay` on: index of the interval to which the day's sum is added; -1 for none. */
   readonly days: readonly number[]
   /** Half hours that must be moved between intervals, in ascending order. */
-  readonly moved: readonly MovedSlot[]
+  readonly moved: readonly MovedHalfHour[]
   /**
    * Whether the result is exact. Otherwise a bound lies within a half hour, or within a day without half-hour
    * sums.
@@ -55,7 +58,7 @@ export interface SumsCoverage {
  * Plans which stored sums make up a time series. The sum of a day is added to the interval that contains most
  * of the day, if half-hour sums can correct the rest; otherwise to the interval that contains its noon.
  */
-export function planSeries(
+export function planTimeSeries(
   { fromS, toS, starts, step }: PlannedPeriod,
   { firstSlotDay, firstDay }: SumsCoverage,
 ): SeriesPlan {
@@ -64,9 +67,9 @@ export function planSeries(
   const isAligned = (seconds: number): boolean => seconds % SLOT_S === 0
   let isExact = isAligned(fromS) && isAligned(toS) && starts.slice(1).every(isAligned)
   const stepOf = (slot: number): number =>
-    slot < firstSlot || slot >= endSlot ? -1 : stepIndex(starts, slot * SLOT_S)
+    slot < firstSlot || slot >= endSlot ? -1 : intervalIndexAt(starts, slot * SLOT_S)
   const days: number[] = []
-  const moved: MovedSlot[] = []
+  const moved: MovedHalfHour[] = []
   let firstCounted = 0
   const count = (day: number, index: number): void => {
     if (days.length === 0) firstCounted = day
@@ -101,7 +104,7 @@ export function planSeries(
  * The index of the last interval that starts at or before a time in Unix seconds; 0 if the time is before the
  * first.
  */
-export function stepIndex(starts: readonly number[], seconds: number): number {
+export function intervalIndexAt(starts: readonly number[], seconds: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {
     const middle = (low + high) >> 1

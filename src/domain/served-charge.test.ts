@@ -4,9 +4,9 @@ import type { Usage } from '@sluice/wire/usage'
 import { channelOf } from '../../test/channel.ts'
 import { decimals, tieredTokens, unitPrices, usages } from '../../test/generators/prices.ts'
 import { lawRuns } from '../../test/tier.ts'
-import { charge } from './charge.ts'
+import { chargeOfCall } from './charge.ts'
 import type { Decimal } from './decimal.ts'
-import { FREE_PRICE, type Price, rateOf, type ServicePrice, type TieredTokens } from './price.ts'
+import { FREE_PRICE, type Price, chargeRateOf, type ServicePrice, type TieredTokenPrices } from './price.ts'
 import { serviceRate } from './service-rate.ts'
 import type { TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
@@ -86,7 +86,7 @@ function tierPrice(
   { service, ...price }: Price,
   host: Host,
   tier: string,
-): [TieredTokens, Fraction] | undefined {
+): [TieredTokenPrices, Fraction] | undefined {
   const own = service[tier]
   if (own !== undefined) return 'digits' in own ? [price, fraction(own)] : [own, ONE]
   if (tier === 'standard' || tier === 'reserved') return [price, ONE]
@@ -126,7 +126,7 @@ function tokensOf(used: Usage): Record<keyof TokenPrices, number> {
 /** The sum in USD: of tokens, else of the units that are measured, and of tools and the call itself. */
 function usdOf(
   price: Price,
-  tokens: TieredTokens,
+  tokens: TieredTokenPrices,
   factors: readonly Fraction[],
   used: Usage,
   uses: PricedTool[],
@@ -178,12 +178,12 @@ test('a charge is Σ tokens × price × tier × region, units, tools and the cal
         fc.pre(rounded > 0 && Number.isSafeInteger(rounded))
         compared++
         const { rate } = serviceRate(
-          rateOf(price, ratio, QUOTA_PER_UNIT),
+          chargeRateOf(price, ratio, QUOTA_PER_UNIT),
           channelOf({ base_url: at.host }),
           'a-model',
           { tier: at.tier, region: at.region },
         )
-        expect(charge(rate, used, {}, uses)).toBe(rounded)
+        expect(chargeOfCall(rate, used, {}, uses)).toBe(rounded)
       },
     ),
     { numRuns: lawRuns(5_000) },

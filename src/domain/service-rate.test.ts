@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { decimalText, ONE, parseDecimal, ZERO } from './decimal.ts'
-import { FREE_PRICE, rateOf } from './price.ts'
+import { FREE_PRICE, chargeRateOf } from './price.ts'
 import { ratesToHold } from './service-rate.ts'
 
 const TEN = parseDecimal('10') ?? ZERO
@@ -14,7 +14,7 @@ function heldPrices(
   asked: { tiers: readonly string[]; region?: string },
   price = {},
 ): string[] {
-  const rate = rateOf({ ...FREE_PRICE, tokens, ...price }, ONE, 500_000)
+  const rate = chargeRateOf({ ...FREE_PRICE, tokens, ...price }, ONE, 500_000)
   return ratesToHold(rate, anthropic, model, { region: undefined, ...asked }).map(
     ({ price: { tokens: held } }) => decimalText(held.input),
   )

@@ -1,9 +1,16 @@
 import { PROVISIONED_TIER_NAME, type StatedService, STANDARD_TIER_NAME } from '@sluice/wire/service-tier'
-import { type Decimal, decimalText, isMore, multiply, ONE, parseDecimal, ZERO } from './decimal.ts'
-import { serviceVendor, type VendorService } from './price-data/index.ts'
-import { isDecimal, type Price, type Rate, rateOf, type ServicePrice, type TieredTokens } from './price.ts'
+import { type Decimal, decimalText, isGreaterDecimal, multiply, ONE, parseDecimal, ZERO } from './decimal.ts'
+import { vendorServiceOfChannel, type VendorServicePrices } from './price-data/index.ts'
+import {
+  isDecimal,
+  type Price,
+  type ChargeRate,
+  chargeRateOf,
+  type ServicePrice,
+  type TieredTokenPrices,
+} from './price.ts'
 import type { Channel } from './records/channel.ts'
-import { byTokenKind, type TokenPrices } from './token-kinds.ts'
+import { valueForEachTokenKind, type TokenPrices } from './token-kinds.ts'
 
 /** The properties of a channel on which prices of service tiers and regions depend. */
 export type ServicePricingChannel = Pick<Channel, 'provider' | 'base_url' | 'region' | 'location'>
@@ -23,7 +30,7 @@ export interface ServicePriceTerms {
 
 /** The rate at which an answer is charged, after its service tier and region are known. */
 export interface ServiceRate {
-  readonly rate: Rate
+  readonly rate: ChargeRate
   readonly tier: string
   readonly region: string
   /** Whether the tier has no known price. The price of the model's most expensive tier is then charged. */
@@ -33,9 +40,9 @@ export interface ServiceRate {
 }
 
 // The configuration makes new rates when prices change, so that cached values disappear with the old rates.
-const cache = new WeakMap<Rate, Map<string, ServiceRate>>()
+const cache = new WeakMap<ChargeRate, Map<string, ServiceRate>>()
 /** Cached results of `serviceRate` for the standard tier without a region, which most calls have. */
-const standard = new WeakMap<Rate, ServiceRate>()
+const standard = new WeakMap<ChargeRate, ServiceRate>()
 
 /** The properties of `T`, such as tier and region, each of which may be undefined. */
 type Unstated<T> = { readonly [Name in keyof T]: T[Name] | undefined }
@@ -50,10 +57,10 @@ const MAX_CACHED = 200
  * The rate for a service tier and region. For the standard tier without a region it is the given rate itself.
  */
 export function serviceRate(
-  rate: Rate,
+  rate: ChargeRate,
   channel: ServicePricingChannel,
   model: string,
-  { tier = STANDARD_TIER_NAME, region = regionOf(channel) }: Unstated<StatedService>,
+  { tier = STANDARD_TIER_NAME, region = declaredRegionOf(channel) }: Unstated<StatedService>,
 ): ServiceRate {
   if (tier === STANDARD_TIER_NAME && region === '') {
     let own = standard.get(rate)
@@ -62,7 +69,7 @@ export function serviceRate(
   }
   let known = cache.get(rate)
   if (!known) cache.set(rate, (known = new Map()))
-  const vendor = serviceVendor(channel)
+  const vendor = vendorServiceOfChannel(channel)
   const key = `${tier} ${region} ${vendor?.source ?? ''} ${model}`
   let served = known.get(key)
   if (!served) {
@@ -73,12 +80,12 @@ export function serviceRate(
 }
 
 /** The region that a channel declares; empty if it declares none. */
-export function regionOf({ location, region }: Pick<Channel, 'location' | 'region'>): string {
+export function declaredRegionOf({ location, region }: Pick<Channel, 'location' | 'region'>): string {
   return location ?? region ?? ''
 }
 
 /** A price whose token prices are multiplied by the factors of a service tier and a region. */
-export function servedPrice(price: Price, { tier, factor, region }: ServicePriceTerms): Price {
+export function priceWithServiceFactors(price: Price, { tier, factor, region }: ServicePriceTerms): Price {
   const own = tier === undefined ? undefined : price.service[tier]
   const stated = own === undefined || isDecimal(own) ? price : own
   const numbers = [own !== undefined && isDecimal(own) ? own : decimalOf(factor), decimalOf(region)].filter(
@@ -94,14 +101,14 @@ export function servedPrice(price: Price, { tier, factor, region }: ServicePrice
  * count only for models that are known to have them.
  */
 export function ratesToHold(
-  rate: Rate,
+  rate: ChargeRate,
   channel: ServicePricingChannel,
   model: string,
   { tiers, region }: { readonly tiers: readonly string[]; readonly region: string | undefined },
-): readonly Rate[] {
-  const vendor = serviceVendor(channel)
+): readonly ChargeRate[] {
+  const vendor = vendorServiceOfChannel(channel)
   const regions = region === undefined ? possibleRegions(rate.price, vendor, channel, model) : [region]
-  // Most requests can be served in one way only.
+  // Most requests can be served in one tier and region only, so there is only one rate.
   if (tiers.length === 1 && tiers[0] === STANDARD_TIER_NAME && regions.length === 1)
     return [serviceRate(rate, channel, model, { region: regions[0] }).rate]
   const has = (tier: string): boolean => {
@@ -116,11 +123,11 @@ export function ratesToHold(
 
 function possibleRegions(
   { regions }: Price,
-  vendor: VendorService | undefined,
+  vendor: VendorServicePrices | undefined,
   channel: ServicePricingChannel,
   model: string,
 ): readonly string[] {
-  const own = regionOf(channel)
+  const own = declaredRegionOf(channel)
   // Other regions are possible only if the channel declares none and the vendor prices by region.
   if (own !== '' || !vendor || vendor.regions.length === 0) return [own]
   const stated = Object.keys(regions)
@@ -129,8 +136,8 @@ function possibleRegions(
 }
 
 function resolve(
-  rate: Rate,
-  vendor: VendorService | undefined,
+  rate: ChargeRate,
+  vendor: VendorServicePrices | undefined,
   model: string,
   tier: string,
   region: string,
@@ -143,14 +150,14 @@ function resolve(
   }
   const isUnpriced = priced === undefined && !rate.free
   if (Object.keys(terms).length === 0) return { rate, tier, region, isUnpriced, terms: undefined }
-  const price = servedPrice(rate.price, terms)
-  return { rate: rateOf(price, rate.ratio, rate.quotaPerUnit), tier, region, isUnpriced, terms }
+  const price = priceWithServiceFactors(rate.price, terms)
+  return { rate: chargeRateOf(price, rate.ratio, rate.quotaPerUnit), tier, region, isUnpriced, terms }
 }
 
 /** The factor of a service tier; undefined if the tier has no price. */
 function termsOfTier(
   price: Price,
-  vendor: VendorService | undefined,
+  vendor: VendorServicePrices | undefined,
   model: string,
   tier: string,
 ): ServicePriceTerms | undefined {
@@ -164,14 +171,18 @@ function termsOfTier(
 }
 
 /** The factor of the model's most expensive service tier. */
-function dearestTerms(price: Price, vendor: VendorService | undefined, model: string): ServicePriceTerms {
+function dearestTerms(
+  price: Price,
+  vendor: VendorServicePrices | undefined,
+  model: string,
+): ServicePriceTerms {
   const names = new Set([...Object.keys(price.service), ...(vendor?.tiers ?? []).map(({ tier }) => tier)])
   let dearest: ServicePriceTerms = {}
   let most = weightOf(price)
   for (const name of names) {
     const terms = termsOfTier(price, vendor, model, name)
-    const weight = terms && weightOf(servedPrice(price, terms))
-    if (!weight || !isMore(weight, most)) continue
+    const weight = terms && weightOf(priceWithServiceFactors(price, terms))
+    if (!weight || !isGreaterDecimal(weight, most)) continue
     most = weight
     dearest = terms
   }
@@ -187,7 +198,7 @@ function weightOf({ tokens }: Pick<Price, 'tokens'>): Decimal {
 
 function regionFactor(
   { regions }: Price,
-  vendor: VendorService | undefined,
+  vendor: VendorServicePrices | undefined,
   region: string,
 ): Decimal | undefined {
   if (region === '') return undefined
@@ -199,10 +210,10 @@ function decimalOf(text: string | undefined): Decimal | undefined {
   return text === undefined ? undefined : (parseDecimal(text) ?? ZERO)
 }
 
-function multiplied({ tokens, tiers }: TieredTokens, factor: Decimal): TieredTokens {
+function multiplied({ tokens, tiers }: TieredTokenPrices, factor: Decimal): TieredTokenPrices {
   if (factor.scale === 0 && factor.digits === 1n) return { tokens, tiers }
   const times = (prices: TokenPrices): TokenPrices =>
-    byTokenKind(({ name }) => multiply(prices[name], factor))
+    valueForEachTokenKind(({ name }) => multiply(prices[name], factor))
   return { tokens: times(tokens), tiers: tiers.map((one) => ({ ...one, tokens: times(one.tokens) })) }
 }
 
@@ -215,7 +226,7 @@ export function servicePricesToShow(
   channel: ServicePricingChannel | undefined,
   model: string,
 ): { readonly service: Readonly<Record<string, ServicePrice>>; readonly regions: Price['regions'] } {
-  const vendor = channel && serviceVendor(channel)
+  const vendor = channel && vendorServiceOfChannel(channel)
   const defaults = new Map<string, ServicePrice>()
   for (const { tier, factor, models } of vendor?.tiers ?? [])
     if (!defaults.has(tier) && (models?.test(model) ?? true)) defaults.set(tier, decimalOf(factor) ?? ONE)

@@ -85,7 +85,7 @@ export interface OidcProvider {
 export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts' | 'guards'
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or price ratios as decimal texts. */
-export interface StoredEntry {
+export interface StoredSetting {
   readonly section: StoredSection
   readonly name: string
   readonly value: Json
@@ -94,5 +94,5 @@ export interface StoredEntry {
 /** All settings that were changed over HTTP. */
 export interface StoredConfiguration {
   readonly channels: readonly StoredChannel[]
-  readonly entries: readonly StoredEntry[]
+  readonly entries: readonly StoredSetting[]
 }

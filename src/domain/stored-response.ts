@@ -32,7 +32,9 @@ export interface StoredResponse {
   readonly content: StoredContent | null
   /** Id of the call whose quota stays reserved until a background response ends; null for none. */
   readonly callId: string | null
-  /** Prices at which the call `callId` began, in the format of `priceSetText`; null without such a call. */
+  /**
+   * Prices at which the call `callId` began, as the text that `priceSetText` makes; null without such a call.
+   */
   readonly rate: string | null
   /** Set if the call `callId` offered tools without a known price. */
   readonly priceIncomplete?: boolean
@@ -69,7 +71,7 @@ export interface ReasoningOrigin {
 }
 
 /** Prefix of the ids of native responses. It contains the time, so that sorting ids sorts by time. */
-export function idPrefix(issuedMs: number): string {
+export function nativeResponseIdPrefix(issuedMs: number): string {
   return `resp_${issuedMs.toString(16).padStart(12, '0')}`
 }
 
@@ -85,7 +87,10 @@ export interface StreamedPart {
 /** Maximum number of recorded parts; the tokens of further parts are added to the last. */
 const MAX_PARTS = 1_000
 
-/** Adds a part. If a part that began at the same event is already recorded, the longer of both is kept. */
+/**
+ * Adds a part to those recorded of a background response. If a part that began at the same event is already
+ * recorded, the longer of both is kept.
+ */
 export function addStreamedPart(parts: readonly StreamedPart[], part: StreamedPart): readonly StreamedPart[] {
   const same = parts.find(({ first }) => first === part.first)
   if (same) return same.tokens >= part.tokens ? parts : parts.map((one) => (one === same ? part : one))

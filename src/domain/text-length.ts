@@ -1,12 +1,12 @@
 /** Maximum sizes of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
-export const TEXT_BYTES = Object.freeze({
-  /** All texts that have no maximum of their own. */
+export const TEXT_BYTE_LIMITS = Object.freeze({
+  /** Maximum bytes of a text that has no maximum of its own. */
   plain: 2048,
-  /** A key of a provider. */
+  /** Maximum bytes of a provider's key. */
   providerKey: 8192,
-  /** The list of addresses from which a token may be used. */
+  /** Maximum bytes of the list of addresses from which a token may be used. */
   addresses: 16_384,
-  /** A list, a mapping, several keys, or a system prompt. */
+  /** Maximum bytes of a list, a mapping, several keys, or a system prompt. */
   list: 65_536,
 })
 

@@ -180,7 +180,7 @@ export type TokenKind = Row['name']
 export type TokenCount = Row['count']
 
 /** Kinds of tokens whose counts have a database column. */
-export type StoredKind = Extract<Row, { readonly column: unknown }>
+export type StoredTokenKind = Extract<Row, { readonly column: unknown }>
 
 /** Name of a line in a call's cost that charges tokens of one kind. */
 export type TokenCostLine = LineOf<Row>
@@ -246,7 +246,7 @@ export type TokenPrices = Readonly<Record<TokenKind, Decimal>>
 export type PartialTokenPrices = { readonly [Kind in TokenKind]?: Decimal | undefined }
 
 /** Creates an object with a value for each kind of tokens. */
-export function byTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKind, T> {
+export function valueForEachTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKind, T> {
   return Object.fromEntries(TOKEN_KINDS.map((kind) => [kind.name, value(kind)])) as Record<TokenKind, T>
 }
 
@@ -261,7 +261,7 @@ export function defaultPrice(
 }
 
 /** Fills in missing token prices with the defaults of `TOKEN_KINDS`. Without an input price, all are 0. */
-export function completePrices(stated: PartialTokenPrices): TokenPrices {
+export function completeTokenPrices(stated: PartialTokenPrices): TokenPrices {
   const prices: { -readonly [Kind in TokenKind]?: Decimal } = {}
   for (const kind of TOKEN_KINDS) prices[kind.name] = stated[kind.name] ?? defaultPrice(kind, prices) ?? ZERO
   return prices as TokenPrices
@@ -269,5 +269,5 @@ export function completePrices(stated: PartialTokenPrices): TokenPrices {
 
 /** Converts token prices to decimal texts. */
 export function tokenPriceTexts(tokens: TokenPrices): Record<TokenKind, string> {
-  return byTokenKind(({ name }) => decimalText(tokens[name]))
+  return valueForEachTokenKind(({ name }) => decimalText(tokens[name]))
 }

@@ -1,7 +1,7 @@
 import { TOOL_KINDS } from '@sluice/wire/tool-use'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { LISTED_TOOLS, listedTool, toolVendor } from './tool-price.ts'
+import { LISTED_TOOLS, listedToolPrice, toolVendor } from './tool-price.ts'
 
 test('docs/configuration.md has the current list of provider tools with a price', () => {
   const page = readFileSync('docs/configuration.md', 'utf8')
@@ -35,7 +35,7 @@ test('every kind of provider tool has an entry in the tool price list at every v
   for (const kind of TOOL_KINDS)
     for (const vendor of ['openai', 'anthropic', 'google', 'x-ai', 'openrouter'] as const)
       for (const dialect of ['chat', 'messages', 'responses', 'gemini'] as const)
-        expect(listedTool(kind, { vendor, dialect, model: 'm' }).kind).toBe(kind)
+        expect(listedToolPrice(kind, { vendor, dialect, model: 'm' }).kind).toBe(kind)
 })
 
 test.each([

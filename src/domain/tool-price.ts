@@ -1,6 +1,6 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { OfferedTool, ToolKind, ToolUse } from '@sluice/wire/tool-use'
-import { type Decimal, isMore, parseDecimal, ZERO } from './decimal.ts'
+import { type Decimal, isGreaterDecimal, parseDecimal, ZERO } from './decimal.ts'
 import { UPSTREAM_PROTOCOLS } from './protocols.ts'
 import { type ImageForm, imagePrice, type Price } from './price.ts'
 import type { Channel, ProviderName } from './records/channel.ts'
@@ -95,7 +95,7 @@ export function toolKindAtVendor(kind: ToolKind, { dialect }: Pick<ToolPricingIn
  * USD for one use of a tool. If the price depends on something that the response does not report, the highest
  * price.
  */
-export function priceOfUse(
+export function priceOfToolUse(
   { kind, form, model }: Pick<ToolUse, 'kind' | 'form' | 'model'>,
   pricing: ToolPricingInputs,
 ): Decimal {
@@ -105,10 +105,10 @@ export function priceOfUse(
     const price = pricing.priceOf(model ?? USUAL_PAINTER)
     if (price && Object.keys(price.image).length > 0) return imagePrice(price.image, formOf(form))
   }
-  const listed = listedTool(kind, pricing)
+  const listed = listedToolPrice(kind, pricing)
   if (isFreeBeside(listed, pricing)) return ZERO
   const prices = formsOf(listed, form, pricing).map((one) => usd(listed.forms?.[one ?? ''] ?? listed.price))
-  return prices.reduce((dearest, price) => (isMore(price, dearest) ? price : dearest))
+  return prices.reduce((dearest, price) => (isGreaterDecimal(price, dearest) ? price : dearest))
 }
 
 function isFreeBeside({ freeTogetherWith }: ListedTool, { offered }: ToolPricingInputs): boolean {
@@ -134,7 +134,7 @@ function formsOf(
 }
 
 /** The row of the price list that applies to a kind of tool. */
-export function listedTool(
+export function listedToolPrice(
   kind: ToolKind,
   { vendor, dialect, model }: Pick<ToolPricingInputs, 'vendor' | 'dialect' | 'model'>,
 ): ListedTool {
@@ -175,8 +175,8 @@ function pricedUse(use: ToolUse, pricing: ToolPricingInputs): PricedTool[] {
         { kind: 'image_generation_output', count: tokens.output, price: prices.image_output },
       ]
   }
-  const isOnce = !statedPrice(kind, pricing) && listedTool(kind, pricing).unit === 'prompt'
-  return [{ kind, count: isOnce ? Math.min(count, 1) : count, price: priceOfUse(use, pricing) }]
+  const isOnce = !statedPrice(kind, pricing) && listedToolPrice(kind, pricing).unit === 'prompt'
+  return [{ kind, count: isOnce ? Math.min(count, 1) : count, price: priceOfToolUse(use, pricing) }]
 }
 
 function formOf(form: string | undefined): ImageForm {
@@ -245,7 +245,7 @@ const OPENROUTER = {
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
-  // The price is for the session of a container, which lasts 20 minutes.
+  // The price is for each 20 minutes of a container.
   {
     ...OPENAI,
     kind: 'code_interpreter',

@@ -21,7 +21,7 @@ export function parseDuration(text: string): number | undefined {
   return measure(text, MILLISECONDS)
 }
 
-/** Milliseconds as `parseDuration` reads them, in the largest unit that divides them. */
+/** Formats milliseconds as a text such as `5s`, in the largest unit that divides them. */
 export function durationText(milliseconds: number): string {
   const [unit, factor] = [...MILLISECONDS].findLast(([, factor]) => milliseconds % factor === 0)!
   return `${milliseconds / factor}${unit}`

@@ -13,7 +13,7 @@ export interface UsageTotals {
 export type FilterValues<Value> = Value | readonly Value[]
 
 /** The values of a filter's field as a list. */
-export function valuesOf<Value extends string | number>(given: FilterValues<Value>): readonly Value[] {
+export function filterValueList<Value extends string | number>(given: FilterValues<Value>): readonly Value[] {
   return typeof given === 'object' ? given : [given]
 }
 
@@ -39,7 +39,7 @@ export interface UsageFilter {
   /** Reasons why the calls missed a prompt cache. */
   readonly cache_break?: FilterValues<string> | undefined
   readonly id?: FilterValues<string> | undefined
-  /** How the calls ended, as `SettlementReason`. */
+  /** How the calls ended, such as `complete` or `failed` (`SettlementReason`). */
   readonly reasons?: readonly string[] | undefined
   /** Causes for which the calls failed. */
   readonly causes?: readonly string[] | undefined

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Budget, BUDGET_PERIODS } from './budget.ts'
 import {
-  afterOperatorChange,
-  updateGrants,
+  operatorLimitsAfterChange,
+  operatorLimitsAfterEdit,
   isSetByOperator,
   findLoosenedLimit,
   findLoosenedGrant,
@@ -76,7 +76,8 @@ test("limits that an operator sets replace those of the token's holder, whoever 
           budget: budget === undefined ? limits.budget : (budget ?? undefined),
           rateLimit: { ...limits.rateLimit, ...rateLimit },
         }
-        if (isByOperator) given = afterOperatorChange(given, { budget, rateLimit }, limits.rateLimit.windowMs)
+        if (isByOperator)
+          given = operatorLimitsAfterChange(given, { budget, rateLimit }, limits.rateLimit.windowMs)
         else if (findLoosenedLimit(next, given)) continue
         limits = next
         expect(findLoosenedLimit(limits, given)).toBeUndefined()
@@ -86,9 +87,13 @@ test("limits that an operator sets replace those of the token's holder, whoever 
 })
 
 test('limits that an operator removes no longer restrict what the holder of a token may set', () => {
-  const given = afterOperatorChange(NO_OPERATOR_LIMITS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
+  const given = operatorLimitsAfterChange(
+    NO_OPERATOR_LIMITS,
+    { budget: DAILY, rateLimit: { requests: 1 } },
+    60_000,
+  )
   expect(isSetByOperator({ operator_terms: given })).toBe(true)
-  const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
+  const after = operatorLimitsAfterChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
   expect(isSetByOperator({ operator_terms: after })).toBe(false)
 })
 
@@ -119,7 +124,7 @@ const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =
 test("a user's change of a token is accepted only if the token then permits nothing beyond what the operator granted", () => {
   fc.assert(
     fc.property(grants, grants, used_quota, address, (theirs, own, used, parts) => {
-      const given = updateGrants(undefined, { ...theirs, used_quota: 0 }, theirs)
+      const given = operatorLimitsAfterEdit(undefined, { ...theirs, used_quota: 0 }, theirs)
       // Quota that was spent was taken from the balance.
       if (findLoosenedGrant({ ...own, used_quota: used }, given ?? {})) return
       if (!theirs.unlimited_quota)
@@ -139,7 +144,7 @@ test("a user's change of a token is accepted only if the token then permits noth
 test('a user may save a token unchanged as the operator created it, even once some of its quota is spent', () => {
   fc.assert(
     fc.property(grants, used_quota, (theirs, used) => {
-      const given = updateGrants(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
+      const given = operatorLimitsAfterEdit(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
       const spent = { ...theirs, remain_quota: theirs.remain_quota - used, used_quota: used }
       expect(findLoosenedGrant(spent, given)).toBeUndefined()
     }),
@@ -159,10 +164,18 @@ test('an operator who changes one limit of a token replaces or removes that limi
   }
   const before = { quota: 9, models: 'a', expires: 7 }
   expect(
-    updateGrants(before, { ...token, model_limits_enabled: false }, { model_limits_enabled: false }),
+    operatorLimitsAfterEdit(
+      before,
+      { ...token, model_limits_enabled: false },
+      { model_limits_enabled: false },
+    ),
   ).toEqual({ quota: 9, expires: 7 })
-  expect(updateGrants(before, token, { remain_quota: 5 })).toEqual({ quota: 6, models: 'a', expires: 7 })
+  expect(operatorLimitsAfterEdit(before, token, { remain_quota: 5 })).toEqual({
+    quota: 6,
+    models: 'a',
+    expires: 7,
+  })
   expect(
-    updateGrants({ quota: 9 }, { ...token, unlimited_quota: true }, { unlimited_quota: true }),
+    operatorLimitsAfterEdit({ quota: 9 }, { ...token, unlimited_quota: true }, { unlimited_quota: true }),
   ).toBeUndefined()
 })

@@ -31,12 +31,15 @@ export function parseOperatorLimits(text: string): OperatorLimits {
   return text === '' ? NO_OPERATOR_LIMITS : (JSON.parse(text) as OperatorLimits)
 }
 
-/** Formats limits for `parseOperatorLimits`; equal limits have equal texts. */
+/**
+ * Formats the limits that an operator set for a token as the text that is stored; equal limits have equal
+ * texts.
+ */
 export function formatOperatorLimits({ budget, rateLimit, grants }: OperatorLimits): string {
   return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
-/** The counts of a rate limit, with the names of their fields over HTTP. */
+/** The counts of a rate limit, with the names of their fields in requests and responses. */
 const COUNTS = [
   ['requests', 'rate_limit_requests'],
   ['tokens', 'rate_limit_tokens'],
@@ -44,7 +47,7 @@ const COUNTS = [
 ] as const
 
 /** Whether a limit restricts anything. */
-export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolean {
+export function hasRateLimit({ requests, tokens, parallel }: CallRateLimit): boolean {
   return requests > 0 || tokens > 0 || parallel > 0
 }
 
@@ -60,7 +63,7 @@ function isCounted({ requests, tokens }: RateLimit): boolean {
 }
 
 /** The operator's limits after an operator has changed a token. `windowMs` is the token's present window. */
-export function afterOperatorChange(
+export function operatorLimitsAfterChange(
   before: OperatorLimits,
   { budget, rateLimit }: UsageLimitChanges,
   windowMs: number,
@@ -79,7 +82,7 @@ export function afterOperatorChange(
   const { grants } = before
   return {
     ...(given && { budget: given }),
-    ...(isLimited(limit) && { rateLimit: limit }),
+    ...(hasRateLimit(limit) && { rateLimit: limit }),
     ...(grants && { grants }),
   }
 }
@@ -158,7 +161,7 @@ function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
  * The operator's limits after an operator has edited `fields`; the result of the edit is `token`. Undefined
  * if there are none.
  */
-export function updateGrants(
+export function operatorLimitsAfterEdit(
   before: OperatorGrants | undefined,
   token: TokenGrants & { readonly used_quota: number },
   fields: Partial<TokenGrants>,

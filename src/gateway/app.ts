@@ -7,11 +7,11 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
 import { requireOperator } from '../accounts/authentication/require-operator.ts'
 import { requireKey, keyFromRequest } from '../accounts/authentication/key-from-request.ts'
-import type { Admission } from '../api/admission.ts'
+import type { RequestAdmission } from '../api/admission.ts'
 import { applyCors, type Cors } from '../api/cors.ts'
 import {
   type Endpoint,
-  isCall,
+  isCallEndpoint,
   type CallEndpoint,
   type Readiness,
   type RawEndpoint,
@@ -21,7 +21,7 @@ import { type ApiArea, renderError, protocolOf } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { limitHeadersOf } from '../api/limit-headers.ts'
-import { isModelMethod, pathArea, pathOf, redactedPath } from '../api/paths.ts'
+import { isModelMethod, areaOfUnknownPath, pathOf, redactedPath } from '../api/paths.ts'
 import { RAW_ROUTES } from '../api/raw-routes.ts'
 import {
   type AllowedMethods,
@@ -35,7 +35,7 @@ import type { Console } from '../console/console.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import type { RefusedCall } from '../domain/refused-call.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
-import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
+import { LIMIT_NAMES, type RateLimiter, requireWithinRateLimit } from '../limits/rate-limiter.ts'
 import type { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { databaseUnavailableError, UpstreamRefusal } from '../relay/failure.ts'
@@ -61,7 +61,7 @@ export interface AppServices {
   readonly host: string
   readonly cors: () => Cors
   readonly limits: RateLimiter
-  readonly admission: Admission
+  readonly admission: RequestAdmission
   /** Rate limit for model calls from one address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
@@ -127,7 +127,7 @@ export class App {
       record: {},
     }
     const path = pathOf(request.url)
-    const route: Route = { endpoint: undefined, area: pathArea(path) }
+    const route: Route = { endpoint: undefined, area: areaOfUnknownPath(path) }
     this.#openExchanges += 1
     // Close the connection after this response, so that the client connects to another node next.
     if (!this.#services.isStaying()) response.closesConnection = true
@@ -152,7 +152,7 @@ export class App {
       const { endpoint } = raw
       route.endpoint = endpoint
       route.area = endpoint.area
-      if (isCall(endpoint)) {
+      if (isCallEndpoint(endpoint)) {
         if (endpoint.areaOf) route.area = endpoint.areaOf(request)
         const begin = (): void => this.#begin(exchange, path, route, raw, over)
         const refuse = (refusal: GatewayError): void => {
@@ -198,7 +198,7 @@ export class App {
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
     const suggestion = json.suggest(path)
-    if (suggestion !== undefined && route.area === 'relay') route.area = pathArea(suggestion)
+    if (suggestion !== undefined && route.area === 'relay') route.area = areaOfUnknownPath(suggestion)
     throw pathNotFound(path, suggestion)
   }
 
@@ -226,7 +226,11 @@ export class App {
           subject: addressBlock(address),
           limit: relayLimit(),
         })
-        requireAllowed(taking instanceof Promise ? await taking : taking, 'this address', () => ADDRESS)
+        requireWithinRateLimit(
+          taking instanceof Promise ? await taking : taking,
+          'this address',
+          () => ADDRESS,
+        )
         const entering = this.#callerOf(exchange, endpoint, address)
         const caller = entering instanceof Promise ? await entering : entering
         exchange.record.userId = caller.user.id
@@ -250,8 +254,8 @@ export class App {
   }
 
   /**
-   * Authenticates the API key of a call with an idempotency key. If its quota is exhausted, an earlier answer
-   * can still be sent, so that the key need not be usable for calls.
+   * Authenticates the API key of a call with an idempotency key. A key with exhausted quota is accepted too,
+   * because the call may only repeat an earlier one, whose answer costs nothing.
    */
   async #repeatingCaller(exchange: ClientExchange, key: string, address: string): Promise<Caller> {
     const { apiKeys } = this.#services
@@ -271,14 +275,14 @@ export class App {
     const known = asGatewayError(error)
     const code = known?.code
     // A settled call already has a row in the usage log, even if its client got an error.
-    if (known && endpoint && isCall(endpoint) && record.reason === undefined) {
+    if (known && endpoint && isCallEndpoint(endpoint) && record.reason === undefined) {
       this.#services.refusals.add(known.code, { ...known.caller, ...record })
       this.#services.refusedCalls.add(refusedCall(exchange, known))
     }
     if (code !== undefined) record.failure ??= code
     else if (!(error instanceof UpstreamRefusal))
       this.#services.log.error({ id, err: error }, 'unforeseen error')
-    if (!response.headersSent && endpoint && isCall(endpoint))
+    if (!response.headersSent && endpoint && isCallEndpoint(endpoint))
       await this.#stateKnown(exchange, endpoint, error)
     if (response.headersSent || response.isAborted) {
       response.destroy()

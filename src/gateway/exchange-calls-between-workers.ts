@@ -2,15 +2,18 @@ import type { Link } from '../ipc/link.ts'
 import type { OtherProcesses } from '../management/usage/live-calls.ts'
 import type { LiveCallBatch, LiveQuery } from '../management/usage/live-source.ts'
 
-/** A batch of settled calls for another worker process; `name` identifies the query of that worker. */
+/**
+ * A batch of settled calls for clients of another worker process that follow calls live; `name` identifies
+ * their query.
+ */
 export interface WorkerCallBatch {
   readonly name: string
   readonly turn: LiveCallBatch
 }
 
 /**
- * Exchanges settled calls with the other worker processes through the main process: each gets those that its
- * live readers ask for, one batch at a time.
+ * Exchanges settled calls with the other worker processes through the main process. Each process gets those
+ * that its clients follow live, one batch at a time.
  */
 export function exchangeCallsBetweenWorkers(link: Link): OtherProcesses {
   return {

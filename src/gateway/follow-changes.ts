@@ -19,7 +19,7 @@ interface Stored {
  * Applies changes that other nodes made to keys, users, channels, options, groups and prices, from the next
  * call on.
  */
-export function followChanges(
+export function followChangesOfOtherNodes(
   changes: ChangeFeed,
   apiKeys: ApiKeys,
   stored: Stored,

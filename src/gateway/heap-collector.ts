@@ -29,8 +29,8 @@ export class HeapCollector {
   }
 
   /**
-   * Adds to the estimated garbage. If there is enough of it, it is collected after the current turn of the
-   * event loop.
+   * Adds bytes to the estimate of garbage on the heap. If there is enough, it is collected after the current
+   * turn of the event loop.
    */
   note(bytes: number): void {
     this.#bytes += bytes

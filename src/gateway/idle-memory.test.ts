@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import process from 'node:process'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { collectWhenIdle } from './idle-memory.ts'
+import { collectGarbageWhenIdle } from './idle-memory.ts'
 
 /** The resident size after the start in bytes. */
 const START_BYTES = 150e6
@@ -31,7 +31,7 @@ afterEach(() => {
 })
 
 function begin(): void {
-  giving = collectWhenIdle(() => openExchanges, {
+  giving = collectGarbageWhenIdle(() => openExchanges, {
     collectAll: () => {
       full += 1
       residentBytes = Math.min(residentBytes, collectedBytes)

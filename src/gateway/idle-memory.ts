@@ -15,14 +15,17 @@ const START_SAMPLES = 60
  * long wait.
  */
 const LARGE = 1.75
-/** Number of consecutive idle checks after which all garbage is collected if memory exceeds `MUCH_GROWTH`. */
+/**
+ * Number of consecutive idle checks after which all garbage is collected, if memory has grown by the factor
+ * `MUCH_GROWTH` since the start.
+ */
 const LONG_QUIET_SAMPLES = 600
 /**
  * Minimum number of checks between two full collections, unless memory has grown by `MUCH_GROWTH` since the
  * last one.
  */
 const SAMPLES_BETWEEN = 600
-/** Growth of the process's memory, as a factor, from which it counts as much. */
+/** Factor by which the process's memory must have grown, so that a full collection is worthwhile. */
 const MUCH_GROWTH = 1.25
 
 type Collect = (
@@ -53,7 +56,7 @@ const PROCESS: ProcessMemory = {
  * ten idle minutes, or at once if there is much of it: a full collection makes V8 forget how it optimised the
  * code, so that the next three thousand calls take more than twice as much CPU time. Takes about 30 ms.
  */
-export function collectWhenIdle(
+export function collectGarbageWhenIdle(
   openRequests: () => number,
   { collectAll: collect, collectYoung, trim, residentBytes }: ProcessMemory = PROCESS,
 ): { stop(): void } {

@@ -11,7 +11,7 @@ import {
 import { addressBlock } from '../accounts/authentication/address-block.ts'
 import { peerAddress, withoutIpv6Mapping } from '../accounts/authentication/trusted-peer.ts'
 import { renderError } from '../api/envelopes.ts'
-import { pathArea, pathOf } from '../api/paths.ts'
+import { areaOfUnknownPath, pathOf } from '../api/paths.ts'
 import type { App } from './app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
@@ -109,7 +109,7 @@ function listeningServer(
 ): ListeningServer {
   let closingIdle: NodeJS.Timeout | undefined
   return {
-    url: urlOf({ host, port: listeners.port }),
+    url: urlOfAddress({ host, port: listeners.port }),
     connections: server.figures,
     fewConnections,
     async stopListening(maxMs) {
@@ -129,7 +129,7 @@ function listeningServer(
 }
 
 /** The URL of an address. */
-export function urlOf({ host, port }: Address): string {
+export function urlOfAddress({ host, port }: Address): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
@@ -193,7 +193,7 @@ const startingListener: RequestListener = ({ url }, response) => {
 }
 
 function renderedError(error: GatewayError, url = ''): Refusal {
-  return renderError(pathArea(pathOf(url)), error, randomUUIDv7())
+  return renderError(areaOfUnknownPath(pathOf(url)), error, randomUUIDv7())
 }
 
 const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) => string>([

@@ -28,7 +28,7 @@ export interface Listeners {
 /**
  * Listens with several sockets. Node.js accepts one connection per socket and turn of the event loop, so with
  * a single socket the last of a thousand clients would wait for a thousand turns of a busy loop, neither
- * served nor refused. Rejects like `listen` if the address cannot be used.
+ * served nor refused. Rejects with the system's error if the address cannot be used.
  */
 export async function listenOnManySockets(
   { host, port }: Address,
@@ -41,8 +41,8 @@ export async function listenOnManySockets(
 }
 
 /**
- * Finds the port of an address, and rejects like `listen` if another process listens there. Sockets that
- * share an address would not notice that, and two gateways could use the same address.
+ * Finds the port of an address. Rejects with the system's error if another process listens there: sockets
+ * that share an address would not notice that, and two gateways could use the same address.
  */
 export async function freePort({ host, port }: Address): Promise<number> {
   const only = createServer()
@@ -63,12 +63,12 @@ async function listenOnEach({ host, port }: Address, accept: (socket: Socket) =>
   }
 }
 
-/** Makes a server that passes on each new connection before anything is read from it. */
+/** Makes a server that passes each new connection to `accept` before anything is read from it. */
 export function listenerFor(accept: (socket: Socket) => void): Server {
   return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept)
 }
 
-/** Listens on a socket that another process has bound. Rejects like `listen` if that fails. */
+/** Listens on a socket that another process has bound. Rejects with the system's error if that fails. */
 export function listenOn(server: Server, socket: unknown): Promise<void> {
   return whenListening(server, (onListening) => server.listen(socket, BACKLOG, onListening))
 }

@@ -5,9 +5,9 @@ import type { FirstCredentials } from './seed-accounts.ts'
 import { listen } from './listen.ts'
 import { openLog } from './open-log.ts'
 import { gatewaySecrets } from './gateway-secrets.ts'
-import { openHelpers } from './open-helpers.ts'
+import { startHelperThreads } from './start-helper-threads.ts'
 import { openLedger } from './open-ledger.ts'
-import { type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
+import { type DataFolderLock, waitAndLockDataFolder } from '../store/data-folder.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
 
 /** A running gateway that listens for requests. */
@@ -28,8 +28,8 @@ export interface Gateway {
    */
   readonly failed: Promise<Error>
   /**
-   * Accepts no more calls, waits for running ones, writes everything, and unlocks the data folder. Resolves
-   * to the number of calls that could not be charged; the next start charges them.
+   * Stops the gateway: accepts no more calls, waits for running ones, writes everything, and unlocks the data
+   * folder. Resolves to the number of calls that could not be charged; the next start charges them.
    */
   close(): Promise<number>
 }
@@ -59,11 +59,11 @@ export async function startGateway(
   const { log, lines } = openLog(environment)
   opened.adopt(lines, (open) => open.close())
   const folder = opened.adopt(
-    locked ?? (await lockDataFolderInTurn(environment.dataDir, 'gateway')),
+    locked ?? (await waitAndLockDataFolder(environment.dataDir, 'gateway')),
     (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)
-  const helpers = openHelpers(opened, log)
+  const helpers = startHelperThreads(opened, log)
   let app: App | undefined
   const server = opened.adopt(await listen(environment, () => app), (open) => open.close())
   if (server.fewConnections) log.warn(server.fewConnections)
@@ -76,10 +76,10 @@ export async function startGateway(
     thread,
   })
   // The database opens in a thread of its own while the modules that serve calls are loaded.
-  const [{ serve }, accounts] = await Promise.all([import('./serve.ts'), opening])
+  const [{ serveGateway }, accounts] = await Promise.all([import('./serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(
-    await serve({ config, log, lines, secrets, accounts, connections: server.connections, helpers }),
+    await serveGateway({ config, log, lines, secrets, accounts, connections: server.connections, helpers }),
   )
   app = serving.app
   const everything = opened.move()

@@ -9,10 +9,10 @@ import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { nodeName } from './node-name.ts'
-import { endingModels } from './open-model-ends.ts'
+import { announcedRetirements } from './open-model-retirements.ts'
 import { isStorageReporter } from './storage-watch.ts'
 
 export { UnpricedTools }
@@ -26,7 +26,7 @@ interface AlertServices {
   readonly unpriced: UnpricedTools
   readonly providerLimits: ProviderLimits
   readonly deliveries: LastDeliveries
-  readonly ends: ModelEnds
+  readonly ends: ModelRetirements
   readonly log: Logger
 }
 
@@ -57,7 +57,7 @@ export function openAlerts(
     opened: () => health.opened(),
     shed: () => overload.shed,
     unpriced,
-    ending: () => endingModels(ends, settings()),
+    ending: () => announcedRetirements(ends, settings()),
     lowLimits: providerLimits.low,
     deliveries,
     count: (result, count) => metrics.add('alerts', count, result),

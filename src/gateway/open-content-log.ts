@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { OpenedLedger } from './open-ledger.ts'
-import type { Prune } from './prune.ts'
+import type { PruneFunction } from './prune.ts'
 
 /** Opens the content log. Its thread is started only when content is written or read. */
 export function openContentLog(
@@ -40,7 +40,7 @@ export function withContentPruning(
   { prune, others }: Pick<OpenedLedger, 'prune' | 'others'>,
   content: Pick<ContentLog, 'prune' | 'users' | 'delete'>,
   store: Pick<Store, 'read'>,
-): Prune {
+): PruneFunction {
   if (others && 'index' in others && others.index !== 1) return prune
   return async (days, signal) => {
     const pruned = await prune(days, signal)

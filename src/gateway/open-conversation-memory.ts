@@ -1,7 +1,7 @@
 import type { BankNodes } from '../cluster/join-cluster.ts'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Link } from '../ipc/link.ts'
-import { SessionAffinity, SESSION_DIGESTS } from '../relay/affinity/affinity.ts'
+import { SessionAffinity, SESSION_DIGEST_RULES } from '../relay/affinity/affinity.ts'
 import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
 import {
   LocalPreviousCalls,
@@ -9,10 +9,14 @@ import {
   type PreviousCalls,
 } from '../relay/affinity/previous-calls.ts'
 import type { DigestRules, DigestStore } from '../relay/digests/digest-store.ts'
-import { ownDigests } from '../relay/digests/own-digests.ts'
-import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
+import { createProcessDigests } from '../relay/digests/process-digests.ts'
+import {
+  PROMPT_DIGEST_RULES,
+  PromptMemory,
+  type PromptMemoryServices,
+} from '../relay/prompts/prompt-memory.ts'
 
-/** Options of `openConversationMemory`. */
+/** Options for opening the memory of prompts and sessions. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
   /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
   readonly others: BankNodes | Workers | undefined
@@ -37,8 +41,8 @@ export async function openConversationMemory(
 ): Promise<ConversationMemory> {
   const { key, metrics } = options
   const [prompts, sessions, previous] = await Promise.all([
-    openStore(PROMPT_DIGESTS, options),
-    openStore(SESSION_DIGESTS, options),
+    openStore(PROMPT_DIGEST_RULES, options),
+    openStore(SESSION_DIGEST_RULES, options),
     openPreviousCalls(options),
   ])
   return {
@@ -61,7 +65,7 @@ async function openStore(
     const { OwnerDigests } = await import('../relay/digests/owner-digests.ts')
     return new OwnerDigests(link, rules.kind)
   }
-  if (redisUrl === undefined) return ownDigests(rules)
+  if (redisUrl === undefined) return createProcessDigests(rules)
   const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
   const store = new RedisDigests(rules, {
     url: redisUrl,

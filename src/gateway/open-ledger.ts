@@ -7,7 +7,7 @@ import { sqlitePath } from '../domain/database-url.ts'
 import { recordConfiguration } from './record-configuration.ts'
 import type { FirstCredentials } from './seed-accounts.ts'
 import { Ledger } from '../accounts/ledger/ledger.ts'
-import { type Prune, pruneEmbeddedDatabase } from './prune.ts'
+import { type PruneFunction, pruneEmbeddedDatabase } from './prune.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
@@ -35,12 +35,12 @@ export interface OpenedLedger {
    */
   readonly others: BankNodes | Workers | undefined
   /** Removes old rows of the usage log and other expired data. */
-  readonly prune: Prune
+  readonly prune: PruneFunction
   /** Returns all quota that this process has leased, and closes the database. */
   close(): Promise<void>
 }
 
-/** Options of `openLedger`. */
+/** Options for opening the database and the ledger. */
 export interface OpenLedgerOptions {
   readonly config: Config
   readonly secrets: Secrets

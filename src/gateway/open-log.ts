@@ -77,7 +77,7 @@ class LogQueue {
     return this.#dropped
   }
 
-  /** Adds a line, including its line end, or drops it. Never waits and never throws. */
+  /** Adds a line with its line end to the queue, or drops it. Never waits and never throws. */
   write(line: string): void {
     if (this.#unwritten.length + this.#queued.length + line.length > MAX_QUEUED) {
       this.#dropped += 1

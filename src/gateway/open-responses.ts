@@ -3,7 +3,7 @@ import type { OpenedLedger } from './open-ledger.ts'
 import type { IdempotencyClaims } from '../relay/answers/idempotent-calls.ts'
 import { KeptAnswers } from '../relay/answers/kept-answers.ts'
 import { BackgroundCalls, type BackgroundCallServices } from '../relay/responses/background-calls.ts'
-import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
+import { FreeSpaceMonitor, measureDiskSpace, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
 import { StorageLimit } from '../relay/responses/storage-limit.ts'
 import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
@@ -43,7 +43,7 @@ export async function openResponses(
     others && 'names' in others
       ? undefined
       : await FreeSpaceMonitor.open({
-          measure: () => spaceOf(dataDir),
+          measure: () => measureDiskSpace(dataDir),
           log: services.log,
           nowMs: () => performance.now(),
         })

@@ -14,9 +14,9 @@ import { BankConnection } from '../store/postgres/bank-connection.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import { LiveNodes } from '../store/postgres/live-nodes.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
-import { slotsBefore } from './prune.ts'
+import { halfHourSumsRemovedBefore } from './prune.ts'
 import { pruneExpired, pruneOrphanedParts } from '../store/prune.ts'
-import { pruneStoredOfDeleted } from '../store/stored-of-user.ts'
+import { pruneStoredDataOfDeleted } from '../store/stored-data-of-user.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -25,7 +25,7 @@ import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './open-ledger.
 /** Maximum milliseconds for which a start waits for the database server, which may be starting too. */
 const CONNECT_TIMEOUT_MS = 30_000
 /**
- * Maximum milliseconds for which a start waits for the database server to end the session of this node's
+ * Maximum milliseconds for which a start waits for the database server to close the connection of this node's
  * earlier run.
  */
 const NAME_TIMEOUT_MS = 8_000
@@ -123,7 +123,7 @@ export async function openSharedLedger({
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
-      finishedDeletions: await pruneStoredOfDeleted(rows, signal),
+      finishedDeletions: await pruneStoredDataOfDeleted(rows, signal),
       removedParts: await pruneOrphanedParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedAnswers: await pruneExpired(rows, 'pruneAnswers', Date.now(), signal),
@@ -132,7 +132,7 @@ export async function openSharedLedger({
       removedAnswerParts: await pruneExpired(rows, 'pruneAnswerParts', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),
       removedRefusals: await pruneExpired(rows, 'pruneRefusedCalls', Date.now(), signal),
-      removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
+      removedSlots: await pruneExpired(rows, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),
       removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
     }),
     isReady: () => leased.isReady(),

@@ -17,7 +17,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { pruneEmbeddedDatabase } from './prune.ts'
 
-/** Options of `openWorkerLedger`. */
+/** Options for opening the ledger of a worker. */
 interface WorkerLedgerOptions {
   /** The database file. The main process has it open for writing. */
   readonly path: string

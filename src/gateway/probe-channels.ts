@@ -3,9 +3,9 @@ import type { Logger } from 'pino'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import { OperatorHold } from '../accounts/ledger/operator-hold.ts'
-import { cheapTest, testRequest } from '../management/channels/test-request.ts'
+import { chooseCheapTest, testRequest } from '../management/channels/test-request.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
-import { exchangeWhole } from '../upstreams/exchange.ts'
+import { requestWholeResponse } from '../upstreams/exchange.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
@@ -60,7 +60,7 @@ export class ChannelProbes {
   async #probe(channel: Channel): Promise<void> {
     const { settings, health, keyRings, upstreams, log } = this.#services
     const { name, timeouts } = channel
-    const tested = cheapTest(channel, '', settings().models)
+    const tested = chooseCheapTest(channel, '', settings().models)
     this.#underWay.add(name)
     using counted = health.begin(channel)
     const hold = new OperatorHold(randomUUIDv7())
@@ -69,7 +69,7 @@ export class ChannelProbes {
       const timeoutMs = Math.min(TIMEOUT_MS, timeouts.total)
       const bounds = { maxBytes: MAX_BODY_BYTES, timeoutMs }
       const request = testRequest(channel, tested)
-      const came = await exchangeWhole(upstreams, { hold, channel, key }, request, bounds)
+      const came = await requestWholeResponse(upstreams, { hold, channel, key }, request, bounds)
       if (hasAnswered(came)) {
         counted.succeeded()
         log.info({ channel: name }, 'a channel in cooldown has answered a probe: it is asked again')
@@ -85,7 +85,7 @@ export class ChannelProbes {
 }
 
 // An error about the request or the key counts as an answer too, because it shows that the server works.
-function hasAnswered(came: Awaited<ReturnType<typeof exchangeWhole>>): boolean {
+function hasAnswered(came: Awaited<ReturnType<typeof requestWholeResponse>>): boolean {
   if ('failure' in came) return false
   return came.status < 500 && came.status !== 408
 }

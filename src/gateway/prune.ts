@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
 import { pruneExpired, pruneOrphanedParts, pruneUsage } from '../store/prune.ts'
-import { pruneStoredOfDeleted } from '../store/stored-of-user.ts'
+import { pruneStoredDataOfDeleted } from '../store/stored-data-of-user.ts'
 import type { Store } from '../store/store.ts'
 
 const FIRST_MS = 60_000
@@ -13,7 +13,7 @@ export function retentionDays({ usage_log_days: usageLogDays, slot_days: slotDay
 }
 
 /** Unix milliseconds before which half-hour sums are removed. */
-export function slotsBefore({ slots }: RetentionDays): number {
+export function halfHourSumsRemovedBefore({ slots }: RetentionDays): number {
   return Date.now() - slots * 24 * HOUR_MS
 }
 
@@ -27,14 +27,14 @@ export interface RetentionDays {
  * Removes expired usage rows and sums, stored responses and other expired data. The result is logged unless
  * all its values are 0 or empty.
  */
-export type Prune = (days: RetentionDays, signal: AbortSignal) => Promise<object>
+export type PruneFunction = (days: RetentionDays, signal: AbortSignal) => Promise<object>
 
 /** Returns the function that removes expired data from the embedded database. */
-export function pruneEmbeddedDatabase(store: Store): Prune {
+export function pruneEmbeddedDatabase(store: Store): PruneFunction {
   return async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),
     removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
-    finishedDeletions: await pruneStoredOfDeleted(store, signal),
+    finishedDeletions: await pruneStoredDataOfDeleted(store, signal),
     removedParts: await pruneOrphanedParts(store, Date.now(), signal),
     removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
     removedAnswers: await pruneExpired(store, 'pruneAnswers', Date.now(), signal),
@@ -43,7 +43,7 @@ export function pruneEmbeddedDatabase(store: Store): Prune {
     removedAnswerParts: await pruneExpired(store, 'pruneAnswerParts', Date.now(), signal),
     removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),
     removedRefusals: await pruneExpired(store, 'pruneRefusedCalls', Date.now(), signal),
-    removedSlots: await pruneExpired(store, 'pruneSlots', slotsBefore(days), signal),
+    removedSlots: await pruneExpired(store, 'pruneHalfHourSums', halfHourSumsRemovedBefore(days), signal),
     removedAuditEntries: await pruneExpired(store, 'pruneAuditLog', Date.now(), signal),
   })
 }
@@ -52,7 +52,11 @@ export function pruneEmbeddedDatabase(store: Store): Prune {
  * Removes expired data a minute after the start, and then every hour. `days` is called at each run.
  * `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
  */
-export function pruneRegularly(prune: Prune, days: () => RetentionDays, log: Logger): { stop(): void } {
+export function pruneRegularly(
+  prune: PruneFunction,
+  days: () => RetentionDays,
+  log: Logger,
+): { stop(): void } {
   const stopping = new AbortController()
   const run = async (): Promise<void> => {
     try {

@@ -2,15 +2,15 @@ import { asRecord } from '@sluice/wire/json/record'
 import { randomUUIDv7 } from 'node:crypto'
 import type { Logger } from 'pino'
 import { OperatorHold } from '../accounts/ledger/operator-hold.ts'
-import { readDay } from '../domain/model-end.ts'
+import { parseIsoDay } from '../domain/model-retirement.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import { modelsRequest } from '../management/channels/test-request.ts'
 import { entriesOfList, nameOfEntry } from '../management/channels/read-model-list.ts'
 import type { Store } from '../store/store.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { exchangeWhole } from '../upstreams/exchange.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import { requestWholeResponse } from '../upstreams/exchange.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
 /**
@@ -36,7 +36,7 @@ const MAX_KEYS = 3
 /** Services that reading lists needs. */
 interface ListServices {
   readonly settings: () => Settings
-  readonly ends: ModelEnds
+  readonly ends: ModelRetirements
   readonly store: Pick<Store, 'write'>
   readonly upstreams: UpstreamClient
   readonly metrics: Pick<Metrics, 'add'>
@@ -117,7 +117,7 @@ export class ModelListReader {
       const hold = new OperatorHold(randomUUIDv7())
       const bounds = { maxBytes: MAX_BODY_BYTES, timeoutMs: Math.min(TIMEOUT_MS, channel.timeouts.total) }
       const to = { hold, channel, key: { value } }
-      const came = await exchangeWhole(this.#services.upstreams, to, modelsRequest(channel), bounds)
+      const came = await requestWholeResponse(this.#services.upstreams, to, modelsRequest(channel), bounds)
       hold.settle()
       if ('failure' in came) return undefined
       if (came.status >= 200 && came.status <= 299) return came.body
@@ -136,7 +136,7 @@ export class ModelListReader {
       return { model, on }
     })
     if (news.length === 0) return
-    await store.write('storeModelEnds', { source, nowMs: Date.now(), ends: news })
+    await store.write('storeModelRetirements', { source, nowMs: Date.now(), ends: news })
     await onStored()
   }
 }
@@ -157,7 +157,7 @@ function shutdownDates(body: Buffer): Map<string, string | null> | undefined {
   for (const entry of list) {
     const name = nameOfEntry(entry)
     const stated = asRecord(entry)?.['shutdown_date'] ?? null
-    const on = stated === null ? null : readDay(stated)
+    const on = stated === null ? null : parseIsoDay(stated)
     if (name !== undefined && on !== undefined) dates.set(name, on)
   }
   return dates

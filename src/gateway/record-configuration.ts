@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { declaredSettings } from '../config/declared-settings.ts'
 import { declaredId } from '../domain/channel-id.ts'
 import type { Store } from '../store/store.ts'
-import { fileOrigin, type FirstCredentials, seedAccounts } from './seed-accounts.ts'
+import { configFileOrigin, type FirstCredentials, seedAccounts } from './seed-accounts.ts'
 
 /**
  * Brings the database up to date with a new or changed gateway.yaml: creates the users that it declares, and
@@ -16,7 +16,7 @@ export async function recordConfiguration(
   const firstCredentials = await seedAccounts(store, users)
   await store.write('recordDeclaredRows', {
     settings: declaredSettings(fileNode, declaredId, priceFile?.tree),
-    origin: fileOrigin('gateway.yaml'),
+    origin: configFileOrigin('gateway.yaml'),
   })
   return firstCredentials
 }

@@ -9,7 +9,7 @@ import { readConfigInThread } from '../config/reading-thread.ts'
 /** Whether a changed configuration was applied, or refused because of errors. */
 export type ReloadResult = 'applied' | 'refused'
 
-/** Stands for the watching of configuration files, which `close` ends. */
+/** Handle of a running watch on the configuration files; `close` ends it. */
 export interface ReloadHandle {
   close(): Promise<void>
 }
@@ -96,7 +96,7 @@ function filesOf({ priceFile }: Pick<Config, 'priceFile'>): readonly string[] {
   return priceFile ? [priceFile.path] : []
 }
 
-/** The result of a reading, and the files to watch besides gateway.yaml. */
+/** What reading the configuration files resulted in, and the files to watch besides gateway.yaml. */
 interface Reading {
   readonly result: ReloadResult
   readonly files: readonly string[]
@@ -123,7 +123,8 @@ async function read(
   }
 }
 
-// Pauses after some lines, because a large file may cause thousands of warnings.
+// Logs the warnings, with a pause after every few lines, because a large file may cause thousands of
+// warnings.
 async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
   for (const [index, warning] of warnings.entries()) {
     log.warn(formatDiagnostic(warning))

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Origin } from '../domain/audit.ts'
-import type { UserSeed } from '../domain/records/user.ts'
+import type { ChangeOrigin } from '../domain/audit.ts'
+import type { DeclaredUser } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { generateKey } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
@@ -15,7 +15,7 @@ const FIRST_QUOTA = 500_000_000
 const MAX_ACCOUNTS = 1_000
 
 /** Origin, in the audit log, of changes that come from the configuration file or from the first start. */
-export function fileOrigin(actor: string): Origin {
+export function configFileOrigin(actor: string): ChangeOrigin {
   return { actorId: 0, actor, via: 'file', address: '', atMs: Date.now() }
 }
 
@@ -28,12 +28,13 @@ export interface FirstCredentials {
 }
 
 /**
- * Creates declared users and tokens that do not exist yet. If the database has no users and none of the
- * declared ones is root, it also creates a root user, and resolves to that user's credentials.
+ * Creates those users and tokens declared in gateway.yaml that do not exist yet. If the database has no users
+ * and none of the declared ones is root, it also creates a root user, and resolves to that user's
+ * credentials.
  */
 export async function seedAccounts(
   store: Store,
-  seeds: readonly UserSeed[],
+  seeds: readonly DeclaredUser[],
 ): Promise<FirstCredentials | undefined> {
   const isFirstStart = (await store.read('countUsers')) === 0
   const pending = isFirstStart ? seeds : await pendingSeeds(store, seeds)
@@ -41,7 +42,7 @@ export async function seedAccounts(
     await store.write('seedUsers', {
       seeds: pending,
       nowSeconds: Math.floor(Date.now() / 1000),
-      origin: fileOrigin('gateway.yaml'),
+      origin: configFileOrigin('gateway.yaml'),
     })
   return isFirstStart && !seeds.some(({ role }) => role === Role.root) ? makeFirstUser(store) : undefined
 }
@@ -50,15 +51,15 @@ export async function seedAccounts(
  * Resolves to the declarations that would change the database, usually none. They are compared in batches, so
  * that calls can run in between.
  */
-async function pendingSeeds(store: Store, seeds: readonly UserSeed[]): Promise<UserSeed[]> {
-  const pending: UserSeed[] = []
+async function pendingSeeds(store: Store, seeds: readonly DeclaredUser[]): Promise<DeclaredUser[]> {
+  const pending: DeclaredUser[] = []
   for (const part of partsOf(seeds))
-    for (const index of await store.read('pendingSeeds', { seeds: part }))
+    for (const index of await store.read('pendingDeclaredUsers', { seeds: part }))
       pending.push(...part.slice(index, index + 1))
   return pending
 }
 
-function* partsOf(seeds: readonly UserSeed[]): Iterable<readonly UserSeed[]> {
+function* partsOf(seeds: readonly DeclaredUser[]): Iterable<readonly DeclaredUser[]> {
   let [start, accounts] = [0, 0]
   for (const [index, { tokens }] of seeds.entries()) {
     if (accounts > MAX_ACCOUNTS) {
@@ -81,7 +82,7 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined
   const key = generateKey()
   const { users } = await store.write('seedUsers', {
     nowSeconds,
-    origin: fileOrigin('first start'),
+    origin: configFileOrigin('first start'),
     seeds: [
       {
         id: undefined,

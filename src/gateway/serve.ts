@@ -7,7 +7,7 @@ import { clientAddress } from '../accounts/authentication/client-address.ts'
 import { OidcSignIns } from '../accounts/authentication/oidc/oidc-sign-ins.ts'
 import { Passwords } from '../accounts/authentication/passwords.ts'
 import { SignIns } from '../accounts/authentication/sign-ins.ts'
-import { Admission } from '../api/admission.ts'
+import { RequestAdmission } from '../api/admission.ts'
 import type { Readiness } from '../api/endpoint.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi, JsonApiServices } from '../api/json-api.ts'
@@ -17,7 +17,7 @@ import { LiveConfig } from '../config/live-config.ts'
 import { Console } from '../console/console.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Link } from '../ipc/link.ts'
-import { CallSlots } from '../limits/fair-semaphore.ts'
+import { RequestSlots } from '../limits/fair-semaphore.ts'
 import { THREAD_EVENT_LOOP } from '../limits/event-loop.ts'
 import { setHeapGrowthOnOverload, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
@@ -34,7 +34,7 @@ import { EqualCallsOfOtherWorkers } from '../relay/answer-cache/equal-calls-of-o
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
-import { Media } from '../relay/media.ts'
+import { MediaFetcher } from '../relay/media-fetcher.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
@@ -57,25 +57,25 @@ import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { ProviderLimits } from '../upstreams/provider-limits.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { App } from './app.ts'
 import { exchangeCallsBetweenWorkers } from './exchange-calls-between-workers.ts'
-import { followChanges } from './follow-changes.ts'
+import { followChangesOfOtherNodes } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
-import { shareLimits } from './share-limits.ts'
-import { collectAll, collectWhenIdle } from './idle-memory.ts'
+import { shareProviderLimits } from './share-provider-limits.ts'
+import { collectAll, collectGarbageWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openContentLog, withContentPruning } from './open-content-log.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
-import { openModelEnds } from './open-model-ends.ts'
-import { openMemory } from './open-memory.ts'
+import { openModelRetirements } from './open-model-retirements.ts'
+import { openRequestMemory } from './open-request-memory.ts'
 import { openResponses } from './open-responses.ts'
-import type { Helpers } from './open-helpers.ts'
+import type { StartedHelperThreads } from './start-helper-threads.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
 import { ImportPlanning, removeUploadsRegularly } from './import-planning.ts'
@@ -93,7 +93,7 @@ interface ServeInputs {
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
   readonly connections: ConnectionFigures
-  readonly helpers: Helpers
+  readonly helpers: StartedHelperThreads
 }
 
 /** The running gateway, without its listening sockets. */
@@ -109,7 +109,7 @@ export interface ServingGateway extends AsyncDisposable {
 }
 
 /** Builds the application and starts all background work. */
-export async function serve({
+export async function serveGateway({
   config,
   log,
   lines,
@@ -145,11 +145,13 @@ export async function serve({
     (key) => hashKey(secrets, key),
     changes && ((change) => changes.notify(change)),
   )
-  const modelEnds = await openModelEnds(accounts, secrets, changes)
+  const modelEnds = await openModelRetirements(accounts, secrets, changes)
   const { ends } = modelEnds
   const reread = async () => void (await Promise.all([inForce.reread(), modelEnds.reread()]))
   if (changes)
-    opened.adopt(followChanges(changes, apiKeys, { reread }, warn), (following) => following.stop())
+    opened.adopt(followChangesOfOtherNodes(changes, apiKeys, { reread }, warn), (following) =>
+      following.stop(),
+    )
 
   let draining = false
   /** Set once the gateway accepts no more requests; those that still arrive are refused. */
@@ -192,7 +194,7 @@ export async function serve({
     (open) => open?.close(),
   )
   const nowMs = (): number => performance.now()
-  const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
+  const shared = openRequestMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
   const limits = new RateLimiter(nodes.rateCounter)
   const upstreams = opened.adopt(
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
@@ -235,7 +237,7 @@ export async function serve({
   const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
   const sharing = { ...callServices, node, namespace, secrets, providerLimits, keyRings }
-  opened.adopt(await shareLimits(nodes, sharing), (feed) => feed?.close())
+  opened.adopt(await shareProviderLimits(nodes, sharing), (feed) => feed?.close())
   opened.adopt(new ChannelProbes({ ...callServices, health, keyRings }), (probes) => probes.close())
   const relay: Relay = opened.adopt(
     new Relay({
@@ -259,12 +261,14 @@ export async function serve({
       recordings: opened.adopt(new RecordingLengths(threads), (lengths) => lengths.close()),
       drains: new DrainedResponses(),
       failureLog: new FailureLog(log),
-      media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
+      media: opened.adopt(new MediaFetcher(() => inForce.settings.options.media, nowMs), (media) =>
+        media.close(),
+      ),
     }),
     (open) => open.close(),
   )
   const maxCalls = (): number => Math.ceil(inForce.settings.options.max_calls / (workers?.planned ?? 1))
-  const slots = new CallSlots(maxCalls, nowMs)
+  const slots = new RequestSlots(maxCalls, nowMs)
   const liveCalls = new LiveCalls({
     ledger: ledger.writes,
     store,
@@ -356,7 +360,7 @@ export async function serve({
     cors: () => inForce.settings.options.cors,
     metricsToken: () => inForce.settings.options.metrics_token,
     host: environment.host,
-    admission: new Admission(overload, slots),
+    admission: new RequestAdmission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
     json,
@@ -375,7 +379,7 @@ export async function serve({
     log,
     telemetry,
   })
-  const collecting = collectWhenIdle(() => app.openExchanges)
+  const collecting = collectGarbageWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())
   // A worker must be ready before it starts to listen.
   if (workers) await tokensLoaded
@@ -433,7 +437,7 @@ function openUpstreams(
  */
 function jsonApiWhenNeeded(
   secrets: Secrets,
-  ends: ModelEnds,
+  ends: ModelRetirements,
   services: Omit<JsonApiServices, 'accounts' | 'models'>,
 ): () => Promise<JsonApi> {
   const { store, hashAccessToken, settings } = services.management

@@ -49,10 +49,10 @@ export class QuotaConverter {
  * Maximum imported id, and maximum sum of an amount over all users or tokens. This is half of the range of
  * safe integers; the other half is left for later charges and ids.
  */
-export const MAX_IMPORTED = 2 ** 52
+export const MAX_IMPORTED_NUMBER = 2 ** 52
 
 /** Sums of the amounts of all users and tokens: the ones in this gateway, and the ones imported so far. */
-export class RunningSums {
+export class ImportedAmountSums {
   readonly #sums: Record<SummedColumn, number>
 
   constructor(here: AmountSums) {
@@ -66,9 +66,9 @@ export class RunningSums {
   add(amounts: Partial<AmountSums>): void {
     const added = Object.entries(amounts) as [SummedColumn, number][]
     for (const [column, amount] of added) {
-      if (this.#sums[column] + Math.abs(amount) <= MAX_IMPORTED) continue
+      if (this.#sums[column] + Math.abs(amount) <= MAX_IMPORTED_NUMBER) continue
       const [, name = ''] = column.split('.')
-      throw new UnreadableValue(name, `an amount that, with all others, is at most ${MAX_IMPORTED}`)
+      throw new UnreadableValue(name, `an amount that, with all others, is at most ${MAX_IMPORTED_NUMBER}`)
     }
     for (const [column, amount] of added) this.#sums[column] += Math.abs(amount)
   }

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { familyDatabase } from '../../test/family-database.ts'
 import { ENGINES } from '../../test/store-engines.ts'
 import { RowReader } from './row-reader.ts'
-import { readFamily } from './family.ts'
+import { readOtherGateway } from './other-gateway.ts'
 import { mysqlAddress, type SourceDatabase } from './source.ts'
 import { openMysqlSource } from './mysql-source.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
@@ -28,7 +28,7 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
     const family = await familyDatabase('new-api', engine.name)
     await family.sql('alter table users rename to people')
     await family.sql(`create view users as ${ENDLESS} select id, 'x' as username, 1 as quota from n`)
-    await expect(readFamily(await opened(family.place))).rejects.toThrow(
+    await expect(readOtherGateway(await opened(family.place))).rejects.toThrow(
       '"users" is a view, and nothing but plain tables',
     )
   })
@@ -37,14 +37,14 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
     const family = await familyDatabase('new-api', engine.name)
     await family.sql('drop table options')
     await family.sql(`create view options as ${ENDLESS} select 'k' || id as key, 'v' as value from n`)
-    await expect(readFamily(await opened(family.place))).rejects.toThrow('"options" is a view')
+    await expect(readOtherGateway(await opened(family.place))).rejects.toThrow('"options" is a view')
   })
 
   test('an import source is read up to the maximum number of rows', async () => {
     const family = await familyDatabase('new-api', engine.name)
     for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v' })
-    expect((await readFamily(await opened(family.place, { rows: 60 }))).options.size).toBe(60)
-    await expect(readFamily(await opened(family.place, { rows: 59 }))).rejects.toThrow(
+    expect((await readOtherGateway(await opened(family.place, { rows: 60 }))).options.size).toBe(60)
+    await expect(readOtherGateway(await opened(family.place, { rows: 59 }))).rejects.toThrow(
       'the table "options" has more than 59 rows',
     )
   })
@@ -53,8 +53,8 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
     const family = await familyDatabase('new-api', engine.name)
     await family.insert('options', { key: 'a', value: 'v'.repeat(60_000) })
     await family.insert('users', { id: 1, username: 'u'.repeat(60_000), password: '', quota: 0 })
-    expect((await readFamily(await opened(family.place, { bytes: 150_000 }))).users).toHaveLength(1)
-    await expect(readFamily(await opened(family.place, { bytes: 100_000 }))).rejects.toThrow(
+    expect((await readOtherGateway(await opened(family.place, { bytes: 150_000 }))).users).toHaveLength(1)
+    await expect(readOtherGateway(await opened(family.place, { bytes: 100_000 }))).rejects.toThrow(
       /more than 100000 bytes/,
     )
   })
@@ -64,19 +64,23 @@ describe('a hostile source on SQLite', () => {
   test('an import reads a SQLite source up to the maximum time', async () => {
     const family = await familyDatabase('new-api', 'SQLite')
     await family.insert('options', { key: 'a', value: 'v' })
-    await expect(readFamily(await opened(family.place, { ms: -1 }))).rejects.toThrow('"options" took longer')
+    await expect(readOtherGateway(await opened(family.place, { ms: -1 }))).rejects.toThrow(
+      '"options" took longer',
+    )
   })
 
   test('an import does not read a SQLite source with a virtual table or computed columns', async () => {
     const virtual = await familyDatabase('new-api', 'SQLite')
     await virtual.sql('drop table options')
     await virtual.sql('create virtual table options using fts5(key, value)')
-    await expect(readFamily(await opened(virtual.place))).rejects.toThrow('"options" is a virtual table, and')
+    await expect(readOtherGateway(await opened(virtual.place))).rejects.toThrow(
+      '"options" is a virtual table, and',
+    )
     const computed = await familyDatabase('new-api', 'SQLite')
     await computed.sql('drop table options')
     await computed.sql('create table options (key text, value as (hex(zeroblob(100000000))))')
     await computed.sql("insert into options (key) values ('a')")
-    expect((await readFamily(await opened(computed.place))).options.size).toBe(0)
+    expect((await readOtherGateway(await opened(computed.place))).options.size).toBe(0)
   })
 })
 
@@ -100,7 +104,7 @@ describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile sou
     await family.sql("insert into users (id, username, password) values (1, 'x', '')")
     await family.sql('create policy p on users using (ran())')
     await family.sql('alter table users enable row level security')
-    await expect(readFamily(await opened(url.href))).rejects.toThrow(/affected by row-level security/)
+    await expect(readOtherGateway(await opened(url.href))).rejects.toThrow(/affected by row-level security/)
   })
 
   test.each([
@@ -110,7 +114,7 @@ describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile sou
     const family = await familyDatabase('new-api', 'PostgreSQL')
     await family.sql('drop table options')
     await family.sql(statement)
-    await expect(readFamily(await opened(family.place))).rejects.toThrow(`"options" is a ${kind}`)
+    await expect(readOtherGateway(await opened(family.place))).rejects.toThrow(`"options" is a ${kind}`)
   })
 })
 

@@ -1,8 +1,8 @@
 import { Role } from '../domain/role.ts'
 import { comparableName } from '../domain/username.ts'
-import { MAX_IMPORTED } from './amounts.ts'
+import { MAX_IMPORTED_NUMBER } from './amounts.ts'
 import type { TakenIdentifiers } from '../store/operations/find-accounts.ts'
-import type { ReadUser } from './plan-users.ts'
+import type { UserToImport } from './plan-users.ts'
 
 /** Functions that hash a key or an access token for its lookup in this gateway. */
 export interface IdentifierHashes {
@@ -60,7 +60,7 @@ export class IdentifierAllocator {
   }
 
   /**
-   * Finds the name of a user of this gateway that counts as equal to this one, although it is written
+   * Finds the name of a user of this gateway that counts as equal to `username`, although it may be written
    * differently.
    */
   similarName(username: string): string | undefined {
@@ -70,7 +70,7 @@ export class IdentifierAllocator {
   /** Allocates an id for a user. Drops the access token if another user has the same token. */
   allocateUser(
     wanted: number,
-    { username, group, role, accessToken }: ReadUser,
+    { username, group, role, accessToken }: UserToImport,
   ): { readonly id: number; readonly accessToken: string | null } {
     const isFree = wanted > 0 && !this.#userIds.has(wanted)
     const id = isFree ? wanted : this.#newUserId()
@@ -118,5 +118,5 @@ function firstIdAbove(taken: readonly { readonly id: number }[], wanted: readonl
 // `Math.max(...ids)` would fail, because a function call cannot have this many arguments. Rows with too large
 // ids are refused elsewhere.
 function largest(ids: readonly number[]): number {
-  return ids.reduce((max, id) => (id > MAX_IMPORTED ? max : Math.max(max, id)), 0)
+  return ids.reduce((max, id) => (id > MAX_IMPORTED_NUMBER ? max : Math.max(max, id)), 0)
 }

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import { RunningSums, QuotaConverter } from './amounts.ts'
+import { ImportedAmountSums, QuotaConverter } from './amounts.ts'
 import { RowReader } from './row-reader.ts'
-import type { FamilyDatabase } from './family.ts'
+import type { OtherGatewayDatabase } from './other-gateway.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import { type IdentifierHashes, IdentifierAllocator } from './identifier-allocator.ts'
 import { planAccounts, type PlannedAccount, type OperatorListedNames } from './plan-accounts.ts'
@@ -29,7 +29,7 @@ export interface ImportOptions {
    * role.
    */
   readonly stated: OperatorListedNames
-  /** Whether the plan is written; otherwise the report says what would be imported. */
+  /** Whether the import is written to the database; otherwise the report only says what would be imported. */
   readonly apply: boolean
   /** Called after each user with the number of users that are done, and the number of all users. */
   readonly onProgress: (done: number, total: number) => void
@@ -71,7 +71,7 @@ export interface ImportPlan {
  * transaction, channels in one, and each user with its tokens in one. Rows that exist already stay unchanged.
  * Rejects with a sentence for the operator.
  */
-export async function importFamily(options: ImportOptions): Promise<ImportReport> {
+export async function importOtherGateway(options: ImportOptions): Promise<ImportReport> {
   const { config, apply, stated } = options
   const { environment, users: seeds } = config
   const source = await readSource(options.source, {
@@ -118,7 +118,7 @@ export function planImport(
     units,
     settings: configuration.settings,
     identifiers,
-    sums: new RunningSums(state.identifiers.sums),
+    sums: new ImportedAmountSums(state.identifiers.sums),
     stated,
     nowSeconds: Math.floor(Date.now() / 1000),
   })
@@ -134,7 +134,7 @@ export function planImport(
 
 // Throws if the operator listed a user whom the source does not have: a mistyped name would otherwise be
 // ignored.
-function requireNames({ users }: Pick<FamilyDatabase, 'users'>, stated: OperatorListedNames): void {
+function requireNames({ users }: Pick<OtherGatewayDatabase, 'users'>, stated: OperatorListedNames): void {
   const names = new Set(
     users.map((row) => {
       const cells = new RowReader(row)
@@ -157,7 +157,7 @@ async function applyPlan(
 }> {
   const { entries, channels } = configuration
   const origin = importOrigin()
-  if (entries.length > 0) await target.rows.write('setEntries', { changes: entries, origin })
+  if (entries.length > 0) await target.rows.write('setStoredSettings', { changes: entries, origin })
   if (channels.length > 0) {
     await target.rows.write('createChannels', {
       channels,

@@ -88,7 +88,7 @@ const ROUTES = /^(?:converse|invoke|converse_like|responses|chat|v1|maas)\//
  * The parts of a LiteLLM model name: its provider, the name for the channel, and the provider's name of the
  * model.
  */
-export interface NamedModel {
+export interface LitellmModelParts {
   readonly provider: LitellmProvider
   readonly channel: string
   readonly upstream: string
@@ -101,7 +101,7 @@ export interface NamedModel {
 export function splitModel(
   model: string,
   stated: string | undefined,
-): NamedModel | { readonly unknown: string } {
+): LitellmModelParts | { readonly unknown: string } {
   const [first = '', ...rest] = model.split('/')
   const isPrefix = rest.length > 0 && (stated === undefined ? PROVIDERS.has(first) : stated === first)
   const guess = GUESSES.find(([pattern]) => pattern.test(model))?.[1]

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { litellmSource } from './litellm-source.ts'
-import type { ImportSource, ReadingOptions } from './read-source.ts'
+import type { ImportSource, SourceReadingOptions } from './read-source.ts'
 
-const HTTP: ReadingOptions = { variable: () => undefined, missing: 'is not read over HTTP' }
+const HTTP: SourceReadingOptions = { variable: () => undefined, missing: 'is not read over HTTP' }
 
 function read(text: string, options = HTTP): ImportSource {
   const source = litellmSource(text, options)

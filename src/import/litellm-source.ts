@@ -1,19 +1,26 @@
 import { withoutTrailing } from '../domain/without-trailing.ts'
 import { parseYamlDocument } from '../config/document.ts'
-import { child, isMapping, items, keys, type YamlNode, YamlScalar } from '../config/yaml-node.ts'
+import {
+  childOfNode,
+  isMapping,
+  itemsOfNode,
+  keysOfNode,
+  type YamlNode,
+  YamlScalar,
+} from '../config/yaml-node.ts'
 import { type Decimal, decimalText, parseDecimal } from '../domain/decimal.ts'
 import { endpointByName } from '../domain/endpoints.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import type { Json } from '../domain/json.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { channelDefinition } from '../management/channels/channel-definition.ts'
-import { channelType, withVersion } from '../management/channels/channel-types.ts'
+import { channelType, addApiVersion } from '../management/channels/channel-types.ts'
 import { GatewayError } from '../errors.ts'
 import { UnreadableValue } from './row-reader.ts'
 import { type LitellmProvider, splitModel } from './litellm-providers.ts'
 import type { PlannedChannel } from './plan-channels.ts'
 import type { PlannedEntry } from './plan-configuration.ts'
-import type { ImportSource, ReadingOptions } from './read-source.ts'
+import type { ImportSource, SourceReadingOptions } from './read-source.ts'
 import { importedLine } from './report.ts'
 
 /** Maximum number of models in a configuration. */
@@ -77,10 +84,10 @@ interface Deployment {
  * Reads the configuration of a LiteLLM proxy; undefined if the text is not such a configuration. Rejects with
  * a sentence for the operator if the configuration is invalid.
  */
-export function litellmSource(text: string, options: ReadingOptions): ImportSource | undefined {
+export function litellmSource(text: string, options: SourceReadingOptions): ImportSource | undefined {
   const { tree, diagnostics } = parseYamlDocument(withoutVariables(text), () => undefined)
   const [first] = diagnostics
-  const list = child(tree, 'model_list')
+  const list = childOfNode(tree, 'model_list')
   if (first && /^model_list\s*:/m.test(text))
     throw new Error(`the configuration cannot be read: line ${first.line ?? 1}: ${first.message}`)
   if (!isMapping(tree) || !Array.isArray(list)) return undefined
@@ -88,7 +95,7 @@ export function litellmSource(text: string, options: ReadingOptions): ImportSour
   const left: ReportLine[] = []
   const deployments: Deployment[] = []
   const prices = new Map<string, PlannedEntry>()
-  for (const [index, entry] of items(list).entries()) {
+  for (const [index, entry] of itemsOfNode(list).entries()) {
     const name = textIn(entry, 'model_name') ?? ''
     try {
       deployments.push(deploymentOf(entry, name, options))
@@ -120,8 +127,8 @@ function withoutVariables(text: string): string {
   return text.replaceAll('${', () => '$${')
 }
 
-function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): Deployment {
-  const params = child(entry, 'litellm_params')
+function deploymentOf(entry: YamlNode, model: string, options: SourceReadingOptions): Deployment {
+  const params = childOfNode(entry, 'litellm_params')
   if (model === '') throw new UnreadableValue('model_name', 'a name')
   const stated = textIn(params, 'model') ?? ''
   if (stated === '') throw new UnreadableValue('litellm_params.model', 'PROVIDER/MODEL')
@@ -153,7 +160,7 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
       `an address, found the variable ${missing.join(', ')}, which ${options.missing}`,
     )
   const ranks = /rerank/i.test(upstream)
-  const notes = keys(params)
+  const notes = keysOfNode(params)
     .filter((name) => !CARRIED.has(name))
     .map((name) => `${model}: litellm_params.${name} has no effect here`)
   return {
@@ -170,10 +177,7 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
   }
 }
 
-/**
- * The channel type for rerank of all vendors but those in `RERANKERS`, which have a channel type of their
- * own.
- */
+/** Number of the channel type for rerank models. Vendors in `RERANKERS` have a channel type of their own. */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
 
@@ -214,7 +218,7 @@ interface Group {
 
 function channelsOf(
   deployments: readonly Deployment[],
-  { missing: why }: ReadingOptions,
+  { missing: why }: SourceReadingOptions,
 ): { readonly planned: readonly PlannedChannel[]; readonly left: readonly ReportLine[] } {
   const groups: Group[] = []
   const places = new Map<string, Group[]>()
@@ -272,7 +276,7 @@ function channelOf({ name, first, members }: Group, why: string): PlannedChannel
       name,
       type: type.type,
       models: members.map(({ model }) => model).join(','),
-      base_url: given === '' ? '' : provider.keepsAddress ? given : withVersion(given, type),
+      base_url: given === '' ? '' : provider.keepsAddress ? given : addApiVersion(given, type),
       model_mapping: JSON.stringify(
         Object.fromEntries(
           members.flatMap(({ model, upstream }) => (model === upstream ? [] : [[model, upstream]])),
@@ -317,7 +321,9 @@ const LIMITS = { rpm: 'requests', tpm: 'tokens' } as const
  */
 function priceOf(entry: YamlNode, model: string): PlannedEntry | ReportLine | undefined {
   const read = (name: string): Decimal | undefined => {
-    const node = child(child(entry, 'litellm_params'), name) ?? child(child(entry, 'model_info'), name)
+    const node =
+      childOfNode(childOfNode(entry, 'litellm_params'), name) ??
+      childOfNode(childOfNode(entry, 'model_info'), name)
     const text = node instanceof YamlScalar ? node.source : undefined
     return text === undefined ? undefined : parseDecimal(text)
   }
@@ -325,7 +331,7 @@ function priceOf(entry: YamlNode, model: string): PlannedEntry | ReportLine | un
   const output = read('output_cost_per_token')
   if (!input && !output) return undefined
   const isInputAlone =
-    endpointByName(model) === 'embeddings' || textIn(child(entry, 'model_info'), 'mode') === 'embedding'
+    endpointByName(model) === 'embeddings' || textIn(childOfNode(entry, 'model_info'), 'mode') === 'embedding'
   if (!input || (!output && !isInputAlone))
     return leftLine('price', model, 'expected both input_cost_per_token and output_cost_per_token')
   const value = {
@@ -344,10 +350,10 @@ function perMillion({ digits, scale }: Decimal): string {
 }
 
 function otherSections(tree: YamlNode): ReportLine[] {
-  return keys(tree)
+  return keysOfNode(tree)
     .filter((section) => section !== 'model_list')
     .flatMap((section) => {
-      const names = keys(child(tree, section))
+      const names = keysOfNode(childOfNode(tree, section))
       const note = SECTIONS.get(section) ?? 'it has no counterpart here'
       const listed = names.length > 0 ? names.map((name) => `${section}.${name}`) : [section]
       return listed.map((name) => leftLine('option', name, note))
@@ -359,7 +365,7 @@ function leftLine(kind: 'channel' | 'price' | 'option', name: string, note: stri
 }
 
 function textIn(tree: YamlNode, name: string): string | undefined {
-  const node = child(tree, name)
+  const node = childOfNode(tree, name)
   return node instanceof YamlScalar ? String(node.value) : undefined
 }
 

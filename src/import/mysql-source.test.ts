@@ -8,7 +8,7 @@ import {
   withoutMariadb,
 } from '../../test/fixtures/mariadb-server.ts'
 import { familyDatabase } from '../../test/family-database.ts'
-import { readFamily } from './family.ts'
+import { readOtherGateway } from './other-gateway.ts'
 import type { MysqlAddress, SourceDatabase } from './source.ts'
 import { openMysqlSource } from './mysql-source.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
@@ -40,14 +40,14 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
     await family.insert('options', { key: 'é', value: '日本\u{1F600}' })
     const source = await opened(place)
     await family.insert('options', { key: 'later', value: 'v' })
-    expect([...(await readFamily(source)).options]).toEqual([['é', '日本\u{1F600}']])
+    expect([...(await readOtherGateway(source)).options]).toEqual([['é', '日本\u{1F600}']])
   })
 
   test('an import does not read a MariaDB source if one of its tables is a view', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     await family.sql('rename table users to people')
     await family.sql("create view users as select id, 'x' as username, sleep(1) as quota from people")
-    await expect(readFamily(await opened(place))).rejects.toThrow(
+    await expect(readOtherGateway(await opened(place))).rejects.toThrow(
       '"users" is a view, and nothing but plain tables',
     )
   })
@@ -55,11 +55,11 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
   test('an import reads a MariaDB source up to the maximum number of rows and bytes', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v'.repeat(2_000) })
-    expect((await readFamily(await opened(place, { rows: 60 }))).options.size).toBe(60)
-    await expect(readFamily(await opened(place, { rows: 59 }))).rejects.toThrow(
+    expect((await readOtherGateway(await opened(place, { rows: 60 }))).options.size).toBe(60)
+    await expect(readOtherGateway(await opened(place, { rows: 59 }))).rejects.toThrow(
       'the table "options" has more than 59 rows',
     )
-    await expect(readFamily(await opened(place, { bytes: 100_000 }))).rejects.toThrow(
+    await expect(readOtherGateway(await opened(place, { bytes: 100_000 }))).rejects.toThrow(
       /more than 100000 bytes/,
     )
   })

@@ -4,7 +4,7 @@ import type { MysqlAddress, SourceDatabase, SourceRow } from './source.ts'
 import {
   MAX_TABLES,
   notATableError,
-  countRows,
+  countRowsOnWire,
   READ_LIMITS,
   ReadMeter,
   rowCharacters,
@@ -34,7 +34,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
     text: string,
     values: readonly string[] = [],
   ): Promise<readonly SourceRow[]> => {
-    const answer = rowsOf(connection, countRows(read.table(table), wire), text, values)
+    const answer = rowsOf(connection, countRowsOnWire(read.table(table), wire), text, values)
     return wire.answer(table, Promise.race([answer, failure.promise]))
   }
   const accepted = new Promise<void>((resolve) => connection.once('connect', () => resolve()))

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { FamilyDatabase, NotImportedTable } from './family.ts'
+import type { OtherGatewayDatabase, NotImportedTable } from './other-gateway.ts'
 import { listNotImported } from './not-imported.ts'
 
 const source = (
   leftTables: readonly NotImportedTable[],
-  users: FamilyDatabase['users'] = [],
-): FamilyDatabase => ({
+  users: OtherGatewayDatabase['users'] = [],
+): OtherGatewayDatabase => ({
   family: 'new-api',
   users,
   tokens: [],

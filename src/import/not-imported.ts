@@ -1,6 +1,6 @@
 import { RowReader } from './row-reader.ts'
-import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED_ROWS } from './family.ts'
-import { isDeleted } from './plan-users.ts'
+import { type OtherGatewayDatabase, type NotImportedTable, MAX_COUNTED_ROWS } from './other-gateway.ts'
+import { isRowDeleted } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 
 /** What the rows of a table are called (plural), and what the operator can do instead of importing them. */
@@ -86,8 +86,8 @@ const LOGINS: readonly (readonly [column: string, service: string])[] = [
 ]
 
 /** Lists with counts what is never imported: tables, and logins with other services. */
-export function listNotImported({ users, leftTables }: FamilyDatabase): ReportLine[] {
-  const present = users.map((row) => new RowReader(row)).filter((cells) => !isDeleted(cells, 'user'))
+export function listNotImported({ users, leftTables }: OtherGatewayDatabase): ReportLine[] {
+  const present = users.map((row) => new RowReader(row)).filter((cells) => !isRowDeleted(cells, 'user'))
   const logins = LOGINS.flatMap(([column, service]): ReportLine[] => {
     const count = present.filter((cells) => cells.lenient(() => cells.text(column).trim(), '') !== '').length
     if (count === 0) return []

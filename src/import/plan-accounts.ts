@@ -1,16 +1,16 @@
-import { lookupKey } from '../domain/api-key.ts'
+import { lookupPartOfKey } from '../domain/api-key.ts'
 import { allowListLines, isAddressRange } from '../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type TokenStatus } from '../domain/records/token.ts'
 import type { Settings } from '../domain/settings.ts'
 import { alphabetMixedWithLatin, nameDifference, isFullyVisible } from '../domain/username.ts'
 import { newTokenFields } from '../management/tokens/token-object.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../store/operations/seed-accounts.ts'
-import { MAX_IMPORTED, type RunningSums, type QuotaConverter } from './amounts.ts'
+import { MAX_IMPORTED_NUMBER, type ImportedAmountSums, type QuotaConverter } from './amounts.ts'
 import { RowReader, UnreadableValue } from './row-reader.ts'
-import type { FamilyDatabase } from './family.ts'
+import type { OtherGatewayDatabase } from './other-gateway.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
 import { AUTO_GROUP } from './plan-configuration.ts'
-import { isDeleted, type ReadUser, readUser } from './plan-users.ts'
+import { isRowDeleted, type UserToImport, readUser } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 import type { SourceRow } from './source.ts'
@@ -37,20 +37,20 @@ export interface OperatorListedNames {
   readonly role: ReadonlySet<string>
 }
 
-/** Input of `planAccounts`. */
+/** What the plan of users and tokens depends on, apart from the source. */
 export interface AccountRules {
   readonly units: QuotaConverter
   /** Settings as they will be after the import. */
   readonly settings: Settings
   readonly identifiers: IdentifierAllocator
-  readonly sums: RunningSums
+  readonly sums: ImportedAmountSums
   readonly stated: OperatorListedNames
   readonly nowSeconds: number
 }
 
 /** Plans every user of the source with its tokens, in the order of their ids. */
 export function planAccounts(
-  source: Pick<FamilyDatabase, 'users' | 'tokens'>,
+  source: Pick<OtherGatewayDatabase, 'users' | 'tokens'>,
   rules: AccountRules,
 ): AccountsPlan {
   const lines: ReportLine[] = []
@@ -107,8 +107,8 @@ function planOwner(
   const left = (note: string): { left: ReportLine } => ({
     left: { kind: 'user', id, name, fate: 'left', notes: [note] },
   })
-  if (isDeleted(cells, 'user')) return left('it is deleted there')
-  let read: ReadUser
+  if (isRowDeleted(cells, 'user')) return left('it is deleted there')
+  let read: UserToImport
   try {
     requireCountable(id)
     read = readUser(cells, units, settings, nowSeconds, (username) => stated.role.has(username))
@@ -162,7 +162,7 @@ function planTokens(
     const cells = new RowReader(row)
     const id = cells.lenient(() => cells.integer('id'), 0)
     let read: ReadToken
-    if (isDeleted(cells, 'token')) {
+    if (isRowDeleted(cells, 'token')) {
       lines.push(skippedToken(row, 'it is deleted there'))
       continue
     }
@@ -194,7 +194,7 @@ function planTokens(
 }
 
 function requireCountable(id: number): void {
-  if (id > MAX_IMPORTED) throw new UnreadableValue('id', `at most ${MAX_IMPORTED}`)
+  if (id > MAX_IMPORTED_NUMBER) throw new UnreadableValue('id', `at most ${MAX_IMPORTED_NUMBER}`)
 }
 
 /**
@@ -254,7 +254,8 @@ const MAX_NAME_LENGTH = 50
 type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 
 /**
- * Reads a token, and adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable.
+ * Reads a token. Notes each changed value for the report. Throws `UnreadableValue` if its key or quota is
+ * unreadable.
  */
 function readToken(
   cells: RowReader,
@@ -291,7 +292,7 @@ function keyOf(cells: RowReader): string {
     .text('key')
     .trim()
     .replace(/^(?:sk-)+/, '')
-  if (lookupKey(key) === key) return key
+  if (lookupPartOfKey(key) === key) return key
   throw new UnreadableValue(
     'key',
     '1 to 128 letters and digits; others could not be found when they are sent',

@@ -5,14 +5,14 @@ import {
   ALLOW_FLAGS,
   channelDefinition,
   isMappedStatus,
-  keysIn,
+  parseKeyLines,
   parseKeysOfType,
   requireType,
 } from '../management/channels/channel-definition.ts'
-import { type ChannelFields, objectIn } from '../management/channels/channel-fields.ts'
-import { channelType, withVersion } from '../management/channels/channel-types.ts'
+import { type ChannelFields, parseJsonObjectField } from '../management/channels/channel-fields.ts'
+import { channelType, addApiVersion } from '../management/channels/channel-types.ts'
 import { RowReader, UnreadableValue } from './row-reader.ts'
-import type { GatewayFamily, FamilyDatabase } from './family.ts'
+import type { GatewayFamily, OtherGatewayDatabase } from './other-gateway.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 
@@ -35,7 +35,7 @@ export interface PlannedChannel {
  * Plans the channels whose type is supported, and gives them unique names. Channels of other types get a line
  * in the report.
  */
-export function planChannels({ family, channels }: FamilyDatabase): {
+export function planChannels({ family, channels }: OtherGatewayDatabase): {
   readonly channels: readonly PlannedChannel[]
   readonly left: readonly ReportLine[]
 } {
@@ -88,7 +88,7 @@ function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind):
   if (read.keys.length === 0 && !type.keyless)
     throw new UnreadableValue('key', 'at least one key that is enabled')
   const given = read.baseUrl || kind.address || ''
-  const address = kind.keepsAddress && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
+  const address = kind.keepsAddress && read.baseUrl !== '' ? read.baseUrl : addApiVersion(given, type)
   if (type.protocol === 'messages') return [channelFor(name, read, type.type, address, models)]
   if (type.protocol === 'rerank') {
     const vectors =
@@ -282,12 +282,12 @@ interface SourceChannel {
   readonly headers: ReadonlyMap<string, string>
   /** Upstream model name by requested name, with chains of mappings resolved. */
   readonly modelMapping: ReadonlyMap<string, string>
-  /** Fields that are copied unchanged. */
+  /** Fields of the channel that are copied unchanged. */
   readonly fields: Partial<ChannelFields>
 }
 
 /**
- * Reads a channel, and adds notes about settings that have no effect in this gateway. Throws
+ * Reads a channel. Notes settings that have no effect in this gateway for the report. Throws
  * `UnreadableValue` if a required value cannot be read.
  */
 function readChannel(cells: RowReader, family: GatewayFamily): SourceChannel {
@@ -328,7 +328,7 @@ export function splitList(text: string): string[] {
 function keysOf(cells: RowReader, family: GatewayFamily): string[] {
   const type = channelType(cells.integer('type'))
   const given = cells.text('key').trim()
-  const keys = family === 'new-api' && type ? parseKeysOfType(type, given) : keysIn(given)
+  const keys = family === 'new-api' && type ? parseKeysOfType(type, given) : parseKeyLines(given)
   const states = readObject(cells, 'channel_info')['multi_key_status_list']
   if (typeof states !== 'object' || states === null) return keys
   const disabled = new Set(
@@ -416,8 +416,8 @@ function textsOf(cells: RowReader, setting: Record<string, unknown>): Record<str
 }
 
 /**
- * Fields that are copied unchanged and have no effect in this gateway, so that management tools for one-api
- * and new-api can display them.
+ * Fields of a channel that have no effect in this gateway. They are copied unchanged, so that management
+ * tools for one-api and new-api can display them.
  */
 function displayOnlyFields(cells: RowReader, family: GatewayFamily): Record<string, string> {
   const names =
@@ -447,7 +447,7 @@ function noteWithoutEffect(cells: RowReader): void {
 function readObject(cells: RowReader, column: string): Record<string, unknown> {
   const text = cells.lenient(() => cells.text(column), '')
   try {
-    return objectIn(column, text)
+    return parseJsonObjectField(column, text)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     cells.note(`${error.message}; left out`)

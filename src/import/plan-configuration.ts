@@ -1,24 +1,24 @@
 import type { Config } from '../config/config.ts'
-import { mergeLayers } from '../config/merge-layers.ts'
-import { child, keys } from '../config/yaml-node.ts'
+import { mergeStoredSettings } from '../config/merge-stored-settings.ts'
+import { childOfNode, keysOfNode } from '../config/yaml-node.ts'
 import { type Decimal, decimalText } from '../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson } from '../domain/ratios.ts'
 import type { ChannelDefinition } from '../domain/records/channel.ts'
-import type { Settings, StoredConfiguration, StoredEntry } from '../domain/settings.ts'
+import type { Settings, StoredConfiguration, StoredSetting } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { toStoredChannel } from '../management/channels/channel-definition.ts'
-import { decimalIn, mappingIn } from '../management/settings/decimal-map.ts'
+import { parseDecimalValue, parseJsonMapping } from '../management/settings/decimal-map.ts'
 import { settingOf } from '../management/settings/list-options.ts'
 import { RATIO_OPTIONS } from '../management/settings/option-mappings.ts'
 import { RowReader, UnreadableValue } from './row-reader.ts'
-import type { FamilyDatabase } from './family.ts'
+import type { OtherGatewayDatabase } from './other-gateway.ts'
 import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts'
 import type { ImportOutcome, ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 
 /** The settings and channels to write, and the complete settings after that. */
 export interface ConfigurationPlan {
-  readonly entries: readonly StoredEntry[]
+  readonly entries: readonly StoredSetting[]
   readonly channels: readonly ChannelDefinition[]
   readonly settings: Settings
   readonly lines: readonly ReportLine[]
@@ -43,7 +43,10 @@ export interface SourceConfiguration {
 }
 
 /** Reads the groups, prices, options and channels of a source. */
-export function configurationIn(source: FamilyDatabase, options: FamilyOptions): SourceConfiguration {
+export function configurationIn(
+  source: OtherGatewayDatabase,
+  options: OtherGatewayOptions,
+): SourceConfiguration {
   const scalars = planOptions(options)
   const { channels, left } = planChannels(source)
   return {
@@ -117,12 +120,12 @@ function withOutcome(
 }
 
 function entryIsThere(
-  { section, name }: StoredEntry,
+  { section, name }: StoredSetting,
   { fileNode: tree }: Config,
   stored: StoredConfiguration,
 ): boolean {
   return (
-    (section !== 'drains' && keys(child(tree, FILE_SECTIONS[section])).includes(name)) ||
+    (section !== 'drains' && keysOfNode(childOfNode(tree, FILE_SECTIONS[section])).includes(name)) ||
     stored.entries.some((one) => one.section === section && one.name === name)
   )
 }
@@ -141,7 +144,7 @@ function effectiveSettings(
   entries: readonly PlannedEntry[],
   channels: readonly PlannedChannel[],
 ): { readonly settings: Settings; readonly refused: ReadonlyMap<string, string> } {
-  const { settings, ignored: leftOut } = mergeLayers(config, {
+  const { settings, ignored: leftOut } = mergeStoredSettings(config, {
     entries: [...stored.entries, ...entries.map(({ entry }) => entry)],
     channels: [...stored.channels, ...channels.map(({ channel }) => toStoredChannel(channel))],
   })
@@ -167,7 +170,7 @@ function unpricedModels(channels: readonly PlannedChannel[], settings: Settings)
 }
 
 /** Plans the price ratios of every model that an option names, with exact decimals. */
-function planPrices(options: FamilyOptions): PlannedEntry[] {
+function planPrices(options: OtherGatewayOptions): PlannedEntry[] {
   const models = new Map<string, { [Name in RatioName]?: Ratios[Name] }>()
   for (const [option, ratio] of RATIO_OPTIONS) {
     for (const [model, value] of options.decimals(option) ?? []) {
@@ -214,7 +217,7 @@ const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
  * Plans the options with a single value. Options that this gateway lacks are reported: the important ones
  * with an explanation, the others by name.
  */
-function planOptions(options: FamilyOptions): {
+function planOptions(options: OtherGatewayOptions): {
   readonly entries: readonly PlannedEntry[]
   readonly left: readonly ReportLine[]
 } {
@@ -256,7 +259,7 @@ export const AUTO_GROUP = 'auto'
 
 /** A settings entry to be written, with its report line. */
 export interface PlannedEntry {
-  readonly entry: StoredEntry
+  readonly entry: StoredSetting
   readonly line: ReportLine
 }
 
@@ -264,7 +267,7 @@ export interface PlannedEntry {
  * Plans the groups that have a ratio, and the groups that only users, tokens or channels name, which get
  * ratio 1.
  */
-function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntry[] {
+function planGroups(source: OtherGatewayDatabase, options: OtherGatewayOptions): PlannedEntry[] {
   const ratios = options.decimals('GroupRatio') ?? new Map<string, Decimal>()
   const usable = options.mapping('UserUsableGroups')
   const open = new Set<string>(usable ? usable.keys() : DEFAULT_OPEN_GROUPS[source.family])
@@ -284,7 +287,7 @@ function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntr
   })
 }
 
-function namedIn({ users, tokens, channels }: FamilyDatabase): string[] {
+function namedIn({ users, tokens, channels }: OtherGatewayDatabase): string[] {
   const named = [...users, ...tokens, ...channels].flatMap((row) => {
     const cells = new RowReader(row)
     return splitList(cells.lenient(() => cells.text('group'), ''))
@@ -295,7 +298,7 @@ function namedIn({ users, tokens, channels }: FamilyDatabase): string[] {
 }
 
 /** The options of another gateway. An unreadable option is skipped with a report line. */
-export class FamilyOptions {
+export class OtherGatewayOptions {
   /** Report lines about options that could not be read. */
   readonly skipped: ReportLine[] = []
   readonly #options: ReadonlyMap<string, unknown>
@@ -326,7 +329,7 @@ export class FamilyOptions {
     const text = this.text(name)
     if (text === undefined || text === '') return undefined
     try {
-      return mappingIn(name, text)
+      return parseJsonMapping(name, text)
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       this.#skip(name, error.message)
@@ -340,7 +343,7 @@ export class FamilyOptions {
     if (!mapping) return undefined
     const decimals = new Map<string, Decimal>()
     for (const [entry, value] of mapping) {
-      const decimal = decimalIn(value)
+      const decimal = parseDecimalValue(value)
       if (decimal) decimals.set(entry, decimal)
       else this.#skip(`${name}: ${entry}`, 'expected a number from 0 to 1000000')
     }

@@ -17,10 +17,11 @@ const DISABLED = 2
 const DELETED = 3
 
 /** User whose id is not allocated yet. */
-export type ReadUser = Omit<ImportedUser, 'id'>
+export type UserToImport = Omit<ImportedUser, 'id'>
 
 /**
- * Reads a user, and adds notes about changes. Throws `UnreadableValue` if the name or quota is unreadable.
+ * Reads a user. Notes each changed value for the report. Throws `UnreadableValue` if the name or quota is
+ * unreadable.
  */
 export function readUser(
   cells: RowReader,
@@ -28,7 +29,7 @@ export function readUser(
   settings: Settings,
   nowSeconds: number,
   keepsRole: (username: string) => boolean,
-): ReadUser {
+): UserToImport {
   const username = usernameOf(cells)
   const quota = units.convert('quota', cells.integer('quota'))
   if (Math.abs(quota) > maxQuota(settings)) {
@@ -64,7 +65,7 @@ export function readUser(
 }
 
 /** Whether a row is marked as deleted. */
-export function isDeleted(cells: RowReader, kind: 'user' | 'token'): boolean {
+export function isRowDeleted(cells: RowReader, kind: 'user' | 'token'): boolean {
   if (!cells.isAbsent('deleted_at')) return true
   return kind === 'user' && cells.lenient(() => cells.integer('status'), 0) === DELETED
 }

@@ -22,7 +22,10 @@ const MAX_ACCOUNTS = 200
 
 const NOBODY = { merge: new Set<string>(), role: new Set<string>() }
 
-/** Plans one import and sends the plan. Then sends its accounts in parts, one part per request. */
+/**
+ * Plans one import and sends the plan to the gateway. Then sends the planned accounts in parts, one part per
+ * request.
+ */
 async function sendPlan(task: PlanningTask): Promise<void> {
   const { environment, texts, path, shown, apply } = task
   const source = await readSource(path, {

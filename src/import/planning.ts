@@ -16,7 +16,7 @@ export interface PlanningTask {
   readonly path: string
   /** Name of the uploaded file in messages. */
   readonly shown: string
-  /** Whether the plan will be written. */
+  /** Whether the import will be written to the database; false if its plan is only shown. */
   readonly apply: boolean
 }
 

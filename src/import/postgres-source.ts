@@ -4,7 +4,7 @@ import { mapDatabaseError } from '../store/postgres/failure.ts'
 import {
   MAX_TABLES,
   notATableError,
-  countRows,
+  countRowsOnWire,
   READ_LIMITS,
   ReadMeter,
   rowCharacters,
@@ -47,7 +47,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
     text: string,
     values: readonly string[] = [],
   ): Promise<readonly SourceRow[]> =>
-    wire.answer(table, rowsOf(client, stop, countRows(read.table(table), wire), text, values))
+    wire.answer(table, rowsOf(client, stop, countRowsOnWire(read.table(table), wire), text, values))
   try {
     await wire.greeting(client.connect())
     await query('', 'begin isolation level repeatable read read only')
@@ -78,7 +78,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
         `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from only ${client.escapeIdentifier(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
-    // Omits tables with policies or without the right to read, because reading one would abort the
+    // Omits tables that have policies or that this user may not read, because reading one would abort the
     // transaction.
     async tables() {
       const rows = await query(

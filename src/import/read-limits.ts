@@ -93,8 +93,11 @@ const MAX_MESSAGE_BYTES = 64 * 2 ** 20
 const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 
-/** Returns a function that counts the bytes of a row as `count` does, and adds each complete row to the counters in `wire`. */
-export function countRows(
+/**
+ * Returns a function that calls `count` with the bytes of a row, and tells `wire` that a complete row has
+ * arrived.
+ */
+export function countRowsOnWire(
   count: (bytes: number) => void,
   wire: ConnectionReadLimits,
 ): (bytes: number) => void {

@@ -2,9 +2,9 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } fr
 import { resolve } from 'node:path'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
-import { type FamilyDatabase, readFamily } from './family.ts'
+import { type OtherGatewayDatabase, readOtherGateway } from './other-gateway.ts'
 import { listNotImported } from './not-imported.ts'
-import { configurationIn, FamilyOptions, type SourceConfiguration } from './plan-configuration.ts'
+import { configurationIn, OtherGatewayOptions, type SourceConfiguration } from './plan-configuration.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
 import { openServer, type SourceDatabase } from './source.ts'
 
@@ -13,7 +13,7 @@ export interface ImportSource {
   readonly name: ImportSourceName
   readonly configuration: SourceConfiguration
   /** Users and their tokens; empty if the source has none. */
-  readonly accounts: Pick<FamilyDatabase, 'users' | 'tokens'>
+  readonly accounts: Pick<OtherGatewayDatabase, 'users' | 'tokens'>
   /** Quota units per dollar as stored in the source; undefined if not stored. */
   readonly quotaUnit: string | undefined
   /** Report lines about what is never imported. */
@@ -21,7 +21,7 @@ export interface ImportSource {
 }
 
 /** Options for reading a source. */
-export interface ReadingOptions {
+export interface SourceReadingOptions {
   readonly limits?: ReadLimits
   /** Name of the file in messages; its path if absent. */
   readonly shown?: string
@@ -41,7 +41,7 @@ const MAX_CONFIGURATION_BYTES = 4 * 2 ** 20
 const SQLITE = 'SQLite format 3\0'
 
 /** Reads a file, or the database at a URL. Rejects with a sentence for the operator. */
-export async function readSource(place: string, options: ReadingOptions): Promise<ImportSource> {
+export async function readSource(place: string, options: SourceReadingOptions): Promise<ImportSource> {
   const server = await openServer(place)
   if (server) return familySource(server)
   const path = resolve(sqlitePath(place) ?? place)
@@ -60,8 +60,8 @@ export async function readSource(place: string, options: ReadingOptions): Promis
 }
 
 async function familySource(source: SourceDatabase): Promise<ImportSource> {
-  const database = await readFamily(source).finally(() => source.close())
-  const options = new FamilyOptions(database.options)
+  const database = await readOtherGateway(source).finally(() => source.close())
+  const options = new OtherGatewayOptions(database.options)
   const configuration = configurationIn(database, options)
   return {
     name: database.family,

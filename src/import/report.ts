@@ -14,7 +14,7 @@ export function importedLine(
 }
 
 /** Escapes an untrusted text for a terminal: one line, no control characters, at most 80 characters. */
-export function displayText(text: string): string {
+export function escapeForTerminal(text: string): string {
   const flat = JSON.stringify(text).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?')
   const characters = Array.from(flat)
   return characters.length > 80 ? `${characters.slice(0, 79).join('')}…"` : flat

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { formatChange } from '../cluster/change-feed.ts'
 import { RedisAnnouncements } from '../cluster/redis-announcements.ts'
 import type { Environment } from '../config/environment.ts'
-import type { Origin } from '../domain/audit.ts'
+import type { ChangeOrigin } from '../domain/audit.ts'
 import { sqlitePath } from '../domain/database-url.ts'
-import type { UserSeed } from '../domain/records/user.ts'
+import type { DeclaredUser } from '../domain/records/user.ts'
 import type { StoredConfiguration } from '../domain/settings.ts'
 import { secretOfDataFolder } from '../store/data-folder.ts'
-import { isCurrent } from '../store/migrations/steps.ts'
+import { isSchemaCurrent } from '../store/migrations/steps.ts'
 import { NodeMessages } from '../store/node-messages.ts'
 import type { Db } from '../store/operations/operation.ts'
 import { storedConfiguration } from '../store/operations/configuration.ts'
@@ -32,7 +32,7 @@ import { lockFolder } from './lock-folder.ts'
 import type { IdentifierHashes } from './identifier-allocator.ts'
 
 /** The origin that the audit log states for imported objects. */
-export function importOrigin(): Origin {
+export function importOrigin(): ChangeOrigin {
   return { actorId: 0, actor: 'sluice import', via: 'command', address: '', atMs: Date.now() }
 }
 
@@ -49,7 +49,7 @@ export interface WritableTarget {
   readonly rows: Rows
   readonly hashes: IdentifierHashes
   readState(): Promise<TargetState>
-  /** Ensures that the database generates token ids only above this one. */
+  /** Ensures that the database gives new tokens only ids above `highestTokenId`. */
   reserve(highestTokenId: number): Promise<void>
   /** Notifies running nodes of the changes; rejects if that fails. A SQLite database has no other nodes. */
   notifyNodes(): Promise<void>
@@ -72,7 +72,7 @@ export function targetName({ databaseUrl }: Environment): string {
  */
 export async function inspectTarget(
   environment: Environment,
-  seeds: readonly UserSeed[],
+  seeds: readonly DeclaredUser[],
 ): Promise<{ readonly state: TargetState; readonly hashes: IdentifierHashes }> {
   const secrets = secretsIfAny(environment)
   const state = await readTargetState(environment, secrets)
@@ -86,7 +86,7 @@ export async function inspectTarget(
 /** Opens the target for writing. If it is missing, creates it with the users declared in gateway.yaml. */
 export async function openTargetToWrite(
   environment: Environment,
-  seeds: readonly UserSeed[],
+  seeds: readonly DeclaredUser[],
 ): Promise<WritableTarget> {
   const { databaseUrl, dataDir } = environment
   const path = sqlitePath(databaseUrl)
@@ -159,7 +159,7 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
     .selectFrom('kysely_migration')
     .select('name')
     .execute()
-  if (!isCurrent(run.map(({ name }) => name))) {
+  if (!isSchemaCurrent(run.map(({ name }) => name))) {
     throw new Error('the database is one of an older version: start the gateway once, which updates it')
   }
   if (!secrets) throw new Error('set GATEWAY_SECRET to the secret that the database was made with')
@@ -169,7 +169,7 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
   }
 }
 
-/** Ensures that new tokens get ids above this one. */
+/** Ensures that new tokens get only ids above `highestTokenId`. */
 export async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
   // SQLite continues after the highest id by itself.
   if (sqlitePath(databaseUrl) !== undefined) return
@@ -208,7 +208,7 @@ function hashesOf(secrets: Secrets | undefined): IdentifierHashes {
   }
 }
 
-function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undefined): TakenIdentifiers {
+function identifiersOfSeeds(seeds: readonly DeclaredUser[], secrets: Secrets | undefined): TakenIdentifiers {
   const hashes = hashesOf(secrets)
   let last = 0
   const users = seeds.map(({ id, username, group, role, access_token: accessToken }) => {

@@ -89,7 +89,7 @@ export class CongestionWindow {
 export class WaitForecast {
   readonly #beginnings = new RecentInterval()
 
-  /** Adds time that elapsed while calls waited. */
+  /** Records `ms` milliseconds that elapsed while calls waited. */
   addTime(ms: number): void {
     this.#beginnings.addTime(ms)
   }
@@ -115,14 +115,17 @@ class RecentInterval {
   #timeMs = 0
   #events = 0
 
-  /** Adds elapsed time. Only `countedMs` of it counts, for example only the busy part. */
+  /**
+   * Records `ms` milliseconds of elapsed time, of which only `countedMs` enter the average (for example the
+   * busy part).
+   */
   addTime(ms: number, countedMs = ms): void {
     const decay = Math.exp(-ms / DECAY_MS)
     this.#timeMs = this.#timeMs * decay + countedMs
     this.#events *= decay
   }
 
-  /** Adds an event, or a fraction of one. */
+  /** Records an event, or a fraction of one. */
   note(part = 1): void {
     this.#events += part
   }

@@ -3,7 +3,7 @@ export type PoolClient = number | string
 
 /** The size of a pool, and how it is divided. */
 export interface PoolSize {
-  /** The total amount. It may change at any time. */
+  /** The total amount that all clients together may hold. It may change at any time. */
   readonly max: () => number
   /** Share from 0 to 1 that a client may hold if no other client has wanted an amount recently. */
   readonly aloneShare: number
@@ -102,7 +102,7 @@ export class FairPool {
 }
 
 /** Who holds an amount: a user or, without a user, an address block; and the API key that was used. */
-export interface PoolOwner {
+export interface PoolShareOwner {
   readonly client: PoolClient
   /** Id of the API key; empty if there is none, as in sessions of the console. */
   readonly key: PoolClient
@@ -141,7 +141,7 @@ export class TwoLevelPool {
    * Takes an amount above 0; returns false and takes nothing if it exceeds the share of the client or of its
    * key.
    */
-  take({ client, key }: PoolOwner, amount: number): boolean {
+  take({ client, key }: PoolShareOwner, amount: number): boolean {
     const keys = this.#keysOf.get(client) ?? this.#keysOfNew(client)
     if (!keys.take(key, amount)) return false
     if (this.#clients.take(client, amount)) return true
@@ -150,7 +150,7 @@ export class TwoLevelPool {
   }
 
   /** Returns an amount that was taken, or a part of it. */
-  give({ client, key }: PoolOwner, amount: number): void {
+  give({ client, key }: PoolShareOwner, amount: number): void {
     this.#keysOf.get(client)?.give(key, amount)
     this.#clients.give(client, amount)
   }

@@ -17,10 +17,13 @@ export class FairQueue {
   readonly #maxWaiting: number
   /** Waiting work in order of arrival. */
   readonly #waiting: WaitingWork[] = []
-  /** For each flow whose work waits or runs: its latest tag, and the number of its pieces of work. */
+  /**
+   * For each flow whose work waits or runs: its latest virtual start time, and the number of its pieces of
+   * work.
+   */
   readonly #latest = new Map<string, { tag: number; pieces: number }>()
   #running = 0
-  /** Virtual time: the tag of the work that was started last. */
+  /** Virtual time: the virtual start time of the work that was started last. */
   #now = 0
 
   constructor(concurrency: number, maxWaiting: number) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type SlotEntry, FairSemaphore, CallSlots } from './fair-semaphore.ts'
+import { type SlotEntry, FairSemaphore, RequestSlots } from './fair-semaphore.ts'
 
 const WAIT_MS = 2_000
 
@@ -131,5 +131,5 @@ test.each([
   [8_000, 64],
   [16, 8],
 ])('of %i concurrent calls, live streams may have %i of the slots for accounts', (maxCalls, streams) => {
-  expect(new CallSlots(() => maxCalls, performance.now.bind(performance)).streams).toBe(streams)
+  expect(new RequestSlots(() => maxCalls, performance.now.bind(performance)).streams).toBe(streams)
 })

@@ -135,7 +135,7 @@ export class SlotEntry {
     this.#timer = setTimeout(() => this.leave(), ms).unref()
   }
 
-  /** Ends the wait successfully. Called only by `FairSemaphore`. */
+  /** Ends the wait by giving the entry a slot. Called only by `FairSemaphore`. */
   admit(): void {
     this.#end('in')
   }
@@ -150,8 +150,8 @@ export class SlotEntry {
 /** Maximum time for which a request waits for a slot, in milliseconds. */
 const WAIT_MS = 2_000
 /**
- * The length of the queue and the number of account slots, as a fraction of the slots for calls; at least
- * `LEAST_WAITING` and `LEAST_ACCOUNTS`.
+ * Length of the queue, and number of slots for account endpoints, as a fraction of the slots for calls; at
+ * least `LEAST_WAITING` and `LEAST_ACCOUNTS`.
  */
 const PART = 1 / 8
 const LEAST_WAITING = 8
@@ -168,7 +168,7 @@ const ALONE = 31 / 32
  * The error if no slot became free in time. Created once, because it is thrown often and capturing a stack
  * trace is slow.
  */
-export const NO_SLOT = new GatewayError(
+export const NO_SLOT_ERROR = new GatewayError(
   'overloaded',
   'the maximum of calls under way is reached, for the gateway or for this client; try again',
   { retryAfter: 1 },
@@ -177,7 +177,7 @@ export const NO_SLOT = new GatewayError(
 /**
  * Slots for requests. API keys share those for model calls; address blocks share those for account endpoints.
  */
-export class CallSlots {
+export class RequestSlots {
   readonly calls: FairSemaphore
   readonly accounts: FairSemaphore
 

@@ -106,7 +106,8 @@ export class PermitsOfWorkers {
 
 /**
  * Numbers of running calls of several worker processes, in the memory of the main process. The rules are
- * those of `SLOT_SCRIPT`; but slots of a process that has ended are released at once.
+ * those of `SLOT_SCRIPT`, which counts running calls in Redis; but slots of a process that has ended are
+ * released at once.
  */
 export class SlotsOfWorkers {
   readonly #subjects = new Map<string, Map<string, number>>()

@@ -99,7 +99,7 @@ const MIN_BUCKET_MS = 20
 const AHEAD_MS = 10_000
 const AHEAD_SHARE = 1 / 4
 
-/** The buckets of a window of this many milliseconds. */
+/** Returns how a window of this many milliseconds is divided into buckets. */
 export function bucketsOf(windowMs: number): WindowBuckets {
   const widthMs = Math.max(1, Math.ceil(Math.max(windowMs / BUCKETS, Math.min(MIN_BUCKET_MS, windowMs / 16))))
   const aheadMs = Math.min(AHEAD_MS, windowMs * AHEAD_SHARE)

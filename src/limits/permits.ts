@@ -14,7 +14,7 @@ export class Permits {
   max: number
   readonly windowMs: number
   readonly #buckets: WindowBuckets
-  /** Everything that this node has used. */
+  /** What this node itself has used of the limit within the window. */
   readonly #local = new SlidingWindow()
   /** What this node has used while it could not reach the other nodes, since their last response. */
   #isolated: SlidingWindow | undefined
@@ -109,7 +109,10 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** Whether `takeIsolated` would allow a request; nothing is taken. */
+  /**
+   * Whether a request would be allowed while the other nodes cannot be asked (`takeIsolated`); nothing is
+   * taken.
+   */
   peekIsolated(nowMs: number, nodes: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local

@@ -3,7 +3,7 @@ import { GatewayError, type RefusedLimit } from '../errors.ts'
 import type { CountedLimit, RateCounter } from './rate-counter.ts'
 import type { LimitDecision } from './sliding-window.ts'
 
-/** The names under which the two counts of a limit are stored. */
+/** The names under which the two counts of a limit (of requests and of tokens) are stored. */
 export interface LimitName {
   readonly requests: string
   readonly tokens: string
@@ -40,7 +40,7 @@ type Counted = 'requests' | 'tokens'
  * The decision of a rate limit; if it refuses, `usedUp` states what is used up. Undefined if there is no
  * limit.
  */
-export type OptionalVerdict = (LimitDecision & { readonly usedUp?: Counted }) | undefined
+export type RateLimitVerdict = (LimitDecision & { readonly usedUp?: Counted }) | undefined
 
 /** Marks a refusal as one for lack of tokens. */
 const ofTokens = (verdict: LimitDecision): LimitDecision & { readonly usedUp?: Counted } =>
@@ -70,7 +70,7 @@ export class RateLimiter {
   }
 
   /** Counts one request, if the limits on requests and tokens allow it. */
-  take(limited: SubjectLimit): OptionalVerdict | Promise<OptionalVerdict> {
+  take(limited: SubjectLimit): RateLimitVerdict | Promise<RateLimitVerdict> {
     const { requests, tokens } = limited.limit
     if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
     const checked = this.#counts.check(tokensOf(limited))
@@ -82,7 +82,7 @@ export class RateLimiter {
   }
 
   /** Decides with what this node knows, without counting anything. */
-  peek(limited: SubjectLimit): OptionalVerdict {
+  peek(limited: SubjectLimit): RateLimitVerdict {
     const { requests, tokens } = limited.limit
     const verdict = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited)))
     if (requests === 0 || verdict?.allowed === false) return verdict
@@ -137,19 +137,19 @@ function tokensOf({ name, subject, limit: { tokens, windowMs } }: SubjectLimit):
 }
 
 /** Calls `after` with a decision: synchronously if it is already available, otherwise later. */
-export function afterVerdict<Result>(
-  verdict: OptionalVerdict | Promise<OptionalVerdict>,
-  after: (verdict: OptionalVerdict) => Result,
+export function afterRateLimitVerdict<Result>(
+  verdict: RateLimitVerdict | Promise<RateLimitVerdict>,
+  after: (verdict: RateLimitVerdict) => Result,
 ): Result | Promise<Result> {
   return verdict instanceof Promise ? verdict.then(after) : after(verdict)
 }
 
 /**
- * Throws `rate_limited` unless the request is allowed. `limitOwner` says whose limit it is, for the message;
- * `subjectOf` returns the same for the record of refused calls.
+ * Throws `rate_limited` unless the request is allowed. `limitOwner` says in the message whose limit it is;
+ * `subjectOf` says it in the record of refused calls.
  */
-export function requireAllowed(
-  verdict: OptionalVerdict,
+export function requireWithinRateLimit(
+  verdict: RateLimitVerdict,
   limitOwner: string,
   subjectOf?: () => Pick<RefusedLimit, 'subject' | 'id' | 'name'>,
 ): void {

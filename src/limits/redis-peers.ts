@@ -75,7 +75,7 @@ const HEARTBEAT_SCRIPT = `${GENERATION_FUNCTIONS}
 return { nowMs, readGeneration() }
 `
 
-/** Options of `RedisPeers`. */
+/** Options for sharing limits with other nodes through Redis. */
 interface RedisPeersOptions {
   readonly url: string
   /** Prefix of all keys; nodes with the same prefix share their limits. */

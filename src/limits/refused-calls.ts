@@ -32,7 +32,7 @@ export class RefusedCalls {
     this.#maxRows = maxRows
   }
 
-  /** Adds a refused call. */
+  /** Adds a refused call to those that wait to be written to the database. */
   add(call: RefusedCall): void {
     if (this.#maxRows() === 0) return
     let ofKey = this.#waiting.get(call.token_id)
@@ -44,12 +44,12 @@ export class RefusedCalls {
     this.#timer ??= setTimeout(() => void this.flush(), GATHER_MS).unref()
   }
 
-  /** Writes the calls that are waiting. */
+  /** Writes the waiting refused calls to the database. */
   flush(): Promise<void> {
     return (this.#writing ??= this.#flushOnce().finally(() => (this.#writing = undefined)))
   }
 
-  /** Writes the calls that are still waiting, and stops. */
+  /** Writes the refused calls that still wait to the database, and stops. */
   async close(): Promise<void> {
     await this.#writing
     await this.flush()
@@ -115,12 +115,15 @@ export class RefusalCounts {
     this.#addCount({ slot, code, ...who, calls: 1 })
   }
 
-  /** Writes the counts; those that cannot be written are kept for the next time. */
+  /**
+   * Writes the counts of refused calls to the database; those that cannot be written are kept for the next
+   * time.
+   */
   flush(): Promise<void> {
     return (this.#writing ??= this.#flushOnce().finally(() => (this.#writing = undefined)))
   }
 
-  /** Writes the last counts. */
+  /** Writes the last counts of refused calls to the database, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#writing

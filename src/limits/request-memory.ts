@@ -1,4 +1,4 @@
-import { type PoolClient, type PoolOwner, TwoLevelPool } from './fair-pool.ts'
+import { type PoolClient, type PoolShareOwner, TwoLevelPool } from './fair-pool.ts'
 
 const MIB = 1024 * 1024
 /** Minimum bytes of memory that requests of any size share. */
@@ -20,13 +20,15 @@ const LARGE_BYTES = 4 * MIB
 
 /** Bytes of memory that one request holds for one purpose. Only `RequestMemory` changes them. */
 export class MemoryAllocation {
-  readonly owner: PoolOwner
+  readonly owner: PoolShareOwner
   shared = 0
   reserved = 0
-  /** Bytes in excess of the owner's share, which only one allocation of each `Turn` may hold. */
+  /**
+   * Bytes in excess of the owner's share. For each kind of work, only one allocation at a time may have any.
+   */
   beyond = 0
 
-  constructor(owner: PoolOwner) {
+  constructor(owner: PoolShareOwner) {
     this.owner = owner
   }
 
@@ -121,8 +123,9 @@ export class RequestMemory {
 
   /**
    * Takes additional bytes for work that cannot go on without them. Waits as long as necessary, or for up to
-   * `ms` milliseconds; `onWait` as in `takeInTime`. One allocation of each kind at a time may exceed its
-   * share: otherwise, allocations that each hold part of what they need could wait for each other forever.
+   * `ms` milliseconds; `onWait` is called with a function that ends the wait. One allocation of each kind at
+   * a time may exceed its share: otherwise, allocations that each hold part of what they need could wait for
+   * each other forever.
    */
   takeInTurn(
     allocation: MemoryAllocation,
@@ -202,7 +205,7 @@ export class ResponseMemory {
   #counted = 0
   #giveUp: (() => void) | undefined
 
-  constructor(memory: RequestMemory, owner: PoolOwner) {
+  constructor(memory: RequestMemory, owner: PoolShareOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }
@@ -252,7 +255,7 @@ export class ResizableAllocation {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
 
-  constructor(memory: RequestMemory, owner: PoolOwner) {
+  constructor(memory: RequestMemory, owner: PoolShareOwner) {
     this.#memory = memory
     this.#allocation = new MemoryAllocation(owner)
   }
@@ -267,7 +270,7 @@ export class ResizableAllocation {
     this.#memory.give(this.#allocation, Math.min(bytes, this.#allocation.bytes))
   }
 
-  /** Returns all bytes. */
+  /** Returns all bytes that were taken, so that others can take them. */
   release(): void {
     this.give(this.#allocation.bytes)
   }

@@ -1,6 +1,6 @@
 /**
- * Maximum number of times that are stored separately; beyond it, neighbouring ones are merged into the later
- * one.
+ * Number of moments of use that are stored separately; beyond it, a use that follows the last one closely is
+ * merged with it.
  */
 const MAX_MOMENTS = 64
 

@@ -63,7 +63,7 @@ export class StoreReads {
   }
 }
 
-/** What a `StoreRead` is created with. */
+/** What a read of the database for one request needs. */
 interface StoreReadInputs {
   readonly memory: RequestMemory
   readonly allocation: MemoryAllocation

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { Remaining } from '../domain/remaining.ts'
+import type { RemainingSpend } from '../domain/remaining-spend.ts'
 import type { User } from '../domain/records/user.ts'
 import { budgetObject, budgetUses, type OwnedBudget, usageLimitSchema } from './usage-limits.ts'
 import type { ManagementServices } from './services.ts'
-import { groupBudget, remainingOf, userBudget } from './remaining.ts'
+import { groupBudget, remainingSpendOf, userBudget } from './remaining-spend.ts'
 
 const { budget, budget_period, budget_used, budget_held, budget_resets_at } = usageLimitSchema
 const budgetFields = { budget, budget_period, budget_used, budget_held, budget_resets_at }
@@ -28,7 +28,7 @@ export const recentKeySchema = z.object({
 export const groupBudgetsSchema = z.array(z.object({ group: z.string(), ...budgetFields }))
 
 /** What an account may still spend, and the budgets of its user and of the groups that its keys use. */
-interface AccountLimits extends Remaining {
+interface AccountLimits extends RemainingSpend {
   readonly budgets: z.output<typeof accountBudgetSchema>[]
 }
 
@@ -51,7 +51,7 @@ export async function accountLimits(
     nowMs(),
   )
   return {
-    ...remainingOf(settings, uses, user),
+    ...remainingSpendOf(settings, uses, user),
     budgets: named
       .filter(({ owned }) => owned.budget)
       .map(({ subject, name, owned }) => ({ subject, name, ...budgetObject(owned, uses(owned)) })),

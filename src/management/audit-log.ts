@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type AuditEntry, type AuditFilter, OBJECT_KINDS, CHANGE_WAYS } from '../domain/audit.ts'
+import { type AuditEntry, type AuditFilter, OBJECT_KINDS, CHANGE_INTERFACES } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
 import { equalityFilterField, wholeNumber } from './input-fields.ts'
-import { offsetOf, type Page, pageObject, pageSchema } from './page.ts'
+import { offsetOf, type PageRequest, pageObject, pageSchema } from './page.ts'
 import type { ManagementServices } from './services.ts'
 import { type Cell, csvLine } from './csv.ts'
 
@@ -12,7 +12,7 @@ export const auditSchema = z.object({
   at: z.int().describe('Unix seconds'),
   actor_id: z.int().describe('0 = no user'),
   actor: z.string(),
-  via: z.enum(CHANGE_WAYS),
+  via: z.enum(CHANGE_INTERFACES),
   address: z.string(),
   action: z.string(),
   object: z.object({
@@ -60,7 +60,7 @@ export const auditPageSchema = pageSchema(auditSchema)
 export async function listAudit(
   { store }: Pick<ManagementServices, 'store'>,
   filter: AuditFilter,
-  page: Page,
+  page: PageRequest,
 ): Promise<z.output<typeof auditPageSchema>> {
   const { entries, total } = await store.read('auditPage', {
     filter,
@@ -124,7 +124,11 @@ export async function* auditCsv(
   // response.
   let head = csvLine(COLUMNS)
   for (let beforeId: number | null = null; ; ) {
-    const entries: readonly AuditEntry[] = await store.read('auditBefore', { filter, beforeId, limit: BATCH })
+    const entries: readonly AuditEntry[] = await store.read('auditEntriesBefore', {
+      filter,
+      beforeId,
+      limit: BATCH,
+    })
     const piece = head + entries.map(linesOf).join('')
     if (piece !== '') yield piece
     const last = entries.at(-1)

@@ -1,10 +1,13 @@
-import type { Origin } from '../domain/audit.ts'
+import type { ChangeOrigin } from '../domain/audit.ts'
 import type { ManagementServices } from './services.ts'
 
-/** Services through which every change is recorded in the audit log with this origin. */
+/**
+ * Returns services through which every change is recorded in the audit log with this origin (who made it, and
+ * how).
+ */
 export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
   services: Parts,
-  origin: Origin,
+  origin: ChangeOrigin,
 ): Parts {
   const { store, ledger } = services
   const recorded: Pick<ManagementServices, 'store' | 'ledger'> = {
@@ -21,6 +24,6 @@ export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' |
 }
 
 /** The origin of changes made by commands, which anybody with access to the data folder can run. */
-export function commandOrigin(actor: string, nowMs: number): Origin {
+export function commandOrigin(actor: string, nowMs: number): ChangeOrigin {
   return { actorId: 0, actor, via: 'command', address: '', atMs: nowMs }
 }

@@ -17,29 +17,29 @@ export function fairQueueKey({ id }: Pick<Actor, 'id'>): string {
 }
 
 /**
- * Users must have a role below this one for the actor to change them; undefined if the actor may change
- * everyone, as root may.
+ * The role below which a user must be, so that the actor may change the user; undefined if the actor may
+ * change everyone, as root may.
  */
 export function roleCeiling({ role }: Actor): number | undefined {
   return role >= Role.root ? undefined : role
 }
 
 /**
- * Whether the actor may set limits of this user as an operator. Accounts below root may not do so for
+ * Whether the actor may set limits of this user as an operator. Actors below root may not do so for
  * themselves.
  */
-export function isOperator(by: Actor, userId: number): boolean {
+export function maySetOperatorLimits(by: Actor, userId: number): boolean {
   return roleCeiling(by) === undefined || by.id !== userId
 }
 
 /** Throws unless the role that is to be assigned is below the actor's own. */
-export function requireAssignable(by: Actor, role: Role): void {
+export function requireAssignableRole(by: Actor, role: Role): void {
   if (role < by.role) return
   throw new GatewayError('role_too_low', `role: expected one below your own, which is ${by.role}`)
 }
 
 /** Throws unless the actor may change this user. The database checks this again when it writes. */
-export function requireManageable(
+export function requireManageableUser(
   by: Actor,
   { username, role }: Pick<ManagedUser, 'username' | 'role'>,
 ): void {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasResponse } from '../domain/records/usage.ts'
 import type { User } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
-import { version } from '../domain/version.ts'
+import { packageVersion } from '../domain/version.ts'
 import {
   incidents,
   incidentSchema,
@@ -12,7 +12,7 @@ import {
 import { accountBudgetSchema, accountLimits, recentKeys, recentKeySchema } from './account-limits.ts'
 import type { AdministrationServices } from './services.ts'
 import { quotaDisplay } from './gateway-status.ts'
-import { remainingSchema } from './remaining.ts'
+import { remainingSchema } from './remaining-spend.ts'
 import { userNotFound } from './users/list-users.ts'
 import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
 
@@ -58,7 +58,7 @@ export async function consoleShell(
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
   return {
     user: await profileObject(services, profile),
-    version: version(),
+    version: packageVersion(),
     node,
     server_time: Math.floor(nowMs() / 1000),
     display: { kind: display, quota_per_unit, usd_exchange_rate },

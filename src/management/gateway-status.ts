@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import type { Settings } from '../domain/settings.ts'
-import { version } from '../domain/version.ts'
+import { packageVersion } from '../domain/version.ts'
 
-/** `docs/administration.md: Status`: what clients of One API and New API read before they sign in. */
+/**
+ * The gateway's status, which clients of One API and New API read before they sign in;
+ * `docs/administration.md: Status`.
+ */
 export const statusSchema = z.object({
   version: z.string(),
   start_time: z.int().describe('Unix seconds'),
@@ -24,7 +27,7 @@ export const statusSchema = z.object({
 export function gatewayStatus(settings: Settings): z.infer<typeof statusSchema> {
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
   return {
-    version: version(),
+    version: packageVersion(),
     start_time: Math.floor(performance.timeOrigin / 1000),
     system_name: 'Sluice',
     setup: true,

@@ -11,7 +11,7 @@ import {
   type ImportSourceName,
   type ReportLine,
 } from '../domain/import-line.ts'
-import type { StoredEntry } from '../domain/settings.ts'
+import type { StoredSetting } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { ImportedAccount } from '../store/operations/seed-accounts.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -32,7 +32,7 @@ export interface PlannedAccount {
 /** Everything that an import would write. */
 export interface PlannedImport {
   readonly source: ImportSourceName
-  readonly entries: readonly StoredEntry[]
+  readonly entries: readonly StoredSetting[]
   readonly channels: readonly ChannelDefinition[]
   /**
    * Lines of the report, those that need attention first. If there are very many lines, only the first ones.
@@ -100,7 +100,7 @@ export const importParams = z.object({
 })
 
 /** Reads an uploaded file and reports what its import would write. Nothing is written yet. */
-export async function readImport(
+export async function previewImport(
   { dataDir, imports }: Pick<AdministrationServices, 'dataDir' | 'imports'>,
   { name }: z.output<typeof importQuery>,
   receive: (path: string) => Promise<void>,
@@ -170,7 +170,7 @@ async function writeConfiguration(
   if (entries.length > 0) {
     await liveConfig.change(
       (stored) => ({ ...stored, entries: [...stored.entries, ...entries] }),
-      () => store.write('setEntries', { changes: entries }),
+      () => store.write('setStoredSettings', { changes: entries }),
     )
   }
   if (channels.length > 0) {
@@ -187,7 +187,10 @@ function notWritten(line: ReportLine, error: unknown): ReportLine {
   return { ...line, fate: 'left', notes: [`it could not be written: ${reason}`] }
 }
 
-/** The report in which lines of accounts that could not be written replace the planned lines. */
+/**
+ * Returns the report, in which each account that could not be written has the line with the error instead of
+ * its planned line.
+ */
 function withRefused(
   { lines, counts }: PlannedImport,
   refused: readonly ReportLine[],

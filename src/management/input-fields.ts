@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MAX_QUOTA_USD } from '../domain/options.ts'
 import type { Settings } from '../domain/settings.ts'
-import { fitsInBytes, TEXT_BYTES } from '../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTE_LIMITS } from '../domain/text-length.ts'
 import { GatewayError } from '../errors.ts'
 
 /** Validates input. Throws `invalid_request` with a message that names every invalid field. */
@@ -25,18 +25,20 @@ export const userField = z
 export const userInput = z.object({ user: userField }, { error: 'expected an object that names a user' })
 
 /** A text of at most `bytes` bytes. `expected` is the error message if the value is not a text. */
-export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
+export function textField(expected: string, bytes: number = TEXT_BYTE_LIMITS.plain) {
   return z
     .string({ error: expected })
-    .refine((text) => fitsInBytes(text, bytes), { error: tooLong(bytes), abort: true })
+    .refine((text) => fitsInBytes(text, bytes), { error: tooLongMessage(bytes), abort: true })
     .meta({ 'x-max-bytes': bytes })
 }
 
 /** A JSON value of any type, whose texts and names of members have at most `bytes` bytes each. */
-export function anyField(bytes: number = TEXT_BYTES.plain) {
+export function anyField(bytes: number = TEXT_BYTE_LIMITS.plain) {
   return z
     .unknown()
-    .refine((value) => textsOf(value).every((text) => fitsInBytes(text, bytes)), { error: tooLong(bytes) })
+    .refine((value) => textsOf(value).every((text) => fitsInBytes(text, bytes)), {
+      error: tooLongMessage(bytes),
+    })
     .meta({ 'x-max-bytes': bytes })
 }
 
@@ -49,7 +51,7 @@ export function unionErrorMessage(expected: string) {
 }
 
 /** The error message for a text that is longer than this many bytes. */
-export function tooLong(bytes: number): string {
+export function tooLongMessage(bytes: number): string {
   return `expected at most ${bytes} bytes`
 }
 

@@ -1,13 +1,13 @@
 import { backup } from './backup.ts'
 import { listAllChannels } from './channels/channel-object.ts'
 import { disableChannel, enableChannel, testNamedChannel } from './channels/channel-actions.ts'
-import { budgetToken, deleteToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
+import { setTokenBudget, deleteToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
 import {
-  budgetUser,
+  setUserBudget,
   disableUser,
   enableUser,
   issueAccessToken,
-  removeUser,
+  deleteUserAsOperator,
   setPassword,
   topUpUser,
 } from './users/change-user.ts'
@@ -24,8 +24,8 @@ import { usageByDimension } from './usage/sum-usage.ts'
  */
 export const operations = {
   backup,
-  budgetToken,
-  budgetUser,
+  budgetToken: setTokenBudget,
+  budgetUser: setUserBudget,
   createToken,
   createUser,
   deleteToken,
@@ -40,7 +40,7 @@ export const operations = {
   listPrices,
   listTokens,
   listUsers,
-  removeUser,
+  removeUser: deleteUserAsOperator,
   rotateToken,
   setPassword,
   testNamedChannel,

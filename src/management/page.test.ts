@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { offsetOf, pageOf } from './page.ts'
+import { offsetOf, pageOfQuery } from './page.ts'
 
 test.each([
   [{}, 1, 10],
@@ -17,9 +17,9 @@ test.each([
   [{ page_size: '6', ps: '7', size: '8' }, 1, 6],
   [{ page_size: 'x', ps: '7' }, 1, 7],
 ])('the page in a query is read: %j is page %i of %i items', (query, page, pageSize) => {
-  expect(pageOf(query)).toEqual({ page, pageSize })
+  expect(pageOfQuery(query)).toEqual({ page, pageSize })
 })
 
 test('the largest page number that can be requested gives a safe integer as offset', () => {
-  expect(Number.isSafeInteger(offsetOf(pageOf({ p: '9'.repeat(12), page_size: '100' })))).toBe(true)
+  expect(Number.isSafeInteger(offsetOf(pageOfQuery({ p: '9'.repeat(12), page_size: '100' })))).toBe(true)
 })

@@ -21,7 +21,7 @@ export function orderQuery<const Names extends readonly [string, ...string[]]>(n
 }
 
 /** The order that a query asks for; undefined if it asks for none. */
-export function orderOf<Name>({
+export function orderOfQuery<Name>({
   sort,
   order,
 }: {
@@ -32,24 +32,24 @@ export function orderOf<Name>({
 }
 
 /** The number of a page, starting at 1, and its size. */
-export interface Page {
+export interface PageRequest {
   readonly page: number
   readonly pageSize: number
 }
 
 /** The page that a query asks for. If several parameters state its size, the first valid one counts. */
-export function pageOf({ p, page_size, ps, size }: z.output<typeof pageQuery>): Page {
+export function pageOfQuery({ p, page_size, ps, size }: z.output<typeof pageQuery>): PageRequest {
   const pageSize = count(page_size) ?? count(ps) ?? count(size) ?? DEFAULT_PAGE_SIZE
   return { page: count(p) ?? 1, pageSize: Math.min(pageSize, MAX_PAGE_SIZE) }
 }
 
 /** The number of items on all pages before this one. */
-export function offsetOf({ page, pageSize }: Page): number {
+export function offsetOf({ page, pageSize }: PageRequest): number {
   return (page - 1) * pageSize
 }
 
 /** A page of items as responses show it. `total` is the number of items on all pages. */
-export function pageObject<Item>({ page, pageSize }: Page, total: number, items: Item[]) {
+export function pageObject<Item>({ page, pageSize }: PageRequest, total: number, items: Item[]) {
   return { page, page_size: pageSize, total, items }
 }
 

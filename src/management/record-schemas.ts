@@ -6,7 +6,7 @@ import {
   type Fields,
   fieldsWith,
   type JsonOf,
-  type NamesWith,
+  type FieldNamesWith,
 } from '../domain/records/record.ts'
 
 /** A schema that does not change the type of a value. */
@@ -41,13 +41,19 @@ export function valueSchema<V, C extends Stored, J>(type: FieldType<V, C, J>): S
  * Schemas for the fields of a request body that a client can set. An optional field that is null counts as
  * missing.
  */
-export function bodyShape<const F extends Fields, const For extends 'new' | 'change'>(fields: F, usage: For) {
+export function requestBodySchemas<const F extends Fields, const For extends 'new' | 'change'>(
+  fields: F,
+  usage: For,
+) {
   const shape = Object.entries<Field>(fieldsWith(fields, 'edit')).map(([name, { type, isRequired }]) => {
     const schema = valueSchema(type)
     return [name, usage === 'new' && isRequired ? schema : schema.nullish()]
   })
   return Object.fromEntries(shape) as {
-    [Name in NamesWith<F, 'edit'>]: readonly [F[Name], For] extends readonly [{ isRequired: true }, 'new']
+    [Name in FieldNamesWith<F, 'edit'>]: readonly [F[Name], For] extends readonly [
+      { isRequired: true },
+      'new',
+    ]
       ? Schema<JsonOf<F[Name]>>
       : z.ZodOptional<z.ZodNullable<Schema<JsonOf<F[Name]>>>>
   }
@@ -59,7 +65,7 @@ export function bodyShape<const F extends Fields, const For extends 'new' | 'cha
  */
 export function storedFields<const F extends Fields>(
   fields: F,
-  given: { readonly [Name in NamesWith<F, 'edit'>]?: unknown },
+  given: { readonly [Name in FieldNamesWith<F, 'edit'>]?: unknown },
 ): Edits<F> {
   const stored: Record<string, unknown> = {}
   for (const [name, { type }] of Object.entries<Field>(fieldsWith(fields, 'edit'))) {

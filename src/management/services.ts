@@ -21,7 +21,7 @@ import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { ContentLog } from '../content/content-log.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { ImportPlanner } from './imports.ts'
@@ -105,7 +105,7 @@ export interface AdministrationServices extends ManagementServices {
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
-  readonly modelEnds: ModelEnds
+  readonly modelEnds: ModelRetirements
   /** Statistics of what guards have decided on this node. */
   readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>

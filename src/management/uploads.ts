@@ -1,10 +1,10 @@
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Milliseconds for which an upload is kept. */
+/** Milliseconds for which a file that was uploaded for an import is kept. */
 const KEPT_MS = 30 * 60_000
 
-/** Maximum number of uploads that are kept. */
+/** Maximum number of files uploaded for imports that are kept. */
 const MAX_KEPT = 3
 
 const PREFIX = '.import-'

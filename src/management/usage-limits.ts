@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Budget, budgetAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
+import { type Budget, budgetInPeriodAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
 import type { UsageLimits, UsageLimitChanges } from '../domain/usage-limits.ts'
 import type { CallRateLimit } from '../domain/rate-limit.ts'
 import { USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
@@ -8,13 +8,13 @@ import { GatewayError } from '../errors.ts'
 import type { AccountName } from '../store/bank.ts'
 import type { Store } from '../store/store.ts'
 import { requireQuota } from './input-fields.ts'
-import { bodyShape } from './record-schemas.ts'
+import { requestBodySchemas } from './record-schemas.ts'
 
 /**
  * Input fields for the budget and the rate limit of a token or a user; null counts as missing. `docs/api.md:
  * Token`.
  */
-export const usageLimitFields = bodyShape(USAGE_LIMIT_FIELDS, 'change')
+export const usageLimitFields = requestBodySchemas(USAGE_LIMIT_FIELDS, 'change')
 
 type GivenUsageLimits = {
   readonly [Name in keyof typeof usageLimitFields]?: z.output<(typeof usageLimitFields)[Name]>
@@ -44,8 +44,8 @@ export const usageLimitSchema = {
 export type UsageLimitsObject = z.output<z.ZodObject<typeof usageLimitSchema>>
 
 /**
- * The changes that given fields make; missing fields stay unchanged. Throws if a budget has no period, or
- * exceeds the maximum quota.
+ * Converts the given fields of a budget and a rate limit to changes; missing fields stay unchanged. Throws if
+ * a budget has no period, or exceeds the maximum quota.
  */
 export function usageLimitChanges(
   given: GivenUsageLimits,
@@ -118,15 +118,17 @@ export async function budgetUses(
   all: readonly OwnedBudget[],
   nowMs: number,
 ): Promise<BudgetUses> {
-  const names = all.flatMap(({ budget, owner }) => (budget ? [budgetAt(budget, owner, nowMs).name] : []))
+  const names = all.flatMap(({ budget, owner }) =>
+    budget ? [budgetInPeriodAt(budget, owner, nowMs).name] : [],
+  )
   const [stored, held] =
     names.length === 0
       ? [[], new Map<AccountName, number>()]
-      : await Promise.all([store.read('readBudgetUse', { names }), heldSums(store, names)])
+      : await Promise.all([store.read('readBudgetUse', { names }), readHeldSums(store, names)])
   const byName = new Map<BudgetName, (typeof stored)[number]>(stored.map((one) => [one.name, one]))
   return ({ budget, owner }) => {
     if (!budget) return undefined
-    const { name, resetsMs } = budgetAt(budget, owner, nowMs)
+    const { name, resetsMs } = budgetInPeriodAt(budget, owner, nowMs)
     const { used, full } = byName.get(name) ?? { used: 0, full: null }
     // `full` records the last call that was refused because too little was left. A charge after that shows that
     // smaller calls still fit, so the budget does not count as used up.
@@ -143,11 +145,11 @@ export async function budgetUses(
 /**
  * Reads how many quota units running calls have reserved on each account; accounts without any are left out.
  */
-export async function heldSums(
+export async function readHeldSums(
   store: Pick<Store, 'read'>,
   accounts: readonly AccountName[],
 ): Promise<ReadonlyMap<AccountName, number>> {
-  const sums = await store.read('heldOn', { accounts })
+  const sums = await store.read('heldOnAccounts', { accounts })
   return new Map(sums.map(({ account, held }) => [account, held]))
 }
 

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { lawRuns } from '../../test/tier.ts'
-import { applyToJson, JsonTextStream } from './json-text.ts'
+import { screenJsonText, JsonTextStream } from './json-text.ts'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule } from './rule.ts'
-import { Screen } from './screen.ts'
+import { TextScreen } from './screen.ts'
 
-const redacting = new Screen([
+const redacting = new TextScreen([
   {
     rule: compileRule('r', { regex: ['a+b', String.raw`\d{4}-?\d{4}`, '"\\n'] }),
     do: 'redact',
     with: '<"#">',
   },
 ])
-const blocking = new Screen([
+const blocking = new TextScreen([
   { rule: compileRule('r', { regex: 'a+b' }), do: 'redact' },
   { rule: compileRule('b', { words: ['stop'] }), do: 'block' },
 ])
@@ -53,7 +53,7 @@ const value = fc.letrec((tie) => ({
 })).value
 
 /** A value with all its strings screened, keys and numbers among them. */
-function screened(screen: Screen, value: unknown): unknown {
+function screened(screen: TextScreen, value: unknown): unknown {
   if (typeof value === 'string') return screen.apply(value).text
   if (typeof value === 'number') {
     const { text } = screen.apply(String(value))
@@ -66,7 +66,7 @@ function screened(screen: Screen, value: unknown): unknown {
   )
 }
 
-function streamed(screen: Screen, text: string, size: number) {
+function streamed(screen: TextScreen, text: string, size: number) {
   const stream = new JsonTextStream(screen)
   let output = ''
   for (let at = 0; at < text.length; at += size) output += stream.push(text.slice(at, at + size))
@@ -89,7 +89,7 @@ describe('a text that is JSON', () => {
   it('has every string, key and number screened by itself, and stays JSON', () => {
     fc.assert(
       fc.property(value, fc.boolean(), (value, isIndented) => {
-        const { text } = applyToJson(redacting, JSON.stringify(value, null, isIndented ? 1 : 0))
+        const { text } = screenJsonText(redacting, JSON.stringify(value, null, isIndented ? 1 : 0))
         expect(JSON.parse(text)).toEqual(screened(redacting, value))
       }),
       { numRuns: lawRuns(2000) },
@@ -107,7 +107,7 @@ describe('a text that is JSON', () => {
           const screen = isBlocking ? blocking : redacting
           // What follows the value is no JSON.
           const text = JSON.stringify(value) + rest
-          expect(streamed(screen, text, size)).toEqual(applyToJson(screen, text))
+          expect(streamed(screen, text, size)).toEqual(screenJsonText(screen, text))
         },
       ),
       { numRuns: lawRuns(3000) },
@@ -121,7 +121,7 @@ describe('a text that is JSON', () => {
         fc.integer({ min: 1, max: 4 }),
         fc.integer({ min: 1, max: 9 }),
         (value, every, size) => {
-          const screen = new Screen([{ rule: compileRule('r', { words: ['nothing'] }), do: 'redact' }])
+          const screen = new TextScreen([{ rule: compileRule('r', { words: ['nothing'] }), do: 'redact' }])
           const string = JSON.stringify(value)
           const text = /true|false|null|e\+/.test(string) ? string : otherwise(string, every)
           expect(streamed(screen, text, size).text).toBe(text)
@@ -132,25 +132,25 @@ describe('a text that is JSON', () => {
   })
 
   it('hides a match that is written with escapes', () => {
-    expect(applyToJson(redacting, String.raw`{"x":"\u0061\u0061b c"}`).text).toBe(
+    expect(screenJsonText(redacting, String.raw`{"x":"\u0061\u0061b c"}`).text).toBe(
       String.raw`{"x":"<\"#\"> c"}`,
     )
-    expect(applyToJson(redacting, String.raw`{"x":1234,"y":12345678}`).text).toBe(
+    expect(screenJsonText(redacting, String.raw`{"x":1234,"y":12345678}`).text).toBe(
       String.raw`{"x":1234,"y":"<\"#\">"}`,
     )
   })
 
   it('is screened as plain text if it is no JSON', () => {
-    expect(applyToJson(redacting, 'call aab with 1234-1234').text).toBe('call <"#"> with <"#">')
-    expect(applyToJson(redacting, '{hello aab}').text).toBe('{hello <"#">}')
-    expect(applyToJson(redacting, '[12345678x]').text).toBe('[<"#">x]')
+    expect(screenJsonText(redacting, 'call aab with 1234-1234').text).toBe('call <"#"> with <"#">')
+    expect(screenJsonText(redacting, '{hello aab}').text).toBe('{hello <"#">}')
+    expect(screenJsonText(redacting, '[12345678x]').text).toBe('[<"#">x]')
   })
 
   it('takes tokens, which are put back with their escapes', () => {
-    const screen = new Screen([{ rule: compileRule('q', { regex: '<[^>]*>' }), do: 'replace' }])
+    const screen = new TextScreen([{ rule: compileRule('q', { regex: '<[^>]*>' }), do: 'replace' }])
     const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
     const text = JSON.stringify({ to: 'say <"hi"\n>', n: ['<x>', '<x>'] })
-    const { text: replaced } = applyToJson(screen, text, pseudonyms)
+    const { text: replaced } = screenJsonText(screen, text, pseudonyms)
     expect(replaced).toMatch(/^\{"to":"say \[\[Q_[0-9a-f]{8}\]\]","n":\["\[\[Q_[0-9a-f]{8}\]\]","\[\[Q_/)
     expect(pseudonyms.size).toBe(2)
     expect(pseudonyms.restoreJson(replaced)).toBe(text)

@@ -1,5 +1,5 @@
 import type { Pseudonyms } from './pseudonyms.ts'
-import type { Screen, Screened } from './screen.ts'
+import type { TextScreen, ScreeningResult } from './screen.ts'
 import { type ScreenedTextReceiver, ScreenStream, type StreamScreenRules } from './screen-stream.ts'
 
 const SPACE = /[ \t\r\n]/
@@ -31,8 +31,8 @@ export class JsonTextStream {
   #stream: ScreenStream | undefined
   #isPlain = false
   /**
-   * Number of decoded characters of the current string, and the last of them, which `#stream` has not
-   * received yet.
+   * Number of decoded characters of the current string; `#pending` contains the last of them, which `#stream`
+   * has not received yet.
    */
   #decoded = 0
   #pending = ''
@@ -46,7 +46,7 @@ export class JsonTextStream {
   #bare = ''
   #blockedBy: number | undefined
 
-  /** @param pseudonyms Only for a text that is screened with `whole`. */
+  /** @param pseudonyms Makes replacement tokens. Only for a text that is screened at once, by `whole`. */
   constructor(screen: StreamScreenRules, pseudonyms?: Pseudonyms) {
     this.#screen = screen
     this.#pseudonyms = pseudonyms
@@ -82,7 +82,7 @@ export class JsonTextStream {
     return this.#taken()
   }
 
-  /** Screens a whole text. */
+  /** Screens a whole text at once. Returns the text that can be passed on. */
   whole(text: string): string {
     this.#read(text)
     return this.end()
@@ -248,7 +248,7 @@ export class JsonTextStream {
 }
 
 /** Screens a complete JSON text. */
-export function applyToJson(screen: Screen, text: string, pseudonyms?: Pseudonyms): Screened {
+export function screenJsonText(screen: TextScreen, text: string, pseudonyms?: Pseudonyms): ScreeningResult {
   const stream = new JsonTextStream(screen, pseudonyms)
   const screened = stream.whole(text)
   return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }

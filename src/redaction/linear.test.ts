@@ -2,7 +2,7 @@ import process from 'node:process'
 import { describe, expect, it } from 'vitest'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule, PII_KINDS, type TextMatch } from './rule.ts'
-import { Screen } from './screen.ts'
+import { TextScreen } from './screen.ts'
 
 /** Expressions and texts on which matchers that go back take exponential or quadratic time. */
 const ATTACKS: readonly [TextMatch, string][] = [
@@ -40,13 +40,13 @@ function cost(work: () => unknown): number {
   return quickest
 }
 
-function streamed(screen: Screen, text: string): void {
+function streamed(screen: TextScreen, text: string): void {
   const stream = screen.stream()
   for (let at = 0; at < text.length; at += 64) stream.push(text.slice(at, at + 64))
   stream.end()
 }
 
-function replaced(screen: Screen, text: string): void {
+function replaced(screen: TextScreen, text: string): void {
   const stream = screen.stream(new Pseudonyms({ key: Buffer.from('a key'), user: '' }))
   for (let at = 64; at < text.length; at += 64) stream.readTo(text, at)
   stream.readTo(text, text.length)
@@ -55,7 +55,7 @@ function replaced(screen: Screen, text: string): void {
 describe('the time of a rule', () => {
   for (const [match, unit] of ATTACKS)
     it(`grows with the length of the text for ${JSON.stringify(match).slice(0, 50)} on ${unit}…`, () => {
-      const screen = new Screen([{ rule: compileRule('r', match), do: 'redact' }])
+      const screen = new TextScreen([{ rule: compileRule('r', match), do: 'redact' }])
       const text = unit.repeat(LENGTH / unit.length)
       const long = unit.repeat((FACTOR * LENGTH) / unit.length)
       // What grows with the square takes 64 times as long.
@@ -70,7 +70,7 @@ describe('the time of a rule', () => {
   ] satisfies [TextMatch, string][])
     it(`grows with the length of a text whose matches of ${JSON.stringify(match).slice(0, 50)} are replaced`, () => {
       const rule = compileRule('r', match)
-      const screen = new Screen([
+      const screen = new TextScreen([
         { rule, do: 'replace' },
         { rule, do: 'redact' },
       ])

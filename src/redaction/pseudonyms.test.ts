@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { lawRuns } from '../../test/tier.ts'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule } from './rule.ts'
-import { Screen } from './screen.ts'
+import { TextScreen } from './screen.ts'
 
 const key = Buffer.alloc(32, 1)
-const screen = new Screen([{ rule: compileRule('mail', { pii: ['email'] }), do: 'replace' }])
+const screen = new TextScreen([{ rule: compileRule('mail', { pii: ['email'] }), do: 'replace' }])
 const made = () => {
   const pseudonyms = new Pseudonyms({ key, user: '17' })
   const values = ['a@example.org', 'say "hi"\\\n', '[[EMAIL_00000000]]', '😀', '']

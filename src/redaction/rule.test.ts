@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { compileRule, type TextMatch } from './rule.ts'
-import { Screen } from './screen.ts'
+import { TextScreen } from './screen.ts'
 
 /** The texts of the matches. */
 function found(match: TextMatch, text: string): readonly string[] {
-  const screen = new Screen([{ rule: compileRule('no-mail', match), do: 'flag' }])
+  const screen = new TextScreen([{ rule: compileRule('no-mail', match), do: 'flag' }])
   return screen.find(text).map(({ start, end }) => text.slice(start, end))
 }
 
@@ -40,7 +40,7 @@ describe('compileRule', () => {
     })
 
   it('names the kind of a match after the rule where the match names none', () => {
-    const screen = new Screen([
+    const screen = new TextScreen([
       { rule: compileRule('project-names v2', { words: ['titan'] }), do: 'flag' },
       { rule: compileRule('x', { pii: ['email'] }), do: 'flag' },
     ])

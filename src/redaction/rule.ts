@@ -1,5 +1,5 @@
 import { Automaton } from './automaton/automaton.ts'
-import { compileProgram, distancesToMatch, matchesNothing, PatternError } from './automaton/program.ts'
+import { compileProgram, distancesToMatch, matchesEmptyText, PatternError } from './automaton/program.ts'
 import { type CheckMatch, NO_MATCH, OTHER_MATCH, type AutomatonSearch } from './automaton/scanner.ts'
 import type { Detector, DetectorForm } from './detectors/detector.ts'
 import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
@@ -70,7 +70,7 @@ function regexSearches(
     throw new RuleError(`regex needs 1 to ${MAX_EXPRESSIONS} expressions, not ${sources.length}`)
   return sources.map((source) => {
     const program = compiled(source)
-    if (matchesNothing(program))
+    if (matchesEmptyText(program))
       throw new RuleError(
         `the regex \`${source}\` matches the empty text; it must need at least one character`,
       )

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compileRule } from './rule.ts'
-import { Screen } from './screen.ts'
+import { TextScreen } from './screen.ts'
 import { screenParts } from './screen-parts.ts'
 
 const CODE = compileRule('code', { regex: 'code-[0-9]+-x' })
 const SPOKEN = compileRule('spoken', { regex: 'four two' })
-const redacting = new Screen([
+const redacting = new TextScreen([
   { rule: CODE, do: 'redact', with: '#' },
   { rule: SPOKEN, do: 'redact', with: '#' },
 ])
@@ -44,7 +44,7 @@ test.each([
 })
 
 test('a guard finds a blocked match even if it spans several parts of a text', () => {
-  const blocking = new Screen([{ rule: SPOKEN, do: 'block' }])
+  const blocking = new TextScreen([{ rule: SPOKEN, do: 'block' }])
   expect(screenParts(blocking, ['one', 'four', 'two']).blockedBy).toBe(0)
   expect(screenParts(blocking, ['one', 'four']).blockedBy).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-import type { Screen } from './screen.ts'
+import type { TextScreen } from './screen.ts'
 import { ScreenStream } from './screen-stream.ts'
 
 /** Result of screening a text that consists of several parts. */
@@ -14,7 +14,7 @@ export interface ScreenedParts {
  * part and end in another; its replacement is put into the part where it begins. A word never continues from
  * one part to the next.
  */
-export function screenParts(screen: Screen, parts: readonly string[]): ScreenedParts {
+export function screenParts(screen: TextScreen, parts: readonly string[]): ScreenedParts {
   const starts: number[] = []
   let text = ''
   for (const part of parts) {

@@ -34,7 +34,7 @@ export class ScreenStream {
   readonly #screen: StreamScreenRules
   readonly #pseudonyms: Pseudonyms | undefined
   readonly #sink: ScreenedTextReceiver | undefined
-  /** Scanners of rules that hold text back, and of rules that only count. */
+  /** Scanners of the rules that hold text back; `#counting` has those of the rules that only count. */
   readonly #holding: RuleScanner[] = []
   readonly #counting: RuleScanner[] = []
   readonly #found: FoundMatch[] = []
@@ -105,7 +105,7 @@ export class ScreenStream {
     return this.#read('', true)
   }
 
-  /** Screens a whole text. */
+  /** Screens a whole text at once. Returns the text that can be passed on. */
   whole(text: string): string {
     return this.#read(text, true)
   }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { lawRuns } from '../../test/tier.ts'
 import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule, type Rule, type TextMatch } from './rule.ts'
-import { Screen } from './screen.ts'
+import { TextScreen } from './screen.ts'
 import type { ScreenRule } from './screen-rule.ts'
 
 /** Expressions over few letters, so that random texts match often, and nearly, and in many ways at once. */
@@ -70,7 +70,7 @@ const rule: fc.Arbitrary<ScreenRule> = fc
     with: fc.constantFrom('#', '<>'),
   })
   .map(({ match, ...action }) => ({ rule: compile(match), ...action }))
-const screen = fc.array(rule, { minLength: 1, maxLength: 3 }).map((rules) => new Screen(rules))
+const screen = fc.array(rule, { minLength: 1, maxLength: 3 }).map((rules) => new TextScreen(rules))
 const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 40 })
 
 /** Cuts a text into pieces of these sizes, over and over, also between the halves of a character. */
@@ -84,7 +84,7 @@ function cut(text: string, sizes: readonly number[]): readonly string[] {
   return pieces
 }
 
-function streamed(screen: Screen, pieces: readonly string[]) {
+function streamed(screen: TextScreen, pieces: readonly string[]) {
   const stream = screen.stream()
   const outputs = pieces.map((piece) => stream.push(piece))
   outputs.push(stream.end())
@@ -117,7 +117,7 @@ describe('a screen', () => {
   it('redacts the matches of an expression that RE2 finds', () => {
     fc.assert(
       fc.property(expression, text, (regex, text) => {
-        const screen = new Screen([{ rule: compile({ regex }), do: 'redact', with: '#' }])
+        const screen = new TextScreen([{ rule: compile({ regex }), do: 'redact', with: '#' }])
         const spans = found(regex, text)
         expect(screen.find(text).map(({ start, end }) => ({ start, end }))).toEqual(spans)
         expect(screen.apply(text).text).toBe(redacted(text, spans))
@@ -135,8 +135,8 @@ describe('a screen', () => {
           with: '#',
         }))
         const spans = regexes.flatMap((regex) => found(regex, text))
-        expect(new Screen(rules).apply(text).text).toBe(redacted(text, spans))
-        const together = new Screen([{ rule: compile({ regex: regexes }), do: 'redact', with: '#' }])
+        expect(new TextScreen(rules).apply(text).text).toBe(redacted(text, spans))
+        const together = new TextScreen([{ rule: compile({ regex: regexes }), do: 'redact', with: '#' }])
         expect(together.apply(text).text).toBe(redacted(text, spans))
       }),
       { numRuns: lawRuns(2000) },
@@ -179,7 +179,7 @@ describe('a screen', () => {
     const tokens = (regexes: readonly string[], pieces: readonly string[]) => {
       const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: 'ann' })
       const rules = regexes.map((regex) => ({ rule: compile({ regex }), do: 'replace' as const }))
-      const stream = new Screen(rules).stream(pseudonyms)
+      const stream = new TextScreen(rules).stream(pseudonyms)
       const outputs = pieces.map((piece) => stream.push(piece))
       outputs.push(stream.end())
       const values = [...pseudonyms.entries()]
@@ -193,12 +193,12 @@ describe('a screen', () => {
   })
 
   it('hides what a match gains when it goes on in the next piece', () => {
-    const screen = new Screen([{ rule: compile({ regex: 'a(?:bc)*' }), do: 'redact', with: '#' }])
+    const screen = new TextScreen([{ rule: compile({ regex: 'a(?:bc)*' }), do: 'redact', with: '#' }])
     expect(streamed(screen, ['xa', 'bc', 'b', 'cbx']).outputs).toEqual(['x#', '', '', 'bx', ''])
   })
 
   it('keeps nothing of a text that it has blocked', () => {
-    const screen = new Screen([
+    const screen = new TextScreen([
       { rule: compile({ words: ['a'] }), do: 'block' },
       { rule: compile({ words: ['密'] }), do: 'redact', with: '#' },
     ])
@@ -223,7 +223,7 @@ describe('a screen', () => {
           const kept = [...text.matchAll(/[^]/g)]
             .filter(({ index }) => !spans.some(({ start, end }) => start <= index && index < end))
             .map(([unit]) => unit)
-          const { text: output } = streamed(new Screen(rules), cut(text, sizes))
+          const { text: output } = streamed(new TextScreen(rules), cut(text, sizes))
           expect(output.replaceAll('#', '').replaceAll('[REDACTED]', '')).toBe(kept.join(''))
         },
       ),
@@ -282,7 +282,7 @@ describe('a screen', () => {
         fc.uniqueArray(fc.constantFrom(...decided), { minLength: 1, maxLength: 3 }),
         fc.array(fc.constantFrom(...letters), { maxLength: 10 }),
         (regexes, letters) => {
-          const screen = new Screen(
+          const screen = new TextScreen(
             regexes.map((regex) => ({
               rule: compile({ regex, most: 40 }),
               do: 'redact' as const,
@@ -305,7 +305,7 @@ describe('a screen', () => {
 
   it('gives the same result when its tables are full and begin anew', () => {
     const match = { regex: '(?:a|b)*a(?:a|b){14}c', most: 60 }
-    const screen = new Screen([{ rule: compile(match), do: 'redact', with: '#' }])
+    const screen = new TextScreen([{ rule: compile(match), do: 'redact', with: '#' }])
     let seed = 7
     const next = () => (seed = (seed * 1103515245 + 12345) % 2 ** 31) / 2 ** 31
     const text = Array.from({ length: 60_000 }, () => (next() < 0.02 ? ' ' : next() < 0.5 ? 'a' : 'b')).join(

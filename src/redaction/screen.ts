@@ -21,7 +21,7 @@ export class TooManyMatches extends Error {}
 const STEP_LENGTH = 65_536
 
 /** Result of screening a text. */
-export interface Screened {
+export interface ScreeningResult {
   /** The text that may be passed on. The same string if nothing was changed. */
   readonly text: string
   /** Number of matches by the index of the rule. Overlapping matches of one rule count once. */
@@ -31,7 +31,7 @@ export interface Screened {
 }
 
 /** An ordered list of rules with their actions. Any number of texts and streams can share it. */
-export class Screen {
+export class TextScreen {
   readonly rules: readonly ScreenRule[]
   /** Maximum number of characters that a stream holds back. */
   readonly most: number
@@ -73,7 +73,7 @@ export class Screen {
   }
 
   /** Screens a complete text. With `pseudonyms`, rules with the action `replace` write replacement tokens. */
-  apply(text: string, pseudonyms?: Pseudonyms): Screened {
+  apply(text: string, pseudonyms?: Pseudonyms): ScreeningResult {
     const stream = new ScreenStream(this, pseudonyms)
     const screened = stream.whole(text)
     return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }

@@ -2,7 +2,7 @@ import type { UpstreamRequest } from '@sluice/http1'
 import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
 import type { Failure } from './failure.ts'
 import { type ComparedRequestTexts, storableMessage } from './provider-messages.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 import { serverAddress } from './telemetry/server-address.ts'
 import type { TracedAttempt } from '../telemetry/telemetry.ts'
 
@@ -20,7 +20,7 @@ export interface UpstreamInterruption {
 interface LoggedAttempt {
   readonly entry: AttemptEntry
   readonly said: string | undefined
-  readonly target: Target
+  readonly target: AttemptTarget
 }
 
 /** Attempts of one call, for its row in the usage log. */
@@ -29,7 +29,7 @@ export class AttemptLog {
   readonly #startedAt: number
   #failed: LoggedAttempt[] | undefined
   #last: Failure | undefined
-  #open: Target | undefined
+  #open: AttemptTarget | undefined
   #openedMs = 0
   #firstMs: number | undefined
   #request: UpstreamRequest | undefined
@@ -39,7 +39,7 @@ export class AttemptLog {
   }
 
   /** Records that an attempt begins. */
-  begin(target: Target): void {
+  begin(target: AttemptTarget): void {
     this.#open = target
     this.#openedMs = this.#elapsedMs
     this.#firstMs ??= this.#openedMs
@@ -112,7 +112,7 @@ export class AttemptLog {
     return Math.round(performance.now() - this.#startedAt)
   }
 
-  #entry({ channel, key }: Target, status: number | null, cause: string | null): AttemptEntry {
+  #entry({ channel, key }: AttemptTarget, status: number | null, cause: string | null): AttemptEntry {
     return {
       channel: channel.name,
       key_index: Math.max(0, channel.keys.indexOf(key.value)),

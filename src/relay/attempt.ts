@@ -15,7 +15,7 @@ import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 import { statedServiceOfHead } from './service-tier-rates.ts'
 
 /**
@@ -30,7 +30,7 @@ const MAX_SENDING_ON_MS = 2_000
  */
 export class Attempt implements UpstreamResponseListener {
   readonly #call: Call
-  readonly #target: Target
+  readonly #target: AttemptTarget
   readonly #upstream = new UpstreamFlow()
   readonly #handler: ResponseHandler
   readonly #load: ChannelLoad
@@ -45,7 +45,7 @@ export class Attempt implements UpstreamResponseListener {
   /** `now` is a reading of `performance.now()`. `onHead` gets the head of the response. */
   constructor(
     call: Call,
-    target: Target,
+    target: AttemptTarget,
     load: ChannelLoad,
     now: number,
     onHead: (head: UpstreamResponseHead) => void,
@@ -175,7 +175,8 @@ export class Attempt implements UpstreamResponseListener {
     this.#guarded(() => this.#handler.onFailure(failure))
   }
 
-  // Catches exceptions of rare callbacks; `onData` does the same without creating a closure.
+  // Runs a rare callback, and passes its exception to the handler; `onData` does the same without creating a
+  // closure.
   #guarded(work: () => void): void {
     try {
       work()
@@ -185,7 +186,7 @@ export class Attempt implements UpstreamResponseListener {
   }
 }
 
-function failureOf({ message, wasReused, detail }: TransportError, { channel }: Target): Failure {
+function failureOf({ message, wasReused, detail }: TransportError, { channel }: AttemptTarget): Failure {
   const failure = failureWithoutResponse(message, detail === undefined ? undefined : redact(detail, channel))
   return wasReused ? { ...failure, next: 'same-again' } : failure
 }
@@ -195,12 +196,12 @@ const MAX_BYTES = 64 * 1024
 
 /** A response without success; its body contains the reason. */
 class ErrorResponse {
-  readonly #target: Target
+  readonly #target: AttemptTarget
   readonly #head: UpstreamResponseHead
   readonly #chunks: Buffer[] = []
   #length = 0
 
-  constructor(target: Target, head: UpstreamResponseHead) {
+  constructor(target: AttemptTarget, head: UpstreamResponseHead) {
     this.#target = target
     this.#head = head
   }

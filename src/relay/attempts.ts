@@ -7,7 +7,7 @@ import type { ChannelHealth, CountedAttempt } from '../upstreams/channel-health.
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
@@ -26,12 +26,12 @@ import {
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt } from './guards/guarded-attempt.ts'
-import { callBoundOf, moveSpentKeysLast } from './provider-bound.ts'
+import { providerLimitBoundOf, moveExhaustedKeysLast } from './provider-limit-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
 import { withCacheDiagnosisRequest } from './affinity/cache-diagnosis-request.ts'
 import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
-import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
+import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, AttemptTarget } from './request-stages.ts'
 
 /** Services that attempts need. */
 export interface AttemptServices {
@@ -43,7 +43,7 @@ export interface AttemptServices {
   readonly minutes: ChannelMinutes
   readonly missing: MissingModels
   readonly affinity: Pick<SessionAffinity, 'counted'>
-  readonly ends: ModelEnds
+  readonly ends: ModelRetirements
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly failureLog: FailureLog
@@ -203,7 +203,10 @@ export class Attempts {
     return false
   }
 
-  /** Completes a request with everything that is the same for all keys of the channel. */
+  /**
+   * Adds to a request what is the same for all keys of the channel: headers, the cache key, and changes for
+   * the channel's upstream.
+   */
   #adapted(
     { affinity, incoming }: Call,
     prepared: AttemptRequest,
@@ -257,14 +260,14 @@ export class Attempts {
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length === 0) continue
       const upstreamModel = candidate.tools?.model ?? channel.model_mapping.get(model) ?? model
-      const bound = callBoundOf(plan, candidate)
+      const bound = providerLimitBoundOf(plan, candidate)
       const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
       const isSpent = able.length === 0
       const inTurn = isSpent ? usable : able
       const ordered = affinity ? affinity.ordered(plan, channel, inTurn) : inTurn
       good.push({ plan: candidate, keys: ordered, ...(isSpent && { isSpent }) })
     }
-    if (good.some(({ isSpent }) => isSpent)) moveSpentKeysLast(good)
+    if (good.some(({ isSpent }) => isSpent)) moveExhaustedKeysLast(good)
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
 
@@ -272,7 +275,7 @@ export class Attempts {
    * Makes one attempt and always counts it at the circuit breaker. Returns undefined if the attempt
    * settled the call.
    */
-  async #tryOnce(call: Call, target: Target): Promise<Failure | undefined> {
+  async #tryOnce(call: Call, target: AttemptTarget): Promise<Failure | undefined> {
     const { response, incoming } = call
     const { request } = call.plan
     if (response.isAborted) return CLIENT_DISCONNECTED
@@ -286,7 +289,7 @@ export class Attempts {
       channel,
       key,
       target.request.upstreamModel,
-      callBoundOf(call.plan, target.plan),
+      providerLimitBoundOf(call.plan, target.plan),
     )
     const attempt = new Attempt(call, target, load, startedMs, answered)
     const unsubscribe = response.onClosed(() => {
@@ -333,7 +336,7 @@ export class Attempts {
     return end
   }
 
-  #send(attempt: Attempt, call: Call, target: Target): void {
+  #send(attempt: Attempt, call: Call, target: AttemptTarget): void {
     const { channel, key } = target
     const request = call.content ? { ...target.request, onBody: call.content.onBody } : target.request
     try {
@@ -396,7 +399,7 @@ function isOfUpstream(failure: Failure): boolean {
  */
 function noteAttempt(
   minutes: ChannelMinutes,
-  { channel, key }: Target,
+  { channel, key }: AttemptTarget,
   tookMs: number,
   end: AttemptEnd | undefined,
   { cut, hold }: Call,

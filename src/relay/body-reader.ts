@@ -3,7 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { Response } from '@sluice/http1'
 import { GatewayError } from '../errors.ts'
 import { MemoryAllocation, RequestMemory } from '../limits/request-memory.ts'
-import type { PoolOwner } from '../limits/fair-pool.ts'
+import type { PoolShareOwner } from '../limits/fair-pool.ts'
 import { boundaryOf, type FormPart, FormReader, isForm } from '@sluice/wire/multipart'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Request } from '../http/request.ts'
@@ -20,7 +20,7 @@ const DECODER_BYTES = 64 * 1024
 const CONVERSION_COPIES = 2
 /** Size in bytes up to which no memory is allocated for the copies of a request. */
 const SMALL_CONVERSION_BYTES = 4 * 1024 * 1024
-/** Maximum milliseconds for which a conversion waits for others. */
+/** Maximum milliseconds for which a conversion waits for memory that others hold. */
 const CONVERSION_WAIT_MS = 10_000
 
 const DECODERS = new Map<string, () => Transform>([
@@ -66,7 +66,7 @@ export interface HttpExchange {
 /** Options for reading a body. */
 export interface BodyOptions {
   /** Owner of the memory and disk space of the body. */
-  readonly owner: PoolOwner
+  readonly owner: PoolShareOwner
   /** Maximum size in decoded bytes. */
   readonly limit: number
   /** Whether a body with a content encoding (such as gzip) is refused. */
@@ -100,8 +100,8 @@ export class BodyReader {
   }
 
   /**
-   * Resolves to the decoded form, under the same rules as `read`. Rejects with `invalid_request` if the body
-   * is not a form. A large form is stored on disk.
+   * Resolves to the decoded form, with the same limits and errors as for a JSON body. Rejects with
+   * `invalid_request` if the body is not a form. A large form is stored on disk.
    */
   async readForm(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
     const contentType = exchange.request.headers['content-type'] ?? ''

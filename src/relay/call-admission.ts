@@ -4,19 +4,19 @@ import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { affordableAmount } from '../accounts/ledger/charged-balances.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
-import { charge } from '../domain/charge.ts'
+import { chargeOfCall } from '../domain/charge.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { Attempts } from './attempts.ts'
 import { Call, type CallServices } from './call.ts'
-import type { CallReport } from './answer-cache/answer-cache.ts'
+import type { AdmittedCallReport } from './answer-cache/answer-cache.ts'
 import type { AdmittedRequest } from './answer-cache/sharable-call.ts'
 import { startContentCapture, type ContentLogForCalls } from './capture-content.ts'
 import { waitLimitsOf } from './wait-limits.ts'
 import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
 import { formFieldTexts } from './record-refusal.ts'
-import { type CallRates, groupsOf, planCall } from './plan.ts'
+import { type CallRates, groupsOfPlans, planCall } from './plan.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { IncomingCall } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
@@ -25,7 +25,7 @@ import { rateOfRequestedService } from './service-tier-rates.ts'
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-/** Services that `CallAdmission` needs. */
+/** Services that are needed to admit calls. */
 export interface AdmissionServices extends CallServices {
   readonly ledger: Ledger
   readonly prompts: PromptMemory
@@ -55,7 +55,7 @@ export class CallAdmission {
   async admit(
     { dialect, body, caller, settings, request, routes, guards, received = body }: AdmittedRequest,
     incoming: IncomingCall,
-    leading?: CallReport,
+    leading?: AdmittedCallReport,
   ): Promise<void> {
     const { ledger } = this.#services
     const { requestedModel, resolutions } = routes
@@ -81,7 +81,7 @@ export class CallAdmission {
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // Accounts in memory are found and charged in the same turn of the event loop. After an `await`, they
     // might have been dropped from memory and read a second time.
-    const found = findChargedBalances(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
+    const found = findChargedBalances(ledger.accounts, { ...caller, groups: groupsOfPlans(plans), startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer
     const facts: HoldFacts = {
@@ -95,7 +95,7 @@ export class CallAdmission {
       kind: dialect.endpoint,
       session,
       started_ms: startedMs,
-      prompt_amount: charge(rateOfRequestedService(first), {
+      prompt_amount: chargeOfCall(rateOfRequestedService(first), {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
         input: first.estimate.promptTokens + first.estimate.unknownTokens,

@@ -1,5 +1,5 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { isLimited } from '../domain/usage-limits.ts'
+import { hasRateLimit } from '../domain/usage-limits.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { NO_LIMIT, type RateLimit } from '../domain/rate-limit.ts'
 import type { Model } from '../domain/records/model.ts'
@@ -7,14 +7,14 @@ import type { Settings } from '../domain/settings.ts'
 import type { GatewayError, RefusedLimit } from '../errors.ts'
 import type { Semaphore, ParallelLimit } from '../limits/semaphore.ts'
 import {
-  afterVerdict,
+  afterRateLimitVerdict,
   type LimitFigures,
   type LimitName,
   LIMIT_NAMES,
   rateLimitError,
   type RateLimiter,
-  requireAllowed,
-  type OptionalVerdict,
+  requireWithinRateLimit,
+  type RateLimitVerdict,
   type SubjectLimit,
 } from '../limits/rate-limiter.ts'
 
@@ -56,7 +56,10 @@ export class CallLimits {
     return this.#takeSlots(parallelLimits(caller))
   }
 
-  /** Throws `rate_limited` if `begin` would throw it by the counts of this node alone. Counts nothing. */
+  /**
+   * Throws `rate_limited` if the key or its user already has the maximum of running calls, as far as this
+   * node knows. Counts nothing.
+   */
   requireSlot(caller: Caller): void {
     const full = parallelLimits(caller).find((limit) => this.#semaphore.isFull(limit))
     if (full) throw noSlot(full)
@@ -89,15 +92,18 @@ export class CallLimits {
     // count against the others.
     for (let at = limits.length - 1; at > 0; at--) {
       const limited = limits[at] as OwnedLimit
-      requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
+      requireWithinRateLimit(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
     }
     return this.#takeAll(limits)
   }
 
-  /** Throws `rate_limited` if `enter` would throw it by the counts of this node alone. Counts nothing. */
+  /**
+   * Throws `rate_limited` if a limit of the key, its user or the model is reached, as far as this node knows.
+   * Counts nothing.
+   */
   requireEntry({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void {
     for (const limited of limitsOfCall(rateLimits.key, caller, name, rate_limit))
-      requireAllowed(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
+      requireWithinRateLimit(this.#limits.peek(limited), limited.owner, () => subjectOf(limited))
   }
 
   /**
@@ -108,7 +114,7 @@ export class CallLimits {
     return limits.length === 0 ? undefined : this.#limits.tightest(limits)
   }
 
-  /** Asks the other nodes how much of the limits that `figures` returns is left. */
+  /** Asks the other nodes how much is left of the limits of a key, its user and, if known, its model. */
   refresh({ rateLimits }: Settings, caller: Caller, model: Model | undefined): Promise<void> {
     return this.#limits.refresh(limitsKnown(rateLimits.key, caller, model))
   }
@@ -119,22 +125,22 @@ export class CallLimits {
     for (const [index, limited] of limits.entries()) {
       const taken = this.#limits.take(limited)
       if (taken instanceof Promise) return this.#takeRest(taken, limited, limits.slice(index + 1))
-      requireAllowed(taken, limited.owner, () => subjectOf(limited))
+      requireWithinRateLimit(taken, limited.owner, () => subjectOf(limited))
     }
   }
 
   async #takeRest(
-    taken: Promise<OptionalVerdict>,
+    taken: Promise<RateLimitVerdict>,
     limited: OwnedLimit,
     rest: readonly OwnedLimit[],
   ): Promise<void> {
-    requireAllowed(await taken, limited.owner, () => subjectOf(limited))
+    requireWithinRateLimit(await taken, limited.owner, () => subjectOf(limited))
     await this.#takeAll(rest)
   }
 
   #remember(caller: Caller): void {
     const { token, user } = caller
-    if (token.rateLimit.tokens > 0 || isLimited(token.rateLimit) || user.rateLimit.tokens > 0)
+    if (token.rateLimit.tokens > 0 || hasRateLimit(token.rateLimit) || user.rateLimit.tokens > 0)
       this.#callers.set(token.id, caller)
     else if (this.#callers.size > 0) this.#callers.delete(token.id)
   }
@@ -161,7 +167,10 @@ export class CallLimits {
 
   #peekOrTake(name: LimitName, subject: string, limit: RateLimit): boolean | Promise<boolean> {
     if (isOff(limit)) return true
-    return afterVerdict(this.#limits.take({ name, subject, limit }), (verdict) => verdict?.allowed ?? true)
+    return afterRateLimitVerdict(
+      this.#limits.take({ name, subject, limit }),
+      (verdict) => verdict?.allowed ?? true,
+    )
   }
 
   /** Counts the prompt and output tokens of a call against the limits of its key, user, model and channel. */
@@ -233,7 +242,7 @@ function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly Owne
     limit: user.rateLimit,
     owner: "this API key's user",
   }
-  if (isReplaced || !isLimited(token.rateLimit)) return [ofKey, ofUser]
+  if (isReplaced || !hasRateLimit(token.rateLimit)) return [ofKey, ofUser]
   return [ofKey, { ...ofKey, name: LIMIT_NAMES.own, limit: token.rateLimit }, ofUser]
 }
 

@@ -2,7 +2,7 @@ import type { Response } from '@sluice/http1'
 import type { CacheBreak } from '../domain/cache-break.ts'
 import { callExtraFactsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
-import { cacheSavings, charge } from '../domain/charge.ts'
+import { cacheSavings, chargeOfCall } from '../domain/charge.ts'
 import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import { type ErrorSentToClient, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
@@ -30,7 +30,7 @@ import { outputMaximum } from './estimate.ts'
 import { CALL_STOPPED, type Failure } from './failure.ts'
 import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
-import type { MediaRequester } from './media.ts'
+import type { MediaRequester } from './media-fetcher.ts'
 import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
 import type { CallAffinity } from './affinity/affinity.ts'
 import type { CallCacheBreaks } from './affinity/cache-breaks.ts'
@@ -39,11 +39,11 @@ import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
   type ChargeBasis,
   type ResponseEnding,
-  NOTHING_DELIVERED,
+  NOTHING_DELIVERED_CHARGE,
   type PricedUsage,
   priceUsage,
 } from './price-usage.ts'
-import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
+import type { AttemptRequest, IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
 import {
   rateOfStatedService,
   type StatedServiceOfHead,
@@ -54,7 +54,7 @@ import {
 } from './service-tier-rates.ts'
 import { ChunkGaps } from './telemetry/chunk-gaps.ts'
 import { tracedCall } from './telemetry/traced-call.ts'
-import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
+import { reportUnpricedTools, pricesOfToolUses, pricingInputsAt } from './tool-pricing.ts'
 
 /** Services that all calls share. */
 export interface CallServices {
@@ -169,7 +169,7 @@ export class Call implements MediaRequester {
   }
 
   /** Headers of the response. */
-  headers(contentType: string, { request: { dropped } }: Target): Record<string, string> {
+  headers(contentType: string, { request: { dropped } }: AttemptTarget): Record<string, string> {
     const { dialect, requestedModel, model } = this.plan
     const headers = idHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
@@ -204,8 +204,8 @@ export class Call implements MediaRequester {
     return (await this.#prompt.chargedTokens(this.services.count)) + named
   }
 
-  /** Begins an attempt. The first byte of an earlier attempt does not count. */
-  beginAttempt(target: Target): void {
+  /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */
+  beginAttempt(target: AttemptTarget): void {
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
     this.content?.beginAttempt()
@@ -242,16 +242,21 @@ export class Call implements MediaRequester {
   }
 
   /** Records the cost of the output and the tool uses so far, so that they are charged even after a crash. */
-  mark(target: Target, soFar: GeneratedOutput): void {
+  mark(target: AttemptTarget, soFar: GeneratedOutput): void {
     this.hold.markProgress(this.costOf(target, soFar) - this.hold.facts.prompt_amount)
   }
 
   /** Cost in quota units of the estimated prompt, this output and these tool uses. */
-  costOf(target: Target, { tokens, uses, served }: GeneratedOutput): number {
+  costOf(target: AttemptTarget, { tokens, uses, served }: GeneratedOutput): number {
     const { estimate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
     const { rate } = rateOfStatedService(this, target, statedServiceOfResponse(this.servedByHead, served))
-    return charge(rate, { ...NO_USAGE, input, output: tokens }, {}, pricesOf(this, target, uses))
+    return chargeOfCall(
+      rate,
+      { ...NO_USAGE, input, output: tokens },
+      {},
+      pricesOfToolUses(this, target, uses),
+    )
   }
 
   /** Records that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
@@ -276,7 +281,7 @@ export class Call implements MediaRequester {
    * the response. `lasting`: the response, if the client can refer to it later.
    */
   settle(
-    target: Target | undefined,
+    target: AttemptTarget | undefined,
     basis: ChargeBasis | undefined,
     delivered: boolean,
     lasting?: StorableResponse,
@@ -303,38 +308,38 @@ export class Call implements MediaRequester {
   }
 
   /** Records how the response was served, for its charge and its row in the usage log. */
-  noteServed(target: Target, stated: StatedService | undefined): CallRate {
+  noteServed(target: AttemptTarget, stated: StatedService | undefined): CallRate {
     return (this.#served = chargedRate(this, target, stated))
   }
 
   /**
    * Warns the operator about tools offered in the request that have no price. Returns whether there are any.
    */
-  noteUnlisted(target: Target): boolean {
+  noteUnlisted(target: AttemptTarget): boolean {
     return reportUnpricedTools(this, target, this.services.unpriced)
   }
 
   /** Ends a call that delivered nothing. Errors are ignored because nothing can be lost. */
-  settleForNothing(target: Target | undefined): void {
+  settleForNothing(target: AttemptTarget | undefined): void {
     this.settle(target, undefined, false).catch(() => {})
   }
 
   /** Ends the call and charges what was measured. Resolves when the charge is durable. */
   async settleMeasured(
-    target: Target,
+    target: AttemptTarget,
     ending: ResponseEnding,
     { usage, form, isEstimate }: ChargedUsage,
     delivered: boolean,
   ): Promise<void> {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
     const { rate } = this.noteServed(target, this.servedByHead?.served)
-    const priced = { usage, tools: [], quota: charge(rate, usage, form), reason } as const
+    const priced = { usage, tools: [], quota: chargeOfCall(rate, usage, form), reason } as const
     if (!this.cut) this.affinity?.answered(this.plan, target, usage, !isEstimate)
     await this.#book(target, priced, delivered, undefined, form)
   }
 
   #book(
-    target: Target | undefined,
+    target: AttemptTarget | undefined,
     priced: PricedUsage,
     delivered: boolean,
     lasting: StorableResponse | undefined,
@@ -393,7 +398,7 @@ export class Call implements MediaRequester {
   }
 
   // A free call has no row in the usage log and is traced like any other HTTP request.
-  #trace(target: Target | undefined, settlement: Settlement): void {
+  #trace(target: AttemptTarget | undefined, settlement: Settlement): void {
     const { telemetry } = this.services
     if (!telemetry || this.plan.request.isFree) return
     this.incoming.isTraced = true
@@ -427,13 +432,13 @@ function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
-/** Prices the response of a target. Without a target or a response, the result is `NOTHING_DELIVERED`. */
+/** Prices the response of a target. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
 function priceResponse(
   call: Call,
-  target: Target | undefined,
+  target: AttemptTarget | undefined,
   basis: ChargeBasis | undefined,
 ): PricedUsage | Promise<PricedUsage> {
-  if (!basis || !target) return NOTHING_DELIVERED
+  if (!basis || !target) return NOTHING_DELIVERED_CHARGE
   const credible = credibleBasis(call, target, basis)
   call.prompts?.remember(target.plan, credible)
   const { rate } = call.noteServed(target, statedServiceOfResponse(call.servedByHead, basis.served))
@@ -444,7 +449,7 @@ function priceResponse(
  * Removes an implausible token total from the basis of a charge: one above the maximum of output tokens that
  * was sent to the target. The ignored total is written to the call's log line.
  */
-function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBasis): ChargeBasis {
+function credibleBasis({ incoming, plan }: Call, target: AttemptTarget, basis: ChargeBasis): ChargeBasis {
   const reported = basis.reported && withCacheLifetimeOfSentRequest(basis.reported, target)
   if (!reported?.byTotal) return reported === basis.reported ? basis : { ...basis, reported }
   const credible = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))

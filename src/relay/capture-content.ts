@@ -12,7 +12,7 @@ import type { Body, FormBody } from './body-reader.ts'
 export type ContentLogForCalls = Pick<ContentLog, 'capture' | 'redact'>
 
 /** A call whose content may be logged. */
-export interface CapturableCall {
+export interface CallToCapture {
   readonly id: string
   readonly caller: Caller
   readonly settings: Settings
@@ -34,7 +34,7 @@ interface ContentReceivers {
 /** Begins to collect the content of a call; undefined if it is not logged. */
 export function startContentCapture(
   receivers: ContentReceivers,
-  call: CapturableCall,
+  call: CallToCapture,
 ): ContentCapture | undefined {
   const { caller, settings, response } = call
   const { contentLog, groups } = settings

@@ -6,7 +6,7 @@ import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
 import { type Failure, STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 import { withDisplayedAmounts } from './refusal-amounts.ts'
 
 /** Error of a stream whose upstream broke off. */
@@ -21,7 +21,7 @@ const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
  * Frame with the upstream's error, redacted. If the client speaks the upstream's dialect, the rest of the
  * frame is unchanged.
  */
-export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
+export function upstreamErrorFrame(target: AttemptTarget, tap: Tap, error: StreamError): Buffer {
   const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
   if (own) {
     const held = tap.takeUncheckedEvents?.()
@@ -30,7 +30,7 @@ export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError)
   return afterHeld(own, target, tap, error)
 }
 
-function afterHeld(own: Buffer | undefined, target: Target, tap: Tap, error: StreamError): Buffer {
+function afterHeld(own: Buffer | undefined, target: AttemptTarget, tap: Tap, error: StreamError): Buffer {
   if (own && tap.endsWithError) return own
   const last = tap.failureFrame(streamErrorText(target, error.data))
   if (!own) return last
@@ -57,8 +57,8 @@ export function quotaUsedUpError(call: Call): ErrorSentToClient {
 /** The error of a stream that ended before it was complete. */
 export function interruptedStreamError(failure: Failure): ErrorSentToClient {
   const { failureCause, inStream = UPSTREAM_INTERRUPTED } = failure
-  // The cause is `provider_broken` even if the provider had not failed, because the client has a part of the
-  // response.
+  // Because the client has a part of the response, the cause of any failure other than a stop or the
+  // gateway's own is `provider_broken`.
   const isOurs = failureCause === 'gateway' || failureCause === 'stopped'
   const cause = isOurs ? failureCause : 'provider_broken'
   return { cause, status: 200, ...inStream, message: failure.refusal?.message ?? INTERRUPTED_MESSAGE }

@@ -1,25 +1,25 @@
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { parseRecord } from '@sluice/wire/json/record'
-import type { CacheLifetime } from '@sluice/wire/reported-usage'
+import type { CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import { type SentRequest, hiddenThinking } from '@sluice/wire/hidden-thinking'
 import { maxCharge, sumOfCostLines } from '../domain/charge.ts'
-import { isMore } from '../domain/decimal.ts'
+import { isGreaterDecimal } from '../domain/decimal.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
-import type { Rate } from '../domain/price.ts'
+import type { ChargeRate } from '../domain/price.ts'
 import { ratesToHold } from '../domain/service-rate.ts'
-import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
+import { type RequestBodyEdits, editsRequestBodies, type Override } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import { priceOfUse } from '../domain/tool-price.ts'
+import { priceOfToolUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import { ALL_CACHE_LIFETIMES, cacheLifetimesAtChannel } from './cache-lifetimes.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleTiersAndRegion } from './service-tier-rates.ts'
 import { toolsForChannel } from './tool-pricing.ts'
 
-/** Limits on the output of a call, from which follows how much quota is reserved for the call. */
+/** Limits on the output of a call. They determine how much quota is reserved for the call. */
 export interface OutputBudget {
   /** Output tokens for which quota is reserved at first. */
   readonly tokens: number
@@ -61,7 +61,7 @@ export function estimate(
   endpoint: Endpoint,
   request: ParsedRequest,
   channels: readonly ChannelPlan[],
-  rate: Rate,
+  rate: ChargeRate,
   settings: Settings,
   model: Pick<Model, 'contextTokens'> & DeclaredCapabilities,
   promptBound = Number.POSITIVE_INFINITY,
@@ -74,7 +74,8 @@ export function estimate(
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
-  // Parts that the request only refers to fit into the model's context together, however many there are.
+  // Parts of the prompt that the request only refers to fit into the model's context together, however many
+  // there are.
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const lifetimes = lifetimesOf(request, channels)
@@ -103,7 +104,7 @@ export function estimate(
 function lifetimesOf(
   { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
   channels: readonly ChannelPlan[],
-): readonly CacheLifetime[] {
+): readonly CacheWriteLifetime[] {
   // A part of the prompt that is stored elsewhere may contain cache directives.
   if (composed || contextTokens > 0 || namesPrompt) return ALL_CACHE_LIFETIMES
   const [first, ...others] = channels.map((plan) => cacheLifetimesAtChannel(plan, named))
@@ -124,11 +125,11 @@ function ratesHeld(
   channels: readonly ChannelPlan[],
   endpoint: Endpoint,
   request: ParsedRequest,
-  rate: Rate,
+  rate: ChargeRate,
   settings: Settings,
-): readonly Rate[] {
+): readonly ChargeRate[] {
   if (rate.free) return [rate]
-  const ratesAt = (plan: ChannelPlan): readonly Rate[] => {
+  const ratesAt = (plan: ChannelPlan): readonly ChargeRate[] => {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
     const service = possibleTiersAndRegion(plan, endpoint, request, settings.options.pass_through)
@@ -162,7 +163,7 @@ function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, ho
 
 function editedRequest(
   sent: SentRequest,
-  { override: { set, default: usual, remove } }: ChannelEdits,
+  { override: { set, default: usual, remove } }: RequestBodyEdits,
 ): SentRequest {
   return {
     ...sent,
@@ -218,14 +219,14 @@ const NONE: readonly PricedTool[] = []
 function toolsToHold(
   channels: readonly ChannelPlan[],
   stream: boolean,
-  rate: Rate,
+  rate: ChargeRate,
   settings: Settings,
 ): readonly PricedTool[] {
   let dearest = NONE
   for (const plan of channels) {
     if (!plan.tools) continue
     const held = toolsToHoldAt(plan, stream, rate, settings)
-    if (isMore(sumOfCostLines(held), sumOfCostLines(dearest))) dearest = held
+    if (isGreaterDecimal(sumOfCostLines(held), sumOfCostLines(dearest))) dearest = held
   }
   return dearest
 }
@@ -233,7 +234,7 @@ function toolsToHold(
 function toolsToHoldAt(
   { channel, tools: offered }: ChannelPlan,
   stream: boolean,
-  rate: Rate,
+  rate: ChargeRate,
   settings: Settings,
 ): readonly PricedTool[] {
   if (!offered) return NONE
@@ -241,14 +242,14 @@ function toolsToHoldAt(
   const uses = known.flatMap(({ kind, form, maxUses }): PricedTool[] => {
     if (!kind) return []
     const count = stream ? 1 : (maxUses ?? offered.maxCalls ?? UNSTATED_USES)
-    return [{ kind, count, price: priceOfUse({ kind, form }, pricing) }]
+    return [{ kind, count, price: priceOfToolUse({ kind, form }, pricing) }]
   })
   if (stream || offered.maxCalls === undefined) return uses
   // The maximum of tool calls applies to all tools together, so the most expensive tools are assumed to use
   // it up.
   let left = offered.maxCalls
   return uses
-    .toSorted((one, other) => (isMore(one.price, other.price) ? -1 : 1))
+    .toSorted((one, other) => (isGreaterDecimal(one.price, other.price) ? -1 : 1))
     .map((use) => {
       const count = Math.min(use.count, left)
       left -= count
@@ -285,11 +286,12 @@ const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
 const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
 
 /**
- * Upper bounds of a request that its channel changes. What the operator adds is charged like the client's own
- * content.
+ * Upper bounds on the tokens of a request after the changes that its channel makes. What the operator adds is
+ * charged like the client's own content.
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
-  if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
+  if (!editsRequestBodies(channel))
+    return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
   const readers = new Set(channel.protocol.map((protocol) => MAXIMA[protocol]))
   const maxima = [...readers].flatMap((read) => read(channel.override, stated))
   const candidates = configured(channel.override, 'candidateCount') ?? 1
@@ -350,7 +352,7 @@ function numberIn(text: string): number | undefined {
 }
 
 // Counts every byte as a token, which is the upper bound, because a token has at least one byte.
-function addedTokens({ system_prompt, override: { set, default: usual } }: ChannelEdits): number {
+function addedTokens({ system_prompt, override: { set, default: usual } }: RequestBodyEdits): number {
   const texts = [...set.values(), ...usual.values()]
   const prompt = system_prompt === '' ? 0 : Buffer.byteLength(system_prompt) + MESSAGE_TOKENS
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), prompt)

@@ -15,7 +15,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 
 /** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
 export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
@@ -32,9 +32,9 @@ export interface Failure {
   readonly cooldownMs: number | undefined
   /** The error for the client if there is no further attempt. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
-  /** The cause in a few fixed words, used as a label of metrics. */
+  /** Cause of the failure in a few fixed words, used as a label of metrics. */
   readonly cause: string
-  /** The cause as the usage log states it. */
+  /** Cause of the failure, as the usage log states it. */
   readonly failureCause: FailureCause
   /** The status of the upstream's response, if there was one. */
   readonly status?: number
@@ -238,7 +238,7 @@ function textOf(channel: Channel, body: Buffer): string | undefined {
  * The failure of a stream that begins with an error. It is handled like the corresponding status, but another
  * channel may be tried.
  */
-export function errorInFirstEvent(target: Target, data: string): Failure {
+export function errorInFirstEvent(target: AttemptTarget, data: string): Failure {
   const failure = failureOfStatus(target, statusOfError(data), Buffer.from(data), undefined)
   return {
     ...failure,

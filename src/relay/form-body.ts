@@ -52,7 +52,7 @@ export class EditedForm implements OutgoingBody {
     const { source, at, size } = piece
     const offset = position - at
     if (Buffer.isBuffer(source)) return source.subarray(offset)
-    return readBytes(this.#bytes, source.from + offset, size - offset)
+    return readStoredBytes(this.#bytes, source.from + offset, size - offset)
   }
 }
 
@@ -69,7 +69,7 @@ interface Piece {
 }
 
 /** Reads bytes of a body. From disk, at most one piece is read. Rejects if the bytes do not exist. */
-export async function readBytes(bytes: StoredBytes, from: number, length: number): Promise<Buffer> {
+export async function readStoredBytes(bytes: StoredBytes, from: number, length: number): Promise<Buffer> {
   if (Buffer.isBuffer(bytes)) return bytes.subarray(from, from + length)
   const read = await bytes.read(from, Math.min(length, PIECE_BYTES))
   if (read.length === 0) throw new RangeError('the stored body is shorter than it was')

@@ -7,12 +7,12 @@ import { GatewayError } from '../errors.ts'
 import { truncateName } from './truncate-name.ts'
 
 /** A copy of the API key (token) without restrictions on models. */
-export function withAnyModel(token: Token): Token {
+export function withoutModelLimits(token: Token): Token {
   return { ...token, model_limits_enabled: false }
 }
 
 /** Models that the `model_limits` of an API key (token) allow; undefined if all are allowed. */
-export function allowedNames(token: Token): ReadonlySet<string> | undefined {
+export function allowedModelNames(token: Token): ReadonlySet<string> | undefined {
   if (!token.model_limits_enabled) return undefined
   const names = new Set<string>()
   for (const entry of token.model_limits.split(',')) {
@@ -26,7 +26,7 @@ export function allowedNames(token: Token): ReadonlySet<string> | undefined {
  * Throws `model_not_allowed` (403) if the API key allows neither this name nor the name without its suffix.
  */
 export function requireAllowedModel(token: Token, model: string, plain: string): void {
-  const allowed = allowedNames(token)
+  const allowed = allowedModelNames(token)
   if (!allowed || allowed.has(model) || allowed.has(plain)) return
   throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncateName(model)}`)
 }
@@ -35,7 +35,7 @@ export function requireAllowedModel(token: Token, model: string, plain: string):
  * Groups that an API key (token) assigns to single vendors. Throws `group_not_allowed` if they cannot be
  * read.
  */
-export function routesOf(token: Token): ReadonlyMap<string, string> {
+export function vendorGroupsOf(token: Token): ReadonlyMap<string, string> {
   const routes = parseVendorRoutes(token.vendor_routes)
   if (!routes) throw new GatewayError('group_not_allowed', 'the vendor_routes of this API key cannot be read')
   return routes
@@ -45,7 +45,7 @@ export function routesOf(token: Token): ReadonlyMap<string, string> {
  * The group for a vendor's models: the one that the API key assigns to this vendor, otherwise the key's
  * group, otherwise the user's.
  */
-export function groupName(
+export function groupNameForVendor(
   { token, user }: Caller,
   routes: ReadonlyMap<string, string>,
   vendor?: string,

@@ -10,10 +10,10 @@ import type { Caller } from '../accounts/authentication/caller.ts'
 import { CallRates } from './plan.ts'
 import { nameWithoutThinkingSuffix, type ResolvedModel, Routing } from './routing.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
-import { ModelEnds } from '../upstreams/model-ends.ts'
+import { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { lawRuns } from '../../test/tier.ts'
 
-const NO_ENDS = new ModelEnds((address) => address)
+const NO_ENDS = new ModelRetirements((address) => address)
 const ZERO = { digits: 0n, scale: 0 }
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 const NAMES = ['a', 'a-thinking', 'b', 'b-thinking', 'org/c']

@@ -8,12 +8,18 @@ import {
   type EndpointType,
   endpointTypes,
 } from '../domain/endpoints.ts'
-import type { ModelEnd } from '../domain/model-end.ts'
+import type { ModelRetirement } from '../domain/model-retirement.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { channelProtocols } from './dialects/choose-dialect.ts'
-import { allowedNames, groupName, groupRefusedError, routesOf, usableGroup } from './key-permissions.ts'
-import { modelOf, nameWithoutThinkingSuffix } from './routing.ts'
+import {
+  allowedModelNames,
+  groupNameForVendor,
+  groupRefusedError,
+  vendorGroupsOf,
+  usableGroup,
+} from './key-permissions.ts'
+import { pricedModelOf, nameWithoutThinkingSuffix } from './routing.ts'
 
 /** A model that a key may call. */
 export interface ListedModel {
@@ -24,7 +30,7 @@ export interface ListedModel {
   /** The endpoints that serve the model. */
   readonly endpoints: readonly Endpoint[]
   /** Date on which the vendor shuts down the model; undefined if no such date is known. */
-  readonly end: ModelEnd | undefined
+  readonly end: ModelRetirement | undefined
 }
 
 /** A model and the groups that have a channel for it. */
@@ -41,14 +47,14 @@ type Served = ReadonlyMap<string, ServedModel>
 
 /** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
-  readonly #ends: ModelEnds
+  readonly #ends: ModelRetirements
   // The models that have a channel. All callers share them as long as neither the settings nor the known
   // shutdowns of models change.
   readonly #served = new WeakMap<object, Served>()
   // Lists by group, for callers whose key neither limits models nor assigns groups to vendors.
   readonly #ofGroups = new WeakMap<Served, Map<string, readonly ListedModel[]>>()
 
-  constructor(ends: ModelEnds) {
+  constructor(ends: ModelRetirements) {
     this.#ends = ends
   }
 
@@ -59,9 +65,10 @@ export class ModelLists {
   list(settings: Settings, caller: Caller): readonly ListedModel[] {
     const listed = lookup(settings, caller)
     const served = this.#of(settings)
-    const isRestricted = allowedNames(caller.token) !== undefined || routesOf(caller.token).size > 0
+    const isRestricted =
+      allowedModelNames(caller.token) !== undefined || vendorGroupsOf(caller.token).size > 0
     if (isRestricted) return listedIn(served, listed)
-    const group = groupName(caller, NO_ROUTES)
+    const group = groupNameForVendor(caller, NO_ROUTES)
     let ofGroups = this.#ofGroups.get(served)
     if (!ofGroups) this.#ofGroups.set(served, (ofGroups = new Map()))
     let list = ofGroups.get(group)
@@ -95,19 +102,19 @@ function listedIn(
 
 // Each group is looked up once, not once per model.
 function lookup(settings: Settings, caller: Caller): (model: ServedModel) => ListedModel | undefined {
-  const allowed = allowedNames(caller.token)
-  const routes = routesOf(caller.token)
-  const usual = groupName(caller, routes)
+  const allowed = allowedModelNames(caller.token)
+  const routes = vendorGroupsOf(caller.token)
+  const usual = groupNameForVendor(caller, routes)
   const usable = new Set([usual, ...routes.values()].filter((name) => usableGroup(settings, caller, name)))
   if (usable.size === 0) throw groupRefusedError(usual)
   return ({ id, plain, vendor, inGroups }) => {
     if (allowed && !allowed.has(id) && !allowed.has(plain)) return undefined
-    const name = groupName(caller, routes, vendor)
+    const name = groupNameForVendor(caller, routes, vendor)
     return usable.has(name) ? inGroups.get(name) : undefined
   }
 }
 
-function servedBy(settings: Settings, endOf: (id: string) => ModelEnd | undefined): Served {
+function servedBy(settings: Settings, endOf: (id: string) => ModelRetirement | undefined): Served {
   const protocols = new Map<string, Map<string, Set<ProtocolName>>>()
   for (const channel of settings.channels) note(protocols, channel)
   for (const id of settings.models.declared) {
@@ -119,7 +126,7 @@ function servedBy(settings: Settings, endOf: (id: string) => ModelEnd | undefine
   }
   const served = [...protocols].flatMap(([id, inGroups]) => {
     const plain = nameWithoutThinkingSuffix(id)
-    const { vendor, price } = modelOf(settings, id, plain)
+    const { vendor, price } = pricedModelOf(settings, id, plain)
     // Moderation models may be listed without a price, because they are free then.
     const isFree = settings.options.unpriced_models === 'free' || endpointByName(id) === 'moderations'
     if (!price && !isFree) return []

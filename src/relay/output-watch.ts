@@ -1,11 +1,11 @@
 import { chargeOfTools } from '../domain/charge.ts'
-import { toolKindAtVendor, priceOfUse } from '../domain/tool-price.ts'
+import { toolKindAtVendor, priceOfToolUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call, GeneratedOutput } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { statedServiceSoFar } from './price-usage.ts'
 import { toolPricingAt, toolsForChannel } from './tool-pricing.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */
 const BYTES_PER_TOKEN = 3
@@ -32,7 +32,7 @@ type WatchedOutput = EmittedOutput & Pick<Tap, 'tools' | 'usage' | 'served'>
  */
 export class OutputWatch {
   readonly #call: Call
-  readonly #target: Target
+  readonly #target: AttemptTarget
   readonly #emitted: WatchedOutput
   readonly #tools: ToolWatch
   #budget: number
@@ -40,7 +40,7 @@ export class OutputWatch {
   // The tokens at the last exact count, and how much output the stream had then.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
 
-  constructor(call: Call, target: Target, emitted: WatchedOutput) {
+  constructor(call: Call, target: AttemptTarget, emitted: WatchedOutput) {
     this.#target = target
     this.#tools = new ToolWatch(call, target, emitted)
     this.#call = call
@@ -62,8 +62,8 @@ export class OutputWatch {
   }
 
   /**
-   * Number of further bytes of the stream that certainly contain no more output than the reserved quota, or
-   * all that can be reserved, covers. Text is only a small part of an event.
+   * Number of further bytes of the stream whose output is certainly covered by the reserved quota and by what
+   * can still be reserved. A lower bound, because text is only a small part of an event.
    */
   get affordableBytes(): number {
     const { plan, hold } = this.#call
@@ -132,9 +132,9 @@ export class OutputWatch {
  */
 class ToolWatch {
   readonly #call: Call
-  readonly #target: Target
+  readonly #target: AttemptTarget
   readonly #tap: Pick<Tap, 'tools'>
-  /** Number of tool uses that have begun. */
+  /** Number of the stream's tool uses that have begun. */
   #seen = 0
   /**
    * Number of tool uses that the reserved quota covers and that have not begun, by kind; undefined before any
@@ -142,7 +142,7 @@ class ToolWatch {
    */
   #paid: Map<ToolKind, number> | undefined
 
-  constructor(call: Call, target: Target, tap: Pick<Tap, 'tools'>) {
+  constructor(call: Call, target: AttemptTarget, tap: Pick<Tap, 'tools'>) {
     this.#call = call
     this.#target = target
     this.#tap = tap
@@ -172,7 +172,9 @@ class ToolWatch {
 
   #grow(kind: ToolKind): boolean {
     const { plan, hold } = this.#call
-    const tools = [{ kind, count: 1, price: priceOfUse({ kind }, toolPricingAt(this.#call, this.#target)) }]
+    const tools = [
+      { kind, count: 1, price: priceOfToolUse({ kind }, toolPricingAt(this.#call, this.#target)) },
+    ]
     return hold.grow(chargeOfTools(plan.rate, tools))
   }
 

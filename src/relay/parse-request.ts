@@ -107,9 +107,10 @@ function withService(
 const SUFFIXES = [':online', ':nitro', ':floor'] as const
 
 /**
- * Removes suffixes by which OpenRouter chooses a provider or a price (`:online`, `:nitro`) from the model's name,
- * and lists them in `x-gateway-dropped`. Returns the request itself if a channel serves a model of the whole name,
- * or if the request cannot be sent for another model. `docs/api.md: Other models and prices`.
+ * Removes suffixes by which OpenRouter chooses a provider or a price (`:online`, `:nitro`) from the model's
+ * name, and lists them in `x-gateway-dropped`. Returns the request unchanged if a channel serves a model with
+ * the suffix in its name, or if the request cannot be sent for another model. `docs/api.md: Other models and
+ * prices`.
  */
 export function withoutModelSuffix(request: ParsedRequest, { channels }: Settings): ParsedRequest {
   const dropped: string[] = []

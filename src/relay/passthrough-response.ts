@@ -22,7 +22,7 @@ import type { ResponseEnding } from './price-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 
 /** Milliseconds for which data sent to a client may remain unread before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
@@ -46,10 +46,13 @@ export class PassthroughResponse extends ResponseHandler {
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
   #clientPausedAt = 0
-  /** Set while guards' services check the response, which has arrived completely. */
+  /**
+   * Cancels the check of the response by guards' services. Set during this check, when the response has
+   * arrived completely.
+   */
   #checking: AbortController | undefined
 
-  constructor(call: Call, target: Target, upstream: UpstreamFlow, responses: PassthroughResponses) {
+  constructor(call: Call, target: AttemptTarget, upstream: UpstreamFlow, responses: PassthroughResponses) {
     super(call, target, upstream)
     this.#responses = responses
     this.#pauses = new ReadPauses(upstream)

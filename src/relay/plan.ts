@@ -1,5 +1,5 @@
 import { ZERO } from '../domain/decimal.ts'
-import { FREE_PRICE, type Price, type Rate, rateOf } from '../domain/price.ts'
+import { FREE_PRICE, type Price, type ChargeRate, chargeRateOf } from '../domain/price.ts'
 import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -16,7 +16,7 @@ type CommonFacts = Pick<Plan, 'dialect' | 'body' | 'fields' | 'takeMemory' | 'se
 export type Plans = readonly [Plan, ...Plan[]]
 
 /** The groups that may serve the call, without duplicates. */
-export function groupsOf(plans: Plans): readonly Plan['group'][] {
+export function groupsOfPlans(plans: Plans): readonly Plan['group'][] {
   const [first, ...others] = plans
   if (others.every(({ group }) => group.name === first.group.name)) return [first.group]
   return [...new Map(plans.map(({ group }) => [group.name, group])).values()]
@@ -101,26 +101,26 @@ function planFor(
  * needed.
  */
 export class CallRates {
-  #free: Rate | undefined
+  #free: ChargeRate | undefined
   // Groups and prices belong to one version of the configuration, so the cache ends with it.
-  readonly #byGroup = new WeakMap<Group, WeakMap<Price, Rate>>()
+  readonly #byGroup = new WeakMap<Group, WeakMap<Price, ChargeRate>>()
 
   /** The rate of calls that are always free. */
-  get free(): Rate {
-    return (this.#free ??= rateOf(FREE_PRICE, ZERO, 1))
+  get free(): ChargeRate {
+    return (this.#free ??= chargeRateOf(FREE_PRICE, ZERO, 1))
   }
 
   /**
    * The rate of `model` in `group`. Throws for a model without a price, unless the operator has made such
    * models free.
    */
-  of(settings: Settings, model: Model, group: Group): Rate {
+  of(settings: Settings, model: Model, group: Group): ChargeRate {
     const { options } = settings
     const price = model.price ?? (options.unpriced_models === 'free' ? FREE_PRICE : refuse(model))
     let byPrice = this.#byGroup.get(group)
     if (!byPrice) this.#byGroup.set(group, (byPrice = new WeakMap()))
     let rate = byPrice.get(price)
-    if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quota_per_unit)))
+    if (!rate) byPrice.set(price, (rate = chargeRateOf(price, group.ratio, options.quota_per_unit)))
     return rate
   }
 }

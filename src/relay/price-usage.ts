@@ -1,15 +1,15 @@
 import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import type { CacheDiagnosis } from '@sluice/wire/cache-diagnosis'
-import { charge } from '../domain/charge.ts'
-import { isMore, ZERO } from '../domain/decimal.ts'
-import { imagePrice, type Price, type Rate } from '../domain/price.ts'
+import { chargeOfCall } from '../domain/charge.ts'
+import { isGreaterDecimal, ZERO } from '../domain/decimal.ts'
+import { imagePrice, type Price, type ChargeRate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { mergeToolUses, usesOfOtherKinds, countUsesOfKind, type ToolUse } from '@sluice/wire/tool-use'
 import type { PricedTool } from '../domain/tool-use.ts'
 import type { StatedService } from '@sluice/wire/service-tier'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { ReceivedMedia, ReceivedImage } from '@sluice/wire/received-media'
-import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
+import { numbersOfReport, type ReportedUsage } from '@sluice/wire/reported-usage'
 import type { Tap } from './dialects/dialect.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { ParsedRequest } from './request-stages.ts'
@@ -25,7 +25,7 @@ type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly Pr
 
 /** Everything that determines a charge, apart from the response. */
 export interface PricingInputs {
-  readonly rate: Rate
+  readonly rate: ChargeRate
   readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
   readonly count: TokenCounter
@@ -42,7 +42,9 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage reported by the upstream, if any. */
   readonly reported: ReportedUsage | undefined
-  /** How the response states that it was served, such as the service tier; may be known without a usage. */
+  /**
+   * What the response states about how it was served, such as the service tier; may be known without a usage.
+   */
   readonly served: StatedService | undefined
   /** What the response states about the prompt cache. */
   readonly diagnosis?: CacheDiagnosis | undefined
@@ -61,7 +63,7 @@ export interface ChargeBasis {
   text(): string
 }
 
-/** How a stream has stated so far that it is served, such as the service tier. */
+/** What a stream has stated so far about how it is served, such as the service tier. */
 export function statedServiceSoFar({
   usage,
   served,
@@ -107,7 +109,12 @@ export interface PricedUsage {
 const NO_TOOLS: readonly PricedTool[] = []
 
 /** The charge of a call that delivered nothing. */
-export const NOTHING_DELIVERED: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reason: 'failed' }
+export const NOTHING_DELIVERED_CHARGE: PricedUsage = {
+  usage: NO_USAGE,
+  tools: [],
+  quota: 0,
+  reason: 'failed',
+}
 
 /**
  * Computes the charge by the table in `docs/ledger.md: Outcomes`. A complete response is charged by its
@@ -133,7 +140,7 @@ export function priceUsage(
     const used = searches === 0 && uses.length === 0 ? NO_TOOLS : priceTools(searches, uses)
     const tools = media && media.length > 0 ? [...used, ...media] : used
     const usage = counted.webSearches === searches ? counted : { ...counted, webSearches: searches }
-    return { usage, tools, quota: charge(rate, usage, {}, tools), reason }
+    return { usage, tools, quota: chargeOfCall(rate, usage, {}, tools), reason }
   }
   if (usage) return priced(usage, ending === 'cut' ? 'complete' : ending)
   return priceByCount(media(), priced, countPrompt, basis, count)
@@ -143,21 +150,21 @@ export function priceUsage(
  * Returns the usage if only calls have a price and nothing was generated, because counting would not change
  * the charge; otherwise undefined.
  */
-function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
+function usageWithoutCount(rate: ChargeRate, basis: ChargeBasis): Usage | undefined {
   if (rate.perToken || rate.free || basis.hasText() || basis.arrived()?.isEmpty === false) return undefined
-  return basis.reported ? countsOf(basis.reported) : NO_USAGE
+  return basis.reported ? numbersOfReport(basis.reported) : NO_USAGE
 }
 
 function priceByUnits(
-  rate: Rate,
+  rate: ChargeRate,
   countPrompt: CountPrompt,
   { ending, reported }: ChargeBasis,
   unitsOf: (tokens: number) => number,
 ): PricedUsage | Promise<PricedUsage> {
-  const told = reported ? countsOf(reported) : NO_USAGE
+  const told = reported ? numbersOfReport(reported) : NO_USAGE
   const priced = (searchUnits: number, reason: SettlementReason): PricedUsage => {
     const usage = { ...told, searchUnits }
-    return { usage, tools: [], quota: charge(rate, usage), reason }
+    return { usage, tools: [], quota: chargeOfCall(rate, usage), reason }
   }
   if (told.searchUnits > 0) return priced(told.searchUnits, ending === 'cut' ? 'complete' : ending)
   return countPrompt().then((tokens) => priced(unitsOf(tokens), ending === 'complete' ? 'estimated' : ending))
@@ -174,7 +181,7 @@ async function priceByCount(
   const arrived = basis.arrived()
   const text = await count.count(basis.text())
   const isPromptReported = reported && (!isComplete || reported.outputIsUnknown) && promptTokens(reported) > 0
-  const prompt = isPromptReported ? countsOf(reported) : { ...NO_USAGE, input: await countPrompt() }
+  const prompt = isPromptReported ? numbersOfReport(reported) : { ...NO_USAGE, input: await countPrompt() }
   const reportedOutput = isPromptReported || !isComplete ? (reported?.output ?? 0) : 0
   const output = text + (arrived?.hiddenTokens ?? 0)
   const counted = withMedia(prices, { ...prompt, output }, arrived)
@@ -237,8 +244,8 @@ function withMedia(
   const seconds = Math.ceil(arrived.seconds)
   const soundTokens = Math.ceil(arrived.seconds * TOKENS_PER_SECOND)
   const pictureTokens = pictures.reduce((sum, { tokens }) => sum + tokens, 0)
-  const hasSecondPrice = isMore(second, ZERO)
-  const hasImagePrice = Object.values(image).some((price) => isMore(price, ZERO))
+  const hasSecondPrice = isGreaterDecimal(second, ZERO)
+  const hasImagePrice = Object.values(image).some((price) => isGreaterDecimal(price, ZERO))
   const audioOutput = hasSecondPrice ? 0 : soundTokens
   const imageOutput = hasImagePrice ? 0 : pictureTokens
   return {

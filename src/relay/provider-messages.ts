@@ -1,4 +1,4 @@
-import { contentOf, type RequestSources } from './request-texts.ts'
+import { textsOfRequest, type RequestSources } from './request-texts.ts'
 
 /** Maximum characters of a provider's message that are kept. */
 const MAX_LENGTH = 300
@@ -49,7 +49,7 @@ export class ComparedRequestTexts {
   get texts(): RequestTexts | undefined {
     if (!this.#isRead) {
       this.#isRead = true
-      const content = contentOf(this.#sources())
+      const content = textsOfRequest(this.#sources())
       this.#texts = content && {
         texts: content.texts.map(comparable),
         values: new Set(content.values.map((value) => comparable(value).trim())),
@@ -184,7 +184,8 @@ function markRuns(form: Form, texts: readonly string[], isEcho: Uint8Array): voi
   }
 }
 
-// Values of at least `RUN` characters are found by their sequences.
+// Marks the texts of the conversation (`values`) in the message. Those of at least `RUN` characters are left
+// out, because they are found by their sequences of `RUN` characters.
 function markValues(form: Form, values: ReadonlySet<string>, isEcho: Uint8Array): void {
   const { text } = form
   const begins = new Set<string>()

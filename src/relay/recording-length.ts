@@ -15,7 +15,7 @@ const MAX_CPU_MS = 4_000
 const CPU_CHECK_MS = 100
 /** Maximum number of recordings that are waiting or being read. The length of further ones is estimated. */
 const MAX_WAITING = 1_000
-/** Idle time, in milliseconds, after which the worker is ended. */
+/** Idle time, in milliseconds, after which the thread is ended. */
 const IDLE_MS = 60_000
 /** Bytes per second of audio: a minimum below that of any common speech codec, and an expected value. */
 const MIN_BYTES_PER_SECOND = 500
@@ -55,7 +55,7 @@ export class RecordingLengths {
   readonly #threads: Pick<HelperThreads, 'start'>
   readonly #maxCpuMs: number
   #worker: Worker | undefined
-  /** Settles when the worker thread has loaded its code, or has ended. */
+  /** Pending until the thread has loaded its code, or has ended. */
   #loaded: Promise<unknown> = Promise.resolve()
   #idle: NodeJS.Timeout | undefined
   #reading: Reading | undefined

@@ -2,20 +2,20 @@ import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './affinity/session.ts'
 import type { RequestIdentity } from './answer-cache/answer-storage-rules.ts'
 import type { UsageBounds } from '../domain/charge.ts'
-import type { Rate, MeasuredUnit } from '../domain/price.ts'
+import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { CacheLifetime } from '@sluice/wire/reported-usage'
+import type { CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { SentRequest } from '@sluice/wire/hidden-thinking'
 import type { Usage } from '@sluice/wire/usage'
 import type { Request } from '../http/request.ts'
-import type { ConversationForm } from '@sluice/wire/conversation-digests'
+import type { ConversationComparisonRules } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { PromptLevels } from '@sluice/wire/prompt-text'
+import type { PromptRules } from '@sluice/wire/prompt-text'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
@@ -23,7 +23,7 @@ import type { WireRequest } from '../upstreams/provider.ts'
 import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
-import type { MediaRequester } from './media.ts'
+import type { MediaRequester } from './media-fetcher.ts'
 
 // The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how
 // it may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
@@ -51,7 +51,7 @@ export interface IncomingCall {
   readonly unlessKept?: GatewayError
   /** Set if the call has an idempotency key under which its answer may be kept. */
   readonly isIdempotent?: true
-  /** Set when the call is over or its response has begun to fail: whether it ended with an error. */
+  /** Whether the call ended with an error. Set when the call is over or its response has begun to fail. */
   hasFailed?: boolean
 }
 
@@ -71,8 +71,8 @@ export interface RefusalFacts {
 }
 
 /**
- * Fields of a call in the log, in addition to its route and status. Only scalars, never a part of a prompt or
- * a key.
+ * What the log says about a call, in addition to its route and status. Only scalars, never a part of a prompt
+ * or a key.
  */
 export interface CallRecord {
   userId?: number
@@ -107,7 +107,7 @@ export interface ParsedRequest {
   /** The service tier that the client requested; absent if it requested none. */
   readonly serviceTier?: string
   /** Cache lifetimes that the request's cache directives name; absent if it has no such directives. */
-  readonly lifetimes?: readonly CacheLifetime[]
+  readonly lifetimes?: readonly CacheWriteLifetime[]
   /** The region that the request names; absent if it names none. */
   readonly region?: string
   /** Finds the session of the request. Absent if the endpoint has no conversations. */
@@ -115,7 +115,7 @@ export interface ParsedRequest {
   /** Whether the request asks the provider to keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean
   /** The conversation as the client sent it. Absent if the endpoint has none. */
-  readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationForm }
+  readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationComparisonRules }
   /**
    * What identifies equal requests for the answer cache; absent if the answer is never kept or there is no
    * cache.
@@ -128,7 +128,7 @@ export interface ParsedRequest {
   /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
   /** Upper bounds of what is charged in addition to text tokens; absent if only text tokens are charged. */
-  readonly measuredBounds?: MeasuredBounds
+  readonly measuredBounds?: NonTokenBounds
   /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
   /**
@@ -166,14 +166,14 @@ export interface ParsedRequest {
    * can serve it.
    */
   forModel?(name: string): ParsedRequest
-  /** Names of fields that were left out before a channel was chosen. */
+  /** Names of request fields that were left out before a channel was chosen. */
   readonly dropped?: readonly string[]
   /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */
   readonly mayBeUnserved?: boolean
   /**
    * Plans the request for these channels, in the order in which they are tried; accounts of one channel may
-   * get different requests. If any of the channels speaks another dialect, the conversation is decoded here,
-   * once.
+   * get different requests. If any of the channels speaks another dialect, the conversation is decoded once,
+   * during this planning.
    */
   forChannels(
     channels: readonly Channel[],
@@ -182,7 +182,7 @@ export interface ParsedRequest {
 }
 
 /** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
-export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
+export type NonTokenBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
 
 /**
  * How one model may serve a request: its channels in order, the prices, and for how much quota is reserved.
@@ -205,7 +205,7 @@ export interface Plan {
   /** The requested model or a fallback of it. */
   readonly model: Model
   readonly group: Pick<Group, 'name' | 'budget'>
-  readonly rate: Rate
+  readonly rate: ChargeRate
   readonly estimate: Estimate
   /** The channels in the order in which they are tried; never empty. */
   readonly channels: readonly ChannelPlan[]
@@ -246,7 +246,7 @@ export interface ChannelPlan {
 export interface SentConversation {
   readonly dialect: ProtocolName
   readonly scan: ScannedObject
-  readonly form: ConversationForm
+  readonly form: ConversationComparisonRules
   /** The upstream's name for the model. */
   readonly upstreamModel: string
   /** Headers that may change the prompt; names and values alternate. */
@@ -269,10 +269,12 @@ export interface AttemptRequest extends WireRequest {
    * Describes which members of the body are part of the prompt, or returns the prompt's text; absent if no
    * prompt is charged.
    */
-  readonly prompt?: PromptLevels | (() => string)
-  /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
+  readonly prompt?: PromptRules | (() => string)
+  /**
+   * How a response that is passed through unchanged is read. If present, `tap` and `reply` are not called.
+   */
   readonly passed?: PassthroughResponses
-  /** Fields that a conversion left out. */
+  /** Names of request fields that a conversion left out. */
   readonly dropped: readonly string[]
   /**
    * Whether the stream's first event must contain the tokens of the prompt, which the upstream may report
@@ -291,7 +293,7 @@ export interface AttemptRequest extends WireRequest {
 }
 
 /** Destination of one attempt: a channel with one of its keys, and the request that the channel is sent. */
-export interface Target {
+export interface AttemptTarget {
   readonly channel: Channel
   readonly key: UpstreamKey
   /** Dialect of the client. */

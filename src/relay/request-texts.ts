@@ -63,7 +63,7 @@ interface Visit {
 }
 
 /** Lists the texts of a request; undefined if it is too large, or not in memory. */
-export function contentOf({ body, fields, url }: RequestSources): RequestContent | undefined {
+export function textsOfRequest({ body, fields, url }: RequestSources): RequestContent | undefined {
   if (body.length > MAX_BODY_BYTES || fields === undefined) return undefined
   const inQuery = url.includes('?') ? [...new URLSearchParams(url.slice(url.indexOf('?'))).values()] : []
   const texts = [...fields, ...inQuery]

@@ -6,7 +6,7 @@ import type { Tap } from './dialects/dialect.ts'
 import { storageErrorFrame } from './error-frames.ts'
 import { errorSentToClient, type Failure } from './failure.ts'
 import type { ChargeBasis } from './price-usage.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /** Outcome of an attempt: the call is settled, or nothing was delivered and another attempt is possible. */
@@ -38,7 +38,7 @@ export abstract class ResponseHandler {
   /** Resolves once with the outcome of the attempt. Rejects if the call could not be settled. */
   readonly end: Promise<AttemptEnd>
   protected readonly call: Call
-  protected readonly target: Target
+  protected readonly target: AttemptTarget
   protected readonly upstream: UpstreamFlow
   /** Memory for parts of the response that are held back, until the client has received them. */
   protected readonly memory: ResponseMemory
@@ -48,7 +48,7 @@ export abstract class ResponseHandler {
   readonly #reject: (error: unknown) => void
   #finishedAt = 0
 
-  constructor(call: Call, target: Target, upstream: UpstreamFlow) {
+  constructor(call: Call, target: AttemptTarget, upstream: UpstreamFlow) {
     this.call = call
     this.target = target
     this.upstream = upstream
@@ -60,7 +60,7 @@ export abstract class ResponseHandler {
     this.#reject = reject
   }
 
-  /** Time by `performance.now()` at which the attempt ended; 0 before. */
+  /** When the attempt ended, in milliseconds of `performance.now()`; 0 before. */
   get finishedAt(): number {
     return this.#finishedAt
   }
@@ -133,8 +133,8 @@ export abstract class ResponseHandler {
   protected abstract settleWithoutClient(): void
 
   /**
-   * Ends the work on this response. If its rest was read only for the charge, another response may be read
-   * like that now.
+   * Ends the work on this response. If its rest was read only for the charge, the place among the responses
+   * that are read like that becomes free.
    */
   protected close(): void {
     if (this.state === 'draining') this.call.services.drains.end()
@@ -198,7 +198,10 @@ const MAX_DRAINS = 64
 export class DrainedResponses {
   #running = 0
 
-  /** Begins to read the rest of a response. Returns false if there are already `MAX_DRAINS`. */
+  /**
+   * Counts a response whose rest will be read for the charge. Returns false if there are already `MAX_DRAINS`
+   * of them.
+   */
   begin(): boolean {
     if (this.#running >= MAX_DRAINS) return false
     this.#running += 1

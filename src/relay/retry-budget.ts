@@ -1,6 +1,6 @@
 /** Number of retries available at first, and the maximum that can be saved. */
 const MAX_SAVED = 50
-/** Retries that each call adds. */
+/** Retries that each call adds to the budget. */
 const PER_CALL = 0.1
 /** Retries added per second, so that failover also works with few calls. */
 const PER_SECOND = 5
@@ -18,8 +18,8 @@ export class RetryBudget {
   }
 
   /**
-   * Records that a call begins. This adds a part of a retry, and the retries for the time since the last
-   * call.
+   * Records that a call begins. Adds `PER_CALL` retries for the call, and `PER_SECOND` retries for each
+   * second since the last call.
    */
   callBegan(nowMs: number): void {
     const since = Math.max(0, nowMs - this.#countedMs)

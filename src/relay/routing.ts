@@ -9,14 +9,14 @@ import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import {
-  groupName,
+  groupNameForVendor,
   groupRefusedError,
   requireAllowedModel,
-  routesOf,
+  vendorGroupsOf,
   usableGroup,
 } from './key-permissions.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { truncateName } from './truncate-name.ts'
 
 /** A model that can serve a call, its channels, and the group whose prices apply. */
@@ -74,10 +74,10 @@ export class Routing {
   readonly #found = new WeakMap<Settings, Map<string, ServingChannels[]>>()
 
   readonly #load: ChannelLoad
-  readonly #ends: ModelEnds
+  readonly #ends: ModelRetirements
 
   /** `random` returns numbers in [0, 1). */
-  constructor(load: ChannelLoad, ends: ModelEnds, random: () => number = Math.random) {
+  constructor(load: ChannelLoad, ends: ModelRetirements, random: () => number = Math.random) {
     this.#load = load
     this.#ends = ends
     this.#random = random
@@ -100,7 +100,7 @@ export class Routing {
     const { name } = call
     const plain = ENDPOINTS[called.name].hasThinkingSuffix ? nameWithoutThinkingSuffix(name) : name
     requireAllowedModel(caller.token, name, plain)
-    const requestedModel = modelOf(settings, name, plain)
+    const requestedModel = pricedModelOf(settings, name, plain)
     const group = groupOf(settings, caller, requestedModel)
     const own = this.#resolution(settings, { ...call, plain }, called, requestedModel, group)
     const fallbacks =
@@ -158,7 +158,11 @@ export class Routing {
     suffix: string,
   ): ResolvedModel | undefined {
     const model = settings.models.get(name)
-    const group = usableGroup(settings, caller, groupName(caller, routesOf(caller.token), model.vendor))
+    const group = usableGroup(
+      settings,
+      caller,
+      groupNameForVendor(caller, vendorGroupsOf(caller.token), model.vendor),
+    )
     if (!group) return undefined
     for (const fullName of suffix === '' ? [name] : [name + suffix, name]) {
       const found = this.#resolution(settings, { name: fullName, plain: name, stream }, called, model, group)
@@ -225,7 +229,7 @@ function unserved(
 ): GatewayError {
   const others = channelsOf(settings, group, name, plain)
   if (servedBy && others.length > 0) {
-    const { price } = modelOf(settings, name, plain)
+    const { price } = pricedModelOf(settings, name, plain)
     const endpoints = endpointsFor(
       new Set(others.flatMap(({ protocol: protocols }) => protocols)),
       name,
@@ -264,7 +268,7 @@ export function nameWithoutThinkingSuffix(name: string): string {
  * The model by which a name is priced and routed: the model of that name if it has a price, otherwise that of
  * the plain name.
  */
-export function modelOf(settings: Settings, name: string, plain: string): Model {
+export function pricedModelOf(settings: Settings, name: string, plain: string): Model {
   const model = settings.models.get(name)
   return plain === name || model.price ? model : settings.models.get(plain)
 }
@@ -276,11 +280,11 @@ export function modelOf(settings: Settings, name: string, plain: string): Model 
 export function requirePermission(settings: Settings, caller: Caller, name: string): void {
   const plain = nameWithoutThinkingSuffix(name)
   requireAllowedModel(caller.token, name, plain)
-  groupOf(settings, caller, modelOf(settings, name, plain))
+  groupOf(settings, caller, pricedModelOf(settings, name, plain))
 }
 
 function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
-  const name = groupName(caller, routesOf(caller.token), vendor)
+  const name = groupNameForVendor(caller, vendorGroupsOf(caller.token), vendor)
   const group = usableGroup(settings, caller, name)
   if (!group) throw groupRefusedError(name)
   return group

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { GatedField } from '@sluice/wire/upstream-settings'
+import type { RestrictedField } from '@sluice/wire/upstream-settings'
 import { channelOf } from '../../test/channel.ts'
 import { chargedTier, possibleTiersAndRegion, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
 
-const allow = new Set<GatedField>(['service_tier'])
+const allow = new Set<RestrictedField>(['service_tier'])
 const openai = channelOf({ base_url: 'https://api.openai.com/v1', allow })
 const closed = channelOf({ base_url: 'https://api.openai.com/v1' })
 const other = channelOf({ allow })

@@ -7,22 +7,22 @@ import {
   tierName,
 } from '@sluice/wire/service-tier'
 import {
-  CACHE_LIFETIMES,
-  type CacheLifetime,
+  CACHE_WRITE_FIELDS,
+  type CacheWriteLifetime,
   type ReportedUsage,
-  withLifetime,
+  withCacheWriteLifetime,
 } from '@sluice/wire/reported-usage'
-import { choosesTierByProject, statesTier } from '@sluice/wire/upstream-settings'
+import { choosesTierByProject, mustNameStandardTier } from '@sluice/wire/upstream-settings'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
-import type { Rate, RequestedTierAndRegion } from '../domain/price.ts'
+import type { ChargeRate, RequestedTierAndRegion } from '../domain/price.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
-import { serviceVendor } from '../domain/price-data/index.ts'
+import { vendorServiceOfChannel } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
 import { type ServiceRate, serviceRate } from '../domain/service-rate.ts'
 import { mayNameTier } from '../upstreams/channel-tier.ts'
 import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
-import type { ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
+import type { ChannelPlan, ParsedRequest, Plan, AttemptTarget } from './request-stages.ts'
 import type { Call } from './call.ts'
 
 /**
@@ -130,7 +130,7 @@ export function sentTier(
   passThrough: boolean,
 ): string | undefined {
   const { allow, service_tier: own, pass_through: isOpen } = channel
-  const isStandard = !(passThrough || isOpen) && statesTier(channel)
+  const isStandard = !(passThrough || isOpen) && mustNameStandardTier(channel)
   return sentValue(channel, dropped, passThrough, {
     members: TIER_MEMBERS,
     read: requestedTier,
@@ -159,7 +159,10 @@ function sentRegion(
  * Whether the provider chooses the tier by its project settings, because the request that was sent names no
  * tier or `auto`.
  */
-export function choosesTier({ base_url }: Pick<Channel, 'base_url'>, sent: string | undefined): boolean {
+export function providerChoosesTier(
+  { base_url }: Pick<Channel, 'base_url'>,
+  sent: string | undefined,
+): boolean {
   return (sent === undefined || sent === 'auto') && choosesTierByProject(base_url)
 }
 
@@ -177,7 +180,7 @@ export function chargedTier(
   const sent = sentTier(channel, requested, passThrough)
   return {
     tier: sent === undefined || sent === 'auto' ? STANDARD_TIER_NAME : sent,
-    isGuessed: choosesTier(channel, sent),
+    isGuessed: providerChoosesTier(channel, sent),
   }
 }
 
@@ -192,7 +195,7 @@ export interface CallRate extends ServiceRate {
  */
 export function rateOfStatedService(
   call: Pick<Call, 'plan'>,
-  target: Target,
+  target: AttemptTarget,
   stated: StatedService | undefined,
 ): CallRate {
   const { tier, region, isGuessed } = serviceToCharge(call, target, stated)
@@ -209,7 +212,7 @@ export function rateOfStatedService(
  */
 export function serviceToCharge(
   { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
-  { channel, request }: Target,
+  { channel, request }: AttemptTarget,
   stated: StatedService = {},
 ): RequestedTierAndRegion {
   const requested = asked.serviceTier ?? ''
@@ -233,7 +236,7 @@ function pick({ serviceTier, region }: RequestedService): RequestedService {
  * The price of the prompt for a call that ends before the response states a tier: by the tier in the request
  * to the first channel.
  */
-export function rateOfRequestedService({ dialect, rate, settings, request, channels }: Plan): Rate {
+export function rateOfRequestedService({ dialect, rate, settings, request, channels }: Plan): ChargeRate {
   const [first] = channels
   if (!first || rate.free) return rate
   const { channel, tools } = first
@@ -245,7 +248,7 @@ export function rateOfRequestedService({ dialect, rate, settings, request, chann
 }
 
 /** The prices for the charge of a call. Warns the operator about a tier without a price. */
-export function chargedRate(call: Call, target: Target, stated: StatedService | undefined): CallRate {
+export function chargedRate(call: Call, target: AttemptTarget, stated: StatedService | undefined): CallRate {
   const served = rateOfStatedService(call, target, stated)
   if (served.isUnpriced)
     call.services.unpriced.note({
@@ -272,7 +275,7 @@ export function possibleTiersAndRegion(
 }
 
 function tiersFor(channel: Channel, sent: string | undefined): readonly string[] {
-  if (choosesTier(channel, sent)) return CHOSEN
+  if (providerChoosesTier(channel, sent)) return CHOSEN
   return sent === undefined || sent === 'auto' || sent === STANDARD_TIER_NAME
     ? PLAIN
     : [STANDARD_TIER_NAME, sent]
@@ -287,12 +290,18 @@ const CHOSEN: readonly string[] = [STANDARD_TIER_NAME, 'fast']
  */
 export function withCacheLifetimeOfSentRequest(
   reported: ReportedUsage,
-  { channel, request }: Pick<Target, 'channel'> & { readonly request: Pick<Target['request'], 'body'> },
+  {
+    channel,
+    request,
+  }: Pick<AttemptTarget, 'channel'> & { readonly request: Pick<AttemptTarget['request'], 'body'> },
 ): ReportedUsage {
   if (!reported.lifetimeIsUnknown) return reported
   const { body } = request
   const named = Buffer.isBuffer(body) && body.includes('"ttl"') ? longestLifetime(body) : undefined
-  return withLifetime(reported, named ?? (serviceVendor(channel) === OPENAI ? '30m' : '5m'))
+  return withCacheWriteLifetime(
+    reported,
+    named ?? (vendorServiceOfChannel(channel) === OPENAI ? '30m' : '5m'),
+  )
 }
 
 /**
@@ -300,14 +309,14 @@ export function withCacheLifetimeOfSentRequest(
  * lifetime.
  */
 const MARKS = ['cache_control', 'prompt_cache_breakpoint', 'prompt_cache_options', 'cachePoint'] as const
-const LIFETIMES = Object.keys(CACHE_LIFETIMES) as readonly CacheLifetime[]
+const LIFETIMES = Object.keys(CACHE_WRITE_FIELDS) as readonly CacheWriteLifetime[]
 /**
  * Maximum depth to which a request is searched for cache marks. It reaches content blocks inside tool
  * results.
  */
 const MAX_LEVELS = 8
 
-function longestLifetime(body: Buffer): CacheLifetime | undefined {
+function longestLifetime(body: Buffer): CacheWriteLifetime | undefined {
   let longest = -1
   const visit = (value: unknown, levels: number): void => {
     if (levels === 0 || typeof value !== 'object' || value === null) return
@@ -315,7 +324,7 @@ function longestLifetime(body: Buffer): CacheLifetime | undefined {
     const record = value as Readonly<Record<string, unknown>>
     for (const name of MARKS) {
       const ttl = asRecord(record[name])?.['ttl']
-      longest = Math.max(longest, LIFETIMES.indexOf(ttl as CacheLifetime))
+      longest = Math.max(longest, LIFETIMES.indexOf(ttl as CacheWriteLifetime))
     }
     for (const name of HOLDERS) if (record[name] !== undefined) visit(record[name], levels - 1)
   }

@@ -17,7 +17,7 @@ import {
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
-import type { ModelEnds } from '../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { ClientDialects } from './dialects/client-dialects.ts'
@@ -39,7 +39,7 @@ export interface SimulationServices {
   readonly health: ChannelHealth
   readonly keyRings: KeyRings
   readonly missing: MissingModels
-  readonly ends: ModelEnds
+  readonly ends: ModelRetirements
   readonly limits: CallLimits
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../errors.ts'
-import { type PoolOwner, TwoLevelPool } from '../limits/fair-pool.ts'
+import { type PoolShareOwner, TwoLevelPool } from '../limits/fair-pool.ts'
 
 const MIB = 1024 * 1024
 /** Minimum size of the disk space for request bodies, in bytes. */
@@ -30,7 +30,7 @@ export class Spool {
   }
 
   /** Creates a file for one client's body. */
-  newFile(owner: PoolOwner): SpoolFile {
+  newFile(owner: PoolShareOwner): SpoolFile {
     return new SpoolFile(owner, this.#space, openNameless(this.#folder))
   }
 
@@ -38,23 +38,23 @@ export class Spool {
    * Creates a file that stays at `path`. After it is closed, its bytes no longer count against the disk space
    * for request bodies.
    */
-  newNamedFile(owner: PoolOwner, path: string): SpoolFile {
+  newNamedFile(owner: PoolShareOwner, path: string): SpoolFile {
     return new SpoolFile(owner, this.#space, open(path, 'wx+', 0o600))
   }
 }
 
 /** A file that no other process can read and that disappears with this process, however it ends. */
 export class SpoolFile {
-  readonly #owner: PoolOwner
+  readonly #owner: PoolShareOwner
   readonly #space: TwoLevelPool
   readonly #opening: Promise<FileHandle>
-  /** Settles when all writes so far are finished; writes run one after another. */
+  /** Pending until all writes so far are finished; writes run one after another. */
   #written: Promise<unknown>
   #length = 0
   #closing: Promise<void> | undefined
 
   /** Called only by `Spool.newFile` and `Spool.newNamedFile`. */
-  constructor(owner: PoolOwner, space: TwoLevelPool, opening: Promise<FileHandle>) {
+  constructor(owner: PoolShareOwner, space: TwoLevelPool, opening: Promise<FileHandle>) {
     this.#owner = owner
     this.#space = space
     this.#opening = opening

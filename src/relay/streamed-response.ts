@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { Call } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
@@ -31,7 +31,7 @@ import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
-import type { Target } from './request-stages.ts'
+import type { AttemptTarget } from './request-stages.ts'
 
 /**
  * Number of bytes processed at a time while the amount reserved for a call is nearly used up: a few dozen
@@ -70,7 +70,7 @@ export class StreamedResponse extends ResponseHandler {
   #clientPausedAt = 0
   #markedAt = performance.now()
 
-  constructor(call: Call, target: Target, upstream: UpstreamFlow) {
+  constructor(call: Call, target: AttemptTarget, upstream: UpstreamFlow) {
     super(call, target, upstream)
     const { request } = target
     this.#pauses = new ReadPauses(upstream)
@@ -184,7 +184,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   #take(chunk: Buffer): void {
-    let step: TapStep
+    let step: TapPushResult
     try {
       step = this.#tap.push(chunk)
     } catch {

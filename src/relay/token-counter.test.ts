@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test, vi } from 'vitest'
-import { countedText, TokenCounter } from './token-counter.ts'
+import { cutTextToCount, TokenCounter } from './token-counter.ts'
 
 const count = new TokenCounter(0, { start: (_, make) => make() })
 afterAll(() => count.close())
@@ -49,15 +49,15 @@ test('texts that are being counted when the tokenizer thread ends are estimated 
 
 /** Estimates the number of letters of a text from its pieces. */
 const lettersOf = (text: string, offset: number): number => {
-  const { pieces, factor } = countedText(text, offset)
+  const { pieces, factor } = cutTextToCount(text, offset)
   return pieces.join('').replaceAll(' ', '').length * factor
 }
 
 test('a text of up to 256,000 characters is counted completely', () => {
   const text = 'a'.repeat(256_000)
-  const { pieces, factor } = countedText(text, 0.3)
+  const { pieces, factor } = cutTextToCount(text, 0.3)
   expect([pieces.join('') === text, factor]).toEqual([true, 1])
-  expect(countedText('', 0.3).pieces).toEqual([])
+  expect(cutTextToCount('', 0.3).pieces).toEqual([])
 })
 
 test.each([0, 0.25, 0.5, 0.99])(
@@ -75,7 +75,7 @@ test.each([0, 0.25, 0.5, 0.99])(
 
 test('at most 132 pieces of 2,000 characters are tokenized of a text, however long it is', () => {
   for (const length of [256_001, 1_000_000, 33_000_000]) {
-    const { pieces } = countedText('a'.repeat(length), 0.7)
+    const { pieces } = cutTextToCount('a'.repeat(length), 0.7)
     expect(pieces.length).toBeGreaterThan(120)
     expect(pieces.length).toBeLessThanOrEqual(132)
   }
@@ -83,7 +83,7 @@ test('at most 132 pieces of 2,000 characters are tokenized of a text, however lo
 
 test('the tokenized pieces of a long text are spread over all of it, with gaps of at most 40,000 characters', () => {
   const text = Array.from({ length: 1_000 }, (_, n) => String(n).padStart(2_000)).join('')
-  const numbers = countedText(text, 0.7).pieces.map(Number)
+  const numbers = cutTextToCount(text, 0.7).pieces.map(Number)
   const gaps = numbers.slice(1).map((number, n) => number - (numbers[n] as number))
   expect(Math.max(...gaps)).toBeLessThanOrEqual(20)
 })
@@ -91,7 +91,7 @@ test('the tokenized pieces of a long text are spread over all of it, with gaps o
 test('counting a longer version of a text reuses most pieces of the shorter one', () => {
   const piece = (n: number): string => String(n).padStart(2_000)
   const text = Array.from({ length: 200 }, (_, n) => piece(n)).join('')
-  const before = countedText(text, 0.4).pieces
-  const after = new Set(countedText(text + piece(200) + piece(201), 0.4).pieces)
+  const before = cutTextToCount(text, 0.4).pieces
+  const after = new Set(cutTextToCount(text + piece(200) + piece(201), 0.4).pieces)
   expect(before.filter((one) => after.has(one)).length).toBeGreaterThan(before.length * 0.9)
 })

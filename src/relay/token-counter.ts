@@ -24,7 +24,7 @@ export class TokenCounter {
   readonly #threads: Pick<HelperThreads, 'start'>
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** Texts that the worker is counting now. */
+  /** Texts that the thread is counting now. */
   #current: Waiting[] = []
   #isIdle = true
   #loading: Promise<void> = Promise.resolve()
@@ -98,7 +98,7 @@ export class TokenCounter {
     }
     this.#worker ??= this.#start()
     if (!this.#worker) return this.#giveUp()
-    this.#worker.postMessage(batch.map(({ text }) => countedText(text, this.#offset)))
+    this.#worker.postMessage(batch.map(({ text }) => cutTextToCount(text, this.#offset)))
   }
 
   #nextBatch(): Waiting[] {
@@ -179,7 +179,7 @@ export interface CountedText {
  * taken. `offset`, from 0 to 1, decides which; authors of texts must not be able to guess it. A text that
  * grows keeps most of its pieces, whose counts are then already known.
  */
-export function countedText(text: string, offset: number): CountedText {
+export function cutTextToCount(text: string, offset: number): CountedText {
   const all = Math.ceil(text.length / PIECE_LENGTH)
   const pieces: string[] = []
   let length = 0

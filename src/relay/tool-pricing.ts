@@ -1,6 +1,6 @@
 import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
 import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
-import { FREE_PRICE, type Rate } from '../domain/price.ts'
+import { FREE_PRICE, type ChargeRate } from '../domain/price.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -15,7 +15,7 @@ import type { PricedTool } from '../domain/tool-use.ts'
 import { GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
 import type { PricingInputs } from './price-usage.ts'
-import type { ChannelPlan, ChannelTools, Target } from './request-stages.ts'
+import type { ChannelPlan, ChannelTools, AttemptTarget } from './request-stages.ts'
 
 /** Maximum characters of a tool's type in messages and alerts. */
 const MAX_TYPE_LENGTH = 64
@@ -26,7 +26,7 @@ const MAX_TYPE_LENGTH = 64
  */
 export function toolPricingInputs(
   { models }: Pick<Settings, 'models'>,
-  { price }: Pick<Rate, 'price'>,
+  { price }: Pick<ChargeRate, 'price'>,
   channel: Pick<Channel, 'provider' | 'base_url'> | undefined,
   { dialect, model, offered }: Pick<ToolPricingInputs, 'dialect' | 'model' | 'offered'>,
 ): ToolPricingInputs {
@@ -43,7 +43,7 @@ export function toolPricingInputs(
 /** The tools in a request to a channel that may cost something, and what determines their prices. */
 export function toolsForChannel(
   settings: Settings,
-  rate: Rate,
+  rate: ChargeRate,
   channel: Channel,
   { dialect, model, tools: offered }: ChannelTools,
 ): { readonly pricing: ToolPricingInputs; readonly known: readonly KnownTool[] } {
@@ -58,7 +58,11 @@ export function unpricedToolTypes(known: readonly KnownTool[]): readonly string[
 }
 
 /** Refuses a request with a tool that has no price, if the operator has configured that. */
-export function refuseUnpricedTools(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
+export function refuseUnpricedTools(
+  settings: Settings,
+  rate: ChargeRate,
+  channels: readonly ChannelPlan[],
+): void {
   if (settings.options.unknown_tools !== 'refuse') return
   for (const { channel, tools } of channels) {
     const [type] = tools ? unpricedToolTypes(toolsForChannel(settings, rate, channel, tools).known) : []
@@ -70,14 +74,14 @@ export function refuseUnpricedTools(settings: Settings, rate: Rate, channels: re
 const NONE: readonly OfferedTool[] = []
 
 /** Collects what determines the prices of the provider's tools for a call. */
-export function toolPricingAt(call: Call, { channel, request, plan }: Target): ToolPricingInputs {
+export function toolPricingAt(call: Call, { channel, request, plan }: AttemptTarget): ToolPricingInputs {
   const { settings, rate } = call.plan
   const { protocol: dialect, upstreamModel: model } = request
   return toolPricingInputs(settings, rate, channel, { dialect, model, offered: plan.tools?.tools ?? NONE })
 }
 
 /** Collects everything besides the response that determines its charge. */
-export function pricingInputsAt(call: Call, target: Target): PricingInputs {
+export function pricingInputsAt(call: Call, target: AttemptTarget): PricingInputs {
   const { rate, request, settings } = call.plan
   return {
     rate,
@@ -91,13 +95,21 @@ export function pricingInputsAt(call: Call, target: Target): PricingInputs {
 }
 
 /** Prices of the tool uses that a response has shown so far. */
-export function pricesOf(call: Call, target: Target, uses: readonly ToolUse[]): readonly PricedTool[] {
+export function pricesOfToolUses(
+  call: Call,
+  target: AttemptTarget,
+  uses: readonly ToolUse[],
+): readonly PricedTool[] {
   const shown = shownBy(target, uses)
   return shown.length === 0 ? [] : pricedTools(0, shown, toolPricingAt(call, target))
 }
 
 /** Records the tools of a request that have no price; returns whether there are any. */
-export function reportUnpricedTools(call: Call, { channel, plan }: Target, unpriced: UnpricedTools): boolean {
+export function reportUnpricedTools(
+  call: Call,
+  { channel, plan }: AttemptTarget,
+  unpriced: UnpricedTools,
+): boolean {
   if (!plan.tools) return false
   const { rate, request, settings } = call.plan
   const types = unpricedToolTypes(toolsForChannel(settings, rate, channel, plan.tools).known)
@@ -107,7 +119,7 @@ export function reportUnpricedTools(call: Call, { channel, plan }: Target, unpri
 
 // Citations alone may show that the provider searched. Such a search counts only if the request offered tools
 // that the provider runs.
-function shownBy({ plan }: Target, uses: readonly ToolUse[]): readonly ToolUse[] {
+function shownBy({ plan }: AttemptTarget, uses: readonly ToolUse[]): readonly ToolUse[] {
   if (uses.length === 0) return uses
   return uses.filter(({ isCited }) => !isCited || plan.tools !== undefined)
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import { expect, test } from 'vitest'
-import { countedText } from './token-counter.ts'
+import { cutTextToCount } from './token-counter.ts'
 import { PieceCounts, Vocabulary } from './vocabulary.ts'
 
 const FILE = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
@@ -44,7 +44,7 @@ test('only the new text of a continued conversation, and the piece of text befor
   const counted: string[] = []
   const counts = new PieceCounts((piece) => counted.push(piece) && piece.length)
   const sumOf = (text: string): number =>
-    countedText(text, 0).pieces.reduce((sum, piece) => sum + counts.tokensOf(piece), 0)
+    cutTextToCount(text, 0).pieces.reduce((sum, piece) => sum + counts.tokensOf(piece), 0)
   const turns = Array.from({ length: 20 }, (_, i) => `turn ${i} `.repeat(100))
   const soFar = turns.slice(0, -1).join('')
   expect(sumOf(soFar)).toBe(soFar.length)

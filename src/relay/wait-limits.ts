@@ -1,4 +1,4 @@
-import type { Patience } from '../accounts/ledger/call-queue.ts'
+import type { QuotaWaitLimits } from '../accounts/ledger/call-queue.ts'
 import type { Options } from '../domain/options.ts'
 import type { IncomingCall } from './request-stages.ts'
 
@@ -6,7 +6,7 @@ import type { IncomingCall } from './request-stages.ts'
  * How long a call waits for other calls to release quota (`waitMs`, in milliseconds); it stops waiting when
  * its client leaves.
  */
-export function waitLimitsOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
+export function waitLimitsOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): QuotaWaitLimits {
   response.needsUpstream()
   return {
     waitMs,

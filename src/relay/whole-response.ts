@@ -17,7 +17,10 @@ export class WholeResponse extends ResponseHandler {
   #earlierBytes = 0
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
-  /** Set while the external services of guards check the response, which has arrived completely. */
+  /**
+   * The response's facts, and what cancels its check. Set while the external services of guards check the
+   * response, which has arrived completely.
+   */
   #checked: { readonly facts: ReplyFacts; readonly stop: AbortController } | undefined
   #read = (bytes: Buffer): WholeReply => this.target.request.reply(bytes)
 

@@ -1,35 +1,43 @@
 import type { Db } from './operations/operation.ts'
 import { TOKEN, type Token, type TokenRow } from '../domain/records/token.ts'
 import { usageLimitsFromRow } from './usage-limit-columns.ts'
-import { CALLING_USER, type ManagedUser, USER, type User, type UserRow } from '../domain/records/user.ts'
+import {
+  CALLING_USER_RECORD,
+  type ManagedUser,
+  USER,
+  type User,
+  type UserRow,
+} from '../domain/records/user.ts'
 import type { UsageLimitColumns } from '../domain/records/usage-limits.ts'
 
 /** Selects users that are not deleted. */
-export function liveUsers(db: Db) {
+export function undeletedUsers(db: Db) {
   return db.selectFrom('users').where('deleted_time', 'is', null)
 }
 
 /** Selects tokens that are not deleted. */
-export function liveTokens(db: Db) {
+export function undeletedTokens(db: Db) {
   return db.selectFrom('tokens').where('deleted_time', 'is', null)
 }
 
 /** Selects the tokens of a user that are not deleted. */
-export function ownTokens(db: Db, userId: number) {
-  return liveTokens(db).where('user_id', '=', userId)
+export function undeletedTokensOfUser(db: Db, userId: number) {
+  return undeletedTokens(db).where('user_id', '=', userId)
 }
 
-/** Converts the row of a token, without its key. */
+/** Converts a row to a token without its key. */
 export function tokenFromRow(row: Omit<TokenRow, 'key_hash' | 'key_cipher'>): Token {
   return { ...TOKEN.fromRow(row), ...usageLimitsFromRow(row) }
 }
 
-/** Converts those columns of a user's row that calls and charges need. */
-export function userFromRow(row: Parameters<typeof CALLING_USER.fromRow>[0] & UsageLimitColumns): User {
-  return { ...CALLING_USER.fromRow(row), ...usageLimitsFromRow(row) }
+/** Converts a user's row to the facts that calls and charges need. */
+export function userFromRow(
+  row: Parameters<typeof CALLING_USER_RECORD.fromRow>[0] & UsageLimitColumns,
+): User {
+  return { ...CALLING_USER_RECORD.fromRow(row), ...usageLimitsFromRow(row) }
 }
 
-/** Converts the columns of a user's row that administrators may see. */
+/** Converts a user's row to the facts that administrators may see. */
 export function managedUserFromRow(row: UserRow): ManagedUser {
   return { ...USER.fromRow(row), ...usageLimitsFromRow(row), has_password: row.password_hash !== null }
 }

@@ -1,4 +1,4 @@
-import { type BudgetName, budgetsIn } from '../domain/budget.ts'
+import { type BudgetName, parseBudgetList } from '../domain/budget.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 
@@ -10,14 +10,14 @@ export type AccountName = `u:${number}` | `t:${number}` | BudgetName
 
 /**
  * The accounts that a call is charged to: the accounts of its token, of its user, and of its budgets
- * (`budgetList`).
+ * (`formatBudgetList`).
  */
-export function accountsOf(call: {
+export function accountsOfCall(call: {
   readonly token_id: number
   readonly user_id: number
   readonly budgets: string
 }): readonly AccountName[] {
-  return [`t:${call.token_id}`, `u:${call.user_id}`, ...budgetsIn(call.budgets)]
+  return [`t:${call.token_id}`, `u:${call.user_id}`, ...parseBudgetList(call.budgets)]
 }
 
 /** Request for a loan from the account of a budget. Amounts are quota units. */
@@ -36,7 +36,7 @@ export interface BudgetRequest {
  * Place of a call in the bank's queue of calls that wait for quota; `docs/ledger.md: Waiting for other
  * calls`.
  */
-export interface LoanPlace {
+export interface LoanQueuePlace {
   /** Number that identifies the waiting call within its process. */
   readonly ticket: number
   /** Number by which the bank orders waiting calls; undefined until the bank has answered. */
@@ -64,7 +64,7 @@ export interface LoanRequest {
    * Place of the call in the queue. Without it, the request overtakes all calls that wait; if it is refused,
    * the call gets a place.
    */
-  readonly place?: LoanPlace | undefined
+  readonly place?: LoanQueuePlace | undefined
 }
 
 /** Response of the bank to a `LoanRequest`. */
@@ -112,7 +112,7 @@ export interface AccountState {
 /** Report about a node's open holds (reservations for running calls) on one account, in quota units. */
 export interface HoldReport {
   readonly account: AccountName
-  /** Sum of the open holds. */
+  /** Sum of the node's open holds on the account. */
   readonly held: number
   /**
    * Expected charge of these holds, for a token or a budget. The bank charges it if the node stops

@@ -5,19 +5,19 @@ import {
   type RetiredKey,
   type StoredChannel,
 } from '../domain/records/channel.ts'
-import type { StoredEntry } from '../domain/settings.ts'
+import type { StoredSetting } from '../domain/settings.ts'
 import type { StoredSettingRow } from './row-types.ts'
 import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
 /**
  * Prefix of the proxy's line in the encrypted text of a channel, which has one key per line. No key begins
- * with it.
+ * with this prefix.
  */
 const PROXY_LINE = '\tproxy\t'
 /** Prefix of the line of a retired key; the time of its retirement and the key follow. */
 const RETIRED_LINE = '\tretired\t'
 
-/** Converts the row of a channel, decrypting its keys and its proxy. */
+/** Converts a row to a channel, decrypting its keys and its proxy. */
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
   const lines = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id }).split('\n')
   const proxy = lines.find((line) => line.startsWith(PROXY_LINE))?.slice(PROXY_LINE.length)
@@ -49,7 +49,7 @@ export function channelVersion(definition: ChannelDefinition, secrets: Secrets):
  * Encrypts the keys of a channel for its row. The proxy is encrypted too, because its URL may contain a
  * password.
  */
-export function sealedKeys(
+export function sealChannelKeys(
   secrets: Secrets,
   { keys, retired = [], declared: { proxy } }: Pick<ChannelDefinition, 'keys' | 'retired' | 'declared'>,
   id: number,
@@ -63,7 +63,7 @@ export function sealedKeys(
 }
 
 /** The part of a channel that is not encrypted. */
-export function openDefinition({ name, declared, status, family }: ChannelDefinition) {
+export function unencryptedDefinition({ name, declared, status, family }: ChannelDefinition) {
   const { proxy: _, ...open } = declared
   return { name, declared: open, status, family }
 }
@@ -71,16 +71,19 @@ export function openDefinition({ name, declared, status, family }: ChannelDefini
 /** Sections whose values are encrypted, because their addresses and headers often contain secrets. */
 const SEALED_SECTIONS: ReadonlySet<string> = new Set(['alerts', 'guards'])
 
-/** Converts the row of a setting. */
-export function entryFromRow({ section, name, value }: StoredSettingRow, secrets: Secrets): StoredEntry {
+/** Converts a row to the setting that it stores, decrypting it if necessary. */
+export function storedSettingFromRow(
+  { section, name, value }: StoredSettingRow,
+  secrets: Secrets,
+): StoredSetting {
   const text = SEALED_SECTIONS.has(section)
     ? unseal(secrets, value, { table: 'stored_settings', row: name })
     : value
-  return { section: section as StoredEntry['section'], name, value: JSON.parse(text) }
+  return { section: section as StoredSetting['section'], name, value: JSON.parse(text) }
 }
 
 /** JSON text of a setting for its row; encrypted in sections with secrets. */
-export function entryText({ section, name, value }: StoredEntry, secrets: Secrets): string {
+export function storedSettingText({ section, name, value }: StoredSetting, secrets: Secrets): string {
   const text = JSON.stringify(value)
   return SEALED_SECTIONS.has(section) ? seal(secrets, text, { table: 'stored_settings', row: name }) : text
 }

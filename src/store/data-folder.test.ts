@@ -20,7 +20,7 @@ import {
   type DataFolderHolder,
   DataFolderInUse,
   lockDataFolder,
-  lockDataFolderInTurn,
+  waitAndLockDataFolder,
   secretOfDataFolder,
 } from './data-folder.ts'
 
@@ -137,7 +137,7 @@ test.each(['gateway', 'command'] as const)(
     const folder = temporaryFolder()
     const child = await holderOf(folder, 'command')
     const turn = { came: false }
-    const waiting = lockDataFolderInTurn(folder, holder).then((lock) => {
+    const waiting = waitAndLockDataFolder(folder, holder).then((lock) => {
       turn.came = true
       return lock
     })
@@ -151,7 +151,7 @@ test.each(['gateway', 'command'] as const)(
 test('a command does not wait for a data folder that a gateway holds, which may run for months', async () => {
   const folder = temporaryFolder()
   await holderOf(folder, 'gateway')
-  await expect(lockDataFolderInTurn(folder, 'command')).rejects.toThrow(DataFolderInUse)
+  await expect(waitAndLockDataFolder(folder, 'command')).rejects.toThrow(DataFolderInUse)
 })
 
 test('the gateway secret is created once, of 32 random bytes, in a file that only its owner can read', () => {

@@ -88,7 +88,7 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
  * Like `lockDataFolder`, but waits up to `COMMAND_LOCK_TIMEOUT_MS` for other commands to release the folder.
  * Rejects with `DataFolderInUse` if a gateway has locked it, or if commands have not released it by then.
  */
-export async function lockDataFolderInTurn(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
+export async function waitAndLockDataFolder(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
   const endMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
   for (;;) {
     try {

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../test/store-engines.ts'
 import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
 import type { StoredResponse } from '../domain/stored-response.ts'
-import { isLarge, LargeContents, removeParts } from './large-contents.ts'
+import { isLargeContent, LargeContents, removeResponseParts } from './large-contents.ts'
 import { pruneOrphanedParts } from './prune.ts'
 import type { Rows } from './store.ts'
-import { removeStoredOfUser } from './stored-of-user.ts'
+import { removeStoredDataOfUser } from './stored-data-of-user.ts'
 
 const HOUR_MS = 3_600_000
 const MIB = 1_048_576
@@ -63,7 +63,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     await new LargeContents(store).store(large('a'))
     await new LargeContents(store).store({ ...large('b', { previousId: 'a' }) })
     const { content } = large('a')
-    expect(isLarge(content)).toBe(true)
+    expect(isLargeContent(content)).toBe(true)
     const parts = await database.sql("select content_cipher from response_parts where response_id = 'a'")
     expect(parts).toHaveLength(4)
     expect(parts.every(({ content_cipher: text }) => /^v1\.\w+\.[\w-]+$/.test(String(text)))).toBe(true)
@@ -93,9 +93,9 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
   test('the large content of a stored response is removed with the response', async () => {
     const { store, database } = await openedRows(engine)
     await new LargeContents(store).store(large('a'))
-    expect(await removeParts(store, 'a')).toBe(0)
+    expect(await removeResponseParts(store, 'a')).toBe(0)
     await store.write('deleteResponse', { id: 'a', userId: 2, nowMs: Date.now() })
-    expect(await removeParts(store, 'a')).toBe(4)
+    expect(await removeResponseParts(store, 'a')).toBe(4)
     expect(await database.sql('select part from response_parts')).toEqual([])
   })
 
@@ -106,7 +106,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     await contents.store(large('expired', { expiresMs: Date.now() }))
     await contents.store(large('of a deleted user', { userId }))
     await store.write('deleteUser', { userId, deleted_time: 1 })
-    await removeStoredOfUser(store, userId)
+    await removeStoredDataOfUser(store, userId)
     await contents.store(large('too late', { userId }))
     expect(
       await database.sql('select distinct response_id from response_parts order by response_id'),

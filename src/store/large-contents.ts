@@ -14,7 +14,7 @@ const REMOVED_AT_A_TIME = 8
 type ResponseWithContent = StoredResponse & { readonly content: StoredContent }
 
 /** Whether the content of a response must be stored in parts. */
-export function isLarge({ input, response }: StoredContent): boolean {
+export function isLargeContent({ input, response }: StoredContent): boolean {
   return input.length + response.length > PART_LENGTH
 }
 
@@ -51,7 +51,7 @@ export class LargeContents {
       },
     })
     // The user of the response was deleted meanwhile, so its row was not stored.
-    if (!sum) await removeParts(this.#rows, response.id)
+    if (!sum) await removeResponseParts(this.#rows, response.id)
     return sum
   }
 
@@ -66,7 +66,7 @@ export class LargeContents {
  * Removes the parts of a response whose row no longer exists, a few per write. Resolves to the number of
  * removed parts.
  */
-export async function removeParts(rows: Pick<Rows, 'write'>, responseId: string): Promise<number> {
+export async function removeResponseParts(rows: Pick<Rows, 'write'>, responseId: string): Promise<number> {
   for (let removed = 0; ; ) {
     const count = await rows.write('removeOrphanedParts', { responseId, limit: REMOVED_AT_A_TIME })
     removed += count

@@ -80,7 +80,7 @@ export interface LedgerWrites {
   parkedHolds(): ParkedHold[]
   /**
    * Settles the calls whose holds other runs of the gateway left open: charges what was delivered, with
-   * reason `crash`. Parked holds stay open unless `parkedToo`.
+   * reason `crash`. Parked holds, whose calls continue at the provider, stay open unless `parkedToo`.
    */
   recover(run: { readonly owner: string; readonly nowMs: number; readonly parkedToo?: boolean }): {
     readonly count: number
@@ -89,7 +89,7 @@ export interface LedgerWrites {
   }
   /**
    * Settles the calls whose holds one run of the gateway, which has ended, left open: charges what was
-   * delivered. Parked holds stay open.
+   * delivered. Parked holds, whose calls continue at the provider, stay open.
    */
   recoverRun(run: { readonly owner: string; readonly nowMs: number }): {
     readonly count: number

@@ -12,7 +12,7 @@ export interface OutboxEntry {
   readonly user_id: number
   /** Charge of the call in quota units. */
   readonly quota: number
-  /** Budget accounts that the call is charged to, as `budgetList` writes them. */
+  /** Budget accounts that the call is charged to, as `formatBudgetList` writes them. */
   readonly budgets: string
   /** Report of the call to the bank, as JSON. */
   readonly row: string

@@ -44,9 +44,9 @@ function rowsIn(path: string): { readonly log: number; readonly oldestMs: number
 test('rows of the usage log older than the configured days are deleted, and later rows and all usage sums stay', async () => {
   const { store, path, tokenId } = await storeWithCalls([200, 91, 90.001, 90, 89.999, 1, 0])
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
-  await store.read('usageCoverage')
+  await store.read('usageSumsCoverage')
   expect(rowsIn(path)).toEqual({ log: 4, oldestMs: NOW_MS - 90 * DAY_MS, quota: 7 })
-  expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(0)
 })

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { removeParts } from './large-contents.ts'
+import { removeResponseParts } from './large-contents.ts'
 import type { Rows, Store } from './store.ts'
 
 /**
@@ -25,7 +25,7 @@ export async function pruneExpired(
     | 'pruneIdempotentCalls'
     | 'pruneAnswerParts'
     | 'pruneSignatures'
-    | 'pruneSlots'
+    | 'pruneHalfHourSums'
     | 'pruneRefusedCalls'
     | 'pruneBudgets'
     | 'pruneLentBudgets'
@@ -56,7 +56,7 @@ export async function pruneOrphanedParts(
       limit: BATCH,
     })
     for (const id of ids) {
-      removed += await removeParts(rows, id)
+      removed += await removeResponseParts(rows, id)
       if (signal?.aborted) return removed
     }
     if (ids.length < BATCH) return removed

@@ -1,6 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { CHANNEL } from '../domain/records/channel.ts'
-import type { Fields, FilledFields, Row } from '../domain/records/record.ts'
+import type { Fields, FieldsWithDefault, Row } from '../domain/records/record.ts'
 import type { REFUSAL } from '../domain/records/refusal.ts'
 import type { TOKEN } from '../domain/records/token.ts'
 import type { UsageColumns } from '../domain/records/usage-counts.ts'
@@ -73,8 +73,8 @@ type ColumnOf<Format> = Format extends `${infer Plain}?`
 
 type ValueOf<Format> = Format extends 'id' | `integer${string}` ? number : string
 
-type ColumnsOf<F extends Fields> = Row<Omit<F, FilledFields<F>>> & {
-  [Name in keyof Row<Pick<F, FilledFields<F>>>]: Generated<Row<Pick<F, FilledFields<F>>>[Name]>
+type ColumnsOf<F extends Fields> = Row<Omit<F, FieldsWithDefault<F>>> & {
+  [Name in keyof Row<Pick<F, FieldsWithDefault<F>>>]: Generated<Row<Pick<F, FieldsWithDefault<F>>>[Name]>
 }
 
 /**

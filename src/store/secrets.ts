@@ -117,7 +117,7 @@ export function promptKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.lookupKey).update('prompts\n').digest()
 }
 
-/** Key for the placeholder tokens with which guards replace values in prompts. */
+/** Key for the placeholders with which guards replace values in prompts. */
 export function guardKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.lookupKey).update('guards\n').digest()
 }

@@ -3,7 +3,7 @@
  * before they are read.
  */
 export const SIZED_READS = [
-  'auditBefore',
+  'auditEntriesBefore',
   'auditPage',
   'findTokenWithKey',
   'findTokenPageWithKeys',

@@ -1,4 +1,4 @@
-import type { Origin } from '../domain/audit.ts'
+import type { ChangeOrigin } from '../domain/audit.ts'
 import type { LedgerWrites } from './ledger-writes.ts'
 import type * as reads from './operations/reads.ts'
 import type * as writes from './operations/writes.ts'
@@ -24,7 +24,7 @@ type Operations<Registry, Beside = unknown> = {
  * there.
  */
 interface Recorded {
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
 }
 
 /** Read operations, by name. */

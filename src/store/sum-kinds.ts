@@ -37,7 +37,7 @@ export const NO_DIMENSION = {
 } as const
 
 /** Primary key of `usage_sums`. */
-export const SUM_KEY = ['kind', 'start', ...DIMENSION_COLUMNS] as const
+export const USAGE_SUMS_KEY = ['kind', 'start', ...DIMENSION_COLUMNS] as const
 
 /** A kind of sums: by half hour or by day (UTC), and divided by some of the dimensions. */
 export interface SumKind {
@@ -70,7 +70,7 @@ export const SUM_KINDS: readonly SumKind[] = [
   { kind: 5, unit: 'day', name: 'day_keys', by: new Set(ACCOUNT) },
 ]
 
-/** Returns the kind with the fewest rows that is divided by these dimensions. */
+/** Returns the kind of sums with the fewest rows that is divided by these dimensions. */
 export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
   const needed = [...by]
   const fitting = SUM_KINDS.filter((kind) => kind.unit === unit && needed.every((name) => kind.by.has(name)))
@@ -83,7 +83,7 @@ export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionCol
  * Returns the values of the dimensions under which a call is added to the sums of a kind, in the order of
  * `DIMENSION_COLUMNS`.
  */
-export function dimensionsIn(
+export function dimensionValuesOfCall(
   { by }: SumKind,
   values: Readonly<Record<DimensionColumn, string | number>>,
 ): (string | number)[] {
@@ -105,11 +105,11 @@ export const FIRST_BYTE_COLUMNS: readonly string[] = buckets('first')
 /** Column of the usage log, in milliseconds, from which each histogram is counted. */
 export const LATENCY_SOURCE_COLUMNS = { total: 'duration_ms', first: 'first_byte_ms' } as const
 
-/** Columns of both histograms. */
+/** Columns of both histograms: of the durations of whole calls, and of the times to the first byte. */
 export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_BYTE_COLUMNS]
 
 /** Columns that count failed calls by cause. Failed calls without a cause ended because their client left. */
-export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
+export const FAILURE_CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
 
 /**
  * Column that counts failed calls without any part of a response. Such a call is not counted in `requests`.
@@ -117,7 +117,7 @@ export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `f
 export const UNANSWERED_COLUMN = 'unanswered'
 
 /** Columns that count the breaks of prompt caches by their reason, in the order of `CACHE_BREAKS`. */
-export const BREAK_COLUMNS: readonly string[] = CACHE_BREAKS.map((reason) => `break_${reason}`)
+export const CACHE_BREAK_COLUMNS: readonly string[] = CACHE_BREAKS.map((reason) => `break_${reason}`)
 
 /** Columns of `usage_sums` that contain sums. */
 export const SUM_COLUMNS: readonly string[] = [
@@ -126,11 +126,11 @@ export const SUM_COLUMNS: readonly string[] = [
   'quota',
   ...COUNT_COLUMNS,
   ...LATENCY_COLUMNS,
-  ...CAUSE_COLUMNS,
+  ...FAILURE_CAUSE_COLUMNS,
   UNANSWERED_COLUMN,
   'cache_saved',
   'cache_surcharge',
-  ...BREAK_COLUMNS,
+  ...CACHE_BREAK_COLUMNS,
   'hits',
   'hit_saved',
 ]
@@ -158,7 +158,7 @@ export type SummedCall = Pick<
 }
 
 /** Adds a call to an array of sums, which are in the order of `SUM_COLUMNS`. */
-export function addCall(
+export function addCallToSums(
   sums: number[],
   {
     delivered,
@@ -200,9 +200,9 @@ const COUNTS_START = 3
 const TOTAL_START = COUNTS_START + COUNT_COLUMNS.length
 const FIRST_START = TOTAL_START + LATENCY_BUCKETS
 const CAUSES_START = FIRST_START + LATENCY_BUCKETS
-const UNANSWERED_AT = CAUSES_START + CAUSE_COLUMNS.length
+const UNANSWERED_AT = CAUSES_START + FAILURE_CAUSE_COLUMNS.length
 const CACHE_AT = UNANSWERED_AT + 1
 const BREAKS_START = CACHE_AT + 2
-const HITS_AT = BREAKS_START + BREAK_COLUMNS.length
+const HITS_AT = BREAKS_START + CACHE_BREAK_COLUMNS.length
 const CAUSES: readonly string[] = FAILURE_CAUSES
 const BREAKS: readonly string[] = CACHE_BREAKS

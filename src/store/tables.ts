@@ -282,9 +282,9 @@ export const TABLES = {
       user_id: 'integer',
       /** HMAC of the request's path and body. */
       fingerprint: 'text',
-      /** Id of the attempt that sends the call to the provider. */
+      /** Id of the request that claimed the call and sends it to the provider. */
       claim: 'text',
-      /** Process that makes the attempt in `claim`. */
+      /** Process that handles the request in `claim`. */
       node: 'text',
       /** Time until which the process in `node` counts as running; null once the call has ended. */
       until_ms: 'integer?',
@@ -335,7 +335,10 @@ export const TABLES = {
       kind: 'text',
       name: 'text',
       object_id: 'integer?',
-      /** JSON of the fields that are not secret. `tags` is JSON with a keyed hash of each secret field. */
+      /**
+       * JSON of the setting's fields that are not secret. `tags` is JSON with a keyed hash of each secret
+       * field.
+       */
       fields: 'text',
       tags: 'text',
     },
@@ -390,7 +393,8 @@ export const TABLES = {
   },
 
   /**
-   * Thresholds of the events that the database itself detects. An event without a row here is not detected.
+   * Thresholds of the events that the database itself detects. An event without a row in this table is not
+   * detected.
    */
   alert_thresholds: {
     columns: { type: 'text primary key', threshold: 'integer' },

@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { firstIdOf, startMsOfCall } from './usage-id.ts'
+import { firstCallIdAt, startMsOfCall } from './usage-id.ts'
 
 const MS = fc.integer({ min: 0, max: 2 ** 48 - 2 })
 
 test('ids of calls sort by the time at which the calls began', () => {
   fc.assert(
     fc.property(MS, MS, (a, b) => {
-      expect(Math.sign(a - b)).toBe(firstIdOf(a) === firstIdOf(b) ? 0 : firstIdOf(a) < firstIdOf(b) ? -1 : 1)
+      expect(Math.sign(a - b)).toBe(
+        firstCallIdAt(a) === firstCallIdAt(b) ? 0 : firstCallIdAt(a) < firstCallIdAt(b) ? -1 : 1,
+      )
     }),
   )
 })
@@ -15,10 +17,10 @@ test('ids of calls sort by the time at which the calls began', () => {
 test('the id of a call contains when the call began, and sorts after the first possible id of that millisecond', () => {
   fc.assert(
     fc.property(MS, fc.uuid({ version: 7 }), (ms, uuid) => {
-      const id = `${firstIdOf(ms)}${uuid.slice(13)}`
+      const id = `${firstCallIdAt(ms)}${uuid.slice(13)}`
       expect(startMsOfCall(id)).toBe(ms)
-      expect(id >= firstIdOf(ms)).toBe(true)
-      expect(id < firstIdOf(ms + 1)).toBe(true)
+      expect(id >= firstCallIdAt(ms)).toBe(true)
+      expect(id < firstCallIdAt(ms + 1)).toBe(true)
     }),
   )
 })

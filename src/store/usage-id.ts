@@ -2,7 +2,7 @@
  * Returns the lowest id of calls that begin in this Unix millisecond. An id is a lower-case UUID that begins
  * with the start time of the call, so that ids sort by time.
  */
-export function firstIdOf(ms: number): string {
+export function firstCallIdAt(ms: number): string {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}`
 }

@@ -1,8 +1,8 @@
-import { budgetFrom } from '../domain/budget.ts'
+import { budgetFromColumns } from '../domain/budget.ts'
 import {
-  afterOperatorChange,
+  operatorLimitsAfterChange,
   type UsageLimits,
-  updateGrants,
+  operatorLimitsAfterEdit,
   NO_OPERATOR_LIMITS,
   type OperatorLimits,
   parseOperatorLimits,
@@ -18,7 +18,7 @@ export const MINUTE_MS = 60_000
 /** Converts the columns of a row to a budget and a rate limit. */
 export function usageLimitsFromRow(row: UsageLimitColumns): UsageLimits {
   return {
-    budget: budgetFrom(row.budget, row.budget_period),
+    budget: budgetFromColumns(row.budget, row.budget_period),
     rateLimit: {
       requests: row.rate_limit_requests,
       tokens: row.rate_limit_tokens,
@@ -59,8 +59,11 @@ export function columnsOfUsageLimits({ budget, rateLimit }: UsageLimits): UsageL
 
 /** The limits that an operator sets for a new token, which its holder cannot loosen. */
 export function operatorLimitsOfNewToken(limits: UsageLimitChanges, grants: TokenGrants): OperatorLimits {
-  const given = updateGrants(undefined, { ...grants, used_quota: 0 }, grants)
-  return { ...afterOperatorChange(NO_OPERATOR_LIMITS, limits, MINUTE_MS), ...(given && { grants: given }) }
+  const given = operatorLimitsAfterEdit(undefined, { ...grants, used_quota: 0 }, grants)
+  return {
+    ...operatorLimitsAfterChange(NO_OPERATOR_LIMITS, limits, MINUTE_MS),
+    ...(given && { grants: given }),
+  }
 }
 
 /**
@@ -73,6 +76,6 @@ export function declaredUsageLimitColumns(
 ): Readonly<Record<string, string | number>> {
   const { operator_terms: before } = row
   if (before === undefined) return { ...usageLimitColumns(limits) }
-  const operator_terms = afterOperatorChange(parseOperatorLimits(before), limits, MINUTE_MS)
+  const operator_terms = operatorLimitsAfterChange(parseOperatorLimits(before), limits, MINUTE_MS)
   return { ...usageLimitColumns(limits), operator_terms: formatOperatorLimits(operator_terms) }
 }

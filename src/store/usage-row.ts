@@ -23,7 +23,7 @@ export function rowValues(call: SettledCall): Stored[] {
  * Serializes a settled call for the outbox: its usage row by column names, with the accounts it is charged
  * to. Values that are empty or 0 are left out.
  */
-export function outboxRow(call: SettledCall): string {
+export function serializeForOutbox(call: SettledCall): string {
   const values = listCharged(call, rowValues(call))
   let members = ''
   for (let i = 0; i < values.length; i += 1) {

@@ -2,9 +2,9 @@ import { secondsToFirstByte } from '../domain/records/usage.ts'
 import {
   type AttributeValues,
   commonAttributes,
-  costOf,
+  costInUsd,
   errorType,
-  type Modalities,
+  type TokensByModality,
   OPERATIONS,
   type TokenCounts,
   tokenCounts,
@@ -28,10 +28,10 @@ export function callAttributes(call: TracedCall): AttributeValues {
     'gen_ai.response.finish_reasons': isGenerated && finishReasons(call),
     'gen_ai.response.time_to_first_chunk': stream ? secondsToFirstByte(settlement) : undefined,
     ...usageAttributes(counts),
-    'gen_ai.usage.cost.amount': costOf(call),
+    'gen_ai.usage.cost.amount': costInUsd(call),
     'gen_ai.usage.cost.currency': 'USD',
     'gen_ai.usage.cost.source': 'local',
-    ...langfuseAttributes(counts, costOf(call)),
+    ...langfuseAttributes(counts, costInUsd(call)),
     'error.type': errorType(call),
     'user.id': String(call.userId),
     'sluice.request_id': facts.id,
@@ -75,7 +75,7 @@ function usageAttributes(counts: TokenCounts): AttributeValues {
   }
 }
 
-function modalityAttributes(counts: Modalities, kind: string): AttributeValues {
+function modalityAttributes(counts: TokensByModality, kind: string): AttributeValues {
   return Object.fromEntries(
     Object.entries(counts)
       .filter(([, count]) => count > 0)

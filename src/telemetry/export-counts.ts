@@ -1,5 +1,5 @@
 import type { Metrics } from './metrics.ts'
-import type { Protocol, Signal, TelemetrySettings } from './telemetry-settings.ts'
+import type { ExportEncoding, Signal, TelemetrySettings } from './telemetry-settings.ts'
 
 /**
  * What happened to spans and data points: sent, refused by the collector, or dropped because the queue was
@@ -14,7 +14,7 @@ export type ExportResult = (typeof RESULTS)[number]
 export interface SignalState extends Record<ExportResult, number> {
   /** Host of the collector. */
   readonly host: string
-  readonly protocol: Protocol
+  readonly protocol: ExportEncoding
   /** Unix milliseconds of the last export that succeeded; null if none has. */
   lastSentMs: number | null
   /** Why the last export failed, as one of a few fixed phrases; null if it succeeded. */
@@ -24,7 +24,7 @@ export interface SignalState extends Record<ExportResult, number> {
 /** Minimum milliseconds between two log lines about failed exports. */
 const WARN_INTERVAL_MS = 60_000
 
-/** Counts exports, and logs failures. */
+/** Counts exported spans and data points by their result, and logs failures. */
 export class ExportCounts {
   readonly #states: ReadonlyMap<Signal, SignalState>
   readonly #metrics: Pick<Metrics, 'add'>

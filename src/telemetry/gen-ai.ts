@@ -37,7 +37,7 @@ export const OPERATIONS: Readonly<Record<CallKind, Operation>> = {
 }
 
 /** Number of tokens of each modality. */
-export type Modalities = Readonly<Partial<Record<'text' | 'audio' | 'image' | 'unknown', number>>>
+export type TokensByModality = Readonly<Partial<Record<'text' | 'audio' | 'image' | 'unknown', number>>>
 
 /**
  * Numbers of tokens of a call, as the OpenTelemetry conventions define them. `input` and `output` include all
@@ -49,9 +49,9 @@ export interface TokenCounts {
   readonly cacheRead: number
   readonly cacheWrite: number
   readonly reasoning: number
-  readonly inputBy: Modalities
-  readonly outputBy: Modalities
-  readonly cacheReadBy: Modalities
+  readonly inputBy: TokensByModality
+  readonly outputBy: TokensByModality
+  readonly cacheReadBy: TokensByModality
   /** Whether the provider states tokens of audio or images separately. */
   readonly isSplit: boolean
 }
@@ -67,7 +67,7 @@ export function tokenCounts(usage: Usage, mayHaveMedia: boolean): TokenCounts {
   const image = usage.imageInput + imageCacheRead
   const isSplit = audio + image + usage.audioOutput + usage.imageOutput > 0
   const rest = mayHaveMedia && !isSplit ? 'unknown' : 'text'
-  const split = (whole: number, sound: number, pictures: number): Modalities => ({
+  const split = (whole: number, sound: number, pictures: number): TokensByModality => ({
     ...(sound > 0 && { audio: sound }),
     ...(pictures > 0 && { image: pictures }),
     [rest]: Math.max(0, whole - sound - pictures),
@@ -107,6 +107,6 @@ export function errorType({ settlement: { reason, cause } }: TracedCall): string
  * Cost of a call in USD. It is computed from the charge in whole quota units, so that sums over spans equal
  * sums over the usage log.
  */
-export function costOf({ settlement: { quota }, quotaPerUnit }: TracedCall): number {
+export function costInUsd({ settlement: { quota }, quotaPerUnit }: TracedCall): number {
   return quota / quotaPerUnit
 }

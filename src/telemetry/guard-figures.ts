@@ -39,7 +39,7 @@ interface Hour {
   readonly delays: number[]
 }
 
-/** Sums for no calls. */
+/** The sums of a guard that has not checked any call. */
 export const NO_GUARDED_CALLS: GuardSums = { calls: 0, matches: 0, blocked: 0, failed: 0, delays: [] }
 
 /**

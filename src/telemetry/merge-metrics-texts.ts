@@ -5,8 +5,9 @@ const MERGES = { largest: Math.max, smallest: Math.min } as const
 const ROWS: ReadonlyMap<string, MetricRow> = new Map(Object.values(METRICS).map((row) => [row.name, row]))
 
 /**
- * Merges the `metricsText` of several processes. A series has the position that it has in the first text with
- * it. Its values are added up, or merged as the metric defines. With `countersOnly`, gauges are omitted.
+ * Merges the `metricsText` of several processes. A series stands where it stands in the first text that
+ * contains it. The values of a series are added up, or merged as the metric defines. With `countersOnly`,
+ * gauges are omitted.
  */
 export function mergeMetricsTexts(
   texts: readonly string[],

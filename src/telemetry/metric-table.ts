@@ -1,4 +1,4 @@
-import { endMs, type ModelEnd } from '../domain/model-end.ts'
+import { retirementTimeMs, type ModelRetirement } from '../domain/model-retirement.ts'
 import type { Metric, Sample } from './series.ts'
 
 /** Functions and values that are read when metrics are requested. */
@@ -10,7 +10,7 @@ export interface MetricSources {
   readonly openBreakers: () => number
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly providerLimits: () => Iterable<Omit<Sample, 'name'>>
-  readonly modelEnds: () => readonly { readonly model: string; readonly end: ModelEnd }[]
+  readonly modelEnds: () => readonly { readonly model: string; readonly end: ModelRetirement }[]
   readonly pendingWrites: () => number
   readonly isStorageOk: () => boolean
   /** Whether there is enough disk space to store data for users. */
@@ -171,7 +171,7 @@ export const METRICS = {
   ),
   modelEnds: gauge('sluice_model_shutdown_timestamp_seconds', 'Times at which models end.', {
     read: ({ modelEnds }) =>
-      modelEnds().map(({ model, end }) => ({ labels: { model }, value: endMs(end) / 1000 })),
+      modelEnds().map(({ model, end }) => ({ labels: { model }, value: retirementTimeMs(end) / 1000 })),
     labels: ['model'],
     merge: 'largest',
   }),

@@ -5,7 +5,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** A named metric. */
+/** A metric with its name, help text, type and values. */
 export interface Metric {
   readonly name: string
   readonly help: string

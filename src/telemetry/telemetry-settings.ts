@@ -4,8 +4,8 @@ const SIGNALS = ['TRACES', 'METRICS', 'LOGS'] as const
 /** A signal that is exported. */
 export type Signal = (typeof SIGNALS)[number]
 
-/** Encoding of exported data. */
-export type Protocol = 'http/protobuf' | 'http/json'
+/** Encoding in which data is sent to the collector. */
+export type ExportEncoding = 'http/protobuf' | 'http/json'
 
 /** Rules for which traces are sampled. */
 export interface SamplerSettings {
@@ -23,7 +23,7 @@ export interface SignalSettings {
    * secret.
    */
   readonly host: string
-  readonly protocol: Protocol
+  readonly protocol: ExportEncoding
   /**
    * Timeout in milliseconds; undefined if an environment variable sets it, which the exporter reads itself.
    */
@@ -45,7 +45,7 @@ export interface QueueSettings {
 export interface TelemetrySettings extends QueueSettings {
   readonly signals: ReadonlyMap<Signal, SignalSettings>
   readonly sampler: SamplerSettings
-  /** The queue of events. The inherited fields describe the queue of spans. */
+  /** The queue of events. The inherited settings are those of the queue of spans. */
   readonly events: QueueSettings
   readonly metricIntervalMs: number
   readonly metricTimeoutMs: number
@@ -60,7 +60,7 @@ export interface TelemetrySettings extends QueueSettings {
 const EXPORT_TIMEOUT_MS = 3_000
 const MAX_MS = 3_600_000
 
-const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
+const PROTOCOLS: ReadonlyMap<string, ExportEncoding> = new Map([
   ['http/protobuf', 'http/protobuf'],
   ['http/json', 'http/json'],
 ])
@@ -123,7 +123,7 @@ export function readTelemetrySettings(
     ignored(name, `a whole number from 1 to ${max}`)
     return fallback
   }
-  const protocolOf = (name: string): Protocol | undefined => {
+  const protocolOf = (name: string): ExportEncoding | undefined => {
     const text = given(name)
     if (text === undefined) return undefined
     return PROTOCOLS.get(text.toLowerCase()) ?? ignored(name, 'http/protobuf or http/json')

@@ -53,7 +53,7 @@ export interface RecentFigures {
 }
 
 /** Whether a channel has answered a call since the gateway was started. */
-export type ChannelRecord = 'untried' | 'answered' | 'failed'
+export type ChannelAnswerHistory = 'untried' | 'answered' | 'failed'
 
 interface Minute {
   /** Number of the minute, counted from 1970-01-01, UTC. */
@@ -75,7 +75,7 @@ interface ChannelFigures {
    * they are less than `RECENT_MINUTES` apart.
    */
   failingSinceMs: number
-  record: ChannelRecord
+  record: ChannelAnswerHistory
   /** Whether the channel's last test failed, and no call was answered since. */
   hasFailedTest: boolean
   /** Numbers of attempts by API key; undefined as long as the channel has only one key. */
@@ -175,7 +175,7 @@ export class ChannelMinutes {
   }
 
   /** Whether a channel has answered since the gateway was started, and whether its last test failed. */
-  recordOf(name: string): { readonly record: ChannelRecord; readonly hasFailedTest: boolean } {
+  recordOf(name: string): { readonly record: ChannelAnswerHistory; readonly hasFailedTest: boolean } {
     const { record = 'untried', hasFailedTest = false } = this.#channels.get(name) ?? {}
     return { record, hasFailedTest }
   }

@@ -1,6 +1,6 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { FAST_MODE_BETA, STANDARD_TIER_NAME, tierName } from '@sluice/wire/service-tier'
-import { serviceVendor } from '../domain/price-data/index.ts'
+import { vendorServiceOfChannel } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER } from './tier-headers.ts'
@@ -146,7 +146,7 @@ type Provided = Pick<Channel, 'provider' | 'base_url'>
 
 function spellingOf(channel: Provided, protocol: ProtocolName): Spelling | undefined {
   const spelling = BY_PROVIDER[channel.provider][protocol] ?? BY_PROTOCOL[protocol]
-  return spelling === COMPATIBLE_TIERS && serviceVendor(channel) === OPENAI ? OPENAI_TIERS : spelling
+  return spelling === COMPATIBLE_TIERS && vendorServiceOfChannel(channel) === OPENAI ? OPENAI_TIERS : spelling
 }
 
 /** Whether requests to a channel may name service tiers that the protocol itself does not have. */

@@ -1,15 +1,15 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { GatewayError } from '../errors.ts'
-import { cohereForm, titanForm } from '@sluice/wire/bedrock-embed'
-import { batchForm, embedContentForm, predictForm } from '@sluice/wire/gemini/embed'
+import { cohereEmbeddingsApi, titanEmbeddingsApi } from '@sluice/wire/bedrock-embeddings-apis'
+import { batchEmbedContentsApi, embedContentApi, predictApi } from '@sluice/wire/gemini/embed'
 import { methodPath } from '@sluice/wire/gemini'
-import type { EmbedForm } from '@sluice/wire/texts-to-embed'
+import type { EmbeddingsApi } from '@sluice/wire/texts-to-embed'
 
 /** How to request embeddings from an upstream that does not support OpenAI's protocol for them. */
 export interface EmbedUpstream {
-  readonly form: EmbedForm
-  /** The protocol of its error responses. */
+  readonly form: EmbeddingsApi
+  /** The protocol of the upstream's error responses. */
   readonly protocol: ProtocolName
   /** The path, relative to the channel's base URL. */
   readonly path: string
@@ -21,9 +21,9 @@ export interface EmbedUpstream {
  * Request formats of embedding models on Bedrock. The pattern matches the upstream's or the client's name of
  * the model.
  */
-const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
-  [/titan-embed/i, titanForm],
-  [/cohere|embed-(?:english|multilingual|v\d)/i, cohereForm],
+const ON_BEDROCK: readonly (readonly [RegExp, EmbeddingsApi])[] = [
+  [/titan-embed/i, titanEmbeddingsApi],
+  [/cohere|embed-(?:english|multilingual|v\d)/i, cohereEmbeddingsApi],
 ]
 
 /**
@@ -59,10 +59,15 @@ export function embedUpstream(channel: Channel, name: string): EmbedUpstream | u
     case 'vertex': {
       const isPredicted = IS_PREDICTED.test(model)
       const path = methodPath(model, isPredicted ? 'predict' : 'embedContent')
-      return { form: isPredicted ? predictForm : embedContentForm, protocol: 'gemini', path, model }
+      return { form: isPredicted ? predictApi : embedContentApi, protocol: 'gemini', path, model }
     }
     case 'azure':
     case 'generic':
-      return { form: batchForm, protocol: 'gemini', path: methodPath(model, 'batchEmbedContents'), model }
+      return {
+        form: batchEmbedContentsApi,
+        protocol: 'gemini',
+        path: methodPath(model, 'batchEmbedContents'),
+        model,
+      }
   }
 }

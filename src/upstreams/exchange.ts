@@ -26,7 +26,7 @@ export interface StreamedExchange extends UpstreamResponseHead {
  * Rejects with `TransportError` if there is no response within `timeoutMs` milliseconds; the body must also
  * end within this time.
  */
-export function exchangeStreamed(
+export function requestStreamedResponse(
   upstreams: UpstreamClient,
   { hold, channel, key }: RequestRecipient,
   request: WireRequest,
@@ -86,7 +86,7 @@ export function exchangeStreamed(
 }
 
 /** An upstream's complete response, with any status code, or the reason why there is none. */
-export type WholeExchange =
+export type WholeResponseOrFailure =
   | {
       readonly status: number
       readonly contentType: string
@@ -100,16 +100,16 @@ export type WholeExchange =
  * Sends a request and reads the complete response: at most `maxBytes`, within `timeoutMs` milliseconds. A
  * failure of the upstream is returned as `failure`; the promise does not reject.
  */
-export async function exchangeWhole(
+export async function requestWholeResponse(
   upstreams: UpstreamClient,
   to: RequestRecipient,
   request: WireRequest,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
-): Promise<WholeExchange> {
+): Promise<WholeResponseOrFailure> {
   const chunks: Buffer[] = []
   let length = 0
   try {
-    const { status, contentType, retryAfter, pieces } = await exchangeStreamed(
+    const { status, contentType, retryAfter, pieces } = await requestStreamedResponse(
       upstreams,
       to,
       request,

@@ -3,19 +3,19 @@ import type { UpstreamKey } from './key-ring.ts'
 import { LowLimits, type ModelKeys } from './low-limits.ts'
 import { ShareHistory } from './share-history.ts'
 import {
-  boundedLimits,
+  boundLimitTimes,
   type LowestRemaining,
   lowestRemaining,
   PROVIDER_COUNTS,
-  type ProviderCount,
-  type StatedCount,
+  type ProviderLimitKind,
+  type StatedLimitCount,
   type StatedLimits,
   statedLimits,
   type HeadWithLimits,
 } from './stated-limits.ts'
 
 /** The maximum that a call may use of a provider's rate limit. */
-export interface CallBound {
+export interface ProviderLimitBound {
   readonly tokens: number
 }
 
@@ -83,7 +83,12 @@ export class ProviderLimits {
   }
 
   /** Whether a key's limits allow a call. A limit that the provider has not stated allows every call. */
-  canTake(channel: Pick<Channel, 'name'>, key: UpstreamKey, model: string, bound: CallBound): boolean {
+  canTake(
+    channel: Pick<Channel, 'name'>,
+    key: UpstreamKey,
+    model: string,
+    bound: ProviderLimitBound,
+  ): boolean {
     if (this.#kept.size === 0) return true
     const kept = this.#find(channel.name, key.value, model)
     if (!kept || kept.statedMs === 0) return true
@@ -128,7 +133,7 @@ export class ProviderLimits {
     channel: KeyedChannel,
     key: UpstreamKey,
     model: string,
-    { tokens }: CallBound,
+    { tokens }: ProviderLimitBound,
   ): (head?: HeadWithLimits) => void {
     const kept = this.#keptOf(channel.name, key.value, model)
     add(kept, 1, tokens)
@@ -181,7 +186,7 @@ export class ProviderLimits {
     const kept = this.#keptOf(channel.name, key, model)
     const nowMs = this.#nowMs()
     if (statedMs > kept.statedMs)
-      this.#keep(channel, kept, boundedLimits(stated, nowMs), Math.min(statedMs, nowMs), nowMs, false)
+      this.#keep(channel, kept, boundLimitTimes(stated, nowMs), Math.min(statedMs, nowMs), nowMs, false)
   }
 
   /** Yields all stated limits that are still valid, for a node that has just joined. */
@@ -256,7 +261,7 @@ export class ProviderLimits {
 }
 
 /** What was stated about a limit (requests or tokens); undefined if the limit has been reset since. */
-function holding(kept: KeptLimits, count: ProviderCount, nowMs: number): StatedCount | undefined {
+function holding(kept: KeptLimits, count: ProviderLimitKind, nowMs: number): StatedLimitCount | undefined {
   const stated = kept.stated[count]
   return stated && (stated.resetsMs ?? kept.statedMs + WITHOUT_RESET_MS) > nowMs ? stated : undefined
 }

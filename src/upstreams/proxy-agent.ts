@@ -70,7 +70,7 @@ async function openedThrough(
 }
 
 /**
- * Runs `begin` on a socket. Resolves when it reports success; rejects if it reports a failure, or if the
+ * Runs `begin` on a socket. Resolves when `begin` reports success; rejects if it reports a failure, or if the
  * socket ends.
  */
 async function ended(

@@ -40,7 +40,7 @@ export function isPublicAddress(address: string): boolean {
  * checked, and the connection uses a checked one; IP addresses in the URL and the port are checked too.
  * Because the check happens when connecting, neither redirects nor DNS rebinding can bypass it.
  */
-export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
+export function createGuardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
   const connect = buildConnector({
     timeout: timeoutMs,
     ...(allowPrivateNetworks ? {} : { lookup: publicLookup }),

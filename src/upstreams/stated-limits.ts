@@ -2,10 +2,10 @@ import { MAX_RETRY_AFTER_MS, RETRY_AFTER_MS_HEADER, requestedPauseMs } from './r
 
 /** The units in which providers limit the rate of calls. */
 export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
-export type ProviderCount = (typeof PROVIDER_COUNTS)[number]
+export type ProviderLimitKind = (typeof PROVIDER_COUNTS)[number]
 
 /** What a provider has stated about one of its rate limits. `resetsMs` is in Unix milliseconds. */
-export interface StatedCount {
+export interface StatedLimitCount {
   readonly limit: number | undefined
   readonly remaining: number
   readonly resetsMs: number | undefined
@@ -15,14 +15,14 @@ export interface StatedCount {
  * The names of the headers in which a provider states a limit, and how to read the time of the limit's reset.
  */
 interface StatedForm {
-  readonly count: ProviderCount
+  readonly count: ProviderLimitKind
   readonly limit: string
   readonly remaining: string
   readonly reset: string
   readonly resetMs: (text: string, nowMs: number) => number | undefined
 }
 
-const openai = (count: ProviderCount): StatedForm => ({
+const openai = (count: ProviderLimitKind): StatedForm => ({
   count,
   limit: `x-ratelimit-limit-${count}`,
   remaining: `x-ratelimit-remaining-${count}`,
@@ -33,7 +33,7 @@ const openai = (count: ProviderCount): StatedForm => ({
   },
 })
 
-const anthropic = (count: ProviderCount, name: string): StatedForm => ({
+const anthropic = (count: ProviderLimitKind, name: string): StatedForm => ({
   count,
   limit: `anthropic-ratelimit-${name}-limit`,
   remaining: `anthropic-ratelimit-${name}-remaining`,
@@ -60,8 +60,8 @@ export const PROVIDER_LIMIT_HEADERS: readonly string[] = [
 
 /** The rate limits that one response states. Invalid values are left out. */
 export interface StatedLimits {
-  readonly requests?: StatedCount
-  readonly tokens?: StatedCount
+  readonly requests?: StatedLimitCount
+  readonly tokens?: StatedLimitCount
   /** End of the pause that the provider demands for the key, in Unix milliseconds. */
   readonly restsUntilMs?: number
 }
@@ -95,8 +95,11 @@ export function statedLimits(head: HeadWithLimits, nowMs: number): StatedLimits 
  * Returns limits that another node has read, with their times cut to the maxima that also apply to limits
  * read on this node.
  */
-export function boundedLimits({ requests, tokens, restsUntilMs }: StatedLimits, nowMs: number): StatedLimits {
-  const bounded = (stated: StatedCount): StatedCount => ({
+export function boundLimitTimes(
+  { requests, tokens, restsUntilMs }: StatedLimits,
+  nowMs: number,
+): StatedLimits {
+  const bounded = (stated: StatedLimitCount): StatedLimitCount => ({
     ...stated,
     resetsMs: boundedReset(stated.resetsMs, nowMs),
   })
@@ -152,7 +155,7 @@ export interface LowestRemaining {
    * otherwise 1.
    */
   readonly share: number
-  readonly kind: ProviderCount
+  readonly kind: ProviderLimitKind
   readonly remaining: number
   /** When the limit is reset, in Unix milliseconds; undefined if unknown. */
   readonly resetsMs: number | undefined

@@ -30,7 +30,7 @@ export interface TierHeader {
 }
 
 /** Converts the service tier in a JSON member of a request to Bedrock's header. */
-export function bedrockTier(value: unknown): TierHeader {
+export function bedrockTierHeader(value: unknown): TierHeader {
   return tierHeader(value, BEDROCK_TIER_HEADER, BEDROCK_VALUES)
 }
 
@@ -38,7 +38,7 @@ export function bedrockTier(value: unknown): TierHeader {
  * Converts the service tier in a JSON member of a request to Vertex AI's header; there is no header for the
  * standard tier.
  */
-export function vertexTier(value: unknown): TierHeader {
+export function vertexTierHeader(value: unknown): TierHeader {
   return tierHeader(value, VERTEX_TIER_HEADER, VERTEX_VALUES)
 }
 

@@ -4,9 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import type { Hold } from '../domain/hold.ts'
-import { exchangeWhole } from './exchange.ts'
+import { requestWholeResponse } from './exchange.ts'
 import { Providers } from './providers.ts'
-import { destinationOf, isConfigured, UpstreamClient, withoutRefusedMembers } from './upstream-client.ts'
+import {
+  destinationOf,
+  isDestinationConfigured,
+  UpstreamClient,
+  withoutRefusedMembers,
+} from './upstream-client.ts'
 
 const HOLD = { isSettled: false } as Hold
 const ANSWER = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\n{}'
@@ -29,7 +34,7 @@ test('the connections of a channel stay open when its settings change, and are c
     client.close()
     server.close()
   })
-  const answer = await exchangeWhole(
+  const answer = await requestWholeResponse(
     client,
     { hold: HOLD, channel, key: { value: 'one' } },
     { protocol: 'chat', path: '/chat/completions', headers: [], body: Buffer.from('{}') },
@@ -90,13 +95,13 @@ describe('a destination', () => {
   ])(
     'the connections of a channel stay open after a reload only if they can still be used: the channel %s: %s',
     (_, expected, channels) => {
-      expect(isConfigured(destination, channels)).toBe(expected)
+      expect(isDestinationConfigured(destination, channels)).toBe(expected)
     },
   )
 
   test('a channel without keys does not share connections with a channel of the same address that has keys', () => {
     const open = channelOf({ ...channel, keys: [] })
-    expect(isConfigured(destinationOf(open, ''), [open])).toBe(true)
-    expect(isConfigured(destinationOf(open, ''), [channel])).toBe(false)
+    expect(isDestinationConfigured(destinationOf(open, ''), [open])).toBe(true)
+    expect(isDestinationConfigured(destinationOf(open, ''), [channel])).toBe(false)
   })
 })

@@ -14,7 +14,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { withSystemPrompt } from '@sluice/wire/system-prompt'
 import type { Hold } from '../domain/hold.ts'
-import { type Channel, type ChannelEdits, isEdited } from '../domain/records/channel.ts'
+import { type Channel, type RequestBodyEdits, editsRequestBodies } from '../domain/records/channel.ts'
 import { channelTierEdits, mayNameTier, type TierEdits, withTierHeaders } from './channel-tier.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
@@ -69,7 +69,7 @@ export class UpstreamClient {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools<ChannelDestination>({
       readHeaders: [...providers.readHeaders, ...PROVIDER_LIMIT_HEADERS],
-      source: { current: channels, has: (destination) => isConfigured(destination, channels()) },
+      source: { current: channels, has: (destination) => isDestinationConfigured(destination, channels()) },
       onUnsolicited: ({ channel }, isNews) => onUnsolicited(channel, isNews),
     })
     this.#providers = providers
@@ -86,7 +86,7 @@ export class UpstreamClient {
       return { body: given, dropped: [] }
     const taken = withoutRefusedMembers(given, request, channel)
     const tier = tierEditsFor(channel, request)
-    const body = tier || isEdited(channel) ? editedBody(taken, request, channel, tier) : taken
+    const body = tier || editsRequestBodies(channel) ? editedBody(taken, request, channel, tier) : taken
     const headers = tier ? withTierHeaders(request.headers, tier.headers) : request.headers
     const adapted = this.#providers.of(channel)?.adapt?.({ ...request, headers, body }) ?? {
       body,
@@ -230,7 +230,7 @@ const COUNTING = /\/(?:count_tokens|input_tokens)$/
 function editedBody(
   body: Buffer,
   { protocol, path }: Pick<WireRequest, 'protocol' | 'path'>,
-  { system_prompt, override }: ChannelEdits,
+  { system_prompt, override }: RequestBodyEdits,
   tier: TierEdits | undefined,
 ): Buffer {
   const isCount = COUNTING.test(path)
@@ -316,7 +316,7 @@ export function destinationOf(channel: Channel, key: string, lookup?: LookupFunc
 }
 
 /** Whether one of the channels still has the address, proxy and key of this destination. */
-export function isConfigured(
+export function isDestinationConfigured(
   { channel, url, keyHash, proxyHash }: ChannelDestination,
   channels: readonly Channel[],
 ): boolean {

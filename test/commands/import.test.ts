@@ -302,7 +302,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
 
     await gateway.stop()
     const store = await storeIn(gateway.dataDir)
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
     await store.close()
     const again = await commandOn(gateway, 'import', source.place, '--apply', '--json')
     const { summary } = again.json() as Report
@@ -961,7 +961,7 @@ test('an import that is killed and run again has the same result: no user is imp
   ])
   expect(embeddedRows(dataDir, halves)).toEqual([])
   const store = await storeIn(dataDir)
-  expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   await store.close()
 }, 300_000)
 
@@ -984,7 +984,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a datab
     expect((again.json() as Report).summary).toMatchObject({ user: { there: 1 }, token: { there: 1 } })
     const store = await database.open(deriveSecrets(SECRET))
     try {
-      expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [] })
+      expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [] })
       expect(await database.sql('SELECT id, used_quota FROM tokens ORDER BY id')).toEqual([
         { id: 8, used_quota: 2 },
         { id: 9, used_quota: 4 },

@@ -89,7 +89,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
       const text = { name: 'third', declared: {}, keys: [], status: 1, family: {} } as const
       // The second channel was deleted; its id is not reused.
       expect(await store.write('createChannels', { channels: [text], created_time: 1 })).toEqual([3])
-      expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+      expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
     } finally {
       await store.close()
     }

@@ -1,16 +1,16 @@
 import { createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CHAT_CONVERSATION } from '@sluice/wire/chat'
+import { CHAT_COMPARISON_RULES } from '@sluice/wire/chat'
 import type { Conversation } from '@sluice/wire/conversation'
-import { ConversationDigests, type ConversationForm } from '@sluice/wire/conversation-digests'
-import { CONVERSE_CONVERSATION, converseCodec } from '@sluice/wire/converse'
-import { GEMINI_CONVERSATION } from '@sluice/wire/gemini'
+import { ConversationDigests, type ConversationComparisonRules } from '@sluice/wire/conversation-digests'
+import { CONVERSE_COMPARISON_RULES, converseCodec } from '@sluice/wire/converse'
+import { GEMINI_COMPARISON_RULES } from '@sluice/wire/gemini'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { MESSAGES_CONVERSATION } from '@sluice/wire/messages'
+import { MESSAGES_COMPARISON_RULES } from '@sluice/wire/messages'
 import type { ClientProtocol } from '@sluice/wire/protocols'
-import { RESPONSES_CONVERSATION } from '@sluice/wire/responses'
+import { RESPONSES_COMPARISON_RULES } from '@sluice/wire/responses'
 import { upstreamOf } from '../conversation.ts'
 import { conversations } from '../generators/conversations.ts'
 import { geminiRequests } from '../generators/gemini-requests.ts'
@@ -21,11 +21,11 @@ import { ALL_PROTOCOLS } from './convert-through.ts'
 
 const SCOPE = { key: createSecretKey(Buffer.alloc(32, 7)), seed: { text: '', mark: 0 }, model: 'm' }
 
-const FORMS: Readonly<Record<ClientProtocol, ConversationForm>> = {
-  chat: CHAT_CONVERSATION,
-  messages: MESSAGES_CONVERSATION,
-  responses: RESPONSES_CONVERSATION,
-  gemini: GEMINI_CONVERSATION,
+const FORMS: Readonly<Record<ClientProtocol, ConversationComparisonRules>> = {
+  chat: CHAT_COMPARISON_RULES,
+  messages: MESSAGES_COMPARISON_RULES,
+  responses: RESPONSES_COMPARISON_RULES,
+  gemini: GEMINI_COMPARISON_RULES,
 }
 
 const REQUESTS: Readonly<Record<ClientProtocol, () => fc.Arbitrary<string>>> = {
@@ -52,7 +52,7 @@ const FREE: Readonly<Record<ClientProtocol, Json>> = {
   gemini: { labels: { turn: '3' } },
 }
 
-function digestsOf(form: ConversationForm, request: unknown): ConversationDigests {
+function digestsOf(form: ConversationComparisonRules, request: unknown): ConversationDigests {
   return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, SCOPE)
 }
 
@@ -207,7 +207,7 @@ test('cache points in a Converse request do not change the digest of its convers
       const marked = encoded(conversation)
       const plain = encoded(withoutMarks(conversation))
       const [one, another] = [marked, plain].map(
-        (scan) => new ConversationDigests(scan, CONVERSE_CONVERSATION, SCOPE),
+        (scan) => new ConversationDigests(scan, CONVERSE_COMPARISON_RULES, SCOPE),
       )
       if (!one || !another) return
       if (marked.bytes.includes('cachePoint')) compared++

@@ -10,7 +10,7 @@ import { converseCodec } from '@sluice/wire/converse'
 import { geminiCodec, readGeminiRequest } from '@sluice/wire/gemini'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
 import { withAcceptedFields } from '@sluice/wire/shared-fields'
-import { withCacheMarks } from '@sluice/wire/cache-marks'
+import { withAcceptedCacheMarks } from '@sluice/wire/cache-marks'
 import { takesSharedField, upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
 import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
 import { UPSTREAM_INTERRUPTED } from '../../src/relay/error-frames.ts'
@@ -100,7 +100,7 @@ export function requestAs(
       channelOf({ allow: new Set(['cache_control'] as const) }),
       capabilities,
     )
-    const marked = withCacheMarks(conversation, hasMarks ? marks : undefined, dropped)
+    const marked = withAcceptedCacheMarks(conversation, hasMarks ? marks : undefined, dropped)
     const body = UPSTREAM_CODECS[to].encodeRequest(marked, upstream, dropped)
     checkUpstream(to, upstream.name, body)
     return `{"dropped":${JSON.stringify([...dropped].sort())},"request":${body.toString()}}`

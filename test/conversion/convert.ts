@@ -6,7 +6,7 @@ import type { PairedProtocol } from '../paired-protocol.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
 import { readUpstreamError } from '@sluice/wire/upstream-error'
-import { type MediaRequester, Media } from '../../src/relay/media.ts'
+import { type MediaRequester, MediaFetcher } from '../../src/relay/media-fetcher.ts'
 import { chatConversion, messagesConversion } from '../../src/relay/dialects/conversion-dialects.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
@@ -42,8 +42,8 @@ export type ConvertedRequest =
   | { readonly refused: string }
 
 /** Media fetched from anywhere, this machine included. */
-export const anyMedia = (): Media =>
-  new Media(
+export const anyMedia = (): MediaFetcher =>
+  new MediaFetcher(
     () => ({ allow_private_networks: true, max_bytes: 1_000_000, timeout: 5_000 }),
     () => performance.now(),
   )
@@ -65,7 +65,7 @@ const ASKER: MediaRequester = { client: 1, takeMemory: () => {}, onClientGone: (
 export async function convertRequest(
   from: PairedProtocol,
   bytes: Buffer,
-  media: Media,
+  media: MediaFetcher,
   channel: Partial<Channel> = {},
   capabilities: DeclaredCapabilities = {},
 ): Promise<ConvertedRequest> {

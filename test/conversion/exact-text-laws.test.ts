@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import type { Media } from '../../src/relay/media.ts'
+import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
 import { jsonText, Raw } from '../generators/json.ts'
 import { anyMedia, CODECS, convertReply, convertRequest, convertStream } from './convert.ts'
 import { lawRuns } from '../tier.ts'
 
-let media: Media
+let media: MediaFetcher
 beforeAll(() => {
   media = anyMedia()
 })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Conversation, Part, Turn } from '@sluice/wire/conversation'
 import { geminiCodec } from '@sluice/wire/gemini'
-import { UNSIGNED_CALL } from '../../packages/wire/src/gemini/signature.ts'
-import { signedPartsOfReply, SignedTurns } from '@sluice/wire/signatures'
+import { UNSIGNED_CALL_SIGNATURE } from '../../packages/wire/src/gemini/signature.ts'
+import { signedPartsOfReply, UnsignedTurnFinder } from '@sluice/wire/signatures'
 import { conversationOf, upstreamOf } from '../conversation.ts'
 
 const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
@@ -49,9 +49,9 @@ describe('signatures of Gemini', () => {
 
   test('a Gemini thought signature is restored at the first of parallel tool calls; if none is known a placeholder is sent', () => {
     const { parts } = geminiCodec.decodeReply(bytes)
-    const turns = new SignedTurns(came)
+    const turns = new UnsignedTurnFinder(came)
     const runs = signedPartsOfReply(parts, { context: '' })
     expect(signaturesIn(turns.restored((anchor) => runs.get(anchor)))).toEqual([signature, undefined])
-    expect(signaturesIn(came)).toEqual([UNSIGNED_CALL, undefined])
+    expect(signaturesIn(came)).toEqual([UNSIGNED_CALL_SIGNATURE, undefined])
   })
 })

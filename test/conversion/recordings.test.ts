@@ -8,7 +8,7 @@ import { ChatTap } from '@sluice/wire/chat'
 import type { PairedProtocol } from '../paired-protocol.ts'
 import { MessagesTap } from '@sluice/wire/messages'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import type { Media } from '../../src/relay/media.ts'
+import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { byTier } from '../tier.ts'
@@ -143,7 +143,7 @@ function replay(folder: string): void {
 
   describe('a recorded request', () => {
     let server: Server
-    let media: Media
+    let media: MediaFetcher
     beforeAll(async () => {
       media = anyMedia()
       server = createServer((_request, reply) =>

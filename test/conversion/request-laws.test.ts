@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Conversation } from '@sluice/wire/conversation'
 import type { PairedProtocol } from '../paired-protocol.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import type { Media } from '../../src/relay/media.ts'
+import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
 import { upstreamOf } from '../conversation.ts'
 import { conversations, thoughtfulConversations } from '../generators/conversations.ts'
 import { chatRequests, messagesRequests } from '../generators/requests.ts'
 import { anyMedia, check, CHECKERS, CODECS, convertRequest, OTHER, PROTOCOLS } from './convert.ts'
 import { lawRuns } from '../tier.ts'
 
-let media: Media
+let media: MediaFetcher
 beforeAll(() => {
   media = anyMedia()
 })

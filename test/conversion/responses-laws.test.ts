@@ -2,7 +2,7 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../generators/characters.ts'
-import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
+import { numbersOfReport, type ReportedUsage } from '@sluice/wire/reported-usage'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { ReplyContext, Conversation, Tool } from '@sluice/wire/conversation'
 import type { Reply, ReplyEvent } from '@sluice/wire/reply'
@@ -254,7 +254,7 @@ function essence(reply: Reply | undefined): unknown {
       url,
       title,
     })),
-    usage: countsOf(usage as ReportedUsage),
+    usage: numbersOfReport(usage as ReportedUsage),
     model: reply.model,
     isCut: reason === 'length' || reason === 'refusal',
   }
@@ -374,7 +374,7 @@ describe('usage of a response', () => {
         const bytes = ALL_CODECS.responses.encodeReply(reply(usage), IDENTITY)
         // A converted response states `service_tier: default`.
         const decoded = ALL_CODECS.responses.decodeReply(bytes).usage as ReportedUsage
-        expect(countsOf(decoded)).toEqual(usage)
+        expect(numbersOfReport(decoded)).toEqual(usage)
         expect(decoded.served).toEqual({ tier: 'standard' })
         const told = (JSON.parse(bytes.toString()) as { usage: Record<string, number> }).usage
         expect(told['total_tokens']).toBe((told['input_tokens'] ?? 0) + (told['output_tokens'] ?? 0))

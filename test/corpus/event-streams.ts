@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser'
-import { dataOf, eventOf, FrameSplitter } from '@sluice/wire/sse/frame-splitter'
+import { frameData, eventNameOfFrame, FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 
 /** A server-sent event as its reader gets it. */
 export interface StreamEvent {
@@ -29,8 +29,8 @@ export function ourEvents(chunks: readonly Buffer[]): StreamEvent[] {
   const { bytes, isWhole } = splitter.end()
   if (isWhole) frames.push(bytes.toString())
   return frames.flatMap((frame) => {
-    const data = dataOf(frame)
-    return data === undefined ? [] : [{ event: eventOf(frame) ?? '', data }]
+    const data = frameData(frame)
+    return data === undefined ? [] : [{ event: eventNameOfFrame(frame) ?? '', data }]
   })
 }
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { compileRule, PII_KINDS } from '../../src/redaction/rule.ts'
-import { Screen } from '../../src/redaction/screen.ts'
+import { TextScreen } from '../../src/redaction/screen.ts'
 import { negatives } from './negatives.ts'
 import { positives } from './positives.ts'
 
-const screen = new Screen([
+const screen = new TextScreen([
   { rule: compileRule('secrets', { secrets: true }), do: 'redact' },
   { rule: compileRule('pii', { pii: PII_KINDS }), do: 'redact' },
 ])

@@ -38,8 +38,8 @@ const DEFECTS: readonly Patch[] = [
   },
   {
     file: 'src/store/sqlite/hold-statements.ts',
-    text: 'budgets: budgetList(',
-    by: `budgets: ${has('no charge of a crash')} ? '' : budgetList(`,
+    text: 'budgets: formatBudgetList(',
+    by: `budgets: ${has('no charge of a crash')} ? '' : formatBudgetList(`,
   },
   {
     file: 'src/accounts/ledger/local-accounts.ts',
@@ -48,8 +48,8 @@ const DEFECTS: readonly Patch[] = [
   },
   {
     file: 'src/domain/budget.ts',
-    text: 'const { startMs, endMs } = periodAt(period, atMs)\n  const date',
-    by: `const { startMs, endMs } = periodAt(period, atMs + (${has('a later period')} ? 40 * DAY_MS : 0))\n  const date`,
+    text: 'const { startMs, endMs } = budgetPeriodAt(period, atMs)\n  const date',
+    by: `const { startMs, endMs } = budgetPeriodAt(period, atMs + (${has('a later period')} ? 40 * DAY_MS : 0))\n  const date`,
   },
 ]
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bearerKey } from '../../src/accounts/authentication/key-from-request.ts'
 import { pathPattern } from '../../src/api/paths.ts'
-import { lookupKey } from '../../src/domain/api-key.ts'
+import { lookupPartOfKey } from '../../src/domain/api-key.ts'
 import { allowedAddresses, parseAddresses } from '../../src/domain/ip-allow-list.ts'
 import { readUpstreamError } from '@sluice/wire/upstream-error'
 import { redact } from '../../src/upstreams/redact.ts'
@@ -27,7 +27,7 @@ const CHANNEL = channelOf({
  */
 const PARSERS: Record<string, (text: string) => unknown> = {
   Authorization: bearerKey,
-  'an API key': lookupKey,
+  'an API key': lookupPartOfKey,
   'a path': pathPattern('/api/token/:id/key'),
   'a list of addresses': (text) => allowedAddresses(text)('10.0.0.1'),
   'lines of addresses': (text) => parseAddresses(text.split('\n')),

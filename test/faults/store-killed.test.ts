@@ -76,7 +76,7 @@ test('no acknowledged database write is lost when the process is killed, and bal
   expect(acknowledged.filter((id) => !kept.has(id))).toEqual([])
   expect(responses).toEqual([...kept])
   const store = await openedStore(path, 'own')
-  await store.read('usageCoverage')
+  await store.read('usageSumsCoverage')
   const summed = new DatabaseSync(path, { readOnly: true })
   for (const { kind } of SUM_KINDS)
     expect(
@@ -88,7 +88,7 @@ test('no acknowledged database write is lost when the process is killed, and bal
       requests: kept.size,
     })
   summed.close()
-  const accounts = await store.read('conservation')
+  const accounts = await store.read('findUnbalancedAccounts')
   expect(accounts).toMatchObject({ tokens: [], users: [] })
   expect((await store.write('loadAccount', { tokenId: 1 }))?.token.used_quota).toBe(3 * kept.size)
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type {
-  Cache,
+  CacheMark,
   Conversation,
   MediaPart,
   Part,
@@ -13,7 +13,7 @@ import type {
 } from '@sluice/wire/conversation'
 import { names, objectTexts, words } from './json.ts'
 
-const caches: fc.Arbitrary<{ cache?: Cache }> = fc.oneof(
+const caches: fc.Arbitrary<{ cache?: CacheMark }> = fc.oneof(
   { weight: 4, arbitrary: fc.constant({}) },
   {
     weight: 1,

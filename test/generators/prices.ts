@@ -1,8 +1,8 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import type { Decimal } from '../../src/domain/decimal.ts'
-import type { TieredTokens } from '../../src/domain/price.ts'
-import { byTokenKind, TOKEN_KINDS, type TokenPrices } from '../../src/domain/token-kinds.ts'
+import type { TieredTokenPrices } from '../../src/domain/price.ts'
+import { valueForEachTokenKind, TOKEN_KINDS, type TokenPrices } from '../../src/domain/token-kinds.ts'
 
 /** Generates decimals by ranges of their digits and of their scale. */
 export function decimals(digits: fc.BigIntConstraints, scale: fc.IntegerConstraints): fc.Arbitrary<Decimal> {
@@ -18,13 +18,16 @@ export function unitPrices(minScale: number): fc.Arbitrary<Decimal> {
 }
 
 /** Generates prices of tokens, with at most `maxTiers` others for long prompts. */
-export function tieredTokens(price: fc.Arbitrary<Decimal>, maxTiers: number): fc.Arbitrary<TieredTokens> {
+export function tieredTokens(
+  price: fc.Arbitrary<Decimal>,
+  maxTiers: number,
+): fc.Arbitrary<TieredTokenPrices> {
   const length = TOKEN_KINDS.length
   const tokens: fc.Arbitrary<TokenPrices> = fc
     .array(price, { minLength: length, maxLength: length })
     .map((all) => {
       let next = 0
-      return byTokenKind(() => all[next++] as Decimal)
+      return valueForEachTokenKind(() => all[next++] as Decimal)
     })
   return fc.record({
     tokens: fc.oneof({ weight: 4, arbitrary: tokens }, fc.constant(FREE_TOKENS)),
@@ -37,7 +40,7 @@ export function tieredTokens(price: fc.Arbitrary<Decimal>, maxTiers: number): fc
   })
 }
 
-const FREE_TOKENS = byTokenKind((): Decimal => ({ digits: 0n, scale: 0 }))
+const FREE_TOKENS = valueForEachTokenKind((): Decimal => ({ digits: 0n, scale: 0 }))
 
 const count = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }))
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WireError } from '@sluice/wire/wire-error'
 import type { PairedProtocol } from '../paired-protocol.ts'
-import type { Media } from '../../src/relay/media.ts'
+import type { MediaFetcher } from '../../src/relay/media-fetcher.ts'
 import {
   anyMedia,
   check,
@@ -46,7 +46,7 @@ interface Case {
 }
 
 let mediaServer: Server
-let media: Media
+let media: MediaFetcher
 beforeAll(async () => {
   mediaServer = createServer((request, reply) => {
     const [type, bytes] = SERVED[request.url?.split('.').at(-1) ?? ''] ?? []

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Endpoint, isCall } from '../../src/api/endpoint.ts'
+import { type Endpoint, isCallEndpoint } from '../../src/api/endpoint.ts'
 import { openApiDocument } from '../../src/api/openapi.ts'
 import { Browser } from '../fixtures/browser.ts'
 import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
@@ -138,7 +138,7 @@ async function provoke(route: Endpoint): Promise<void> {
   if (takesForm(route))
     for (const body of [formBytes([]), formBytes([{ name: 'model', content: 'x'.repeat(2 ** 17) }])])
       await requestAndRecord(route, path, { ...good, ...formCall(path, '', body).headers }, body)
-  const takes = route.kind === 'json' ? route.body : isCall(route)
+  const takes = route.kind === 'json' ? route.body : isCallEndpoint(route)
   if (!takes) return void (await requestAndRecord(route, path, good))
   for (const body of ['{', '[]', {}, { id: 999_999, ids: [1], action: 'disable', key: 'x', value: 'y' }])
     await requestAndRecord(route, path, good, body)
@@ -147,7 +147,7 @@ async function provoke(route: Endpoint): Promise<void> {
 }
 
 function takesForm(route: Endpoint): boolean {
-  return isCall(route) && route.formSchema !== undefined
+  return isCallEndpoint(route) && route.formSchema !== undefined
 }
 
 /** The response to a request for another endpoint than a conversation; undefined for conversations. */
@@ -411,7 +411,7 @@ function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'fl
 async function provokeUpstreams(): Promise<void> {
   const messages = [{ role: 'user', content: 'hi' }]
   for (const route of ROUTES) {
-    if (!isCall(route)) continue
+    if (!isCallEndpoint(route)) continue
     const lane = laneFor(route)
     const counted = { kind: 'whole', body: '{"input_tokens":3}' } as const
     const behaviour = {

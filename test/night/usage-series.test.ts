@@ -1,14 +1,14 @@
 import { expect, test, describe } from 'vitest'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import { bucketOf } from '../../src/domain/latency.ts'
-import { periodOf, usageSeries } from '../../src/management/usage/usage-series.ts'
+import { seriesPeriodOf, usageSeries } from '../../src/management/usage/usage-series.ts'
 import type { SeriesDimension } from '../../src/store/operations/usage-sum-queries.ts'
 import {
   DIMENSION_COLUMNS,
   smallestSumKind,
   NO_DIMENSION,
   SLOTS_PER_DAY,
-  SUM_KEY,
+  USAGE_SUMS_KEY,
   SUM_KINDS,
 } from '../../src/store/sum-kinds.ts'
 import { ENGINES, openedRows, type TestDatabase } from '../store-engines.ts'
@@ -44,12 +44,12 @@ async function fillYear({ sql }: TestDatabase): Promise<void> {
   await sql(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < ${perSlot * SLOTS_PER_DAY * SLOT_DAYS - 1}),
       calls as (select i, ${(TODAY - SLOT_DAYS) * SLOTS_PER_DAY} + i / ${perSlot} as slot, i % ${KEYS} * 79 % ${KEYS} + 1 as token_id from n)
-    insert into usage_sums (${SUM_KEY.join(', ')}, ${counts.join(', ')})
+    insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, ${counts.join(', ')})
     select ${kindOf('slot')}, slot, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE.replaceAll('n.i', 'i')}, 1, 1000 + i % 777, 900, 100, 1, 1 from calls`)
   await sql(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 5), t(token_id) as (select 1 union all select token_id + 1 from t where token_id < ${KEYS}),
       d(day) as (select ${TODAY - YEAR} union all select day + 1 from d where day < ${TODAY - SLOT_DAYS - 1})
-    insert into usage_sums (${SUM_KEY.join(', ')}, ${counts.join(', ')})
+    insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, ${counts.join(', ')})
     select ${kindOf('day')}, day, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE}, 5, 7000, 4500, 500, 5, 5 from d, t, n`)
   const derived = SUM_KINDS.toSorted((one, other) => other.by.size - one.by.size)
   for (const { kind, unit, by } of derived) {
@@ -59,7 +59,7 @@ async function fillYear({ sql }: TestDatabase): Promise<void> {
     const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? name : literal(NO_DIMENSION[name])))
     const groups = [start, ...DIMENSION_COLUMNS.filter((name) => by.has(name))]
     await sql(`
-      insert into usage_sums (${SUM_KEY.join(', ')}, ${counts.join(', ')})
+      insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, ${counts.join(', ')})
       select ${[kind, start, ...dimensions, ...counts.map((name) => `sum(${name})`)].join(', ')}
       from usage_sums where kind = ${isDays ? kindOf('slot') : kindOf(unit)} group by ${groups.join(', ')}`)
   }
@@ -125,7 +125,7 @@ describe.each(ENGINES)('a year of 10 million calls on $name', (engine) => {
     ]
     const slow: string[] = []
     for (const { by, userId, ...query } of cases) {
-      const period = periodOf(query, Date.now())
+      const period = seriesPeriodOf(query, Date.now())
       const took = await timed(() => usageSeries({ store }, { period, filter: { user_id: userId }, by }))
       const title = `${period.starts.length} × ${query.step} by ${by}, ${query.tz}${userId === undefined ? '' : ', one user'}`
       console.log(`${engine.name}: ${title}: ${Math.round(took)} ms`)

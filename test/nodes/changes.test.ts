@@ -4,7 +4,7 @@ import { ApiKeys } from '../../src/accounts/authentication/api-keys.ts'
 import { type Announcer, ChangeFeed } from '../../src/cluster/change-feed.ts'
 import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
 import type { DataChange } from '../../src/domain/data-change.ts'
-import { followChanges } from '../../src/gateway/follow-changes.ts'
+import { followChangesOfOtherNodes } from '../../src/gateway/follow-changes.ts'
 import { Ledger } from '../../src/accounts/ledger/ledger.ts'
 import { Announcements } from '../../src/store/postgres/announcements.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
@@ -38,7 +38,7 @@ async function twoNodes(
     const stored = {
       reread: () => (fails-- > 0 ? Promise.reject(new Error('away')) : Promise.resolve(void (rereads += 1))),
     }
-    const following = followChanges(changes, keys, stored, () => {})
+    const following = followChangesOfOtherNodes(changes, keys, stored, () => {})
     onTestFinished(async () => {
       following.stop()
       changes.close()

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { periodAt } from '../../src/domain/budget.ts'
+import { budgetPeriodAt } from '../../src/domain/budget.ts'
 import { type AlertReceiver, startAlertReceiver } from '../fixtures/alert-receiver.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { type Body, call, type FullResponse } from '../fixtures/client.ts'
@@ -107,7 +107,7 @@ test('alert receivers are informed once each when a budget reaches 80 % and 100 
       budget: 10_000,
       budget_period: 'month',
       budget_used: 9_000,
-      budget_resets_at: periodAt('month', Date.now()).endMs / 1000,
+      budget_resets_at: budgetPeriodAt('month', Date.now()).endMs / 1000,
     },
   ])
   expect(of('token')).toMatchObject([{ type: 'budget.80', name: 'token-ann', budget_used: 18_000 }])

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { chatUpstream, messagesUpstream, PromptCache, serve } from '@sluice/simulator'
+import { chatUpstream, messagesUpstream, PromptCache, serveUpstream } from '@sluice/simulator'
 import { familyDatabase } from '../family-database.ts'
 import { ENGINES } from '../store-engines.ts'
 import { missingLines, type TutorialBlock, tutorialBlocks } from './tutorial-page.ts'
@@ -35,7 +35,7 @@ beforeAll(async () => {
     ],
   ] as const
   for (const [address, upstream] of vendors) {
-    const { url, server } = await serve(upstream, PACE)
+    const { url, server } = await serveUpstream(upstream, PACE)
     replacements.set(address, url)
     servers.push(server)
   }

@@ -54,7 +54,7 @@ const RECORDS = [
     fields: {
       note: { ...note, line: LINE.replace("'holder'", "'admin'") },
       tags: {
-        line: setting('tags', "list(text(9), 'a list of tags')", '[]'),
+        line: setting('tags', "listType(textType(9), 'a list of tags')", '[]'),
         usual: [],
         declared: ['fast', 'near'],
         made: ['slow'],
@@ -63,7 +63,7 @@ const RECORDS = [
         expected: 'a list of tags',
       },
       labels: {
-        line: setting('labels', "mapping(text(9), 'a mapping of labels')", 'new Map()'),
+        line: setting('labels', "mappingType(textType(9), 'a mapping of labels')", 'new Map()'),
         usual: {},
         declared: { team: 'a' },
         made: { team: 'b', site: 'c' },
@@ -72,7 +72,7 @@ const RECORDS = [
         expected: 'a mapping of labels',
       },
       patience: {
-        line: setting('patience', 'nullable(duration)', 'null'),
+        line: setting('patience', 'nullableType(durationType)', 'null'),
         usual: null,
         declared: '1m',
         made: '5s',
@@ -186,8 +186,8 @@ const CHANNEL_FIELD = [
   },
   {
     file: 'console/pages/channels/channel-form.ts',
-    text: "RECORD_SETTINGS = ['priority']",
-    by: "RECORD_SETTINGS = ['priority', 'note']",
+    text: "SETTINGS_FROM_RECORD = ['priority']",
+    by: "SETTINGS_FROM_RECORD = ['priority', 'note']",
   },
 ]
 

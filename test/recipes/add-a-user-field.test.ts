@@ -8,12 +8,12 @@ import { patchedProgram } from '../fixtures/patched-copy.ts'
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 
-const BEFORE = '  used_quota: { type: integerWithin(), default: 0 },\n'
+const BEFORE = '  used_quota: { type: integerType(), default: 0 },\n'
 const FIELD = {
   file: 'src/domain/records/user.ts',
   text: BEFORE,
   by: `  team: {
-    type: text(20),
+    type: textType(20),
     default: '',
     edit: 'holder',
     audit: true,

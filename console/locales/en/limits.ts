@@ -1,5 +1,5 @@
 import type { BudgetPeriod } from '../../../src/domain/budget.ts'
-import type { SpendingLimit } from '../../../src/domain/remaining.ts'
+import type { SpendingLimit } from '../../../src/domain/remaining-spend.ts'
 import type { RateLimitName } from '../../../src/domain/records/usage-limits.ts'
 
 /** Texts in English: budgets and rate limits. */

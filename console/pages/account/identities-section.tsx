@@ -2,11 +2,11 @@ import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import {
-  beginLink,
+  startIdentityLink,
   identitiesQuery,
   type LinkedIdentity,
   sessionsQuery,
-  statusQuery,
+  signInMethodsQuery,
   unlinkIdentity,
 } from '../../api/account.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
@@ -26,12 +26,12 @@ export function IdentitiesSection() {
   const { account } = texts
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
-  const { data: status } = useQuery(statusQuery)
+  const { data: status } = useQuery(signInMethodsQuery)
   const { data: identities = [] } = useQuery(identitiesQuery(profile.id))
   const [toUnlink, setToUnlink] = useState<LinkedIdentity>()
   const linking = useAction(async (provider: string) => {
     try {
-      location.assign(await beginLink(provider, '/account'))
+      location.assign(await startIdentityLink(provider, '/account'))
     } catch (error) {
       showFailure(error, texts)
     }

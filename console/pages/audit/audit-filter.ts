@@ -3,14 +3,14 @@ import type { SearchState } from '../../components/search-state.ts'
 import { startOfDay } from '../../components/time.ts'
 
 /** The periods of the audit log. */
-export const PERIODS = ['today', '7d', '30d', 'all'] as const
+export const AUDIT_PERIODS = ['today', '7d', '30d', 'all'] as const
 
 const DAYS = { today: 0, '7d': 6, '30d': 29 } as const
 const DAY_S = 86_400
 
 /** The period in the page's URL. */
-export function periodOf({ period }: SearchState): (typeof PERIODS)[number] {
-  return PERIODS.find((one) => one === period) ?? '30d'
+export function auditPeriodOf({ period }: SearchState): (typeof AUDIT_PERIODS)[number] {
+  return AUDIT_PERIODS.find((one) => one === period) ?? '30d'
 }
 
 /** Whether the audit log is filtered by more than its period. */
@@ -20,7 +20,7 @@ export function isAuditFiltered({ actor, kind, object }: SearchState): boolean {
 
 /** The filter in the page's URL. */
 export function auditFilterOf(search: SearchState, nowMs: number, timeZone: string): AuditFilter {
-  const period = periodOf(search)
+  const period = auditPeriodOf(search)
   const today = startOfDay(nowMs / 1000, timeZone)
   return {
     // Counts back from noon: even if the clock was changed in between, the result is within the right day.

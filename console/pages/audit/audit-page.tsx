@@ -14,7 +14,7 @@ import { useSignedInAccount } from '../../components/session.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { TextFilter } from '../../components/text-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { auditFilterOf, isAuditFiltered, PERIODS, periodOf } from './audit-filter.ts'
+import { auditFilterOf, isAuditFiltered, AUDIT_PERIODS, auditPeriodOf } from './audit-filter.ts'
 import { useAuditColumns } from './use-audit-columns.tsx'
 
 /** The audit log: what was done and by whom, newest first. */
@@ -96,8 +96,8 @@ function Filters({
       <Select
         label={audit.period}
         allowDeselect={false}
-        data={PERIODS.map((value) => ({ value, label: audit.periods[value] }))}
-        value={periodOf(search)}
+        data={AUDIT_PERIODS.map((value) => ({ value, label: audit.periods[value] }))}
+        value={auditPeriodOf(search)}
         onChange={(period) => onChange({ period: period ?? undefined })}
       />
       <Select

@@ -68,7 +68,7 @@ export function advancedFormValues(channel: Channel | undefined): AdvancedFormVa
   return {
     mapping: pairsOf(textOf(fields?.['model_mapping']), String),
     headers: pairsOf(textOf(fields?.['header_override']), String),
-    overrides: overridesBeyondRows(stored) === undefined ? pairsOf(stored.overrides, shownValue) : [],
+    overrides: overridesNotShownInForm(stored) === undefined ? pairsOf(stored.overrides, shownValue) : [],
     proxy: textOf(setting['proxy']),
     probe: textOf(setting['probe']),
     testModel: stored.testModel,
@@ -95,7 +95,7 @@ export function advancedFieldsOf(typed: AdvancedFormValues): Partial<ChannelFiel
   const testModel = typed.testModel.trim()
   const serviceTier = typed.serviceTier.trim()
   const overrides =
-    overridesBeyondRows(typed.settings) ??
+    overridesNotShownInForm(typed.settings) ??
     textOfPairs(typed.overrides.map(({ name, value }) => [name, jsonOf(value)]))
   return {
     model_mapping: textOfPairs(typed.mapping.map(({ name, value }) => [name, value.trim()])),
@@ -112,7 +112,7 @@ export function advancedFieldsOf(typed: AdvancedFormValues): Partial<ChannelFiel
  * Stored overrides that the rows of the form cannot show, because another tool wrote them; undefined if there
  * are none.
  */
-export function overridesBeyondRows({ overrides }: Stored): string | undefined {
+export function overridesNotShownInForm({ overrides }: Stored): string | undefined {
   return overrides.trim() !== '' && overrides.includes('"operations"') ? overrides : undefined
 }
 

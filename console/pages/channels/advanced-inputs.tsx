@@ -7,10 +7,10 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import {
   ADVANCED_FIELD_NAMES,
   countChangedAdvanced,
-  overridesBeyondRows,
+  overridesNotShownInForm,
   type NameValuePair,
 } from './advanced-form-values.ts'
-import { type ChannelForm, protocolsOf } from './channel-form.ts'
+import { type ChannelForm, chosenProtocols } from './channel-form.ts'
 import classes from './channels-page.module.css'
 
 /**
@@ -43,7 +43,7 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
         valueLabel={advanced.value}
         {...rowsOf(form, 'headers')}
       />
-      {overridesBeyondRows(form.values.settings) === undefined ? (
+      {overridesNotShownInForm(form.values.settings) === undefined ? (
         <NameValueRows
           label={advanced.overrides}
           description={advanced.overridesHint}
@@ -91,7 +91,7 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
       <Checkbox.Group
         label={advanced.protocols}
         description={advanced.protocolsHint}
-        value={protocolsOf(form.values)}
+        value={chosenProtocols(form.values)}
         onChange={(chosen) => chooseProtocols(form, chosen)}
         error={form.errors['protocols']}
       >

@@ -8,17 +8,17 @@ import {
   ADVANCED_FIELDS,
   type AdvancedFormValues,
   advancedFieldsOf,
-  overridesBeyondRows,
+  overridesNotShownInForm,
   advancedFormValues,
 } from './advanced-form-values.ts'
-import { AZURE, BEDROCK, channelNamePrefix, needsUrl, VERTEX } from './providers.ts'
+import { AZURE_TYPE, BEDROCK_TYPE, channelNamePrefix, needsUrl, VERTEX_TYPE } from './providers.ts'
 
 const { fields } = CHANNEL_SETTINGS
 
 /** Fields whose inputs are derived from the definition of the channel record. */
-export const RECORD_SETTINGS = ['priority'] as const satisfies readonly (keyof typeof fields)[]
+export const SETTINGS_FROM_RECORD = ['priority'] as const satisfies readonly (keyof typeof fields)[]
 
-type TypedSetting = (typeof RECORD_SETTINGS)[number]
+type TypedSetting = (typeof SETTINGS_FROM_RECORD)[number]
 
 /** The values of the form of a channel, as typed. */
 export interface ChannelFormValues extends Readonly<Record<TypedSetting, FormValue>>, AdvancedFormValues {
@@ -47,9 +47,12 @@ export function useChannelForm(channel: Channel | undefined) {
       name: (text) => (text.trim() === '' ? common.required : null),
       models: (names) => (names.length === 0 ? channels.needsModels : null),
       baseUrl: (text, { type }) => (needsUrl(Number(type)) && text.trim() === '' ? common.required : null),
-      other: (text, { type }) => (Number(type) === BEDROCK && text.trim() === '' ? common.required : null),
+      other: (text, { type }) =>
+        Number(type) === BEDROCK_TYPE && text.trim() === '' ? common.required : null,
       overrides: (_, { overrides, settings }) =>
-        overridesBeyondRows(settings) === undefined || overrides.length === 0 ? null : advanced.keptOverrides,
+        overridesNotShownInForm(settings) === undefined || overrides.length === 0
+          ? null
+          : advanced.keptOverrides,
     },
   })
 }
@@ -75,7 +78,7 @@ export function channelFormValues(channel: Channel | undefined): ChannelFormValu
 /** Converts the typed values to fields of the API. */
 export function channelFieldsOf(typed: ChannelFormValues): ChannelFields {
   const type = Number(typed.type)
-  const protocols = protocolsOf(typed)
+  const protocols = chosenProtocols(typed)
   const other = typed.other.trim()
   return {
     name: typed.name.trim(),
@@ -85,8 +88,8 @@ export function channelFieldsOf(typed: ChannelFormValues): ChannelFields {
     // `other` is left out for other providers, so that their channels keep the value that another tool
     // stored.
     ...(isNamed(type) && other + typed.settings.other !== '' && { other }),
-    project: type === VERTEX ? typed.project.trim() || null : null,
-    key: keysOf(typed.keys, type === BEDROCK ? other : ''),
+    project: type === VERTEX_TYPE ? typed.project.trim() || null : null,
+    key: keysOf(typed.keys, type === BEDROCK_TYPE ? other : ''),
     models: typed.models.join(','),
     group: typed.groups.join(','),
     ...(ofSettings((name) => jsonValueOf(fields[name].type, typed[name])) as Pick<
@@ -102,7 +105,7 @@ export function channelFieldsOf(typed: ChannelFormValues): ChannelFields {
  * All chosen protocols, the one in the field Protocol first; empty if the usual protocols of the provider
  * apply.
  */
-export function protocolsOf({
+export function chosenProtocols({
   protocol,
   protocols,
 }: Pick<ChannelFormValues, 'protocol' | 'protocols'>): string[] {
@@ -121,7 +124,7 @@ function keysOf(text: string, region: string): string {
     .join('\n')
 }
 
-const NAMED: ReadonlySet<number> = new Set([AZURE, BEDROCK, VERTEX])
+const NAMED: ReadonlySet<number> = new Set([AZURE_TYPE, BEDROCK_TYPE, VERTEX_TYPE])
 
 function isNamed(type: number): boolean {
   return NAMED.has(type)
@@ -163,5 +166,8 @@ export function showErrorAtField(error: unknown, form: ChannelForm): keyof Chann
 }
 
 function ofSettings<V>(valueOf: (name: TypedSetting) => V): Readonly<Record<TypedSetting, V>> {
-  return Object.fromEntries(RECORD_SETTINGS.map((name) => [name, valueOf(name)])) as Record<TypedSetting, V>
+  return Object.fromEntries(SETTINGS_FROM_RECORD.map((name) => [name, valueOf(name)])) as Record<
+    TypedSetting,
+    V
+  >
 }

@@ -6,11 +6,18 @@ import { FormSection } from '../../components/form-section.tsx'
 import { RecordInput } from '../../components/record-input.tsx'
 import { useGroups } from '../../components/use-groups.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type ChannelForm, RECORD_SETTINGS } from './channel-form.ts'
+import { type ChannelForm, SETTINGS_FROM_RECORD } from './channel-form.ts'
 import { AdvancedInputs } from './advanced-inputs.tsx'
 import classes from './channels-page.module.css'
 import { FetchModels } from './fetch-models.tsx'
-import { AZURE, BEDROCK, OPENAI_COMPATIBLE_TYPE, needsUrl, PROVIDERS, VERTEX } from './providers.ts'
+import {
+  AZURE_TYPE,
+  BEDROCK_TYPE,
+  OPENAI_COMPATIBLE_TYPE,
+  needsUrl,
+  PROVIDERS,
+  VERTEX_TYPE,
+} from './providers.ts'
 import { useSuggestedName } from './use-suggested-name.ts'
 
 /** Separators in a pasted list of model names. */
@@ -87,7 +94,7 @@ export function ChannelInputs({
           {...form.getInputProps('groups')}
           onFocus={groups.onFocus}
         />
-        {RECORD_SETTINGS.map((name) => (
+        {SETTINGS_FROM_RECORD.map((name) => (
           <RecordInput
             key={name}
             name={name}
@@ -110,11 +117,12 @@ function ProviderInputs({ form, isNew }: { readonly form: ChannelForm; readonly 
   const named = OTHERS[type]
   const hint = named?.hint
   const hintOfUsual = named ? advanced.addressUsual : channels.baseUrlHint
-  const hintOfAddress = type === AZURE ? advanced.addressNeeded : needsUrl(type) ? undefined : hintOfUsual
+  const hintOfAddress =
+    type === AZURE_TYPE ? advanced.addressNeeded : needsUrl(type) ? undefined : hintOfUsual
   const keysHint =
-    type === VERTEX
+    type === VERTEX_TYPE
       ? advanced.accountHint
-      : type === BEDROCK
+      : type === BEDROCK_TYPE
         ? advanced.bedrockKeysHint
         : channels.apiKeysHint
   return (
@@ -135,7 +143,7 @@ function ProviderInputs({ form, isNew }: { readonly form: ChannelForm; readonly 
           {...form.getInputProps('other')}
         />
       )}
-      {type === VERTEX && (
+      {type === VERTEX_TYPE && (
         <TextInput
           label={advanced.project}
           description={advanced.projectHint}
@@ -144,7 +152,7 @@ function ProviderInputs({ form, isNew }: { readonly form: ChannelForm; readonly 
         />
       )}
       <Textarea
-        label={type === VERTEX ? advanced.account : channels.apiKeys}
+        label={type === VERTEX_TYPE ? advanced.account : channels.apiKeys}
         description={isNew ? keysHint : channels.apiKeysUnchanged}
         autosize
         minRows={2}
@@ -164,9 +172,9 @@ const OTHERS: Readonly<
     { label: 'apiVersion' | 'region' | 'location'; hint?: 'apiVersionHint' | 'locationHint'; example: string }
   >
 > = {
-  [AZURE]: { label: 'apiVersion', hint: 'apiVersionHint', example: '2024-10-21' },
-  [BEDROCK]: { label: 'region', example: 'eu-central-1' },
-  [VERTEX]: { label: 'location', hint: 'locationHint', example: 'europe-west4' },
+  [AZURE_TYPE]: { label: 'apiVersion', hint: 'apiVersionHint', example: '2024-10-21' },
+  [BEDROCK_TYPE]: { label: 'region', example: 'eu-central-1' },
+  [VERTEX_TYPE]: { label: 'location', hint: 'locationHint', example: 'europe-west4' },
 }
 
 function separated(names: readonly string[]): string[] {

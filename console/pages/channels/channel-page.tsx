@@ -15,7 +15,7 @@ import { showNotice } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { focusInvalid } from '../../components/focus-invalid.ts'
 import { ObjectNotFound } from '../../components/object-not-found.tsx'
-import { LeaveGuard } from '../../components/leave-guard.tsx'
+import { ConfirmLeave } from '../../components/confirm-leave.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSearchState } from '../../components/search-state.ts'
@@ -36,7 +36,7 @@ import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
 import { HEALTH_INTERVAL_MS } from './hour-sums.ts'
 import { TestButton, TestResultLine } from './test-button.tsx'
-import { TestFields } from './test-fields.tsx'
+import { TestUnsavedChannel } from './test-unsaved-channel.tsx'
 
 const ENABLED = 1
 
@@ -73,13 +73,13 @@ export function NewChannelPage() {
         )}
       >
         <ChannelInputs form={form} id={undefined} />
-        <LeaveGuard isChanged={form.isDirty()} />
+        <ConfirmLeave isChanged={form.isDirty()} />
         <RefusalMessage error={saving.error} />
         <Group gap="sm">
           <Button type="submit" loading={saving.isRunning}>
             {channels.save}
           </Button>
-          <TestFields form={form} id={undefined} />
+          <TestUnsavedChannel form={form} id={undefined} />
           <Button variant="subtle" component={Link} to="/channels">
             {common.cancel}
           </Button>
@@ -164,7 +164,7 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
         <Button type="submit" loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}
         </Button>
-        <TestFields form={form} id={channel.id} />
+        <TestUnsavedChannel form={form} id={channel.id} />
       </Group>
       {edit.dialogs}
     </form>

@@ -9,7 +9,7 @@ import {
   channelsQuery,
   type ChannelTest,
   deleteChannel,
-  filteredIds,
+  idsOfFilteredChannels,
   testAllChannels,
 } from '../../api/channels.ts'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -56,7 +56,7 @@ export function ChannelsPage() {
   const columns = useChannelColumns(isWhole ? shown : [], health, setToDelete, onResult)
   const testing = useAction(async () => {
     setResults(new Map())
-    setResults(await testAllChannels(await filteredIds(filter)))
+    setResults(await testAllChannels(await idsOfFilteredChannels(filter)))
     await Promise.all(
       ['channels', 'channel-health'].map((name) =>
         client.invalidateQueries({ queryKey: [profile.id, name] }),

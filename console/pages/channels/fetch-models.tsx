@@ -1,7 +1,7 @@
 import { Button, Checkbox, Group, Modal, TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useState } from 'react'
-import { fetchModels } from '../../api/channels.ts'
+import { fetchUpstreamModelNames } from '../../api/channels.ts'
 import { focusInvalid } from '../../components/focus-invalid.ts'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -30,7 +30,10 @@ export function FetchModels({
   const fetching = useAction(async () => {
     try {
       const typed = form.getValues()
-      const names = await fetchModels(channelFieldsOf({ ...typed, name: typed.name.trim() || UNNAMED }), id)
+      const names = await fetchUpstreamModelNames(
+        channelFieldsOf({ ...typed, name: typed.name.trim() || UNNAMED }),
+        id,
+      )
       onFetched(names)
       setListed(names)
       setIsOpen(true)

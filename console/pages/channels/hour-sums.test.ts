@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { ChannelMinute } from '../../api/channel-health.ts'
+import type { ChannelMinuteSums } from '../../api/channel-health.ts'
 import { sumOfLastHour, sparkline } from './hour-sums.ts'
 
-const EMPTY: ChannelMinute = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
+const EMPTY: ChannelMinuteSums = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
 
-const minute: fc.Arbitrary<ChannelMinute> = fc
+const minute: fc.Arbitrary<ChannelMinuteSums> = fc
   .record({
     requests: fc.nat(50),
     part: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -19,7 +19,7 @@ const minute: fc.Arbitrary<ChannelMinute> = fc
   }))
 
 test('the latency line of a channel is interrupted by a minute without responses, and a single minute is still visible', () => {
-  const at = (p50_ms: number | null): ChannelMinute => ({ ...EMPTY, requests: 1, p50_ms })
+  const at = (p50_ms: number | null): ChannelMinuteSums => ({ ...EMPTY, requests: 1, p50_ms })
   const { lines } = sparkline([at(10), at(20), at(null), at(30), EMPTY])
   expect(lines.map((points) => points.split(' ').length)).toEqual([2, 2])
   expect(sumOfLastHour([at(10), at(null)])).toEqual({ requests: 2, failed: 0, latestMs: 10 })

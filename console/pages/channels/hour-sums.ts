@@ -1,4 +1,4 @@
-import type { ChannelMinute } from '../../api/channel-health.ts'
+import type { ChannelMinuteSums } from '../../api/channel-health.ts'
 
 /** Milliseconds between two requests for the health of channels, on the pages that show it. */
 export const HEALTH_INTERVAL_MS = 5000
@@ -29,7 +29,7 @@ export interface SparklineShape {
 }
 
 /** The sums over the attempts at a channel in the last hour. */
-export function sumOfLastHour(minutes: readonly ChannelMinute[]): HourSums {
+export function sumOfLastHour(minutes: readonly ChannelMinuteSums[]): HourSums {
   return {
     requests: minutes.reduce((sum, { requests }) => sum + requests, 0),
     failed: minutes.reduce((sum, { failed }) => sum + failed, 0),
@@ -41,7 +41,7 @@ export function sumOfLastHour(minutes: readonly ChannelMinute[]): HourSums {
  * Computes the chart of median durations: the vertical axis reaches from 0 to the largest median, and the
  * oldest minute is on the left.
  */
-export function sparkline(minutes: readonly ChannelMinute[]): SparklineShape {
+export function sparkline(minutes: readonly ChannelMinuteSums[]): SparklineShape {
   const step = WIDTH / Math.max(1, minutes.length - 1)
   const top = Math.max(1, ...minutes.map(({ p50_ms }) => p50_ms ?? 0))
   const room = HEIGHT - FAILURES - 2 * INSET

@@ -9,20 +9,20 @@ export interface Provider {
 }
 
 /** Type of a channel at Azure; `other` is its API version. */
-export const AZURE = 3
+export const AZURE_TYPE = 3
 /** Type of a channel at Bedrock; `other` is its region. */
-export const BEDROCK = 33
+export const BEDROCK_TYPE = 33
 /** Type of a channel at Vertex AI; `other` is its location. */
-export const VERTEX = 41
+export const VERTEX_TYPE = 41
 
 /** Known providers; a channel to any other upstream has the type `OPENAI_COMPATIBLE_TYPE`. */
 export const PROVIDERS: readonly Provider[] = [
   { type: 1, name: 'OpenAI' },
   { type: 14, name: 'Anthropic' },
   { type: 24, name: 'Google Gemini' },
-  { type: AZURE, name: 'Azure OpenAI', short: 'azure', needsUrl: true },
-  { type: BEDROCK, name: 'AWS Bedrock', short: 'bedrock' },
-  { type: VERTEX, name: 'Google Vertex AI', short: 'vertex' },
+  { type: AZURE_TYPE, name: 'Azure OpenAI', short: 'azure', needsUrl: true },
+  { type: BEDROCK_TYPE, name: 'AWS Bedrock', short: 'bedrock' },
+  { type: VERTEX_TYPE, name: 'Google Vertex AI', short: 'vertex' },
   { type: 20, name: 'OpenRouter' },
   { type: 43, name: 'DeepSeek' },
   { type: 42, name: 'Mistral' },

@@ -1,4 +1,4 @@
-import type { ChannelMinute } from '../../api/channel-health.ts'
+import type { ChannelMinuteSums } from '../../api/channel-health.ts'
 import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { sumOfLastHour, sparkline } from './hour-sums.ts'
@@ -8,7 +8,7 @@ import classes from './sparkline.module.css'
  * A small chart of the last hour of a channel: a line of median durations, and marks for the minutes with
  * failures.
  */
-export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinute[] }) {
+export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinuteSums[] }) {
   const { channels } = useTexts()
   const { count, duration } = useFormatters()
   const { requests, failed, latestMs } = sumOfLastHour(minutes)

@@ -5,7 +5,7 @@ import { type ReactNode, useRef } from 'react'
 import { addGuard, changeGuard, type Guard, type GuardFields, guardsQuery } from '../../api/guards.ts'
 import { focusInvalid } from '../../components/focus-invalid.ts'
 import { ObjectNotFound } from '../../components/object-not-found.tsx'
-import { LeaveGuard } from '../../components/leave-guard.tsx'
+import { ConfirmLeave } from '../../components/confirm-leave.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -59,7 +59,7 @@ export function NewGuard() {
         )}
       >
         <GuardInputs form={form} isNew />
-        <LeaveGuard isChanged={form.isDirty()} />
+        <ConfirmLeave isChanged={form.isDirty()} />
         <RefusalMessage error={saving.error} />
         <Group gap="sm">
           <Button type="submit" loading={saving.isRunning}>

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { IMPORT_KINDS } from '../../../src/domain/import-line.ts'
-import { applyImport, type ImportReport, type ImportResult, readImport } from '../../api/imports.ts'
+import { applyImport, type ImportReport, type ImportResult, previewImport } from '../../api/imports.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
@@ -27,7 +27,7 @@ export function ImportPage() {
   const reading = useAction(async () => {
     if (!file) return
     setReport(undefined)
-    setReport(await readImport(file))
+    setReport(await previewImport(file))
   })
   const applying = useAction(async (id: string) => {
     setReport(await applyImport(id))

@@ -6,9 +6,9 @@ import {
   allowedModels,
   type ApiKey,
   changeKey,
-  isLimitedFor,
+  isLimitedByOperator,
   keyQuery,
-  stoppedKeysQuery,
+  keysStoppedByBudgetQuery,
 } from '../../api/keys.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
@@ -46,7 +46,7 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
   const { keys, limits } = texts
   const { profile } = useSignedInAccount()
   const { reload } = useKeyChanges()
-  const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, [apiKey]))
+  const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, [apiKey]))
   const raise = useRaiseBudgetDialog()
   const { id, name, budget, version } = apiKey
   const [{ tab = 'usage' }, setSearch] = useSearchState()
@@ -57,7 +57,7 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
         above={<Link to="/keys">{keys.back}</Link>}
         beside={<KeyState status={apiKey.status} isStopped={stopped.includes(id)} />}
       >
-        {budget > 0 && !isLimitedFor(profile.role, apiKey) && (
+        {budget > 0 && !isLimitedByOperator(profile.role, apiKey) && (
           <Button
             variant="default"
             onClick={() =>

@@ -1,7 +1,7 @@
 import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
+import { type ApiKey, changeKey, isLimitedByOperator } from '../../api/keys.ts'
 import { useContentLabels } from '../../components/content-inputs.tsx'
 import { useLimitLabels } from '../../components/limit-inputs.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
@@ -21,7 +21,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const { display, profile } = useSignedInAccount()
   const limitLabels = useLimitLabels()
   const contentLabels = useContentLabels()
-  const isLimited = isLimitedFor(profile.role, apiKey)
+  const isLimited = isLimitedByOperator(profile.role, apiKey)
   const { remove, reload } = useKeyChanges()
   const navigate = useNavigate()
   const [isDeleting, setIsDeleting] = useState(false)

@@ -1,10 +1,10 @@
 import { Badge } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { type ApiKey, isLimitedFor, stoppedKeysQuery } from '../../api/keys.ts'
+import { type ApiKey, isLimitedByOperator, keysStoppedByBudgetQuery } from '../../api/keys.ts'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { RemainingText } from '../../components/remaining-text.tsx'
+import { RemainingSpendText } from '../../components/remaining-spend-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { showFailure } from '../../components/notify.tsx'
@@ -24,7 +24,7 @@ export function useKeyColumns(
   const texts = useTexts()
   const { keys, common, limits } = texts
   const { profile } = useSignedInAccount()
-  const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, shown))
+  const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, shown))
   const { turn } = useKeyChanges()
   const [revealed, { reveal, hide }] = useRevealedKey()
   const show = (id: number): void => void reveal(id).catch((error: unknown) => showFailure(error, texts))
@@ -39,7 +39,7 @@ export function useKeyColumns(
           <Link to="/keys/$id" params={{ id: String(row.id) }} data-row-link>
             {row.name}
           </Link>{' '}
-          {isLimitedFor(profile.role, row) && (
+          {isLimitedByOperator(profile.role, row) && (
             <Badge variant="default" size="sm" title={keys.operatorLimits}>
               {keys.limitedByOperator}
             </Badge>
@@ -66,7 +66,7 @@ export function useKeyColumns(
       key: 'left',
       label: keys.left,
       isNumber: true,
-      cell: (row) => <RemainingText of={row} group={row.group || profile.group} />,
+      cell: (row) => <RemainingSpendText of={row} group={row.group || profile.group} />,
     },
     {
       key: 'budget',

@@ -10,7 +10,7 @@ import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallDetails } from './call-details.tsx'
 import classes from './call-sheet.module.css'
-import { RefusedDetails } from './refused-details.tsx'
+import { RefusedCallDetails } from './refused-call-details.tsx'
 import { useNeighbouringCalls } from './use-neighbouring-calls.ts'
 
 /** The details of one call, in a panel beside the list; the panel has its own URL. */
@@ -89,7 +89,7 @@ function OpenCall({ id, scope }: { readonly id: string; readonly scope: CallScop
             </Button>
           </EmptyState>
         ) : found.type === 5 ? (
-          <RefusedDetails call={found} />
+          <RefusedCallDetails call={found} />
         ) : (
           <CallDetails call={found} />
         )

@@ -1,5 +1,5 @@
 import type { Call, CallSums } from '../../api/calls.ts'
-import type { Paged } from '../../api/paged.ts'
+import type { PageOfItems } from '../../api/page-of-items.ts'
 import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { unlistedCalls, addLiveCallsToSums } from './merge-live-calls.ts'
@@ -12,7 +12,7 @@ export function CallTotals({
   isByStatus,
 }: {
   readonly sums: CallSums | undefined
-  readonly page: Paged<Call> | undefined
+  readonly page: PageOfItems<Call> | undefined
   readonly live: readonly Call[]
   /** Whether the list is filtered by the way in which calls ended. */
   readonly isByStatus: boolean

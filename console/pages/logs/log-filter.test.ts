@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { callFilterOf, isFiltered, logTimeRange, refusedCallFilterOf } from './log-filter.ts'
+import { callFilterOf, isLogFiltered, logTimeRange, refusedCallFilterOf } from './log-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 const OPEN = { from: undefined, to: undefined }
@@ -35,15 +35,15 @@ test('a filter in the address of the log may have several values', () => {
 })
 
 test('the period alone does not count as a filter of the log', () => {
-  expect(isFiltered({ period: 'today' })).toBe(false)
-  expect(isFiltered({ model: 'm' })).toBe(true)
-  expect(isFiltered({ status: 'failed' })).toBe(true)
+  expect(isLogFiltered({ period: 'today' })).toBe(false)
+  expect(isLogFiltered({ model: 'm' })).toBe(true)
+  expect(isLogFiltered({ status: 'failed' })).toBe(true)
 })
 
 test('a status in the address of the log selects every reason that is shown under it, and an unknown status is ignored', () => {
   expect(callFilterOf({ status: 'crash' }, 'own', OPEN).reason).toBe('crash,lost-node')
   expect(callFilterOf({ status: 'lost' }, 'own', OPEN).reason).toBeUndefined()
-  expect(isFiltered({ status: 'lost' })).toBe(false)
+  expect(isLogFiltered({ status: 'lost' })).toBe(false)
 })
 
 test('141: the log is filtered by service tier and region', () => {
@@ -52,7 +52,7 @@ test('141: the log is filtered by service tier and region', () => {
     service_tier: ['fast', 'flex'],
     region: ['us'],
   })
-  expect(isFiltered(search)).toBe(true)
+  expect(isLogFiltered(search)).toBe(true)
 })
 
 test('155: the log is filtered by session and by known reasons of cache breaks', () => {
@@ -61,8 +61,8 @@ test('155: the log is filtered by session and by known reasons of cache breaks',
     session: ['0123456789abcdef'],
     cache_break: ['key_moved'],
   })
-  expect(isFiltered({ session: '0123456789abcdef' })).toBe(true)
-  expect(isFiltered({ break: 'key_moved' })).toBe(true)
+  expect(isLogFiltered({ session: '0123456789abcdef' })).toBe(true)
+  expect(isLogFiltered({ break: 'key_moved' })).toBe(true)
   expect(refusedCallFilterOf(search, 'own', OPEN)).toMatchObject({
     session: undefined,
     cache_break: undefined,

@@ -5,7 +5,7 @@ import type { SuggestedField } from '../../api/log-field-values.ts'
 import {
   LOG_PERIODS,
   type Period,
-  periodInAddress,
+  periodFromUrl,
   type TimeRange,
   timeRangeOf,
 } from '../../components/period.ts'
@@ -19,7 +19,7 @@ const BREAKS: ReadonlySet<string> = new Set(CACHE_BREAKS)
  * The filters for which the gateway suggests values: `name` is the name in the page's URL, `field` the name
  * in the gateway's API.
  */
-export const VALUE_FILTERS = [
+export const SUGGESTED_VALUE_FILTERS = [
   { name: 'model', field: 'model' },
   { name: 'key', field: 'token' },
   { name: 'user', field: 'user' },
@@ -58,7 +58,7 @@ export type CallEndStatus = keyof typeof STATUSES | typeof REFUSED_STATUS
 export const STATUS_NAMES = [...Object.keys(STATUSES), REFUSED_STATUS] as readonly CallEndStatus[]
 
 /** The status in the page's URL; undefined for calls of any status. */
-export function statusOf({ status }: SearchState): CallEndStatus | undefined {
+export function statusFromUrl({ status }: SearchState): CallEndStatus | undefined {
   return STATUS_NAMES.find((one) => one === status)
 }
 
@@ -74,32 +74,32 @@ const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
 ])
 
 /** Whether the filter with this name applies to calls of this status. */
-export function hasFilter(status: CallEndStatus | undefined, name: string): boolean {
+export function isFilterApplicable(status: CallEndStatus | undefined, name: string): boolean {
   return status === REFUSED_STATUS ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
 }
 
 const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
 
 /** The id of a call that a text contains, such as an error message; the text itself if it contains none. */
-export function callIdIn(text: string | undefined): string | undefined {
+export function findCallId(text: string | undefined): string | undefined {
   return CALL_ID.exec(text ?? '')?.[0].toLowerCase() ?? text
 }
 
-const FILTER_NAMES = [...VALUE_FILTERS.map(({ name }) => name), 'id', 'session', 'break']
+const FILTER_NAMES = [...SUGGESTED_VALUE_FILTERS.map(({ name }) => name), 'id', 'session', 'break']
 
 /** Changes of the page's URL that remove all filters except the period. */
-export const NO_FILTERS: SearchState = Object.fromEntries(
+export const FILTERS_REMOVED: SearchState = Object.fromEntries(
   [...FILTER_NAMES, 'status'].map((name) => [name, undefined]),
 )
 
 /** Whether the list of calls is filtered by more than its period. */
-export function isFiltered(search: SearchState): boolean {
+export function isLogFiltered(search: SearchState): boolean {
   return countFilters(search) > 0
 }
 
 /** The number of filters that are set, without the period. */
 export function countFilters(search: SearchState): number {
-  const isStatus = statusOf(search) !== undefined
+  const isStatus = statusFromUrl(search) !== undefined
   return FILTER_NAMES.filter((name) => (search[name] ?? '') !== '').length + Number(isStatus)
 }
 
@@ -109,13 +109,13 @@ export function countFilters(search: SearchState): number {
  */
 export function logTimeRange(search: SearchState, nowMs: number, timeZone: string): TimeRange {
   const now = Math.floor(nowMs / 60_000) * 60
-  return timeRangeOf(periodInAddress(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
+  return timeRangeOf(periodFromUrl(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
 }
 
 /** The filter in the page's URL, for settled calls. */
 export function callFilterOf(search: SearchState, scope: CallScope, { from, to }: TimeRange): CallFilter {
   const isAll = scope === 'all'
-  const status = statusOf(search)
+  const status = statusFromUrl(search)
   return {
     start_timestamp: from,
     end_timestamp: to === undefined ? undefined : to - 1,
@@ -126,7 +126,7 @@ export function callFilterOf(search: SearchState, scope: CallScope, { from, to }
     group: valuesOfUrlText(search['group']),
     service_tier: valuesOfUrlText(search['tier']),
     region: valuesOfUrlText(search['region']),
-    request_id: callIdIn(search['id']),
+    request_id: findCallId(search['id']),
     reason: status === undefined || status === REFUSED_STATUS ? undefined : STATUSES[status],
     cause: valuesOfUrlText(search['cause']).filter((cause) => CAUSES.has(cause)),
     session: valuesOfUrlText(search['session']),

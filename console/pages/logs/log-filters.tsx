@@ -13,13 +13,13 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import {
   countFilters,
   DEFAULT_PERIOD,
-  hasFilter,
-  isFiltered,
-  NO_FILTERS,
+  isFilterApplicable,
+  isLogFiltered,
+  FILTERS_REMOVED,
   type CallEndStatus,
   STATUS_NAMES,
-  statusOf,
-  VALUE_FILTERS,
+  statusFromUrl,
+  SUGGESTED_VALUE_FILTERS,
 } from './log-filter.ts'
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
@@ -48,10 +48,10 @@ export function LogFilters({
     code: (code) => refusals[code] ?? code,
     service_tier: nameOf,
   }
-  const status = statusOf(search)
-  const offered = VALUE_FILTERS.filter(
+  const status = statusFromUrl(search)
+  const offered = SUGGESTED_VALUE_FILTERS.filter(
     ({ name }) =>
-      hasFilter(status, name) &&
+      isFilterApplicable(status, name) &&
       (scope === 'all' || !OF_ADMINS.has(name)) &&
       (!OF_CHARTS.has(name) || (search[name] ?? '') !== ''),
   )
@@ -85,8 +85,8 @@ export function LogFilters({
         onChange={(text) => onChange({ id: text })}
       />
       <CacheFilters status={status} search={search} onChange={onChange} />
-      {isFiltered(search) && (
-        <Button variant="subtle" onClick={() => onChange(NO_FILTERS)}>
+      {isLogFiltered(search) && (
+        <Button variant="subtle" onClick={() => onChange(FILTERS_REMOVED)}>
           {common.clearFilters}
         </Button>
       )}
@@ -105,7 +105,7 @@ function CacheFilters({
   readonly onChange: (changes: SearchState) => void
 }) {
   const { caches, sessions, common } = useTexts()
-  const isShown = (name: string): boolean => hasFilter(status, name) && (search[name] ?? '') !== ''
+  const isShown = (name: string): boolean => isFilterApplicable(status, name) && (search[name] ?? '') !== ''
   return (
     <>
       {isShown('session') && (

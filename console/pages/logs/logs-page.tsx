@@ -21,17 +21,17 @@ import { ColumnsMenu } from './columns-menu.tsx'
 import {
   DEFAULT_PERIOD,
   callFilterOf,
-  isFiltered,
+  isLogFiltered,
   logTimeRange,
-  NO_FILTERS,
+  FILTERS_REMOVED,
   REFUSED_STATUS,
   refusedCallFilterOf,
-  statusOf,
+  statusFromUrl,
 } from './log-filter.ts'
 import { LogFilters } from './log-filters.tsx'
 import classes from './logs-page.module.css'
 import { mergeLiveCalls } from './merge-live-calls.ts'
-import { RefusedList } from './refused-list.tsx'
+import { RefusedCallList } from './refused-call-list.tsx'
 import { MAX_LIVE_ROWS, useLiveCalls } from './use-live-calls.ts'
 
 const OF_ADMINS = ['user', 'channel']
@@ -49,7 +49,7 @@ const sessionsOf = ({ period = DEFAULT_PERIOD, from, to, user }: SearchState): S
 /** The page Logs: settled calls, or calls that were refused before they began. */
 export function LogsPage() {
   const [search] = useSearchState()
-  return statusOf(search) === REFUSED_STATUS ? <RefusedCalls /> : <SettledCalls />
+  return statusFromUrl(search) === REFUSED_STATUS ? <RefusedCalls /> : <SettledCalls />
 }
 
 /** What both lists need: the filters, which are stored in the page's URL. */
@@ -82,13 +82,13 @@ function RefusedCalls() {
         search={search}
         onChange={(changes) => setSearch({ ...changes, p: undefined })}
       />
-      <RefusedList
+      <RefusedCallList
         scope={scope}
         filter={refusedCallFilterOf(search, scope, span)}
         page={page}
-        isFiltered={isFiltered({ ...search, status: undefined })}
+        isFiltered={isLogFiltered({ ...search, status: undefined })}
         onPage={(next) => setSearch({ p: String(next) })}
-        onClear={() => setSearch(NO_FILTERS)}
+        onClear={() => setSearch(FILTERS_REMOVED)}
       />
       <CallSheet id={id} scope={scope} ids={[]} />
     </>
@@ -113,7 +113,7 @@ function SettledCalls() {
   })
   const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
   const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
-  const clear = (): void => setSearch(NO_FILTERS)
+  const clear = (): void => setSearch(FILTERS_REMOVED)
   const shown = mergeLiveCalls(live.shown, calls.data?.items ?? [], MAX_LIVE_ROWS)
   return (
     <>
@@ -160,8 +160,8 @@ function SettledCalls() {
       <QueryResult query={calls} rows={12}>
         {({ items, total }) =>
           items.length + live.shown.length === 0 ? (
-            <EmptyState text={isFiltered(search) ? logs.emptyFiltered : logs.empty}>
-              {isFiltered(search) ? (
+            <EmptyState text={isLogFiltered(search) ? logs.emptyFiltered : logs.empty}>
+              {isLogFiltered(search) ? (
                 <Button variant="default" onClick={clear}>
                   {common.clearFilters}
                 </Button>

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { Call, CallFilter, CallScope } from '../../api/calls.ts'
-import { followCalls } from '../../api/live-calls.ts'
+import { followLiveCalls } from '../../api/live-calls.ts'
 import { showFailure } from '../../components/notify.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -64,7 +64,7 @@ export function useLiveCalls(isLive: boolean, scope: CallScope, filter: CallFilt
         asking ??= setTimeout(reloadList, Math.max(0, lastRequestedMs + ASK_AGAIN_MS - performance.now()))
       },
     }
-    followCalls(scope, JSON.parse(filterText) as CallFilter, follower, stopping.signal).catch(
+    followLiveCalls(scope, JSON.parse(filterText) as CallFilter, follower, stopping.signal).catch(
       (error: unknown) => showFailure(error, latestTexts.current),
     )
     return () => {

@@ -12,14 +12,14 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import {
   priceToStore,
   exampleCallCost,
-  isName,
-  isPrice,
-  isServicePrice,
-  isTokenCount,
+  isTierOrRegionName,
+  isPriceText,
+  isCompleteServicePrice,
+  isTokenCountText,
   type PriceFormValues,
   priceFormValues,
 } from './price-form-values.ts'
-import { MainPrices, MorePrices, Tiers } from './price-inputs.tsx'
+import { MainPrices, OptionalPrices, LongPromptPrices } from './price-inputs.tsx'
 import { Regions, ServiceTiers } from './service-inputs.tsx'
 
 /** Sets the price of one model or of several, or restores the built-in price of one. */
@@ -70,10 +70,10 @@ function EditPriceForm({
         <Button variant="subtle" aria-expanded={areMoreOpen} onClick={() => setAreMoreOpen(!areMoreOpen)}>
           {models.morePrices}
         </Button>
-        {areMoreOpen && <MorePrices form={form} />}
+        {areMoreOpen && <OptionalPrices form={form} />}
         {areMoreOpen && isOne && <ServiceTiers form={form} />}
         {areMoreOpen && isOne && <Regions form={form} />}
-        {isOne ? <Tiers form={form} /> : <p>{models.tiersOfEachStay}</p>}
+        {isOne ? <LongPromptPrices form={form} /> : <p>{models.tiersOfEachStay}</p>}
         <RefusalMessage error={saving.error} />
       </Stack>
       <Group justify="flex-end" mt="lg" gap="sm">
@@ -95,7 +95,7 @@ function EditPriceForm({
 
 function usePriceForm(model: ManagedModel | undefined) {
   const { models, common } = useTexts()
-  const amount = (text: string): string | null => (isPrice(text) ? null : common.notAnAmount)
+  const amount = (text: string): string | null => (isPriceText(text) ? null : common.notAnAmount)
   const optional = (text: string): string | null => (text.trim() === '' ? null : amount(text))
   return useForm<PriceFormValues>({
     initialValues: priceFormValues(model ?? { price: null, tiers: [] }),
@@ -105,17 +105,17 @@ function usePriceForm(model: ManagedModel | undefined) {
       for (const [name, text] of Object.entries(typed.amounts))
         errors[`amounts.${name}`] = name === 'input' || name === 'output' ? amount(text) : optional(text)
       for (const [place, tier] of typed.tiers.entries()) {
-        errors[`tiers.${place}.above`] = isTokenCount(tier.above) ? null : models.notTokens
+        errors[`tiers.${place}.above`] = isTokenCountText(tier.above) ? null : models.notTokens
         errors[`tiers.${place}.input`] = amount(tier.input)
         errors[`tiers.${place}.output`] = amount(tier.output)
         errors[`tiers.${place}.cache_read`] = optional(tier.cache_read)
       }
       for (const [place, one] of typed.service.entries()) {
-        errors[`service.${place}.tier`] = isName(one.tier) ? null : models.notAName
-        errors[`service.${place}.factor`] = isServicePrice(one) ? null : models.notAServicePrice
+        errors[`service.${place}.tier`] = isTierOrRegionName(one.tier) ? null : models.notAName
+        errors[`service.${place}.factor`] = isCompleteServicePrice(one) ? null : models.notAServicePrice
       }
       for (const [place, { region, factor }] of typed.regions.entries()) {
-        errors[`regions.${place}.region`] = isName(region) ? null : models.notAName
+        errors[`regions.${place}.region`] = isTierOrRegionName(region) ? null : models.notAName
         errors[`regions.${place}.factor`] = amount(factor)
       }
       return Object.fromEntries(Object.entries(errors).filter(([, error]) => error !== null))

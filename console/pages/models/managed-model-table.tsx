@@ -7,8 +7,8 @@ import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
-import { ModelEnd } from './model-end.tsx'
-import { useServiceText } from './use-service-text.ts'
+import { ModelRetirement } from './model-retirement.tsx'
+import { useServicePriceText } from './use-service-price-text.ts'
 
 /**
  * All models for administrators. Those without a price are first, because their calls are refused or free.
@@ -68,7 +68,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
   const { models } = useTexts()
   const { isRoot } = useSignedInAccount()
   const { price: priceText } = useFormatters()
-  const serviceText = useServiceText()
+  const serviceText = useServicePriceText()
   const price = ({ price: prices }: ManagedModel, name: string): string => {
     const amount = prices?.[name]
     return typeof amount === 'string' && !isByCall(prices) ? priceText(Number(amount)) : '–'
@@ -102,7 +102,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       phone: 'title',
       cell: (model) => (
         <>
-          <TruncatedText text={model.model} /> <ModelEnd model={model} />
+          <TruncatedText text={model.model} /> <ModelRetirement model={model} />
         </>
       ),
     },

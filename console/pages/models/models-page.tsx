@@ -14,9 +14,9 @@ import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 import { ManagedModelTable } from './managed-model-table.tsx'
-import { ModelEndMark } from './model-end.tsx'
+import { ModelRetirementMark } from './model-retirement.tsx'
 import classes from './models-page.module.css'
-import { useServiceText } from './use-service-text.ts'
+import { useServicePriceText } from './use-service-price-text.ts'
 
 /** The models that the account may call, and their prices; for administrators, all of them. */
 export function ModelsPage() {
@@ -134,7 +134,7 @@ function useColumns(): readonly Column<PricedModel>[] {
   const price = (model: PricedModel, amount: number | undefined): string =>
     model.perCall !== undefined || amount === undefined ? '–' : priceText(amount)
   const words: Readonly<Record<string, string>> = models.endpointWords
-  const serviceText = useServiceText()
+  const serviceText = useServicePriceText()
   return [
     {
       key: 'name',
@@ -142,7 +142,7 @@ function useColumns(): readonly Column<PricedModel>[] {
       phone: 'title',
       cell: ({ name, endsOn }) => (
         <>
-          {name} <ModelEndMark on={endsOn} />
+          {name} <ModelRetirementMark on={endsOn} />
         </>
       ),
     },

@@ -3,8 +3,8 @@ import type { ManagedModel } from '../../api/models.ts'
 import {
   priceToStore,
   exampleCallCost,
-  isPrice,
-  isServicePrice,
+  isPriceText,
+  isCompleteServicePrice,
   EMPTY_SERVICE_TIER,
   EMPTY_PRICE_TIER,
   priceFormValues,
@@ -137,13 +137,13 @@ test.each([
   [{ factor: '2', input: '1', output: '2' }, false],
   [{ factor: 'twice' }, false],
 ])('a tier of service costs a factor, or an input and an output: %j is one of them: %s', (typed, is) => {
-  expect(isServicePrice({ ...EMPTY_SERVICE_TIER, ...typed })).toBe(is)
+  expect(isCompleteServicePrice({ ...EMPTY_SERVICE_TIER, ...typed })).toBe(is)
 })
 
 test('the price form computes the cost of an example call at the typed prices, and accepts only plain decimal numbers', () => {
   const { amounts } = priceFormValues({ price: null, tiers: [] })
   expect(exampleCallCost({ amounts: { ...amounts, input: '3', output: '15' } })).toBe(0.0105)
   expect(exampleCallCost({ amounts: { ...amounts, input: '3', output: 'a lot' } })).toBeUndefined()
-  expect(['1', '0.25', ' 2 '].every(isPrice)).toBe(true)
-  expect(['', '-1', '1e3', '.5', '1,5'].some(isPrice)).toBe(false)
+  expect(['1', '0.25', ' 2 '].every(isPriceText)).toBe(true)
+  expect(['', '-1', '1e3', '.5', '1,5'].some(isPriceText)).toBe(false)
 })

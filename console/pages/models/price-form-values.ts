@@ -1,12 +1,12 @@
 import { decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
-import { byTokenKind, defaultPrice, TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
+import { valueForEachTokenKind, defaultPrice, TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
 import type { ManagedModel } from '../../api/models.ts'
 
 /** The prices that the form always shows, by their names in gateway.yaml. */
 export const MAIN_PRICES = ['input', 'output', 'cache_read'] as const
 
 /** Prices that few models need, which the form shows on request. */
-export const MORE_PRICES = [
+export const OPTIONAL_PRICES = [
   'cache_write_5m',
   'cache_write_1h',
   'cache_write_30m',
@@ -22,7 +22,7 @@ export const MORE_PRICES = [
 ] as const
 
 const MAIN: ReadonlySet<string> = new Set(MAIN_PRICES)
-const SHOWN = [...MAIN_PRICES, ...MORE_PRICES]
+const SHOWN = [...MAIN_PRICES, ...OPTIONAL_PRICES]
 
 /** The name of a price that the form shows. */
 export type PriceName = (typeof SHOWN)[number]
@@ -72,23 +72,25 @@ const A_DECIMAL = /^\d+(?:\.\d+)?$/
 const A_COUNT = /^[1-9]\d{0,8}$/
 
 /** Whether a text is an amount of USD. */
-export function isPrice(text: string): boolean {
+export function isPriceText(text: string): boolean {
   return A_DECIMAL.test(text.trim())
 }
 
 /** Whether a text may be the name of a service tier or a region. */
-export function isName(text: string): boolean {
+export function isTierOrRegionName(text: string): boolean {
   return A_NAME.test(text.trim())
 }
 
 /** Whether a service tier has either a factor, or both an input price and an output price. */
-export function isServicePrice({ factor, input, output }: ServiceTierFormValues): boolean {
+export function isCompleteServicePrice({ factor, input, output }: ServiceTierFormValues): boolean {
   const own = [input, output].filter((text) => text.trim() !== '')
-  return own.length === 0 ? isPrice(factor) : factor.trim() === '' && own.length === 2 && own.every(isPrice)
+  return own.length === 0
+    ? isPriceText(factor)
+    : factor.trim() === '' && own.length === 2 && own.every(isPriceText)
 }
 
 /** Whether a text is a number of tokens. */
-export function isTokenCount(text: string): boolean {
+export function isTokenCountText(text: string): boolean {
   return A_COUNT.test(text.trim())
 }
 
@@ -169,7 +171,7 @@ export function priceToStore(
 export function exampleCallCost({
   amounts: { input, output },
 }: Pick<PriceFormValues, 'amounts'>): number | undefined {
-  if (!isPrice(input) || !isPrice(output)) return undefined
+  if (!isPriceText(input) || !isPriceText(output)) return undefined
   return Number(((Number(input) * 1000 + Number(output) * 500) / 1_000_000).toPrecision(12))
 }
 
@@ -218,7 +220,7 @@ function recordIn(price: ManagedModel['price'], name: string): Readonly<Record<s
 function isDerived(price: ManagedModel['price'], name: string): boolean {
   const kind = TOKEN_KINDS.find((one) => one.name === name)
   if (!kind) return false
-  const prices = byTokenKind((one) => parseDecimal(textOf(price, one.name)))
+  const prices = valueForEachTokenKind((one) => parseDecimal(textOf(price, one.name)))
   const [own, derived] = [prices[kind.name], defaultPrice(kind, prices)]
   return own !== undefined && derived !== undefined && decimalText(own) === decimalText(derived)
 }

@@ -2,7 +2,7 @@ import { ActionIcon, Button, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { MAIN_PRICES, MORE_PRICES, EMPTY_PRICE_TIER, type PriceFormValues } from './price-form-values.ts'
+import { MAIN_PRICES, OPTIONAL_PRICES, EMPTY_PRICE_TIER, type PriceFormValues } from './price-form-values.ts'
 import classes from './models-page.module.css'
 
 /** The form of a price. */
@@ -27,11 +27,11 @@ export function MainPrices({ form }: { readonly form: PriceForm }) {
 }
 
 /** The inputs for all other prices; an empty price is derived from the main prices, or is 0. */
-export function MorePrices({ form }: { readonly form: PriceForm }) {
+export function OptionalPrices({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (
     <div className={classes['more']}>
-      {MORE_PRICES.map((name) => (
+      {OPTIONAL_PRICES.map((name) => (
         <TextInput
           key={name}
           label={models.prices[name]}
@@ -47,7 +47,7 @@ export function MorePrices({ form }: { readonly form: PriceForm }) {
 /**
  * The inputs for the prices of long prompts. Above the given number of tokens, they apply to the whole call.
  */
-export function Tiers({ form }: { readonly form: PriceForm }) {
+export function LongPromptPrices({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (
     <div role="group" aria-label={models.tiers} className={classes['tiers']}>

@@ -13,7 +13,7 @@ export type MediaEndpoint = (typeof MEDIA_ENDPOINTS)[number]
 export type Protocol = ClientProtocol | MediaEndpoint
 
 /** Whether calls in this protocol belong to a conversation. */
-export function isConversation(protocol: Protocol): protocol is ClientProtocol {
+export function isConversationProtocol(protocol: Protocol): protocol is ClientProtocol {
   return !MEDIA_ENDPOINTS.some((medium) => medium === protocol)
 }
 
@@ -43,7 +43,7 @@ export interface SignedThinking {
 }
 
 /** Embeddings: their length, and the similarity of each pair. */
-export interface Vectors {
+export interface EmbeddingComparison {
   readonly dimensions: number
   /** The cosine similarity of each pair of texts; texts are counted from 1. */
   readonly cosines: readonly { readonly texts: readonly [number, number]; readonly cosine: number }[]
@@ -59,7 +59,7 @@ export interface Content {
   readonly pictures?: readonly string[]
   /** The object URL of generated speech, which is valid until the page is closed. */
   readonly audio?: string
-  readonly vectors?: Vectors
+  readonly vectors?: EmbeddingComparison
   /** The message of an error inside the stream. */
   readonly error?: string
 }

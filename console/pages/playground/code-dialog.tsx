@@ -3,9 +3,9 @@ import { callPath } from '../../api/playground.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { codeSamples } from './code-samples.ts'
-import { isConversation } from './answer.ts'
+import { isConversationProtocol } from './answer.ts'
 import classes from './exchange-view.module.css'
-import type { Call } from './use-conversation.ts'
+import type { SentPlaygroundCall } from './use-conversation.ts'
 
 /** Shows example programs that send the same request as the playground. */
 export function CodeDialog({
@@ -15,7 +15,7 @@ export function CodeDialog({
 }: {
   readonly opened: boolean
   readonly onClose: () => void
-  readonly call: Call
+  readonly call: SentPlaygroundCall
 }) {
   const { playground, common } = useTexts()
   const samples = opened
@@ -27,7 +27,7 @@ export function CodeDialog({
           chat: bodyOf({ model, protocol: 'chat' }),
           messages: bodyOf({ model, protocol: 'messages' }),
         },
-        isConversation: isConversation(protocol),
+        isConversation: isConversationProtocol(protocol),
       })
     : []
   return (

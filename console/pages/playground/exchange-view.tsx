@@ -4,7 +4,7 @@ import { ErrorAlert } from '../../components/error-alert.tsx'
 import {
   type Answer,
   type Exchange,
-  isConversation,
+  isConversationProtocol,
   type Question,
   type ModelAndProtocol,
   type ToolResult,
@@ -85,7 +85,7 @@ function AnswerView({
       <MediaView content={content} />
       {state === 'running' && content.text === '' && (
         <p className={classes['waiting']}>
-          {isConversation(answer.protocol) ? playground.waiting : playground.waitingForResult}
+          {isConversationProtocol(answer.protocol) ? playground.waiting : playground.waitingForResult}
         </p>
       )}
       {content.calls.length > 0 && (

@@ -2,7 +2,7 @@ import type { Answer, Question } from './answer.ts'
 import {
   THINKING_BUDGETS,
   withoutUndefined,
-  parseObject,
+  parseObjectOrEmpty,
   type PlaygroundRequest,
 } from './playground-request.ts'
 
@@ -60,7 +60,7 @@ function modelContent({ content: { text, calls } }: Answer): object {
     role: 'model',
     parts: [
       ...(text === '' ? [] : [{ text }]),
-      ...calls.map(({ name, input }) => ({ functionCall: { name, args: parseObject(input) } })),
+      ...calls.map(({ name, input }) => ({ functionCall: { name, args: parseObjectOrEmpty(input) } })),
     ],
   }
 }

@@ -24,8 +24,8 @@ import { requestBody } from './request-body.ts'
 import type { CallSettings } from './playground-request.ts'
 import { ConversationView } from './conversation-view.tsx'
 import type { CallFormValues } from './call-form-values.ts'
-import { toolsIn } from './tools-json.ts'
-import { type Call, useConversation } from './use-conversation.ts'
+import { parseToolsJson } from './tools-json.ts'
+import { type SentPlaygroundCall, useConversation } from './use-conversation.ts'
 import { useScrollFollowing } from './use-scroll-following.ts'
 
 /** The minimum width of the window at which the settings are beside the conversation. */
@@ -106,7 +106,7 @@ function Playground({
   })
   const { exchanges } = conversation
   useSavedConversation(profile.id, { exchanges, typed, draft })
-  const tools = toolsIn(typed.tools)
+  const tools = parseToolsJson(typed.tools)
   const settings: CallSettings = { ...settingsOf(typed), tools: tools ?? [] }
   const targets = targetsOf(chosen, callable, typed)
   const media = new Set(targets.map(({ protocol }) => protocol))
@@ -115,7 +115,7 @@ function Playground({
     following.follow()
     conversation.send({ targets: to, keyId: key.id, settings }, question)
   }
-  const next: Call = {
+  const next: SentPlaygroundCall = {
     ...(targets[0] ?? { model: '', protocol: 'chat' }),
     isStream: settings.stream,
     bodyOf: (target) => requestBody(target, settings, exchanges, { text: draft, images: [], results: [] }),

@@ -38,7 +38,7 @@ export interface AnsweredQuestion {
 }
 
 /** The object in a JSON text; an empty object if the text is not one. */
-export function parseObject(text: string): object {
+export function parseObjectOrEmpty(text: string): object {
   try {
     const value: unknown = JSON.parse(text || '{}')
     return typeof value === 'object' && value !== null ? value : {}

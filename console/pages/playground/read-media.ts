@@ -1,4 +1,4 @@
-import type { Content, Vectors } from './answer.ts'
+import type { Content, EmbeddingComparison } from './answer.ts'
 
 /** The maximum number of texts whose embeddings are compared with each other. */
 const MAX_COMPARED = 6
@@ -31,7 +31,7 @@ export function readEmbeddings(content: Content, value: object): Content {
 }
 
 /** The cosines of all pairs of vectors. */
-export function compareVectors(vectors: readonly (readonly number[])[]): Vectors {
+export function compareVectors(vectors: readonly (readonly number[])[]): EmbeddingComparison {
   const few = vectors.slice(0, MAX_COMPARED)
   const cosines = few.flatMap((one, first) =>
     few.slice(first + 1).map((other, place) => ({

@@ -7,7 +7,7 @@ import {
   THINKING_BUDGETS,
   type CallSettings,
   withoutUndefined,
-  parseObject,
+  parseObjectOrEmpty,
   type PlaygroundRequest,
 } from './playground-request.ts'
 
@@ -164,7 +164,12 @@ function messagesAnswer({ protocol, content: { text, calls, signed } }: Answer):
     content: [
       ...thoughts.map((thought) => ({ type: 'thinking', ...thought })),
       ...(text === '' ? [] : [{ type: 'text', text }]),
-      ...calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input: parseObject(input) })),
+      ...calls.map(({ id, name, input }) => ({
+        type: 'tool_use',
+        id,
+        name,
+        input: parseObjectOrEmpty(input),
+      })),
     ],
   }
 }

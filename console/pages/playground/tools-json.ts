@@ -8,7 +8,7 @@ export interface Tool {
 type Given = Readonly<Record<string, unknown>>
 
 /** Reads tools in the format of any protocol; undefined if the text is not an array of tools. */
-export function toolsIn(text: string): readonly Tool[] | undefined {
+export function parseToolsJson(text: string): readonly Tool[] | undefined {
   if (text.trim() === '') return []
   try {
     const given: unknown = JSON.parse(text)

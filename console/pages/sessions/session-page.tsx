@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { CALL_PAGE_SIZE, type CallFilter, callsQuery } from '../../api/calls.ts'
-import { type Session, sessionsQuery } from '../../api/sessions.ts'
+import { type CallSession, callSessionsQuery } from '../../api/sessions.ts'
 import { totalInputTokens, cacheBreakCounts, shareReadFromCache } from '../../components/cache-breaks.ts'
 import { Figures } from '../../components/figures.tsx'
 import { ObjectNotFound } from '../../components/object-not-found.tsx'
@@ -30,7 +30,7 @@ export function SessionPage() {
   const { sessions } = useTexts()
   const { profile } = useSignedInAccount()
   const query = useQuery({
-    ...sessionsQuery(profile.id, { session: id }, 1),
+    ...callSessionsQuery(profile.id, { session: id }, 1),
     refetchInterval: REFRESH_MS,
   })
   return (
@@ -46,7 +46,7 @@ export function SessionPage() {
   )
 }
 
-function OneSession({ session }: { readonly session: Session }) {
+function OneSession({ session }: { readonly session: CallSession }) {
   const { sessions, content } = useTexts()
   const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
@@ -110,7 +110,7 @@ function OneSession({ session }: { readonly session: Session }) {
 }
 
 /** How many tokens the calls of a session used, and what prompt caches saved. */
-function SessionFigures({ session }: { readonly session: Session }) {
+function SessionFigures({ session }: { readonly session: CallSession }) {
   const { sessions, caches } = useTexts()
   const { count, money, exact, percent } = useFormatters()
   const breaks = cacheBreakCounts(session.breaks)

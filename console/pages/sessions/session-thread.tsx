@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { Call } from '../../api/calls.ts'
 import { contentQuery } from '../../api/content.ts'
 import { Conversation } from '../../components/conversation.tsx'
-import { conversationOf, newTurns } from '../../components/conversation-turns.ts'
+import { conversationOfCall, turnsSincePreviousCall } from '../../components/conversation-turns.ts'
 import type { ConversationTurn } from '../../components/conversation-pieces.ts'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
@@ -21,8 +21,8 @@ export function SessionThread({ calls }: { readonly calls: readonly Call[] }) {
   return kept.map((call, index) => {
     const parts = found[index]?.data?.parts
     const answer = (parts?.answer_sent ?? parts?.answer_received)?.text ?? ''
-    const turns = conversationOf(parts?.request_received?.text ?? '', answer) ?? []
-    const shown = newTurns(turns, before)
+    const turns = conversationOfCall(parts?.request_received?.text ?? '', answer) ?? []
+    const shown = turnsSincePreviousCall(turns, before)
     if (turns.length > 0) before = turns
     return (
       <section key={call.id} aria-label={call.id}>

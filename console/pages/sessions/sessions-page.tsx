@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type Session, SESSION_PAGE_SIZE, sessionsQuery } from '../../api/sessions.ts'
+import { type CallSession, SESSION_PAGE_SIZE, callSessionsQuery } from '../../api/sessions.ts'
 import { totalInputTokens, shareReadFromCache } from '../../components/cache-breaks.ts'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -14,7 +14,7 @@ import { Pager } from '../../components/pager.tsx'
 import {
   LOG_PERIODS,
   type Period,
-  periodInAddress,
+  periodFromUrl,
   type TimeRange,
   timeRangeOf,
 } from '../../components/period.ts'
@@ -48,7 +48,7 @@ export function SessionsPage() {
   const users = isAdmin ? valuesOfUrlText(search['user']) : []
   const page = Number(search['p'] ?? '1')
   const query = useQuery({
-    ...sessionsQuery(
+    ...callSessionsQuery(
       profile.id,
       {
         start_timestamp: span.from,
@@ -124,20 +124,20 @@ export function SessionsPage() {
  */
 function spanIn(search: SearchState, nowMs: number, timeZone: string): TimeRange {
   const now = Math.floor(nowMs / 60_000) * 60
-  return timeRangeOf(periodInAddress(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
+  return timeRangeOf(periodFromUrl(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
 }
 
-function useColumns(): readonly Column<Session>[] {
+function useColumns(): readonly Column<CallSession>[] {
   const { sessions } = useTexts()
   const { count, percent } = useFormatters()
   const breaksText = useCacheBreaksText()
-  const number = (key: string, label: string, of: (session: Session) => number): Column<Session> => ({
+  const number = (key: string, label: string, of: (session: CallSession) => number): Column<CallSession> => ({
     key,
     label,
     isNumber: true,
     cell: (session) => count(of(session)),
   })
-  const money = (key: 'quota' | 'cache_saved' | 'cache_surcharge', label: string): Column<Session> => ({
+  const money = (key: 'quota' | 'cache_saved' | 'cache_surcharge', label: string): Column<CallSession> => ({
     key,
     label,
     isNumber: true,

@@ -1,7 +1,7 @@
 import { Select, Switch, TextInput } from '@mantine/core'
 import { CACHE_SCOPES } from '../../../src/domain/options.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { answerCacheIn, answerCacheText, type AnswerCacheField } from './answer-cache-option.ts'
+import { parseAnswerCacheOption, answerCacheText, type AnswerCacheField } from './answer-cache-option.ts'
 
 /** Fields that are typed as text, with an example of a value. */
 const TYPED: readonly (readonly [field: AnswerCacheField, example: string])[] = [
@@ -31,7 +31,7 @@ export function AnswerCacheInputs({
   const { settings } = useTexts()
   const texts = settings.answerCache
   const disabled = source !== undefined
-  const fields = answerCacheIn(value)
+  const fields = parseAnswerCacheOption(value)
   const set = (field: AnswerCacheField, text: string): void =>
     onChange(answerCacheText({ ...fields, [field]: text }))
   return (

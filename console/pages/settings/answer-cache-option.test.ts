@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { answerCacheIn, answerCacheText } from './answer-cache-option.ts'
+import { parseAnswerCacheOption, answerCacheText } from './answer-cache-option.ts'
 
 test('the answer cache setting is unchanged after the settings page reads it and writes it back', () => {
   const value = '{"ttl":"10m","max_ttl":"1h","scope":"user","most":1000000000,"price":"0.1"}'
-  expect(answerCacheText(answerCacheIn(value))).toBe(value)
+  expect(answerCacheText(parseAnswerCacheOption(value))).toBe(value)
 })
 
 test.each([
@@ -16,5 +16,5 @@ test.each([
 })
 
 test('an empty answer cache setting leaves the fields of the settings page without values', () => {
-  expect(answerCacheIn('')).toEqual({})
+  expect(parseAnswerCacheOption('')).toEqual({})
 })

@@ -7,7 +7,7 @@ export type AnswerCacheField = keyof CacheOptions
 type AnswerCacheFields = { readonly [Field in AnswerCacheField]?: string }
 
 /** Reads the option `cache` from JSON text, which is empty if no answers are cached. */
-export function answerCacheIn(value: string): AnswerCacheFields {
+export function parseAnswerCacheOption(value: string): AnswerCacheFields {
   const members = value === '' ? {} : (JSON.parse(value) as Record<string, string | number>)
   return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, String(one)]))
 }

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { SETTING_REGIONS, SETTINGS } from '../../../src/domain/options.ts'
+import { SETTINGS_SECTIONS, SETTINGS } from '../../../src/domain/options.ts'
 import {
   type DeclaredSettings,
   declaredSettingsQuery,
@@ -10,7 +10,7 @@ import {
 } from '../../api/options.ts'
 import { EditConflict } from '../../components/edit-conflict.tsx'
 import { FormSection } from '../../components/form-section.tsx'
-import { LeaveGuard } from '../../components/leave-guard.tsx'
+import { ConfirmLeave } from '../../components/confirm-leave.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
@@ -19,11 +19,11 @@ import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { AlertsSection } from './alerts-section.tsx'
 import { AnswerCacheInputs } from './answer-cache-inputs.tsx'
 import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
-import { DeclaredSection } from './declared-section.tsx'
+import { ConfigFileSection } from './config-file-section.tsx'
 import { GroupBudgets } from './group-budgets.tsx'
 import { GroupGuards } from './group-guards.tsx'
 import { GroupRows } from './group-rows.tsx'
-import { ModelRows } from './model-rows.tsx'
+import { ModelSettingRows } from './model-setting-rows.tsx'
 import { SettingInput } from './setting-input.tsx'
 import classes from './settings-page.module.css'
 import { TelemetrySection } from './telemetry-section.tsx'
@@ -73,13 +73,13 @@ function Settings({ options, declared }: Given) {
         <OptionSections options={options} declared={declared} form={form} />
         <OptionsByName key={form.generation} options={options} declared={declared} form={form} />
       </form>
-      <DeclaredSection
+      <ConfigFileSection
         title={settings.rateLimits}
         text={settings.rateLimitsHint}
         section="rate_limits"
         declared={declared}
       />
-      <DeclaredSection
+      <ConfigFileSection
         title={settings.signIn}
         text={settings.signInHint}
         section="login"
@@ -97,7 +97,7 @@ function Settings({ options, declared }: Given) {
         <span role="status">{changes.length > 0 && settings.unsaved(changes.length)}</span>
         <RefusalMessage error={form.error ?? refusalOf(form.refused)} />
       </div>
-      <LeaveGuard isChanged={changes.length > 0} />
+      <ConfirmLeave isChanged={changes.length > 0} />
       <EditConflict
         differences={
           present && [
@@ -121,7 +121,7 @@ type Sections = Given & { readonly form: ReturnType<typeof useSettingChanges> }
 /** The options with one value each, in sections. */
 function OptionSections({ options, declared, form: { typed, type, refused } }: Sections) {
   const { settings } = useTexts()
-  return SETTING_REGIONS.map((region) => (
+  return SETTINGS_SECTIONS.map((region) => (
     <FormSection key={region} title={settings[region]}>
       {SETTINGS.filter((field) => field.region === region).map((field) => (
         <SettingInput
@@ -167,19 +167,19 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
         />
       </FormSection>
       <FormSection title={settings.fallback} text={settings.fallbackHint}>
-        <ModelRows
+        <ModelSettingRows
           field="fallback"
           value={valueOf('ModelFallback')}
           declared={declared}
           onChange={(value) => type('ModelFallback', value)}
         />
-        <ModelRows
+        <ModelSettingRows
           field="successor"
           value={valueOf('ModelSuccessor')}
           declared={declared}
           onChange={(value) => type('ModelSuccessor', value)}
         />
-        <ModelRows
+        <ModelSettingRows
           field="balance"
           value={valueOf('ModelBalance')}
           declared={declared}
@@ -197,7 +197,7 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
           error={refused?.key === ANSWER_CACHE ? refused.message : undefined}
           onChange={(value) => type(ANSWER_CACHE, value)}
         />
-        <ModelRows
+        <ModelSettingRows
           field="cache"
           value={valueOf('ModelCache')}
           declared={declared}

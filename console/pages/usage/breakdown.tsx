@@ -6,7 +6,7 @@ import { MoneyText } from '../../components/money-text.tsx'
 import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import type { SeriesName } from './chart-rows.ts'
-import { type SeriesSum, sumsOfSeries, sumOfPoints } from './usage-sums.ts'
+import { type SeriesSum, sumsOfSeries, sumOfUsagePoints } from './usage-sums.ts'
 import type { Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
@@ -25,7 +25,7 @@ export function Breakdown({
   const { usage: texts } = useTexts()
   const rows = sumsOfSeries(usage, texts.other)
   const columns = useColumns(texts.groupings[grouping], onFilter)
-  const foot: SeriesSum = { key: '', label: texts.sum, sum: sumOfPoints(rows.map(({ sum }) => sum)) }
+  const foot: SeriesSum = { key: '', label: texts.sum, sum: sumOfUsagePoints(rows.map(({ sum }) => sum)) }
   return (
     <section aria-label={texts.breakdown} className={classes['breakdown']}>
       <h2>{texts.breakdown}</h2>

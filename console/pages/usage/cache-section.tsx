@@ -5,7 +5,7 @@ import {
   totalInputTokens,
   type CacheBreakCount,
   cacheBreakCounts,
-  countedCausers,
+  callsByCacheBreakCauser,
   shareReadFromCache,
 } from '../../components/cache-breaks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -30,7 +30,7 @@ export function CacheSection({
   const counted = cacheBreakCounts(breaks)
   const isUsed = totals.cached > 0 || totals.cache_write > 0 || counted.length > 0
   const share = shareReadFromCache(totals)
-  const causers = countedCausers(counted)
+  const causers = callsByCacheBreakCauser(counted)
     .map(({ causer, calls }) => caches.counted(caches.causers[causer], count(calls)))
     .join(caches.separator)
   return (

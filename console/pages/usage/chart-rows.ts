@@ -1,5 +1,5 @@
 import type { CallCounts, Usage, UsagePoint } from '../../api/usage.ts'
-import { type ChartRank, SHOWN_SERIES, shownSeries, sumsOfIntervals } from './usage-sums.ts'
+import { type SeriesRanking, MAX_SHOWN_SERIES, topSeriesAndOthers, sumsOfIntervals } from './usage-sums.ts'
 
 /** A series as the gateway identifies it (`key`) and as the page names it (`label`). */
 export interface SeriesName {
@@ -39,10 +39,10 @@ function colorOf(place: number): string {
  * One figure (such as the cost) of the series with the highest values, and the sum of the figure over all
  * other series.
  */
-export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: string): ChartData {
+export function largestSeriesData(usage: Usage, figure: SeriesRanking, otherLabel: string): ChartData {
   return stackedData(
     usage.slots,
-    shownSeries(usage, figure, otherLabel).map(({ points, ...one }) => ({
+    topSeriesAndOthers(usage, figure, otherLabel).map(({ points, ...one }) => ({
       ...one,
       values: points.map((point) => point[figure]),
     })),
@@ -57,10 +57,10 @@ export function callCountSeriesData(
   labelOf: (key: string, label: string) => string,
   { otherLabel, isFilter }: { readonly otherLabel: string; readonly isFilter: boolean },
 ): ChartData {
-  const rest = [...series.slice(SHOWN_SERIES), ...(other ? [other] : [])]
+  const rest = [...series.slice(MAX_SHOWN_SERIES), ...(other ? [other] : [])]
   const sums = slots.map((_, slot) => rest.reduce((sum, { calls }) => sum + (calls[slot] ?? 0), 0))
   return stackedData(slots, [
-    ...series.slice(0, SHOWN_SERIES).map(({ key, label, calls }) => ({
+    ...series.slice(0, MAX_SHOWN_SERIES).map(({ key, label, calls }) => ({
       key: isFilter ? key : '',
       label: labelOf(key, label),
       values: calls,
@@ -85,7 +85,7 @@ function stackedData(
     series: parts.map(({ key, label }, place) => ({
       name: `s${place}`,
       label,
-      color: key === undefined || place >= SHOWN_SERIES ? OTHER_COLOR : colorOf(place),
+      color: key === undefined || place >= MAX_SHOWN_SERIES ? OTHER_COLOR : colorOf(place),
       ...(key && { filter: { key, label } }),
     })),
     rows: slots.map((at, slot) => ({

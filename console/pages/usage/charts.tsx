@@ -14,7 +14,13 @@ import {
   latencyData,
   type SeriesName,
 } from './chart-rows.ts'
-import { ERROR_GROUPINGS, errorGroupingOf, errorGroupings, FIELDS, type Grouping } from './usage-filter.ts'
+import {
+  ERROR_GROUPINGS,
+  errorGroupingOf,
+  errorGroupings,
+  API_DIMENSION_OF_GROUPING,
+  type Grouping,
+} from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
 /** What all charts of the page get: their data, filters and links. */
@@ -109,7 +115,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
           profile.id,
           scope,
           params,
-          asked === undefined || asked === 'cause' ? 'cause' : FIELDS[asked],
+          asked === undefined || asked === 'cause' ? 'cause' : API_DIMENSION_OF_GROUPING[asked],
         )),
     enabled: asked !== undefined,
     placeholderData: keepPreviousData,

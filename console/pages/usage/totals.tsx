@@ -2,7 +2,7 @@ import type { UsagePoint } from '../../api/usage.ts'
 import { Figures } from '../../components/figures.tsx'
 import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { relativeChange, tokensOfPoint } from './usage-sums.ts'
+import { relativeChange, tokensOfUsagePoint } from './usage-sums.ts'
 
 /** Cost, calls, tokens and errors of a period, and their change since the previous period. */
 export function Totals({ now, before }: { readonly now: UsagePoint; readonly before: UsagePoint }) {
@@ -29,7 +29,7 @@ export function Totals({ now, before }: { readonly now: UsagePoint; readonly bef
             note: noteOf(({ quota }) => quota),
           },
           { label: usage.calls, value: count(now.requests), note: noteOf(({ requests }) => requests) },
-          { label: usage.tokens, value: count(tokensOfPoint(now)), note: noteOf(tokensOfPoint) },
+          { label: usage.tokens, value: count(tokensOfUsagePoint(now)), note: noteOf(tokensOfUsagePoint) },
           { label: usage.errors, value: count(now.failed), note: noteOf(({ failed }) => failed) },
         ]}
       />

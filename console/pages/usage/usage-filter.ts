@@ -2,10 +2,10 @@ import type { CacheBreak } from '../../../src/domain/cache-break.ts'
 import type { CallScope } from '../../api/calls.ts'
 import type { SuggestedField } from '../../api/log-field-values.ts'
 import type { UsageQuery } from '../../api/usage.ts'
-import { periodInAddress, timeRangeOf, USAGE_PERIODS } from '../../components/period.ts'
+import { periodFromUrl, timeRangeOf, USAGE_PERIODS } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
-import { keyFilters, keyIdText, valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
-import { dayText, hourText, startOfMonth } from '../../components/time.ts'
+import { keyFilters, keyIdAsUrlValue, valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
+import { isoDay, isoHour, startOfMonth } from '../../components/time.ts'
 
 /** The period to use if the page's URL has none. */
 export const DEFAULT_PERIOD = '30d'
@@ -20,7 +20,7 @@ export type Grouping = (typeof GROUPINGS)[number]
 export const ADMIN_DIMENSIONS: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** The dimensions by their names in the gateway's API. */
-export const FIELDS = {
+export const API_DIMENSION_OF_GROUPING = {
   model: 'model',
   key: 'token',
   user: 'user',
@@ -44,7 +44,7 @@ const MANY_DAYS = 200
 
 /** The grouping in the page's URL, if this scope (own calls or the calls of all users) has it. */
 export function groupingOf({ by }: SearchState, scope: CallScope): Grouping {
-  return groupings(scope).find((one) => one === by) ?? 'model'
+  return groupingsForScope(scope).find((one) => one === by) ?? 'model'
 }
 
 /** The ways to group failed calls. `refusals` stands for calls that were refused before they began. */
@@ -67,7 +67,7 @@ export function errorGroupingOf({ errors }: SearchState, scope: CallScope): Erro
 }
 
 /** The ways to group sums in this scope (own calls or the calls of all users). */
-export function groupings(scope: CallScope): readonly Grouping[] {
+export function groupingsForScope(scope: CallScope): readonly Grouping[] {
   return GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
@@ -83,7 +83,7 @@ export function usageQueryOf(
 ): UsageQuery {
   const now = Math.floor(nowMs / 60_000) * 60 + 60
   const { from = 0, to = now } = timeRangeOf(
-    periodInAddress(USAGE_PERIODS, search, DEFAULT_PERIOD),
+    periodFromUrl(USAGE_PERIODS, search, DEFAULT_PERIOD),
     search,
     now,
     timeZone,
@@ -94,7 +94,7 @@ export function usageQueryOf(
     ...span,
     tz: timeZone,
     step: stepOf(span),
-    by: FIELDS[groupingOf(search, scope)],
+    by: API_DIMENSION_OF_GROUPING[groupingOf(search, scope)],
     top: TOP,
     rank: RANKS,
     model_name: valuesOfUrlText(search['model']),
@@ -110,8 +110,11 @@ export function usageQueryOf(
 }
 
 /** The value of the parameter in the page's URL that filters by this series. */
-export function filterText(grouping: Grouping, { key, label }: { key: string; label: string }): string {
-  if (grouping === 'key') return keyIdText(key)
+export function filterValueOfSeries(
+  grouping: Grouping,
+  { key, label }: { key: string; label: string },
+): string {
+  if (grouping === 'key') return keyIdAsUrlValue(key)
   return valuesToUrlText([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
 }
 
@@ -132,11 +135,11 @@ export function logSearchOfInterval(
 ): SearchState {
   const filters = Object.fromEntries(GROUPINGS.map((name) => [name, search[name]]))
   if (step === 'hour') {
-    const hour = hourText(at, tz)
+    const hour = isoHour(at, tz)
     return { period: 'custom', from: hour, to: hour, ...filters }
   }
   const last = step === 'day' ? at : startOfMonth(at + A_MONTH_S, tz) - 1
-  return { period: 'custom', from: dayText(at, tz), to: dayText(last, tz), ...filters }
+  return { period: 'custom', from: isoDay(at, tz), to: isoDay(last, tz), ...filters }
 }
 
 /**
@@ -152,6 +155,6 @@ export function logSearchOfCacheBreak(search: SearchState, reason: CacheBreak): 
  * The URL parameters of the period, also for the default period, because other pages have another default.
  */
 export function periodSearch(search: SearchState): SearchState {
-  const period = periodInAddress(USAGE_PERIODS, search, DEFAULT_PERIOD)
+  const period = periodFromUrl(USAGE_PERIODS, search, DEFAULT_PERIOD)
   return period === 'custom' ? { period, from: search['from'], to: search['to'] } : { period }
 }

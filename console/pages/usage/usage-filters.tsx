@@ -9,7 +9,13 @@ import { Toolbar } from '../../components/toolbar.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { DEFAULT_PERIOD, FIELDS, type Grouping, groupingOf, groupings } from './usage-filter.ts'
+import {
+  DEFAULT_PERIOD,
+  API_DIMENSION_OF_GROUPING,
+  type Grouping,
+  groupingOf,
+  groupingsForScope,
+} from './usage-filter.ts'
 
 /** Period, grouping and filters of sums, which are stored in the page's URL. */
 export function UsageFilters({
@@ -26,7 +32,7 @@ export function UsageFilters({
   const { usage, common } = useTexts()
   const [added, setAdded] = useState<readonly Grouping[]>([])
   const { nameOf } = useTierNames()
-  const all = groupings(scope)
+  const all = groupingsForScope(scope)
   const open = all.filter((name) => added.includes(name) || (search[name] ?? '') !== '')
   return (
     <Toolbar>
@@ -42,7 +48,7 @@ export function UsageFilters({
         <ValueFilter
           key={name}
           label={usage.groupings[name]}
-          field={FIELDS[name]}
+          field={API_DIMENSION_OF_GROUPING[name]}
           scope={scope}
           span={span}
           value={search[name]}

@@ -22,7 +22,7 @@ import { Totals } from './totals.tsx'
 import {
   logSearchOfCacheBreak,
   usageQueryOf,
-  filterText,
+  filterValueOfSeries,
   type Grouping,
   groupingOf,
   periodSearch,
@@ -75,7 +75,7 @@ export function UsagePage() {
             params={params}
             search={search}
             onSearch={setSearch}
-            onFilter={(one, by = grouping) => setSearch({ [by]: filterText(by, one) })}
+            onFilter={(one, by = grouping) => setSearch({ [by]: filterValueOfSeries(by, one) })}
           />
         )}
       </QueryResult>

@@ -3,18 +3,17 @@ import { expect, test } from 'vitest'
 import type { Usage, UsagePoint } from '../../api/usage.ts'
 import {
   relativeChange,
-  ZERO_POINT,
+  ZERO_USAGE_POINT,
   sumsOfSeries,
-  shownSeries,
+  topSeriesAndOthers,
   sumsOfIntervals,
-  sumOfPoints,
+  sumOfUsagePoints,
 } from './usage-sums.ts'
 
 const point = fc.record(
-  Object.fromEntries(Object.keys(ZERO_POINT).map((name) => [name, fc.nat(1_000_000)])) as unknown as Record<
-    keyof UsagePoint,
-    fc.Arbitrary<number>
-  >,
+  Object.fromEntries(
+    Object.keys(ZERO_USAGE_POINT).map((name) => [name, fc.nat(1_000_000)]),
+  ) as unknown as Record<keyof UsagePoint, fc.Arbitrary<number>>,
 )
 
 const EMPTY: Usage = {
@@ -23,9 +22,9 @@ const EMPTY: Usage = {
   slots: [],
   series: [],
   other: null,
-  totals: ZERO_POINT,
+  totals: ZERO_USAGE_POINT,
   breaks: {},
-  previous: ZERO_POINT,
+  previous: ZERO_USAGE_POINT,
   latency: [],
   exact: true,
 }
@@ -51,11 +50,11 @@ const usages: fc.Arbitrary<Usage> = fc.integer({ min: 1, max: 4 }).chain((slots)
 test('38: the usage chart, its table and its intervals have the same sum, and it has at most six series besides Other', () => {
   fc.assert(
     fc.property(usages, (usage) => {
-      const shown = shownSeries(usage, 'quota', 'Other')
+      const shown = topSeriesAndOthers(usage, 'quota', 'Other')
       expect(shown.length).toBeLessThanOrEqual(7)
-      const whole = sumOfPoints(sumsOfIntervals(usage))
-      expect(sumOfPoints(shown.flatMap(({ points }) => points)).quota).toBe(whole.quota)
-      expect(sumOfPoints(sumsOfSeries(usage, 'Other').map(({ sum }) => sum))).toEqual(whole)
+      const whole = sumOfUsagePoints(sumsOfIntervals(usage))
+      expect(sumOfUsagePoints(shown.flatMap(({ points }) => points)).quota).toBe(whole.quota)
+      expect(sumOfUsagePoints(sumsOfSeries(usage, 'Other').map(({ sum }) => sum))).toEqual(whole)
     }),
   )
 })
@@ -65,10 +64,10 @@ test('96: the usage chart has the six series with the highest values of the chos
     key: `m${index}`,
     label: `m${index}`,
     ranks: { quota: index + 1, failed: 8 - index },
-    points: [{ ...ZERO_POINT, quota: 8 - index, failed: index + 1 }],
+    points: [{ ...ZERO_USAGE_POINT, quota: 8 - index, failed: index + 1 }],
   }))
   const usage = { ...EMPTY, slots: [0], series }
-  const keys = (rank: 'quota' | 'failed') => shownSeries(usage, rank, 'Other').map(({ key }) => key)
+  const keys = (rank: 'quota' | 'failed') => topSeriesAndOthers(usage, rank, 'Other').map(({ key }) => key)
   expect(keys('quota')).toEqual(['m0', 'm1', 'm2', 'm3', 'm4', 'm5', undefined])
   expect(keys('failed')).toEqual(['m7', 'm6', 'm5', 'm4', 'm3', 'm2', undefined])
 })

@@ -17,9 +17,9 @@ export interface ShownSeries {
 }
 
 /** The number of series that have a colour of their own; all others are added up. */
-export const SHOWN_SERIES = 6
+export const MAX_SHOWN_SERIES = 6
 
-export const ZERO_POINT: UsagePoint = {
+export const ZERO_USAGE_POINT: UsagePoint = {
   requests: 0,
   failed: 0,
   quota: 0,
@@ -35,8 +35,8 @@ export const ZERO_POINT: UsagePoint = {
 }
 
 /** Adds up the sums of several intervals, field by field. Each field is an integer. */
-export function sumOfPoints(points: readonly UsagePoint[]): UsagePoint {
-  return points.reduce(added, ZERO_POINT)
+export function sumOfUsagePoints(points: readonly UsagePoint[]): UsagePoint {
+  return points.reduce(added, ZERO_USAGE_POINT)
 }
 
 function added(one: UsagePoint, other: UsagePoint): UsagePoint {
@@ -57,35 +57,37 @@ function added(one: UsagePoint, other: UsagePoint): UsagePoint {
 }
 
 /** All tokens of an interval; `reasoning` is left out because it is a part of `output`. */
-export function tokensOfPoint({ input, cached, cache_write, output }: UsagePoint): number {
+export function tokensOfUsagePoint({ input, cached, cache_write, output }: UsagePoint): number {
   return input + cached + cache_write + output
 }
 
 /** The totals of each series, and of all other series if there are any. */
 export function sumsOfSeries({ series, other }: Usage, otherLabel: string): readonly SeriesSum[] {
-  const rows = series.map(({ key, label, points }) => ({ key, label, sum: sumOfPoints(points) }))
-  return other ? [...rows, { key: '', label: otherLabel, sum: sumOfPoints(other.points) }] : rows
+  const rows = series.map(({ key, label, points }) => ({ key, label, sum: sumOfUsagePoints(points) }))
+  return other ? [...rows, { key: '', label: otherLabel, sum: sumOfUsagePoints(other.points) }] : rows
 }
 
 /** The figures by which the gateway ranks series. */
-export type ChartRank = 'quota' | 'requests' | 'failed'
+export type SeriesRanking = 'quota' | 'requests' | 'failed'
 
 /**
  * The series of a chart: those with the highest values of its figure, and the sum of all others in each
  * interval.
  */
-export function shownSeries(
+export function topSeriesAndOthers(
   { series, other, slots }: Usage,
-  rank: ChartRank,
+  rank: SeriesRanking,
   otherLabel: string,
 ): readonly ShownSeries[] {
   const placeOf = ({ ranks }: Usage['series'][number]): number => ranks[rank] ?? Number.POSITIVE_INFINITY
   const shown = series
-    .filter((one) => placeOf(one) <= SHOWN_SERIES)
+    .filter((one) => placeOf(one) <= MAX_SHOWN_SERIES)
     .toSorted((one, another) => placeOf(one) - placeOf(another))
   const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
   if (rest.length === 0) return shown
-  const points = slots.map((_, slot) => sumOfPoints(rest.map((one) => one.points[slot] ?? ZERO_POINT)))
+  const points = slots.map((_, slot) =>
+    sumOfUsagePoints(rest.map((one) => one.points[slot] ?? ZERO_USAGE_POINT)),
+  )
   // The sum of all other series is not shown if it is 0 in each interval.
   if (points.every((point) => point[rank] === 0)) return shown
   return [...shown, { key: undefined, label: otherLabel, points }]
@@ -94,7 +96,7 @@ export function shownSeries(
 /** The sums of all series in each interval. */
 export function sumsOfIntervals({ series, other, slots }: Usage): readonly UsagePoint[] {
   const all = [...series, ...(other ? [other] : [])]
-  return slots.map((_, slot) => sumOfPoints(all.map(({ points }) => points[slot] ?? ZERO_POINT)))
+  return slots.map((_, slot) => sumOfUsagePoints(all.map(({ points }) => points[slot] ?? ZERO_USAGE_POINT)))
 }
 
 /** Minimum number of calls in the previous period for a change in per cent to be shown. */

@@ -5,7 +5,7 @@ import type { ManagedUser } from '../../api/users.ts'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import { TruncatedText } from '../../components/truncated-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { RemainingText } from '../../components/remaining-text.tsx'
+import { RemainingSpendText } from '../../components/remaining-spend-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
@@ -51,7 +51,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
       key: 'left',
       label: users.left,
       isNumber: true,
-      cell: (user) => <RemainingText of={user} group={user.group} />,
+      cell: (user) => <RemainingSpendText of={user} group={user.group} />,
     },
     {
       key: 'budget',

@@ -1,13 +1,13 @@
 import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ApiKey, stoppedKeysQuery } from '../../api/keys.ts'
-import { type ManagedUser, switchUserKey, userKeysQuery } from '../../api/users.ts'
+import { type ApiKey, keysStoppedByBudgetQuery } from '../../api/keys.ts'
+import { type ManagedUser, setUserKeyEnabled, userKeysQuery } from '../../api/users.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { KeyState } from '../../components/key-state.tsx'
-import { RemainingText } from '../../components/remaining-text.tsx'
+import { RemainingSpendText } from '../../components/remaining-spend-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { showFailure } from '../../components/notify.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
@@ -40,10 +40,10 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
   const { keys, common, limits } = texts
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
-  const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, shown, user.id))
+  const { data: stopped = [] } = useQuery(keysStoppedByBudgetQuery(profile.id, shown, user.id))
   const turn = async (key: ApiKey): Promise<void> => {
     try {
-      await switchUserKey(user.id, key.id, key.status !== ENABLED)
+      await setUserKeyEnabled(user.id, key.id, key.status !== ENABLED)
       await client.invalidateQueries({ queryKey: [profile.id, 'user-keys', user.id] })
     } catch (error) {
       showFailure(error, texts)
@@ -62,7 +62,7 @@ function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Colum
       key: 'left',
       label: keys.left,
       isNumber: true,
-      cell: (row) => <RemainingText of={row} group={row.group || user.group} />,
+      cell: (row) => <RemainingSpendText of={row} group={row.group || user.group} />,
     },
     {
       key: 'budget',

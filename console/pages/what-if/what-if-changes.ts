@@ -24,16 +24,16 @@ export const NEW_CHANGES: Readonly<Record<(typeof CHANGE_KINDS)[number], WhatIfC
 }
 
 /** The periods that can be chosen. */
-export const PERIODS = ['7d', '30d', '90d', 'month', 'last-month'] as const
+export const WHAT_IF_PERIODS = ['7d', '30d', '90d', 'month', 'last-month'] as const
 
 /** The name of a period. */
-export type Period = (typeof PERIODS)[number]
+export type WhatIfPeriod = (typeof WHAT_IF_PERIODS)[number]
 
 const DAY_S = 86_400
 
 /** The request for the typed changes; changes without a name are left out. */
 export function whatIfQuestionOf(
-  period: Period,
+  period: WhatIfPeriod,
   changes: readonly WhatIfChange[],
   nowMs: number,
   timeZone: string,
@@ -53,7 +53,7 @@ export function whatIfQuestionOf(
   return { ...rangeOf(period, Math.floor(nowMs / 1000), timeZone), change: { prices, ratios, models } }
 }
 
-function rangeOf(period: Period, nowS: number, timeZone: string): { from: number; to: number } {
+function rangeOf(period: WhatIfPeriod, nowS: number, timeZone: string): { from: number; to: number } {
   const month = startOfMonth(nowS, timeZone)
   switch (period) {
     case 'month':

@@ -3,7 +3,7 @@ import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { managedModelsQuery } from '../../api/models.ts'
-import { requestWhatIf, type WhatIf } from '../../api/what-if.ts'
+import { requestWhatIf, type WhatIfResult } from '../../api/what-if.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
@@ -16,8 +16,8 @@ import { ChangeRow } from './change-row.tsx'
 import {
   CHANGE_KINDS,
   NEW_CHANGES,
-  type Period,
-  PERIODS,
+  type WhatIfPeriod,
+  WHAT_IF_PERIODS,
   whatIfQuestionOf,
   type WhatIfChange,
 } from './what-if-changes.ts'
@@ -31,10 +31,10 @@ export function WhatIfPage() {
   const { profile, groups } = useSignedInAccount()
   const { timeZone } = useFormatters()
   const [search, setSearch] = useSearchState()
-  const period = PERIODS.find((one) => one === search['period']) ?? '30d'
+  const period = WHAT_IF_PERIODS.find((one) => one === search['period']) ?? '30d'
   const { data: models = [] } = useQuery(managedModelsQuery(profile.id))
   const [changes, setChanges] = useState<readonly WhatIfChange[]>([])
-  const [result, setResult] = useState<WhatIf>()
+  const [result, setResult] = useState<WhatIfResult>()
   const { run, isRunning, error } = useAction(async () => {
     setResult(undefined)
     setResult(await requestWhatIf(whatIfQuestionOf(period, changes, Date.now(), timeZone)))
@@ -55,9 +55,9 @@ export function WhatIfPage() {
         <Select
           label={whatIf.period}
           allowDeselect={false}
-          data={PERIODS.map((value) => ({ value, label: whatIf.periods[value] }))}
+          data={WHAT_IF_PERIODS.map((value) => ({ value, label: whatIf.periods[value] }))}
           value={period}
-          onChange={(value) => setSearch({ period: value as Period })}
+          onChange={(value) => setSearch({ period: value as WhatIfPeriod })}
         />
         {changes.map((change, place) => (
           <ChangeRow
@@ -91,7 +91,7 @@ export function WhatIfPage() {
   )
 }
 
-function Result({ result }: { readonly result: WhatIf }) {
+function Result({ result }: { readonly result: WhatIfResult }) {
   const { whatIf } = useTexts()
   const { money, exact, count } = useFormatters()
   const columns = useColumns()
@@ -123,7 +123,7 @@ function Result({ result }: { readonly result: WhatIf }) {
   )
 }
 
-function useColumns(): readonly Column<WhatIf['by_model'][number]>[] {
+function useColumns(): readonly Column<WhatIfResult['by_model'][number]>[] {
   const { whatIf } = useTexts()
   const { count } = useFormatters()
   return [

@@ -3,12 +3,19 @@ import { asFields, asList, asNumber, asString, type Fields } from './fields.ts'
 import { CacheDiagnostics } from './cache-diagnostics.ts'
 import { type CallCaches, messagesReply, useCacheBreakpoints } from './messages.ts'
 import { messagesPrompt } from './messages-request.ts'
-import { generate, type ModelOutput, type StopCause } from './model-output.ts'
+import { generateOutput, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type Refusal, REFUSAL_STATUS } from './refusal.ts'
-import { BEDROCK_HEADER, bedrockTier, directedCacheWrites } from './service-tier.ts'
+import { BEDROCK_HEADER, bedrockTier, cacheWritesOfDirective } from './service-tier.ts'
 import { estimateTokens } from './tokens.ts'
-import { bearerToken, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import {
+  bearerToken,
+  type Call,
+  type Frame,
+  type Reply,
+  type ReplyTimeAndIds,
+  type Upstream,
+} from './upstream.ts'
 
 const OPERATION = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|converse|converse-stream)$/
 
@@ -40,7 +47,7 @@ function bodyIfServed(call: Call): Fields | undefined {
 function invokeReply(
   body: Fields,
   model: string,
-  stamp: ReplyStamp,
+  stamp: ReplyTimeAndIds,
   { headers }: Call,
   caches: CallCaches,
 ): Reply {
@@ -73,17 +80,17 @@ const STOP_REASON: Readonly<Record<StopCause, string>> = {
 function converseReply(
   body: Fields,
   model: string,
-  stamp: ReplyStamp,
+  stamp: ReplyTimeAndIds,
   { headers, account }: Call,
   cache: PromptCache,
 ): Reply {
   const request = asMessages(body)
   const { prompt, cached } = messagesPrompt(request, model)
   const { read, writes: marked } = useCacheBreakpoints({ cache, account }, request, model, cached)
-  const output = generate(prompt)
+  const output = generateOutput(prompt)
   const tier = bedrockTier(body, headers)
   const input = estimateTokens(prompt.transcript.length)
-  const asked = directedCacheWrites(body, input - read - (marked['5m'] ?? 0) - (marked['1h'] ?? 0))
+  const asked = cacheWritesOfDirective(body, input - read - (marked['5m'] ?? 0) - (marked['1h'] ?? 0))
   const writes = {
     '5m': asked['5m'] + (marked['5m'] ?? 0),
     '1h': asked['1h'] + (marked['1h'] ?? 0),

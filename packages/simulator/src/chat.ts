@@ -1,7 +1,13 @@
-import { type ModelOutput, generate } from './model-output.ts'
+import { type ModelOutput, generateOutput } from './model-output.ts'
 import { chatBlocks, chatPrompt } from './chat-request.ts'
-import { requestedChoices, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
-import { COMPLETIONS, completionsReply } from './completions.ts'
+import {
+  requestedChoices,
+  FINISH_REASON,
+  interleaveFrames,
+  maxTokensOfOutputs,
+  countCallUsage,
+} from './choices.ts'
+import { COMPLETIONS_PATH, completionsReply } from './completions.ts'
 import { type Fields, asFields } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type AccountCache, useOpenAiCache } from './openai-cache.ts'
@@ -12,7 +18,7 @@ import {
   type Frame,
   bodyOfPost,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from './upstream.ts'
 
@@ -27,21 +33,21 @@ type Head = Readonly<
 /** Creates a simulated provider of chat completions, and of completions of a prompt. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    bodyIfServed: bodyOfPost('/chat/completions', COMPLETIONS),
+    bodyIfServed: bodyOfPost('/chat/completions', COMPLETIONS_PATH),
     models,
     keyOf: bearerToken,
     reply: (body, model, stamp, { path, account }) =>
-      (path === COMPLETIONS ? completionsReply : reply)(body, model, stamp, { cache, account }),
+      (path === COMPLETIONS_PATH ? completionsReply : reply)(body, model, stamp, { cache, account }),
     refuse,
   }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp, { cache, account }: AccountCache): Reply {
+function reply(body: Fields, model: string, stamp: ReplyTimeAndIds, { cache, account }: AccountCache): Reply {
   const prompt = chatPrompt(body, model)
-  const outputs = Array.from({ length: requestedChoices(body) }, (_, index) => generate(prompt, index))
+  const outputs = Array.from({ length: requestedChoices(body) }, (_, index) => generateOutput(prompt, index))
   const { transcript } = prompt
   const used = useOpenAiCache(cache, { account, model, body, transcript, blocks: chatBlocks(body) })
-  const usage = usageOf(transcript, used, outputs, body)
+  const usage = countCallUsage(transcript, used, outputs, body)
   const head = (object: string): Head => ({
     id: stamp.id('chatcmpl-'),
     object,
@@ -70,7 +76,7 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, { cache, account 
   }
 }
 
-function message({ thinking, text, calls }: ModelOutput, stamp: ReplyStamp): unknown {
+function message({ thinking, text, calls }: ModelOutput, stamp: ReplyTimeAndIds): unknown {
   return {
     role: 'assistant',
     content: calls.length > 0 && text.length === 0 ? null : text.join(''),
@@ -90,7 +96,12 @@ function message({ thinking, text, calls }: ModelOutput, stamp: ReplyStamp): unk
  * Renders the chunks of a stream. If usage was requested, every chunk has the field `usage`: null, except in
  * the last chunk, which has no choices.
  */
-function frames(head: Head, outputs: readonly ModelOutput[], stamp: ReplyStamp, usage: unknown): Frame[] {
+function frames(
+  head: Head,
+  outputs: readonly ModelOutput[],
+  stamp: ReplyTimeAndIds,
+  usage: unknown,
+): Frame[] {
   const chunk = (choices: readonly unknown[], tokens: number, value: unknown = null): Frame => ({
     text: `data: ${JSON.stringify({ ...head, choices, ...(usage !== undefined && { usage: value }) })}\n\n`,
     tokens,
@@ -110,7 +121,7 @@ interface Delta {
   readonly tokens: number
 }
 
-function deltas({ thinking, text, calls, stopCause }: ModelOutput, stamp: ReplyStamp): Delta[] {
+function deltas({ thinking, text, calls, stopCause }: ModelOutput, stamp: ReplyTimeAndIds): Delta[] {
   const step = (delta: unknown, tokens: number): Delta => ({ delta, finish: null, tokens })
   return [
     step({ role: 'assistant', content: calls.length > 0 && text.length === 0 ? null : '', refusal: null }, 0),

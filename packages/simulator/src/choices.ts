@@ -23,7 +23,7 @@ export function requestedChoices(body: Fields): number {
 }
 
 /** Counts the usage of a call. */
-export function usageOf(
+export function countCallUsage(
   transcript: string,
   used: CacheUse,
   outputs: readonly ModelOutput[],

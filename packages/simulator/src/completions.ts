@@ -1,13 +1,19 @@
-import { requestedChoices, FINISH_REASON, interleaveFrames, maxTokensOfOutputs, usageOf } from './choices.ts'
+import {
+  requestedChoices,
+  FINISH_REASON,
+  interleaveFrames,
+  maxTokensOfOutputs,
+  countCallUsage,
+} from './choices.ts'
 import { conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
-import { generate } from './model-output.ts'
+import { generateOutput } from './model-output.ts'
 import { type AccountCache, useOpenAiCache } from './openai-cache.ts'
 import { Refusal } from './refusal.ts'
-import type { Frame, Reply, ReplyStamp } from './upstream.ts'
+import type { Frame, Reply, ReplyTimeAndIds } from './upstream.ts'
 
 /** Path of completions of a prompt. */
-export const COMPLETIONS = '/completions'
+export const COMPLETIONS_PATH = '/completions'
 
 /** Maximum number of tokens if a request does not state one. */
 const MAX_TOKENS = 16
@@ -18,7 +24,7 @@ const MAX_TOKENS = 16
 export function completionsReply(
   body: Fields,
   model: string,
-  stamp: ReplyStamp,
+  stamp: ReplyTimeAndIds,
   { cache, account }: AccountCache,
 ): Reply {
   const prompts = promptTexts(body.prompt)
@@ -27,14 +33,14 @@ export function completionsReply(
   const choices = prompts.flatMap((text) => {
     const prompt = completionPrompt(text, body, model)
     return Array.from({ length: n }, (_, choice) => ({
-      output: generate(prompt, choice),
+      output: generateOutput(prompt, choice),
       echo: body.echo === true ? text : '',
     }))
   })
   const outputs = choices.map(({ output }) => output)
   const transcript = prompts.join('\n')
   const blocks = [{ content: transcript, characters: transcript.length }]
-  const usage = usageOf(
+  const usage = countCallUsage(
     transcript,
     useOpenAiCache(cache, { account, model, body, transcript, blocks }),
     outputs,

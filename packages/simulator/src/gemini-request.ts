@@ -1,6 +1,6 @@
 import { type ConversationStep, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
-import { partsOf, requireSignatures } from './gemini-signatures.ts'
+import { partsOfContent, requireSignatures } from './gemini-signatures.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
@@ -22,7 +22,7 @@ export function geminiPrompt(body: Fields, model: string): Prompt {
   const tools = asList(body.tools).flatMap((tool) =>
     asList(asFields(tool).functionDeclarations).map(declared),
   )
-  const system = textOf(partsOf(asFields(body.systemInstruction)))
+  const system = textOf(partsOfContent(asFields(body.systemInstruction)))
   return {
     model,
     transcript: [JSON.stringify(tools), system, ...contents.map(transcribed)].join('\n'),
@@ -41,10 +41,10 @@ export function geminiPrompt(body: Fields, model: string): Prompt {
 /** Throws `Refusal` unless each function response follows a call of that function. */
 function requireCalls(contents: readonly Fields[]): void {
   for (const [at, content] of contents.entries()) {
-    const answered = partsOf(content).flatMap(({ functionResponse }) =>
+    const answered = partsOfContent(content).flatMap(({ functionResponse }) =>
       functionResponse === undefined ? [] : [asString(asFields(functionResponse).name)],
     )
-    const before = partsOf(contents[at - 1] ?? {})
+    const before = partsOfContent(contents[at - 1] ?? {})
     const called = new Set(before.map(({ functionCall }) => asString(asFields(functionCall).name)))
     if (answered.some((name) => !called.has(name)))
       throw new Refusal(
@@ -97,7 +97,7 @@ function jsonSchema({ responseMimeType, responseJsonSchema, responseSchema }: Fi
 }
 
 function steps(content: Fields): ConversationStep[] {
-  const parts = partsOf(content)
+  const parts = partsOfContent(content)
   if (content.role === 'model')
     return [{ kind: 'model', calls: parts.filter(({ functionCall }) => functionCall !== undefined).length }]
   const own = parts.filter(({ functionResponse }) => functionResponse === undefined)
@@ -125,7 +125,7 @@ function textOf(parts: readonly Fields[]): string {
 
 /** Renders a content as the model reads it, without signatures and thoughts. */
 function transcribed(content: Fields): string {
-  const parts = partsOf(content).filter(({ thought }) => thought !== true)
+  const parts = partsOfContent(content).filter(({ thought }) => thought !== true)
   const texts = parts.map(({ text, functionCall, functionResponse }) => {
     if (functionCall !== undefined) return JSON.stringify({ ...asFields(functionCall), id: undefined })
     if (functionResponse !== undefined)

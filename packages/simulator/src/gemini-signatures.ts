@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Fields, asFields, asList, asString } from './fields.ts'
-import { seededBy } from './random.ts'
+import { seededRandom } from './random.ts'
 import { Refusal } from './refusal.ts'
 
 const KEY = randomBytes(32)
@@ -11,8 +11,8 @@ const MAC_BYTES = 32
 const STAND_INS = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'])
 
 /** Creates a signature derived from `seed`. For a call, `name` is the name of its function. */
-export function signature(seed: string, name = ''): string {
-  const random = seededBy(seed)
+export function createSignature(seed: string, name = ''): string {
+  const random = seededRandom(seed)
   const body = Buffer.from(Array.from({ length: SEED_BYTES }, () => Math.floor(random() * 256)))
   return Buffer.concat([body, macOf(body, name)]).toString('base64')
 }
@@ -25,7 +25,7 @@ export function requireSignatures(contents: readonly Fields[]): void {
   const begins = contents.findLastIndex((content) => isUsers(content))
   for (const [at, content] of contents.entries()) {
     let isFirstCall = true
-    for (const part of partsOf(content)) {
+    for (const part of partsOfContent(content)) {
       const { thoughtSignature, functionCall } = part
       const name = asString(asFields(functionCall).name)
       if (thoughtSignature !== undefined) verify(asString(thoughtSignature), name)
@@ -40,14 +40,14 @@ export function requireSignatures(contents: readonly Fields[]): void {
 }
 
 /** Returns the parts of a content. A single part need not be in a list. */
-export function partsOf({ parts }: Fields): Fields[] {
+export function partsOfContent({ parts }: Fields): Fields[] {
   return (Array.isArray(parts) ? asList(parts) : [parts]).map(asFields)
 }
 
 function isUsers(content: Fields): boolean {
   return (
     content.role !== 'model' &&
-    partsOf(content).some(({ functionResponse }) => functionResponse === undefined)
+    partsOfContent(content).some(({ functionResponse }) => functionResponse === undefined)
   )
 }
 

@@ -1,13 +1,20 @@
 import { useAutomaticCache } from './automatic-cache.ts'
 import { type Fields, asFields } from './fields.ts'
 import { geminiPrompt } from './gemini-request.ts'
-import { signature } from './gemini-signatures.ts'
-import { generate, type ModelOutput, type StopCause } from './model-output.ts'
+import { createSignature } from './gemini-signatures.ts'
+import { generateOutput, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type Refusal, type RefusalKind, REFUSAL_STATUS } from './refusal.ts'
 import { geminiServiceTier } from './service-tier.ts'
 import { estimateTokens } from './tokens.ts'
-import { bearerToken, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import {
+  bearerToken,
+  type Call,
+  type Frame,
+  type Reply,
+  type ReplyTimeAndIds,
+  type Upstream,
+} from './upstream.ts'
 
 const METHOD = /^\/models\/(.+):(\w+)$/
 
@@ -52,9 +59,15 @@ function countedTokens({ path, body }: Call): unknown {
   return { totalTokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }] }
 }
 
-function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCache, account: string): Reply {
+function reply(
+  body: Fields,
+  model: string,
+  stamp: ReplyTimeAndIds,
+  cache: PromptCache,
+  account: string,
+): Reply {
   const prompt = geminiPrompt(body, model)
-  const output = generate(prompt)
+  const output = generateOutput(prompt)
   const showsThoughts = asFields(asFields(body.generationConfig).thinkingConfig).includeThoughts === true
   const parts = timedParts(output, showsThoughts, prompt.transcript, stamp)
   const { transcript } = prompt
@@ -92,7 +105,7 @@ function timedParts(
   output: ModelOutput,
   showsThoughts: boolean,
   seed: string,
-  stamp: ReplyStamp,
+  stamp: ReplyTimeAndIds,
 ): TimedPart[] {
   const { thinking, text, calls } = output
   const hidden = showsThoughts ? 0 : thinking.length
@@ -103,13 +116,13 @@ function timedParts(
     ...calls.map(({ tool, input }, at) => ({
       part: {
         functionCall: { name: tool.name, args: argumentsIn(input.join('')), id: stamp.id('') },
-        ...(at === 0 && { thoughtSignature: signature(seed, tool.name) }),
+        ...(at === 0 && { thoughtSignature: createSignature(seed, tool.name) }),
       },
       tokens: input.length,
       thoughts: 0,
     })),
     ...(calls.length === 0
-      ? [{ part: { text: '', thoughtSignature: signature(seed) }, tokens: 0, thoughts: 0 }]
+      ? [{ part: { text: '', thoughtSignature: createSignature(seed) }, tokens: 0, thoughts: 0 }]
       : []),
   ]
   return segment.map((one, at) =>

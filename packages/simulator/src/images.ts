@@ -1,8 +1,8 @@
 import { type Fields, asNumber, asString } from './fields.ts'
-import { png } from './png.ts'
+import { drawPng } from './png.ts'
 import { Refusal } from './refusal.ts'
 import { estimateTokens } from './tokens.ts'
-import type { Reply, ReplyStamp } from './upstream.ts'
+import type { Reply, ReplyTimeAndIds } from './upstream.ts'
 
 const MAX_IMAGES = 10
 const MAX_SIDE = 256
@@ -16,7 +16,7 @@ const TOKENS_OF_AUTO = 1056
 const TOKENS_OF_PARTIAL = 100
 
 /** Replies with images for a prompt or as variations: complete ones, or events with partial images. */
-export function imagesReply(body: Fields, stamp: ReplyStamp, path: string): Reply {
+export function imagesReply(body: Fields, stamp: ReplyTimeAndIds, path: string): Reply {
   const prompt = path === '/images/variations' ? 'a variation' : asString(body.prompt)
   if (prompt === '') throw new Refusal('malformed', 'prompt: a text is required')
   const count = asNumber(body.n) ?? 1
@@ -27,7 +27,7 @@ export function imagesReply(body: Fields, stamp: ReplyStamp, path: string): Repl
   const [width = MAX_SIDE, height = MAX_SIDE] = size
     .split('x')
     .map((side) => Math.min(Number(side), MAX_SIDE))
-  const draw = (index: number): string => png(width, height, `${prompt} ${index}`).toString('base64')
+  const draw = (index: number): string => drawPng(width, height, `${prompt} ${index}`).toString('base64')
   const form = { size, quality, background: 'opaque', output_format: 'png' }
   const partials = asNumber(body.partial_images) ?? 0
   const usage = usageOf(prompt, count, TOKENS.get(quality) ?? TOKENS_OF_AUTO, partials)

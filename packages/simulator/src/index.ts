@@ -3,7 +3,7 @@ export { DEMO_MODELS } from './demo-models.ts'
 export { messagesUpstream } from './messages.ts'
 export { PromptCache } from './prompt-cache.ts'
 export { Refusal } from './refusal.ts'
-export { serve } from './server.ts'
+export { serveUpstream } from './server.ts'
 export { type Simulator, type SimulatorOptions, startSimulator } from './start-simulator.ts'
 export {
   bearerToken,
@@ -11,6 +11,6 @@ export {
   type Frame,
   bodyOfPost,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from './upstream.ts'

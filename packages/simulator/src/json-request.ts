@@ -1,4 +1,4 @@
-import { isRequestFor } from './is-request-for.ts'
+import { asksForThing } from './asks-for-thing.ts'
 import { type Fields, asFields } from './fields.ts'
 
 // Number of characters searched at the beginning and at the end of a prompt.
@@ -14,7 +14,7 @@ const KEY = /["'`](\w{1,60})["'`] ?: ?([[{\dtf]?)/g
 /** Derives a JSON schema if a text asks for JSON in plain words; otherwise returns undefined. */
 export function requestedJsonSchema(text: string): Fields | undefined {
   const part = text.length > 2 * MAX_PART ? `${text.slice(0, MAX_PART)}\n${text.slice(-MAX_PART)}` : text
-  if (!isRequestFor(part, JSON_NAMED, VERBS)) return undefined
+  if (!asksForThing(part, JSON_NAMED, VERBS)) return undefined
   const example = exampleIn(part)
   if (example?.type === 'object' && example.properties !== undefined) return example
   if (example !== undefined) return schemaOf(example)

@@ -78,7 +78,7 @@ interface Stems {
 }
 
 /** Whether there are so few tools that one matching word of a description suffices. */
-export function areFewTools(tools: readonly Tool[]): boolean {
+export function isShortToolList(tools: readonly Tool[]): boolean {
   return tools.length <= MAX_FEW_TOOLS
 }
 

@@ -1,4 +1,4 @@
-import { type ModelOutput, generate, type StopCause } from './model-output.ts'
+import { type ModelOutput, generateOutput, type StopCause } from './model-output.ts'
 import { type CacheBlock, type CacheUse, useBlockCache } from './block-cache.ts'
 import { CacheDiagnostics } from './cache-diagnostics.ts'
 import { minimumCachedTokens } from './cache-rules.ts'
@@ -6,16 +6,16 @@ import { type Fields, asFields, asList } from './fields.ts'
 import type { Prompt } from './prompt.ts'
 import { messagesPrompt } from './messages-request.ts'
 import type { PromptCache } from './prompt-cache.ts'
-import { seededBy } from './random.ts'
+import { seededRandom } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
-import { directedCacheWrites, messagesServiceTier } from './service-tier.ts'
+import { cacheWritesOfDirective, messagesServiceTier } from './service-tier.ts'
 import { estimateTokens } from './tokens.ts'
 import {
   bearerToken,
   type Frame,
   bodyOfPost,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from './upstream.ts'
 
@@ -59,9 +59,14 @@ export function messagesUpstream(models: readonly string[], cache: PromptCache):
 }
 
 /** Replies to a request of messages. */
-export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, caches: CallCaches): Reply {
+export function messagesReply(
+  body: Fields,
+  model: string,
+  stamp: ReplyTimeAndIds,
+  caches: CallCaches,
+): Reply {
   const { prompt, cached } = messagesPrompt(body, model)
-  const output = generate(prompt)
+  const output = generateOutput(prompt)
   const used = useCacheBreakpoints(caches, body, model, cached)
   const input = {
     ...withWrites(body, inputUsage(prompt, used)),
@@ -133,7 +138,7 @@ type InputUsage = ReturnType<typeof inputUsage>
 
 /** Adds the tokens that a `simulate(…)` directive in the request declares as written to the cache. */
 function withWrites(body: Fields, usage: InputUsage): InputUsage {
-  const { '5m': short, '1h': long } = directedCacheWrites(body, usage.input_tokens)
+  const { '5m': short, '1h': long } = cacheWritesOfDirective(body, usage.input_tokens)
   const { ephemeral_5m_input_tokens: before5m, ephemeral_1h_input_tokens: before1h } = usage.cache_creation
   return {
     ...usage,
@@ -146,7 +151,7 @@ function withWrites(body: Fields, usage: InputUsage): InputUsage {
   }
 }
 
-function blocks({ thinking, text, calls }: ModelOutput, transcript: string, stamp: ReplyStamp): Block[] {
+function blocks({ thinking, text, calls }: ModelOutput, transcript: string, stamp: ReplyTimeAndIds): Block[] {
   return [
     ...(thinking.length > 0 ? [thinkingBlock(thinking, signature(transcript))] : []),
     ...(text.length > 0 ? [textBlock(text)] : []),
@@ -205,7 +210,7 @@ function event(type: string, data: object, tokens = 0): Frame {
 
 /** Creates an opaque signature; equal thinking gets an equal one. */
 function signature(seed: string): string {
-  const random = seededBy(seed)
+  const random = seededRandom(seed)
   return Buffer.from(Array.from({ length: 96 }, () => Math.floor(random() * 256))).toString('base64')
 }
 
@@ -216,7 +221,7 @@ const ERROR_TYPE: Partial<Record<RefusalKind, string>> = {
   too_large: 'request_too_large',
 }
 
-function refuse({ kind, message }: Refusal, stamp: ReplyStamp): unknown {
+function refuse({ kind, message }: Refusal, stamp: ReplyTimeAndIds): unknown {
   const text = kind === 'unknown_model' ? `model: ${message}` : message
   return {
     type: 'error',

@@ -1,7 +1,7 @@
 import { generateThinking, prose } from './prose.ts'
 import type { Prompt, Tool } from './prompt.ts'
-import { type Random, seededBy } from './random.ts'
-import { replySchema, requestedTitle } from './side-request.ts'
+import { type Random, seededRandom } from './random.ts'
+import { replySchema, requestedTitle } from './title-and-json-requests.ts'
 import { splitIntoTokens } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
 import { paraphraseResults } from './tool-result.ts'
@@ -29,8 +29,8 @@ export interface ModelOutput {
  * Generates the output for a prompt. It only depends on the prompt and the number of the choice, not on
  * streaming.
  */
-export function generate(prompt: Prompt, choice = 0): ModelOutput {
-  const random = seededBy(`${prompt.model}\n${choice}\n${prompt.transcript}`)
+export function generateOutput(prompt: Prompt, choice = 0): ModelOutput {
+  const random = seededRandom(`${prompt.model}\n${choice}\n${prompt.transcript}`)
   const calls = toolCalls(prompt, random)
   const fullText = outputText(prompt, calls.length > 0, random)
   const { text, stopText } = cutAtStop(fullText, prompt.stop)

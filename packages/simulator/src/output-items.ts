@@ -1,8 +1,8 @@
 import type { Fields } from './fields.ts'
 import type { ModelOutput } from './model-output.ts'
 import type { Tool } from './prompt.ts'
-import { seededBy } from './random.ts'
-import type { ReplyStamp } from './upstream.ts'
+import { seededRandom } from './random.ts'
+import type { ReplyTimeAndIds } from './upstream.ts'
 
 /** An event of a stream, without its sequence number and without the item that it belongs to. */
 export interface ItemEvent {
@@ -28,7 +28,11 @@ export interface ThoughtOptions {
  * Renders an output as items: thoughts, text, calls. If the output was cut off, its last item is marked as
  * incomplete.
  */
-export function outputItems(output: ModelOutput, shown: ThoughtOptions, stamp: ReplyStamp): OutputItem[] {
+export function outputItems(
+  output: ModelOutput,
+  shown: ThoughtOptions,
+  stamp: ReplyTimeAndIds,
+): OutputItem[] {
   const { thinking, text, calls, stopCause } = output
   const makers = [
     ...(thinking.length > 0 ? [() => reasoning(thinking, shown, stamp)] : []),
@@ -47,7 +51,7 @@ export function outputItems(output: ModelOutput, shown: ThoughtOptions, stamp: R
 function reasoning(
   pieces: readonly string[],
   { summary, encrypted }: ThoughtOptions,
-  stamp: ReplyStamp,
+  stamp: ReplyTimeAndIds,
 ): OutputItem {
   const text = pieces.join('')
   const item = { id: stamp.id('rs_'), type: 'reasoning' }
@@ -68,7 +72,7 @@ function reasoning(
   }
 }
 
-function message(pieces: readonly string[], status: string, stamp: ReplyStamp): OutputItem {
+function message(pieces: readonly string[], status: string, stamp: ReplyTimeAndIds): OutputItem {
   const item = { id: stamp.id('msg_'), type: 'message', role: 'assistant' }
   const part = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
   const text = pieces.join('')
@@ -86,7 +90,7 @@ function message(pieces: readonly string[], status: string, stamp: ReplyStamp): 
 }
 
 /** Renders a call of a function, or of a custom tool, whose input is plain text. */
-function call(tool: Tool, pieces: readonly string[], status: string, stamp: ReplyStamp): OutputItem {
+function call(tool: Tool, pieces: readonly string[], status: string, stamp: ReplyTimeAndIds): OutputItem {
   const { type, prefix, member, growing } = tool.takesText ? CUSTOM : FUNCTION
   const item = {
     id: stamp.id(prefix),
@@ -132,6 +136,6 @@ function pause(): ItemEvent {
 
 /** Creates a placeholder for encrypted thoughts; equal thoughts get an equal one. */
 function encryptedText(seed: string): string {
-  const random = seededBy(seed)
+  const random = seededRandom(seed)
   return `gAAAA${Buffer.from(Array.from({ length: 120 }, () => Math.floor(random() * 256))).toString('base64url')}`
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Random, seededBy } from './random.ts'
+import { type Random, seededRandom } from './random.ts'
 import type { Frame, Reply } from './upstream.ts'
 
 /** Speed of a simulated model, in milliseconds. */
@@ -34,7 +34,7 @@ export async function sendAtPace(response: ServerResponse, reply: Reply, pace: P
   response.setHeader('cache-control', 'no-cache')
   response.flushHeaders()
   await sleep(pace.firstTokenMs, undefined, { signal: gone.signal })
-  const random = seededBy(String(reply.frames.length))
+  const random = seededRandom(String(reply.frames.length))
   for (const text of paced(reply.frames)) {
     if (text === undefined) await sleep(jittered(pace.tokenMs, random), undefined, { signal: gone.signal })
     else if (!response.write(text, encoding)) await drained(response, gone.signal)

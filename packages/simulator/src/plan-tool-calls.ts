@@ -2,7 +2,7 @@ import { asFields, asList } from './fields.ts'
 import { type Mention, type Mentions, mentionsIn, stem, wordStemsOf } from './mentions.ts'
 import { isPatchTool } from './patch.ts'
 import type { Tool } from './prompt.ts'
-import { READ_VERB, RUN_VERB, type ToolMatch, areFewTools, matchTool } from './match-tool.ts'
+import { READ_VERB, RUN_VERB, type ToolMatch, isShortToolList, matchTool } from './match-tool.ts'
 import { argumentKindOf, wordsOfName } from './argument-kinds.ts'
 
 /** A call that the message asks for; `path` is the file or folder that it works on. */
@@ -33,7 +33,7 @@ export function planToolCalls(message: string, tools: readonly Tool[], shellPatc
   const edits = editPlan(mentions, tools, shellPatches)
   const fits = tools
     .filter((tool) => !isPatchTool(tool))
-    .map((tool) => matchTool(tool, mentions, areFewTools(tools)))
+    .map((tool) => matchTool(tool, mentions, isShortToolList(tools)))
     .filter((fit) => fit !== undefined)
   const strongest = STRENGTH.find((by) => fits.some((fit) => fit.by === by))
   const chosen = bestPerPosition(fits.filter(({ by }) => by === strongest))

@@ -1,6 +1,6 @@
 import { crc32, inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { png } from './png.ts'
+import { drawPng } from './png.ts'
 
 /** Chunks of a PNG file: type and data. Throws if a checksum is wrong. */
 function chunksOf(file: Buffer): { type: string; data: Buffer }[] {
@@ -16,7 +16,7 @@ function chunksOf(file: Buffer): { type: string; data: Buffer }[] {
 }
 
 test('a simulated image is a small PNG file of the requested size, the same for the same seed', () => {
-  const file = png(1024, 1536, 'a lighthouse')
+  const file = drawPng(1024, 1536, 'a lighthouse')
   expect(file.subarray(0, 8).toString('latin1')).toBe('\u0089PNG\r\n\u001a\n')
   const chunks = chunksOf(file)
   expect(chunks.map(({ type }) => type)).toEqual(['IHDR', 'IDAT', 'IEND'])
@@ -33,6 +33,6 @@ test('a simulated image is a small PNG file of the requested size, the same for 
   expect(inflateSync(pixels)).toHaveLength(height * (1 + width * samples))
   expect(width / height).toBe(1024 / 1536)
   expect(file.length).toBeLessThan(100_000)
-  expect(png(1024, 1536, 'a lighthouse').equals(file)).toBe(true)
-  expect(png(1024, 1536, 'a tower').equals(file)).toBe(false)
+  expect(drawPng(1024, 1536, 'a lighthouse').equals(file)).toBe(true)
+  expect(drawPng(1024, 1536, 'a tower').equals(file)).toBe(false)
 })

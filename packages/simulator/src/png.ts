@@ -1,12 +1,12 @@
 import { crc32, deflateSync } from 'node:zlib'
-import { seededBy } from './random.ts'
+import { seededRandom } from './random.ts'
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const BYTES_PER_PIXEL = 3
 
 /** Draws a PNG file: a gradient between two colours, which depend on the seed. */
-export function png(width: number, height: number, seed: string): Buffer {
-  const random = seededBy(seed)
+export function drawPng(width: number, height: number, seed: string): Buffer {
+  const random = seededRandom(seed)
   const colour = (): number[] => Array.from({ length: BYTES_PER_PIXEL }, () => Math.floor(random() * 256))
   const top = colour()
   const bottom = colour()

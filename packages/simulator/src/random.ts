@@ -2,7 +2,7 @@
 export type Random = () => number
 
 /** Creates a generator (a Weyl sequence through a mixing function) seeded by the hash of a text. */
-export function seededBy(text: string): Random {
+export function seededRandom(text: string): Random {
   let state = hash(text)
   return () => {
     state = (state + 0x9e3779b9) >>> 0

@@ -1,7 +1,7 @@
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { keywords } from './topic.ts'
-import { bearerToken, bodyOfPost, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import { bearerToken, bodyOfPost, type Reply, type ReplyTimeAndIds, type Upstream } from './upstream.ts'
 
 // Number of documents that cost one search unit.
 const DOCUMENTS_A_UNIT = 100
@@ -17,7 +17,7 @@ export function rerankUpstream(models: readonly string[]): Upstream {
   }
 }
 
-function reply(body: Fields, _model: string, stamp: ReplyStamp): Reply {
+function reply(body: Fields, _model: string, stamp: ReplyTimeAndIds): Reply {
   const query = asString(body.query)
   const documents = asList(body.documents)
   if (query === '') throw new Refusal('malformed', 'query is required')

@@ -3,7 +3,7 @@ import type { CacheUse } from './block-cache.ts'
 import { CacheDiagnostics } from './cache-diagnostics.ts'
 import type { CallCaches } from './messages.ts'
 import { useOpenAiCache } from './openai-cache.ts'
-import { type ModelOutput, generate } from './model-output.ts'
+import { type ModelOutput, generateOutput } from './model-output.ts'
 import { type OutputItem, outputItems } from './output-items.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
@@ -18,7 +18,7 @@ import {
   type Frame,
   bodyOfPost,
   type Reply,
-  type ReplyStamp,
+  type ReplyTimeAndIds,
   type Upstream,
 } from './upstream.ts'
 
@@ -43,13 +43,13 @@ export function responsesUpstream(
 function reply(
   body: Fields,
   model: string,
-  stamp: ReplyStamp,
+  stamp: ReplyTimeAndIds,
   { cache, diagnostics, account }: CallCaches,
   history: ResponseHistory,
 ): Reply {
   const items = conversationOf(body, history)
   const prompt = responsesPrompt(body, items, model)
-  const output = generate(prompt)
+  const output = generateOutput(prompt)
   const shown = {
     summary: typeof asFields(body.reasoning).summary === 'string',
     encrypted: asList(body.include).includes('reasoning.encrypted_content'),
@@ -109,7 +109,7 @@ function referredItem(item: Fields, history: ResponseHistory): Fields {
 
 const IN_PROGRESS = { status: 'in_progress', completed_at: null, error: null, incomplete_details: null }
 
-function ending({ stopCause }: ModelOutput, { created }: ReplyStamp): object {
+function ending({ stopCause }: ModelOutput, { created }: ReplyTimeAndIds): object {
   const isCut = stopCause === 'length'
   return {
     status: isCut ? 'incomplete' : 'completed',

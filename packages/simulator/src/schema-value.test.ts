@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { seededBy } from './random.ts'
+import { seededRandom } from './random.ts'
 import { type ValueHints, valueMatchingSchema } from './schema-value.ts'
 import { lawRuns } from '../../../test/tier.ts'
 
@@ -11,7 +11,7 @@ const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }
 /** Values for the schema with a hundred seeds. */
 function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbon for 4 people'): unknown[] {
   return Array.from({ length: 100 }, (_, seed) =>
-    valueMatchingSchema(schema, message, seededBy(String(seed)), PLAIN),
+    valueMatchingSchema(schema, message, seededRandom(String(seed)), PLAIN),
   )
 }
 
@@ -22,7 +22,7 @@ test('an object generated for a schema has its required members, and the optiona
     required: ['city'],
   }
   expect(new Set(values(schema).map((one) => JSON.stringify(one)))).toEqual(new Set(['{"city":"Lisbon"}']))
-  expect(valueMatchingSchema(schema, 'about Lisbon', seededBy(''), WHOLE)).toEqual({
+  expect(valueMatchingSchema(schema, 'about Lisbon', seededRandom(''), WHOLE)).toEqual({
     city: 'Lisbon',
     note: 'Lisbon',
   })
@@ -36,7 +36,7 @@ test('a generated number is within its bounds, and is taken from the message whe
 })
 
 test("a generated number is the schema's default if the message mentions no number, or else a small number", () => {
-  expect(valueMatchingSchema({ type: 'number', default: 30 }, 'Hello', seededBy(''), PLAIN)).toBe(30)
+  expect(valueMatchingSchema({ type: 'number', default: 30 }, 'Hello', seededRandom(''), PLAIN)).toBe(30)
   const wide = { type: 'integer', minimum: -9007199254740991, exclusiveMinimum: 0, maximum: 9007199254740991 }
   expect(values(wide, 'Hello')).toSatisfy((all: number[]) => all.every((value) => value >= 1 && value <= 20))
 })
@@ -55,7 +55,7 @@ test('a value is generated for a schema with references, even if they are recurs
     required: ['child', 'place'],
     $defs: { place: { anyOf: [{ const: 'here' }, { type: 'null' }] } },
   }
-  expect(valueMatchingSchema(schema, '', seededBy(''), PLAIN)).toMatchObject({
+  expect(valueMatchingSchema(schema, '', seededRandom(''), PLAIN)).toMatchObject({
     place: 'here',
     child: { place: 'here' },
   })
@@ -64,7 +64,9 @@ test('a value is generated for a schema with references, even if they are recurs
 test('a value generated for a schema with endless branches is small', () => {
   const children = { type: 'array', items: { $ref: '#' }, minItems: 4 }
   const schema = { type: 'object', properties: { children }, required: ['children'] }
-  expect(JSON.stringify(valueMatchingSchema(schema, '', seededBy(''), WHOLE)).length).toBeLessThan(100_000)
+  expect(JSON.stringify(valueMatchingSchema(schema, '', seededRandom(''), WHOLE)).length).toBeLessThan(
+    100_000,
+  )
 })
 
 describe('generated values', () => {
@@ -115,7 +117,12 @@ describe('generated values', () => {
   ])('a generated value satisfies the schema: %s', (_, schema) => {
     const check = ajv.compile(schema)
     for (const reading of [PLAIN, WHOLE]) {
-      const made = valueMatchingSchema(schema, 'Plan a trip to Lisbon for 4 people', seededBy('x'), reading)
+      const made = valueMatchingSchema(
+        schema,
+        'Plan a trip to Lisbon for 4 people',
+        seededRandom('x'),
+        reading,
+      )
       expect(check(made), JSON.stringify(made)).toBe(true)
     }
   })
@@ -146,7 +153,7 @@ describe('generated values', () => {
     fc.assert(
       fc.property(anySchema, fc.string(), fc.boolean(), (schema, message, whole) => {
         const asked = schema as Record<string, unknown>
-        const made = valueMatchingSchema(asked, message, seededBy(message), whole ? WHOLE : PLAIN)
+        const made = valueMatchingSchema(asked, message, seededRandom(message), whole ? WHOLE : PLAIN)
         expect(ajv.validate(asked, made), JSON.stringify({ asked, made })).toBe(true)
       }),
       { numRuns: lawRuns(200) },

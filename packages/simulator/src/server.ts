@@ -5,12 +5,15 @@ import type { AddressInfo } from 'node:net'
 import { type Fields, asFields, asString } from './fields.ts'
 import { type Pace, sendAtPace } from './pace.ts'
 import { Refusal, REFUSAL_STATUS } from './refusal.ts'
-import type { Call, Reply, ReplyStamp, Upstream } from './upstream.ts'
+import type { Call, Reply, ReplyTimeAndIds, Upstream } from './upstream.ts'
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
 /** Serves one protocol on a free port of the loopback address. */
-export async function serve(upstream: Upstream, pace: Pace): Promise<{ url: string; server: Server }> {
+export async function serveUpstream(
+  upstream: Upstream,
+  pace: Pace,
+): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     void handle(upstream, pace, request, response)
   })
@@ -26,7 +29,7 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const stamp: ReplyStamp = { created: Math.floor(Date.now() / 1000), id: freshId }
+  const stamp: ReplyTimeAndIds = { created: Math.floor(Date.now() / 1000), id: freshId }
   response.setHeader('x-request-id', stamp.id('req_'))
   try {
     await sendAtPace(response, replyTo(await read(upstream, request), upstream, stamp), pace)
@@ -55,7 +58,7 @@ async function read(upstream: Upstream, request: IncomingMessage): Promise<Call>
   }
 }
 
-function replyTo(call: Call, upstream: Upstream, stamp: ReplyStamp): Reply {
+function replyTo(call: Call, upstream: Upstream, stamp: ReplyTimeAndIds): Reply {
   const { method, path } = call
   const body = upstream.bodyIfServed(call)
   if (!body) {

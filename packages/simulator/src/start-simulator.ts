@@ -11,7 +11,7 @@ import { PromptCache, type PromptCacheOptions } from './prompt-cache.ts'
 import { rerankUpstream } from './rerank.ts'
 import { ResponseHistory } from './response-history.ts'
 import { responsesUpstream } from './responses.ts'
-import { serve } from './server.ts'
+import { serveUpstream } from './server.ts'
 
 /** Options of `startSimulator`. The options of the prompt cache apply to the cache of each upstream. */
 export interface SimulatorOptions extends PromptCacheOptions {
@@ -45,14 +45,14 @@ export async function startSimulator(
   ]
   const cache = (): PromptCache => new PromptCache(cached)
   const [chat, messages, responses, gemini, bedrock, rerank, embeddings, media] = await Promise.all([
-    serve(chatUpstream(models('chat'), cache()), pace),
-    serve(messagesUpstream(models('messages'), cache()), pace),
-    serve(responsesUpstream(models('responses'), cache(), new ResponseHistory()), pace),
-    serve(geminiUpstream(models('gemini'), cache()), pace),
-    serve(bedrockUpstream(models('bedrock'), cache()), pace),
-    serve(rerankUpstream(models('rerank')), pace),
-    serve(embeddingsUpstream(models('embeddings')), pace),
-    serve(mediaUpstream(models('media')), pace),
+    serveUpstream(chatUpstream(models('chat'), cache()), pace),
+    serveUpstream(messagesUpstream(models('messages'), cache()), pace),
+    serveUpstream(responsesUpstream(models('responses'), cache(), new ResponseHistory()), pace),
+    serveUpstream(geminiUpstream(models('gemini'), cache()), pace),
+    serveUpstream(bedrockUpstream(models('bedrock'), cache()), pace),
+    serveUpstream(rerankUpstream(models('rerank')), pace),
+    serveUpstream(embeddingsUpstream(models('embeddings')), pace),
+    serveUpstream(mediaUpstream(models('media')), pace),
   ])
   const all = [chat, messages, responses, gemini, bedrock, rerank, embeddings, media]
   const servers = all.map(({ server }) => server)

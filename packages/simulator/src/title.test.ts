@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { chatPrompt } from './chat-request.ts'
-import { requestedTitle } from './side-request.ts'
+import { requestedTitle } from './title-and-json-requests.ts'
 import { titleOf } from './title.ts'
 
 /** Title generated for a conversation by a side request; undefined if the request does not ask for one. */

@@ -1,4 +1,4 @@
-import { isRequestFor } from './is-request-for.ts'
+import { asksForThing } from './asks-for-thing.ts'
 import { COMMON_WORDS } from './topic.ts'
 
 const MAX_TEXT = 20_000
@@ -14,11 +14,11 @@ const CONVERSATION = /<(?:chat_history|conversation|session)>/i
 
 /** Whether a line of a message or a system prompt asks for a title. */
 export function isTitleRequest(text: string): boolean {
-  return /\btitle generator\b/i.test(text) || isRequestFor(text, TITLE_NAMED, VERBS)
+  return /\btitle generator\b/i.test(text) || asksForThing(text, TITLE_NAMED, VERBS)
 }
 
 /** Returns a message without the lines that ask for a title; empty if nothing else is left. */
-export function subjectOf(message: string): string {
+export function messageWithoutTitleRequest(message: string): string {
   const text = message.slice(0, MAX_TEXT)
   const tag = CONVERSATION.exec(text)
   const [inside = ''] = tag ? text.slice(tag.index + tag[0].length).split('</') : [text]
@@ -31,7 +31,7 @@ export function subjectOf(message: string): string {
 
 /** Generates a title from the first words of a message, up to an "and", without quotation marks. */
 export function titleOf(message: string): string {
-  const [line = ''] = (subjectOf(message) || message).split('\n')
+  const [line = ''] = (messageWithoutTitleRequest(message) || message).split('\n')
   const [clause = ''] = line
     .slice(0, 400)
     .replaceAll(/["“”`<>]/g, '')

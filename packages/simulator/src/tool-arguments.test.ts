@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { chatPrompt } from './chat-request.ts'
-import { seededBy } from './random.ts'
+import { seededRandom } from './random.ts'
 import { toolCalls } from './tool-calls.ts'
 
 /** Arguments of the first call for a message with a forced tool. */
@@ -22,7 +22,7 @@ function argumentsFor(
     },
     'demo-chat',
   )
-  const [call] = toolCalls(prompt, seededBy('x'))
+  const [call] = toolCalls(prompt, seededRandom('x'))
   return JSON.parse(call?.input ?? '') as unknown
 }
 

@@ -28,7 +28,7 @@ export type Reply = (
 ) & { readonly headers?: Readonly<Record<string, string>> }
 
 /** Values that differ for each reply: the time in Unix seconds, and new ids. */
-export interface ReplyStamp {
+export interface ReplyTimeAndIds {
   readonly created: number
   id(prefix: string): string
 }
@@ -57,11 +57,11 @@ export interface Upstream {
   /** Returns the client's key; empty if there is none. */
   keyOf(headers: IncomingHttpHeaders): string
   /** Creates the reply to a request whose key and model have been checked; throws `Refusal`. */
-  reply(body: Fields, model: string, stamp: ReplyStamp, call: Call): Reply
+  reply(body: Fields, model: string, stamp: ReplyTimeAndIds, call: Call): Reply
   /** Creates the response body of a call to any other path; undefined if there is no such path. */
   other?(call: Call): unknown
   /** Renders the response body of a refusal. */
-  refuse(refusal: Refusal, stamp: ReplyStamp): unknown
+  refuse(refusal: Refusal, stamp: ReplyTimeAndIds): unknown
 }
 
 /**

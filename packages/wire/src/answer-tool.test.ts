@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { comparable } from '../../../test/conversion/comparable-reply.ts'
 import { answers, messagesFrames, messagesReply } from '../../../test/generators/answers.ts'
-import { AnswerToolDecoder, withAnswerAsText } from './answer-tool.ts'
+import { AnswerToolDecoder, answerToolCallAsText } from './answer-tool.ts'
 import type { Reply } from './reply.ts'
 import { messagesCodec } from './messages/index.ts'
 import { foldReply } from '../../../test/conversion/fold-reply.ts'
@@ -20,7 +20,7 @@ const reply: Reply = {
 }
 
 test('the input of a forced answer tool becomes the text of the answer byte for byte, with a normal end', () => {
-  expect(withAnswerAsText(reply, 'answer')).toEqual({
+  expect(answerToolCallAsText(reply, 'answer')).toEqual({
     ...reply,
     parts: [reply.parts[0], { kind: 'text', text: '{"2":1,"1":2}' }, reply.parts[2]],
     stop: { reason: 'end' },
@@ -29,7 +29,7 @@ test('the input of a forced answer tool becomes the text of the answer byte for 
 
 test('an answer given through a forced tool keeps a stop reason such as length or refusal', () => {
   for (const reason of ['length', 'refusal', 'stop-sequence', 'pause'] as const)
-    expect(withAnswerAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
+    expect(answerToolCallAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
 })
 
 test('an answer given through a forced tool is the same streamed as whole', () => {
@@ -43,7 +43,7 @@ test('an answer given through a forced tool is the same streamed as whole', () =
       const stream = Buffer.from(messagesFrames(said).join(''))
       const folded = foldReply([...decoder.push(stream), ...decoder.end()])
       const whole = messagesCodec.decodeReply(Buffer.from(messagesReply(said)))
-      expect(comparable(folded)).toEqual(comparable(withAnswerAsText(whole, 'answer')))
+      expect(comparable(folded)).toEqual(comparable(answerToolCallAsText(whole, 'answer')))
     }),
   )
 })

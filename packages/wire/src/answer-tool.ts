@@ -3,13 +3,13 @@ import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
-import { NO_TOOLS, type ReportedToolUses } from './tool-use.ts'
+import { NO_TOOL_USES, type ReportedToolUses } from './tool-use.ts'
 
 /**
  * Turns the call of one tool into the text of the reply. The gateway forced this tool on a model that cannot
  * follow a schema for its text; the client must not see the tool.
  */
-export function withAnswerAsText(reply: Reply, tool: string): Reply {
+export function answerToolCallAsText(reply: Reply, tool: string): Reply {
   const parts = reply.parts.map(
     (part): ReplyPart =>
       part.kind === 'tool-call' && part.name === tool
@@ -20,7 +20,7 @@ export function withAnswerAsText(reply: Reply, tool: string): Reply {
 }
 
 /**
- * Turns the call of the tool into the text of a reply, like `withAnswerAsText`, while the reply is streamed.
+ * Turns the call of the tool into the text of a reply, like `answerToolCallAsText`, while the reply is streamed.
  */
 export class AnswerToolDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder
@@ -45,7 +45,7 @@ export class AnswerToolDecoder implements StreamDecoder {
   }
 
   get tools(): ReportedToolUses {
-    return this.#decoder.tools ?? NO_TOOLS
+    return this.#decoder.tools ?? NO_TOOL_USES
   }
 
   release(): void {

@@ -1,4 +1,4 @@
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 import type { SystemText } from './conversation.ts'
 
 /**
@@ -13,7 +13,7 @@ export const BILLING_HEADER = 'x-anthropic-billing-header:'
  */
 export function withoutBillingHeader<Text extends SystemText>(
   system: readonly Text[],
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Text[] {
   return system.flatMap((part) => {
     if (!part.text.startsWith(BILLING_HEADER)) return [part]

@@ -41,7 +41,7 @@ export function cacheVerdictText(diagnosis: CacheDiagnosis | undefined): string 
 }
 
 /** The id by which a later request refers to this response; empty if there is none. */
-export function idForDiagnosis(diagnosis: CacheDiagnosis | undefined): string {
+export function responseIdForDiagnosis(diagnosis: CacheDiagnosis | undefined): string {
   const { id } = diagnosis ?? {}
   return typeof id === 'string' && ID.test(id) ? id : ''
 }

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { conversationOf } from '../../../test/conversation.ts'
 import {
   CHAT_BREAKPOINTS,
-  CHAT_MARKS,
-  MESSAGES_MARKS,
+  CHAT_CACHE_MARKS,
+  MESSAGES_CACHE_MARKS,
   RESPONSES_BREAKPOINTS,
   type CacheMarkRules,
-  withCacheMarks,
+  withAcceptedCacheMarks,
   withCacheLifetimeOfRequest,
 } from './cache-marks.ts'
-import type { Cache, Conversation } from './conversation.ts'
+import type { CacheMark, Conversation } from './conversation.ts'
 
 const cache = { ttl: '1h' } as const
 
@@ -40,24 +40,24 @@ function marked(mark: object): Conversation {
 
 /** The marks of a request of user's texts, and what was reported. */
 function adapted(
-  marks: readonly (Cache | undefined)[],
+  marks: readonly (CacheMark | undefined)[],
   rules: CacheMarkRules | undefined,
-): { marks: (Cache | undefined)[]; dropped: string[] } {
+): { marks: (CacheMark | undefined)[]; dropped: string[] } {
   const turns = marks.map((mark) => ({
     role: 'user' as const,
     parts: [{ kind: 'text' as const, text: 'x', ...(mark && { cache: mark }) }],
   }))
   const dropped = new Set<string>()
-  const result = withCacheMarks(conversationOf({ turns }), rules, dropped)
+  const result = withAcceptedCacheMarks(conversationOf({ turns }), rules, dropped)
   const kept = result.turns.map(({ parts: [part] }) => (part?.kind === 'text' ? part.cache : undefined))
   return { marks: kept, dropped: [...dropped] }
 }
 
-const breakpoint = (ttl?: Cache['ttl']): Cache => ({ ttl, field: 'prompt_cache_breakpoint' })
+const breakpoint = (ttl?: CacheMark['ttl']): CacheMark => ({ ttl, field: 'prompt_cache_breakpoint' })
 
 test('cache marks are removed for an upstream that does not support them, and reported as dropped', () => {
   const dropped = new Set<string>()
-  expect(withCacheMarks(marked({ cache }), undefined, dropped)).toEqual(marked({}))
+  expect(withAcceptedCacheMarks(marked({ cache }), undefined, dropped)).toEqual(marked({}))
   expect([...dropped]).toEqual(['cache_control'])
 })
 
@@ -73,14 +73,14 @@ test('a cache mark that is only inside a tool result is found', () => {
     ],
   })
   const dropped = new Set<string>()
-  expect(JSON.stringify(withCacheMarks(conversation, undefined, dropped))).not.toContain('ttl')
+  expect(JSON.stringify(withAcceptedCacheMarks(conversation, undefined, dropped))).not.toContain('ttl')
   expect([...dropped]).toEqual(['cache_control'])
 })
 
 test('a conversation without cache marks is returned as the same object', () => {
   const dropped = new Set<string>()
   const conversation = marked({})
-  expect(withCacheMarks(conversation, MESSAGES_MARKS, dropped)).toBe(conversation)
+  expect(withAcceptedCacheMarks(conversation, MESSAGES_CACHE_MARKS, dropped)).toBe(conversation)
   expect(dropped.size).toBe(0)
 })
 
@@ -98,7 +98,7 @@ test.each([
   // The longest lifetime of the target is shorter.
   ['12h', '1h', ['prompt_cache_breakpoint.ttl']],
 ] as const)('a breakpoint with a lifetime of %s becomes cache_control of %s', (ttl, longer, dropped) => {
-  expect(adapted([breakpoint(ttl)], MESSAGES_MARKS)).toEqual({
+  expect(adapted([breakpoint(ttl)], MESSAGES_CACHE_MARKS)).toEqual({
     marks: [{ ttl: longer }],
     dropped: [...dropped],
   })
@@ -115,32 +115,33 @@ test('a cache breakpoint without a lifetime gets the lifetime that the request s
 
 test('of more than four cache marks the last four are sent to messages, and the others reported as dropped', () => {
   const marks = Array.from({ length: 6 }, () => ({ ttl: '5m' }) as const)
-  const { marks: kept, dropped } = adapted(marks, MESSAGES_MARKS)
+  const { marks: kept, dropped } = adapted(marks, MESSAGES_CACHE_MARKS)
   expect(kept.map((mark) => mark !== undefined)).toEqual([false, false, true, true, true, true])
   expect(dropped).toEqual(['cache_control'])
 })
 
 test('an earlier cache mark gets at least the lifetime of a later one', () => {
-  const { marks, dropped } = adapted([{ ttl: undefined }, { ttl: '1h' }, { ttl: '5m' }], MESSAGES_MARKS)
+  const { marks, dropped } = adapted([{ ttl: undefined }, { ttl: '1h' }, { ttl: '5m' }], MESSAGES_CACHE_MARKS)
   expect(marks).toEqual([{ ttl: '1h' }, { ttl: '1h' }, { ttl: '5m' }])
   expect(dropped).toEqual([])
 })
 
 test("cache marks on tools, calls and answers are dropped where OpenAI's protocols have no place for them", () => {
   const places = (rules: CacheMarkRules): number =>
-    JSON.stringify(withCacheMarks(marked({ cache }), rules, new Set())).split('prompt_cache_breakpoint')
-      .length - 1
+    JSON.stringify(withAcceptedCacheMarks(marked({ cache }), rules, new Set())).split(
+      'prompt_cache_breakpoint',
+    ).length - 1
   // System, two parts of the result, the result and the picture.
   expect(places(CHAT_BREAKPOINTS)).toBe(5)
   const answer = conversationOf({
     turns: [{ role: 'assistant', parts: [{ kind: 'text', text: 'x', cache }] }],
   })
   const dropped = new Set<string>()
-  expect(withCacheMarks(answer, CHAT_BREAKPOINTS, dropped)).not.toEqual(
-    withCacheMarks(answer, undefined, new Set()),
+  expect(withAcceptedCacheMarks(answer, CHAT_BREAKPOINTS, dropped)).not.toEqual(
+    withAcceptedCacheMarks(answer, undefined, new Set()),
   )
   expect([...dropped]).toEqual([])
-  withCacheMarks(answer, RESPONSES_BREAKPOINTS, dropped)
+  withAcceptedCacheMarks(answer, RESPONSES_BREAKPOINTS, dropped)
   expect([...dropped]).toEqual(['cache_control'])
 })
 
@@ -157,8 +158,8 @@ test('a cache mark at the end of a tool result moves to the result itself for up
       },
     ],
   })
-  const [atEnd, before] = withCacheMarks(given, MESSAGES_MARKS, new Set()).turns[0]?.parts ?? []
+  const [atEnd, before] = withAcceptedCacheMarks(given, MESSAGES_CACHE_MARKS, new Set()).turns[0]?.parts ?? []
   expect(atEnd).toEqual({ kind: 'tool-result', callId: 'a', parts: [text, text], isError: false, cache })
   expect(before).toMatchObject({ parts: [{ cache }, text] })
-  expect(withCacheMarks(given, CHAT_MARKS, new Set()).turns).toEqual(given.turns)
+  expect(withAcceptedCacheMarks(given, CHAT_CACHE_MARKS, new Set()).turns).toEqual(given.turns)
 })

@@ -1,6 +1,6 @@
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 import {
-  type Cache,
+  type CacheMark,
   CACHE_LIFETIMES,
   type CacheLifetime,
   type Conversation,
@@ -14,12 +14,12 @@ import { asRecord } from './json/record.ts'
 import type { ConverseCapabilities } from './model-capabilities.ts'
 
 /** Field of a block that marks the end of a cached prefix in chat or responses requests to OpenAI. */
-export const BREAKPOINT = 'prompt_cache_breakpoint'
+export const CACHE_BREAKPOINT_FIELD = 'prompt_cache_breakpoint'
 
 /** The cache marks that an upstream accepts. A cache mark sets the end of a prefix of the prompt to cache. */
 export interface CacheMarkRules {
   /** The request field that expresses a cache mark, in protocols that have two such fields. */
-  readonly field?: Cache['field']
+  readonly field?: CacheMark['field']
   /** Accepted lifetimes of a cached prefix, shortest first. */
   readonly lifetimes: readonly CacheLifetime[]
   /** Maximum number of cache marks in a request. If there are more, the last ones are kept. */
@@ -38,7 +38,7 @@ export interface CacheMarkRules {
 export type CacheMarkPlace = 'tool' | 'content' | 'answer' | 'call' | 'result'
 
 /** Rules of `cache_control` in messages requests. */
-export const MESSAGES_MARKS: CacheMarkRules = {
+export const MESSAGES_CACHE_MARKS: CacheMarkRules = {
   lifetimes: ['5m', '1h'],
   maxMarks: 4,
   places: ['tool', 'content', 'answer', 'call', 'result'],
@@ -47,18 +47,21 @@ export const MESSAGES_MARKS: CacheMarkRules = {
 }
 
 /** Rules of `cachePoint` in requests of Converse; undefined if the model accepts none. */
-export function converseMarks({ cache, cachesForAnHour }: ConverseCapabilities): CacheMarkRules | undefined {
+export function converseCacheMarks({
+  cache,
+  cachesForAnHour,
+}: ConverseCapabilities): CacheMarkRules | undefined {
   if (cache === 'nowhere') return undefined
   return {
     lifetimes: cachesForAnHour ? ['5m', '1h'] : ['5m'],
     maxMarks: 4,
-    places: cache === 'everywhere' ? MESSAGES_MARKS.places : ['content', 'answer'],
+    places: cache === 'everywhere' ? MESSAGES_CACHE_MARKS.places : ['content', 'answer'],
   }
 }
 
 /** Rules of `cache_control` in chat requests. */
-export const CHAT_MARKS: CacheMarkRules = {
-  lifetimes: MESSAGES_MARKS.lifetimes,
+export const CHAT_CACHE_MARKS: CacheMarkRules = {
+  lifetimes: MESSAGES_CACHE_MARKS.lifetimes,
   maxMarks: Infinity,
   places: ['tool', 'content', 'answer', 'result'],
   needsLists: true,
@@ -69,7 +72,7 @@ export const CHAT_MARKS: CacheMarkRules = {
  * caches only at the last four.
  */
 export const CHAT_BREAKPOINTS: CacheMarkRules = {
-  field: BREAKPOINT,
+  field: CACHE_BREAKPOINT_FIELD,
   lifetimes: ['30m', '12h'],
   maxMarks: Infinity,
   places: ['content', 'answer', 'result'],
@@ -83,16 +86,16 @@ export const RESPONSES_BREAKPOINTS: CacheMarkRules = { ...CHAT_BREAKPOINTS, plac
  * Reads the cache breakpoint of a part, as an object to spread. A breakpoint without a lifetime has the
  * lifetime of the request.
  */
-export function readBreakpoint(part: Readonly<Record<string, unknown>>): { cache?: Cache } {
-  const given = part[BREAKPOINT]
+export function readBreakpoint(part: Readonly<Record<string, unknown>>): { cache?: CacheMark } {
+  const given = part[CACHE_BREAKPOINT_FIELD]
   if (given === undefined || given === null) return {}
   const ttl = asRecord(given)?.['ttl']
-  return { cache: { ttl: isLifetime(ttl) ? ttl : undefined, field: BREAKPOINT } }
+  return { cache: { ttl: isLifetime(ttl) ? ttl : undefined, field: CACHE_BREAKPOINT_FIELD } }
 }
 
 /** Renders a cache breakpoint as an object to spread into a part. */
-export function writeBreakpoint(cache: Cache | undefined): Readonly<Record<string, unknown>> {
-  return cache ? { [BREAKPOINT]: { mode: 'explicit', ...(cache.ttl && { ttl: cache.ttl }) } } : {}
+export function writeBreakpoint(cache: CacheMark | undefined): Readonly<Record<string, unknown>> {
+  return cache ? { [CACHE_BREAKPOINT_FIELD]: { mode: 'explicit', ...(cache.ttl && { ttl: cache.ttl }) } } : {}
 }
 
 function isLifetime(value: unknown): value is CacheLifetime {
@@ -104,7 +107,7 @@ export function withCacheLifetimeOfRequest(conversation: Conversation, options: 
   const ttl = asRecord(options)?.['ttl']
   if (!isLifetime(ttl)) return conversation
   return mapMarks(conversation, (mark) =>
-    mark.field === BREAKPOINT && mark.ttl === undefined ? { ...mark, ttl } : mark,
+    mark.field === CACHE_BREAKPOINT_FIELD && mark.ttl === undefined ? { ...mark, ttl } : mark,
   )
 }
 
@@ -113,14 +116,14 @@ export function withCacheLifetimeOfRequest(conversation: Conversation, options: 
  * the next longer one that the upstream has, or its longest. An earlier mark gets at least the lifetime of a
  * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`.
  */
-export function withCacheMarks(
+export function withAcceptedCacheMarks(
   given: Conversation,
   rules: CacheMarkRules | undefined,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Conversation {
   const listed = rules?.needsLists ? { ...given, listsContent: true as const } : given
   const conversation = rules?.marksWholeResults ? withWholeResultMarks(listed) : listed
-  const marks: Cache[] = []
+  const marks: CacheMark[] = []
   mapMarks(conversation, (mark, place) => {
     if (rules?.places.includes(place)) marks.push(mark)
     return mark
@@ -166,12 +169,12 @@ function endsWithMark(part: Part): part is ToolResultPart {
   return last !== undefined && isMarked(last)
 }
 
-function statedLifetime({ ttl, field }: Cache): CacheLifetime {
-  return ttl ?? (field === BREAKPOINT ? '30m' : '5m')
+function statedLifetime({ ttl, field }: CacheMark): CacheLifetime {
+  return ttl ?? (field === CACHE_BREAKPOINT_FIELD ? '30m' : '5m')
 }
 
 /** The index in `CACHE_LIFETIMES` of the lifetime that a cache mark gets. */
-function lifetimeOf(mark: Cache, lifetimes: readonly CacheLifetime[]): number {
+function lifetimeOf(mark: CacheMark, lifetimes: readonly CacheLifetime[]): number {
   const least = CACHE_LIFETIMES.indexOf(statedLifetime(mark))
   const longer = lifetimes.find((lifetime) => CACHE_LIFETIMES.indexOf(lifetime) >= least)
   return CACHE_LIFETIMES.indexOf(longer ?? lifetimes.at(-1)!)
@@ -181,14 +184,14 @@ function lifetimeOf(mark: Cache, lifetimes: readonly CacheLifetime[]): number {
  * Whether the lifetime of a cache mark can be omitted: the client omitted it too, and the default is the
  * same.
  */
-function isDefault(mark: Cache, ttl: CacheLifetime | undefined, { field }: CacheMarkRules): boolean {
+function isDefault(mark: CacheMark, ttl: CacheLifetime | undefined, { field }: CacheMarkRules): boolean {
   return mark.ttl === undefined && mark.field === field && ttl === statedLifetime({ ...mark, ttl: undefined })
 }
 
 /** Replaces each cache mark by the result of `change`, in the order of the prompt: tools, system, turns. */
 function mapMarks(
   conversation: Conversation,
-  change: (mark: Cache, place: CacheMarkPlace) => Cache | undefined,
+  change: (mark: CacheMark, place: CacheMarkPlace) => CacheMark | undefined,
 ): Conversation {
   const { system, turns, tools } = conversation
   if (![...system, ...tools].some(isMarked) && !turns.some(({ parts }) => parts.some(hasMarks)))
@@ -213,7 +216,7 @@ function mapMarks(
   }
 }
 
-function isMarked<T extends object>(holder: T): holder is T & { readonly cache: Cache } {
+function isMarked<T extends object>(holder: T): holder is T & { readonly cache: CacheMark } {
   return 'cache' in holder && holder.cache !== undefined
 }
 

@@ -3,7 +3,7 @@ import type { ProtocolName } from './protocols.ts'
 import type { Usage } from './usage.ts'
 import type { ReplyContext, Conversation, MediaPart } from './conversation.ts'
 import type { ReceivedMedia } from './received-media.ts'
-import type { CopiedText, FrameWriter } from './frame-writer.ts'
+import type { CopyableText, FrameWriter } from './frame-writer.ts'
 import type { EventMemory } from './sse/frame-splitter.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
@@ -17,7 +17,7 @@ import type { ScannedObject } from './json/scanned-object.ts'
  * Names of fields that a conversion dropped, sent to the client as `x-gateway-dropped`. The codec takes them
  * from a fixed list, so they never contain text of the client.
  */
-export type Dropped = Set<string>
+export type DroppedFields = Set<string>
 
 /** Values of a new reply that a codec cannot create itself, because it is pure. */
 export interface ReplyIdentity {
@@ -53,7 +53,7 @@ export interface UpstreamCodec {
    * Encodes a request for the upstream. Media for which `mustFetch` is true must already be inline, and the
    * sampling settings must be acceptable to the model.
    */
-  encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
+  encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: DroppedFields): Buffer
   /**
    * The name of the tool whose input is the text of the reply. Undefined for most conversations.
    * `encodeRequest` forces a call of this tool if the model cannot follow a schema otherwise. The client must
@@ -80,7 +80,7 @@ export interface Codec extends UpstreamCodec {
   /**
    * Decodes a checked request. Throws `invalid_request` with the path of a value that cannot be converted.
    */
-  decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
+  decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation
   /** Encodes a reply. `replyContext` is for protocols whose responses repeat parts of the request. */
   encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer
   streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
@@ -100,7 +100,7 @@ export interface StreamOptions {
 /** Decodes a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
   /**
-   * Set by the caller: whether `push` may return `CopiedText`: events that are valid only as long as the
+   * Set by the caller: whether `push` may return `CopyableText`: events that are valid only as long as the
    * pushed bytes are.
    */
   copiesTexts?: boolean
@@ -145,7 +145,7 @@ export interface StreamEncoder {
    * Writes a frame that contains the bytes of this text unchanged. Returns false if the event must be given
    * to `push` instead.
    */
-  copy(event: CopiedText, out: FrameWriter): boolean
+  copy(event: CopyableText, out: FrameWriter): boolean
   /**
    * Returns an event that only shows that the reply is still in progress. Returns '' if the protocol has no
    * such event, or if none may be sent yet. `model` is used if the upstream has not named the model.

@@ -1,24 +1,24 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { CHAT_CONVERSATION } from './chat/index.ts'
+import { CHAT_COMPARISON_RULES } from './chat/index.ts'
 import {
   ConversationDigests,
-  type ConversationForm,
+  type ConversationComparisonRules,
   type DigestSeed,
   conversationOpening,
 } from './conversation-digests.ts'
 import { conversationFingerprint } from './conversation-fingerprint.ts'
-import { CONVERSE_CONVERSATION } from './converse/index.ts'
-import { GEMINI_CONVERSATION } from './gemini/index.ts'
+import { CONVERSE_COMPARISON_RULES } from './converse/index.ts'
+import { GEMINI_COMPARISON_RULES } from './gemini/index.ts'
 import { scanObject } from './json/json-scan.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
-import { MESSAGES_CONVERSATION } from './messages/index.ts'
-import { RESPONSES_CONVERSATION } from './responses/index.ts'
+import { MESSAGES_COMPARISON_RULES } from './messages/index.ts'
+import { RESPONSES_COMPARISON_RULES } from './responses/index.ts'
 
 const KEY = createSecretKey(Buffer.alloc(32, 7))
 const SEED: DigestSeed = { text: 'seed', mark: 0x5eed }
 
-function digests(form: ConversationForm, request: object, seed = SEED): ConversationDigests {
+function digests(form: ConversationComparisonRules, request: object, seed = SEED): ConversationDigests {
   return new ConversationDigests(scanObject(Buffer.from(JSON.stringify(request))), form, {
     key: KEY,
     seed,
@@ -26,7 +26,7 @@ function digests(form: ConversationForm, request: object, seed = SEED): Conversa
   })
 }
 
-function last(form: ConversationForm, request: object, seed = SEED): string {
+function last(form: ConversationComparisonRules, request: object, seed = SEED): string {
   const all = digests(form, request, seed)
   return all.digest(all.turns).toString('hex')
 }
@@ -36,33 +36,33 @@ const hi = { role: 'user', content: 'hi' }
 describe('what separates conversations', () => {
   test('two seeds give different digests of the same conversation', () => {
     const request = { model: 'm', messages: [hi] }
-    expect(last(CHAT_CONVERSATION, request, { text: 'other', mark: 1 })).not.toBe(
-      last(CHAT_CONVERSATION, request),
+    expect(last(CHAT_COMPARISON_RULES, request, { text: 'other', mark: 1 })).not.toBe(
+      last(CHAT_COMPARISON_RULES, request),
     )
   })
   test('cache_control within tool arguments or schemas is content and no cache directive, so it changes the digest', () => {
     const call = (input: object): object => ({
       messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input }] }],
     })
-    expect(last(MESSAGES_CONVERSATION, call({ cache_control: 1 }))).not.toBe(
-      last(MESSAGES_CONVERSATION, call({})),
+    expect(last(MESSAGES_COMPARISON_RULES, call({ cache_control: 1 }))).not.toBe(
+      last(MESSAGES_COMPARISON_RULES, call({})),
     )
     const schema = (properties: object): object => ({
       messages: [hi],
       tools: [{ name: 'f', input_schema: { type: 'object', properties } }],
     })
-    expect(last(MESSAGES_CONVERSATION, schema({ cache_control: {} }))).not.toBe(
-      last(MESSAGES_CONVERSATION, schema({})),
+    expect(last(MESSAGES_COMPARISON_RULES, schema({ cache_control: {} }))).not.toBe(
+      last(MESSAGES_COMPARISON_RULES, schema({})),
     )
   })
   test('a text with citations, or divided into two parts, gives another conversation digest than the plain text', () => {
     const cited = { role: 'user', content: [{ type: 'text', text: 'hi', citations: [] }] }
-    expect(last(MESSAGES_CONVERSATION, { messages: [cited] })).not.toBe(
-      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    expect(last(MESSAGES_COMPARISON_RULES, { messages: [cited] })).not.toBe(
+      last(MESSAGES_COMPARISON_RULES, { messages: [hi] }),
     )
     const two = { role: 'user', content: [hi, hi].map(() => ({ type: 'text', text: 'hi' })) }
-    expect(last(MESSAGES_CONVERSATION, { messages: [two] })).not.toBe(
-      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    expect(last(MESSAGES_COMPARISON_RULES, { messages: [two] })).not.toBe(
+      last(MESSAGES_COMPARISON_RULES, { messages: [hi] }),
     )
   })
   test.each([
@@ -70,8 +70,8 @@ describe('what separates conversations', () => {
     ['a choice of tools', { tool_choice: { type: 'any' } }],
     ['an unknown member', { persona: 'pirate' }],
   ])('a request member that changes the answer makes another conversation: %s', (_, member) => {
-    expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
-      last(MESSAGES_CONVERSATION, { messages: [hi] }),
+    expect(last(MESSAGES_COMPARISON_RULES, { messages: [hi], ...member })).not.toBe(
+      last(MESSAGES_COMPARISON_RULES, { messages: [hi] }),
     )
   })
   test('the digest of a Gemini conversation depends on generationConfig, except for the settings of sampling', () => {
@@ -80,24 +80,24 @@ describe('what separates conversations', () => {
       generationConfig,
     })
     const plain = last(
-      GEMINI_CONVERSATION,
+      GEMINI_COMPARISON_RULES,
       request({ temperature: 1, thinkingConfig: { thinkingBudget: 0 } }),
     )
     expect(
       last(
-        GEMINI_CONVERSATION,
+        GEMINI_COMPARISON_RULES,
         request({ topP: 1, maxOutputTokens: 9, thinkingConfig: { thinkingBudget: 0 } }),
       ),
     ).toBe(plain)
     expect(
-      last(GEMINI_CONVERSATION, request({ temperature: 1, thinkingConfig: { thinkingBudget: 9 } })),
+      last(GEMINI_COMPARISON_RULES, request({ temperature: 1, thinkingConfig: { thinkingBudget: 9 } })),
     ).not.toBe(plain)
   })
 })
 
 describe('the marks', () => {
   const marks = (request: object): number[] => {
-    const all = digests(MESSAGES_CONVERSATION, request)
+    const all = digests(MESSAGES_COMPARISON_RULES, request)
     return Array.from({ length: all.turns }, (_, index) => all.mark(index + 1))
   }
   const LONG = 'The quick brown fox. '.repeat(500)
@@ -125,44 +125,48 @@ describe("Claude Code's billing line", () => {
   const system = (given: unknown): object => ({ system: given, messages: [hi] })
   const block = (text: string): object => ({ type: 'text', text })
   const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
-  const REQUESTS: readonly [string, ConversationForm, (header: string, words: string) => object][] = [
-    ['a block', MESSAGES_CONVERSATION, (header, words) => system([block(header), block(words)])],
-    ['the first line of a text', MESSAGES_CONVERSATION, (header, words) => system(`${header}\n${words}`)],
+  const REQUESTS: readonly [
+    string,
+    ConversationComparisonRules,
+    (header: string, words: string) => object,
+  ][] = [
+    ['a block', MESSAGES_COMPARISON_RULES, (header, words) => system([block(header), block(words)])],
+    ['the first line of a text', MESSAGES_COMPARISON_RULES, (header, words) => system(`${header}\n${words}`)],
     [
       'a block of Converse',
-      CONVERSE_CONVERSATION,
+      CONVERSE_COMPARISON_RULES,
       (header, words) => system([{ text: header }, { text: words }]),
     ],
     [
       'a system message of chat',
-      CHAT_CONVERSATION,
+      CHAT_COMPARISON_RULES,
       (header, words) => ({ messages: [{ role: 'system', content: `${header}\n${words}` }, hi] }),
     ],
     [
       'a part of a system message of chat',
-      CHAT_CONVERSATION,
+      CHAT_COMPARISON_RULES,
       (header, words) => ({ messages: [{ role: 'system', content: [block(header), block(words)] }, hi] }),
     ],
     [
       'instructions',
-      RESPONSES_CONVERSATION,
+      RESPONSES_COMPARISON_RULES,
       (header, words) => ({ instructions: `${header}\n${words}`, input: [hi] }),
     ],
     [
       'an item',
-      RESPONSES_CONVERSATION,
+      RESPONSES_COMPARISON_RULES,
       (header, words) => ({
         input: [{ role: 'developer', content: [{ type: 'input_text', text: `${header}\n${words}` }] }, hi],
       }),
     ],
     [
       'a system instruction',
-      GEMINI_CONVERSATION,
+      GEMINI_COMPARISON_RULES,
       (header, words) => ({ systemInstruction: { parts: [{ text: header }, { text: words }] }, contents }),
     ],
     [
       'a system instruction, as older clients spell it',
-      GEMINI_CONVERSATION,
+      GEMINI_COMPARISON_RULES,
       (header, words) => ({ system_instruction: { parts: { text: `${header}\n${words}` } }, contents }),
     ],
   ]
@@ -213,7 +217,7 @@ describe('the bound of a conversation that goes on', () => {
   })
   const INLINE = `data:image/png;base64,${'A'.repeat(40_000)}`
   const bound = (messages: readonly object[], turn: number): number =>
-    digests(CHAT_CONVERSATION, { model: 'm', messages }).bound(turn, 1000)
+    digests(CHAT_COMPARISON_RULES, { model: 'm', messages }).bound(turn, 1000)
 
   test('the upper bound of a continued prompt is its reported tokens, the appended bytes, and 8 tokens for each message', () => {
     const more = [
@@ -235,14 +239,14 @@ describe('the bound of a conversation that goes on', () => {
     const escaped = text.replaceAll('"content":[', String.raw`"cont\u0065nt":[`)
     expect(escaped).not.toBe(text)
     const scope = { key: KEY, seed: SEED, model: 'm' }
-    const known = new ConversationDigests(scanObject(Buffer.from(escaped)), CHAT_CONVERSATION, scope)
+    const known = new ConversationDigests(scanObject(Buffer.from(escaped)), CHAT_COMPARISON_RULES, scope)
     expect(known.bound(1, 1000)).toBeGreaterThan(11_000)
   })
   test('a picture appended to a known conversation in a tool result counts as a picture, and not by its bytes', () => {
     const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(40_000) }
     const content = [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image', source }] }]
-    const known = digests(MESSAGES_CONVERSATION, { messages: [hi, { role: 'user', content }] })
-    const without = digests(MESSAGES_CONVERSATION, {
+    const known = digests(MESSAGES_COMPARISON_RULES, { messages: [hi, { role: 'user', content }] })
+    const without = digests(MESSAGES_COMPARISON_RULES, {
       messages: [hi, { role: 'user', content: 'A'.repeat(40_000) }],
     })
     expect(known.bound(1, 1000)).toBeLessThan(without.bound(1, 1000))
@@ -256,14 +260,14 @@ describe('the bound of a conversation that goes on', () => {
 })
 
 test.each([
-  ['responses that continue a stored one', RESPONSES_CONVERSATION, { previous_response_id: 'resp_1' }],
-  ['responses that may be truncated', RESPONSES_CONVERSATION, { truncation: 'auto' }],
+  ['responses that continue a stored one', RESPONSES_COMPARISON_RULES, { previous_response_id: 'resp_1' }],
+  ['responses that may be truncated', RESPONSES_COMPARISON_RULES, { truncation: 'auto' }],
   [
     'messages that may be compacted',
-    MESSAGES_CONVERSATION,
+    MESSAGES_COMPARISON_RULES,
     { context_management: { edits: [{ type: 'compact_20260112' }] } },
   ],
-  ['contents in a cache', GEMINI_CONVERSATION, { cachedContent: 'cachedContents/1' }],
+  ['contents in a cache', GEMINI_COMPARISON_RULES, { cachedContent: 'cachedContents/1' }],
 ])('the tokens of %s cannot be derived from an earlier request', (_, form, member) => {
   const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
   expect(form.isUnforeseeable?.(scan(member))).toBe(true)
@@ -277,7 +281,8 @@ describe.each([
 ])('a conversation of %s texts', (_, repeated) => {
   const text = 'some text. '.repeat(repeated)
   const said = [hi, { role: 'assistant', content: text }, { role: 'user', content: text }]
-  const of = (messages: readonly object[]): ConversationDigests => digests(CHAT_CONVERSATION, { messages })
+  const of = (messages: readonly object[]): ConversationDigests =>
+    digests(CHAT_COMPARISON_RULES, { messages })
   const whole = of([...said, { role: 'assistant', content: text }, hi])
 
   test('a longer conversation has, at the last turn of the shorter one that it continues, the same digest and mark', () => {
@@ -297,9 +302,12 @@ describe.each([
   test('the digest of a conversation changes with the seed, and if its texts are long also with the key', () => {
     const scan = scanObject(Buffer.from(JSON.stringify({ messages: said })))
     const under = (scope: { readonly key?: KeyObject; readonly seed?: DigestSeed }): Buffer =>
-      new ConversationDigests(scan, CHAT_CONVERSATION, { key: KEY, seed: SEED, model: 'm', ...scope }).digest(
-        3,
-      )
+      new ConversationDigests(scan, CHAT_COMPARISON_RULES, {
+        key: KEY,
+        seed: SEED,
+        model: 'm',
+        ...scope,
+      }).digest(3)
     expect(under({ seed: { ...SEED, text: 'other' } })).not.toEqual(under({}))
     const otherKey = createSecretKey(Buffer.alloc(32, 8))
     expect(under({ key: otherKey }).equals(under({}))).toBe(repeated === 1)

@@ -1,16 +1,16 @@
 import { hash, type KeyObject } from 'node:crypto'
 import {
-  type ConversationForm,
+  type ConversationComparisonRules,
   DigestWalk,
   bytePartsAt,
   DigestSpans,
-  type TurnEnd,
+  type TurnEndCounts,
 } from './conversation-walk.ts'
 import { gmacOf } from './gmac.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 import { MESSAGE_TOKENS } from './prompt-tokens.ts'
 
-export type { ConversationForm } from './conversation-walk.ts'
+export type { ConversationComparisonRules } from './conversation-walk.ts'
 
 /** Size of a digest in bytes. */
 const DIGEST_BYTES = 24
@@ -71,13 +71,13 @@ export class ConversationDigests {
    * Byte and token counts up to the end of each turn. The first entry is for the head, which is everything
    * before the turns.
    */
-  readonly #ends: readonly TurnEnd[]
+  readonly #ends: readonly TurnEndCounts[]
   /**
    * A number for each turn, which depends on the sampled bytes up to its end; undefined until it is needed.
    */
   #samples: Uint32Array | undefined
 
-  constructor(scan: ScannedObject, form: ConversationForm, scope: DigestScope) {
+  constructor(scan: ScannedObject, form: ConversationComparisonRules, scope: DigestScope) {
     const spans = new DigestSpans()
     const walk = new DigestWalk(scan, form, scope.model)
     const turns = walk.turns()
@@ -108,7 +108,7 @@ export class ConversationDigests {
     const parts = bytePartsAt(this.#scan.bytes, this.#spans, spans - 2)
     parts.push(this.#scan.bytes.subarray(this.#spans[spans - 2], end))
     const facts = `${seed.text}${turn} ${this.#at(0).bytes} ${length} `
-    const covered = Buffer.concat([Buffer.from(facts), ...digestInput(parts, key)])
+    const covered = Buffer.concat([Buffer.from(facts), ...keyedHashInput(parts, key)])
     const digest = Buffer.allocUnsafe(DIGEST_BYTES)
     digest.writeUInt32LE(this.mark(turn))
     digest.write(hash('sha256', covered, 'hex'), MARK_BYTES, DIGEST_BYTES - MARK_BYTES, 'hex')
@@ -161,8 +161,8 @@ export class ConversationDigests {
     return samples
   }
 
-  #at(turn: number): TurnEnd {
-    return this.#ends[turn] as TurnEnd
+  #at(turn: number): TurnEndCounts {
+    return this.#ends[turn] as TurnEndCounts
   }
 }
 
@@ -170,7 +170,7 @@ export class ConversationDigests {
  * Returns the input of a keyed hash of a text that consists of `parts`: the parts themselves, or their GMAC
  * if they are large. `key` is a secret of 32 bytes. `docs/decisions/prompt-digests.md`
  */
-export function digestInput(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
+export function keyedHashInput(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   return length <= MAX_HASHED_BYTES ? parts : [gmacOf(parts, key)]
 }
@@ -190,7 +190,7 @@ function mixed(value: number): number {
  */
 export function conversationOpening(
   scan: ScannedObject,
-  form: ConversationForm,
+  form: ConversationComparisonRules,
 ): readonly Buffer[] | undefined {
   const { offsets } = new DigestWalk(scan, form, '').opening() ?? {}
   return offsets && bytePartsAt(scan.bytes, offsets, offsets.length)

@@ -1,5 +1,5 @@
 import { hash, type KeyObject } from 'node:crypto'
-import { type ConversationForm, DigestWalk, bytePartsAt } from './conversation-walk.ts'
+import { type ConversationComparisonRules, DigestWalk, bytePartsAt } from './conversation-walk.ts'
 import { gmacOf } from './gmac.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
@@ -22,7 +22,7 @@ export interface ConversationFingerprint {
 /** Returns the digests of a conversation. `key` is a secret of 32 bytes. */
 export function conversationFingerprint(
   scan: ScannedObject,
-  form: ConversationForm,
+  form: ConversationComparisonRules,
   key: KeyObject,
 ): ConversationFingerprint {
   const { tools, system, turns, ends } = new DigestWalk(scan, form, '').parts()

@@ -1,15 +1,15 @@
 import { BILLING_HEADER } from './billing-header.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
-import type { FindMedia, FoundMedia, PromptLevels } from './prompt-text.ts'
-import { mediaTokensBeyondBytes } from './prompt-tokens.ts'
+import type { FindMedia, FoundMedia, PromptRules } from './prompt-text.ts'
+import { extraMediaTokens } from './prompt-tokens.ts'
 
 /**
  * Describes which members of a request are compared, to recognize that two requests of a protocol have the
  * same beginning.
  */
-export interface ConversationForm {
-  readonly levels: PromptLevels
+export interface ConversationComparisonRules {
+  readonly levels: PromptRules
   /**
    * Top-level members in which compared conversations may differ. For the maximum number of tokens, each of
    * their bytes counts as one token.
@@ -50,7 +50,7 @@ interface Sums {
 }
 
 /** Byte and token counts of a conversation from its beginning to the end of a turn. */
-export interface TurnEnd extends Readonly<Sums> {
+export interface TurnEndCounts extends Readonly<Sums> {
   /**
    * Length of `DigestSpans.offsets` at the end of the turn. `end` is the offset in the body at which the last
    * part ends.
@@ -136,7 +136,7 @@ const INSTRUCTION_ROLES: ReadonlySet<string> = new Set(['"system"', '"developer"
 export class DigestWalk {
   readonly #sums: Sums = { bytes: 0, mediaBytes: 0, beyondBytes: 0, elsewhere: 0 }
   readonly #scan: ScannedObject
-  readonly #form: ConversationForm
+  readonly #form: ConversationComparisonRules
   readonly #model: string
   readonly #hasDirectives: boolean
   /** The member that contains the turns. */
@@ -146,7 +146,7 @@ export class DigestWalk {
   /** Whether all turns so far are instructions. */
   #isBeginning = true
 
-  constructor(scan: ScannedObject, form: ConversationForm, model: string) {
+  constructor(scan: ScannedObject, form: ConversationComparisonRules, model: string) {
     const { turns, levels } = form.levels
     this.#scan = scan
     this.#form = form
@@ -164,7 +164,7 @@ export class DigestWalk {
   }
 
   /** The byte and token counts up to the part that was added last to `offsets`. */
-  endAt({ offsets }: DigestSpans): TurnEnd {
+  endAt({ offsets }: DigestSpans): TurnEndCounts {
     return { ...this.#sums, spans: offsets.length, end: offsets.at(-1) ?? 0 }
   }
 
@@ -425,7 +425,7 @@ export class DigestWalk {
   #addMedia(media: FoundMedia): void {
     const scan = this.#scan
     const { data } = media
-    const beyond = mediaTokensBeyondBytes(scan, media, this.#model)
+    const beyond = extraMediaTokens(scan, media, this.#model)
     const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
     this.#sums.beyondBytes += beyond
     if (data !== undefined && this.#isHere(data)) this.#sums.mediaBytes += bytes
@@ -453,15 +453,15 @@ interface MediaLevel {
   readonly below: readonly { readonly name: string; readonly reading: string }[]
 }
 
-const MEDIA_LEVELS = new WeakMap<PromptLevels, ReadonlyMap<string, MediaLevel>>()
+const MEDIA_LEVELS = new WeakMap<PromptRules, ReadonlyMap<string, MediaLevel>>()
 
-function mediaLevelsOf(all: PromptLevels): ReadonlyMap<string, MediaLevel> {
+function mediaLevelsOf(all: PromptRules): ReadonlyMap<string, MediaLevel> {
   let found = MEDIA_LEVELS.get(all)
   if (!found) MEDIA_LEVELS.set(all, (found = findMediaLevels(all)))
   return found
 }
 
-function findMediaLevels({ levels }: PromptLevels): ReadonlyMap<string, MediaLevel> {
+function findMediaLevels({ levels }: PromptRules): ReadonlyMap<string, MediaLevel> {
   const found = new Map<string, MediaLevel>()
   // Levels can contain each other, so the search is repeated until it finds no more levels with media.
   for (let size = -1; size !== found.size; ) {

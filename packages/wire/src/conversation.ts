@@ -180,7 +180,7 @@ export type Part =
   | OpaquePart
 
 /** A cache mark: the prompt up to this point may be cached by the provider. */
-export interface Cache {
+export interface CacheMark {
   /**
    * How long the prompt is cached; undefined for the default of the field: 5m for `cache_control`, 30m for
    * `prompt_cache_breakpoint`.
@@ -217,7 +217,7 @@ export interface PartPosition {
 export interface TextPart {
   readonly kind: 'text'
   readonly text: string
-  readonly cache?: Cache
+  readonly cache?: CacheMark
 }
 
 /** An image, a document or an audio recording. */
@@ -228,7 +228,7 @@ export interface MediaPart {
   readonly name?: string
   /** Resolution at which an image is read, as named in chat and responses; absent for the model's default. */
   readonly detail?: string
-  readonly cache?: Cache
+  readonly cache?: CacheMark
 }
 
 /** Source of media: inline data or a URL. */
@@ -254,7 +254,7 @@ export interface ToolCallPart {
   readonly input: string
   /** Whether the called tool is a custom tool of a chat client. */
   readonly isCustom?: true
-  readonly cache?: Cache
+  readonly cache?: CacheMark
   readonly proof?: ProviderSignature
 }
 
@@ -264,7 +264,7 @@ export interface ToolResultPart {
   readonly callId: string
   readonly parts: readonly (TextPart | MediaPart | OpaquePart)[]
   readonly isError: boolean
-  readonly cache?: Cache
+  readonly cache?: CacheMark
 }
 
 /**
@@ -298,16 +298,16 @@ export interface Tool {
   /** JSON schema of the tool's input as text, unchanged; undefined for a tool without parameters. */
   readonly schema: string | undefined
   readonly strict: boolean | undefined
-  readonly cache?: Cache
+  readonly cache?: CacheMark
   /** How the client declared the tool; absent if it declared a function with this name. */
-  readonly form?: ToolForm
+  readonly form?: ClientTool
 }
 
 /**
  * How a client declared a tool that the upstream gets as a function. Calls of the function are converted back
  * for the client.
  */
-export interface ToolForm {
+export interface ClientTool {
   /**
    * A `custom` tool takes plain text. A `function` is listed only if it is in a namespace, or has another
    * name at the upstream than at the client.
@@ -317,11 +317,11 @@ export interface ToolForm {
   readonly name: string
   readonly namespace?: string
   /** Definition of a custom tool as in a chat request, for protocols that have custom tools. */
-  readonly custom?: CustomDefinition
+  readonly custom?: CustomToolDefinition
 }
 
 /** Definition of a custom tool. */
-export interface CustomDefinition {
+export interface CustomToolDefinition {
   readonly description: string | undefined
   /** Grammar that the text must follow; undefined if any text is allowed. */
   readonly grammar: Grammar | undefined

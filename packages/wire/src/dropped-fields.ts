@@ -1,4 +1,4 @@
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 import { reroutingMemberName } from './upstream-settings.ts'
@@ -22,7 +22,7 @@ export const isNotDefault =
  */
 export function reportDroppedFields(
   scan: ScannedObject,
-  dropped: Dropped,
+  dropped: DroppedFields,
   read: ReadonlySet<string>,
   known: ReadonlyMap<string, IsMeaningful>,
 ): void {

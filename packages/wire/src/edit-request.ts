@@ -1,15 +1,20 @@
-import { isRouter, reroutingField, reroutingMemberName, type UpstreamSettings } from './upstream-settings.ts'
+import {
+  isOpenRouter,
+  reroutingField,
+  reroutingMemberName,
+  type UpstreamSettings,
+} from './upstream-settings.ts'
 import {
   renderArray,
   applyEdits,
-  type Edits,
+  type MemberEdits,
   renderObject,
-  withMember,
-  withMembers,
+  replaceMemberValue,
+  keepMembers,
 } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 
 /** A request that is sent to a channel in the client's own protocol. */
 export interface EditedRequest {
@@ -33,7 +38,7 @@ export function editRequest(
   scan: ScannedObject,
   channel: UpstreamSettings,
   isOpen: boolean,
-  { remove, replace }: Edits,
+  { remove, replace }: MemberEdits,
 ): EditedRequest {
   const removal = isOpen ? undefined : rerouting(scan, channel, replace)
   if (!removal) return { body: applyEdits(scan.bytes, scan, { remove, replace }), dropped: NOTHING }
@@ -53,7 +58,7 @@ export function reroutingMemberNames(scan: ScannedObject): string[] {
 }
 
 /** The members to remove or replace, and the names that are reported as dropped. */
-interface Removal extends Edits {
+interface Removal extends MemberEdits {
   readonly remove: string[]
   readonly replace: Map<string, string>
   readonly dropped: string[]
@@ -110,7 +115,7 @@ function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: strin
   if (key !== 'extra_body' || !GOOGLE_HOST.test(new URL(baseUrl).hostname)) return undefined
   const google = scan.memberOf(node, 'google')
   if (google === undefined || scan.kindOf(google) !== 'object') return undefined
-  const settings = withMembers(scan, google, (name) => name === 'thinking_config')
+  const settings = keepMembers(scan, google, (name) => name === 'thinking_config')
   if (settings === undefined) return undefined
   const isAll = settings === scan.textOf(google) && scan.values(node).length === 1
   return isAll ? scan.textOf(node) : renderObject([['google', settings]])
@@ -140,7 +145,7 @@ function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefine
   if (scan.kindOf(tools) !== 'array') return undefined
   return renderArray(scan, tools, (tool) => {
     if (scan.kindOf(tool) !== 'object' || scan.memberOf(tool, 'model') === undefined) return 'stays'
-    return { text: withMembers(scan, tool, (name) => name !== 'model') ?? '{}' }
+    return { text: keepMembers(scan, tool, (name) => name !== 'model') ?? '{}' }
   })
 }
 
@@ -152,7 +157,9 @@ function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefine
   return renderArray(scan, items, (item) => {
     const tools = scan.kindOf(item) === 'object' ? scan.memberOf(item, 'tools') : undefined
     const text = tools === undefined ? undefined : toolsWithoutModels(scan, tools)
-    return tools === undefined || text === undefined ? 'stays' : { text: withMember(scan, item, tools, text) }
+    return tools === undefined || text === undefined
+      ? 'stays'
+      : { text: replaceMemberValue(scan, item, tools, text) }
   })
 }
 
@@ -181,7 +188,7 @@ export interface ProviderMember {
  * are none.
  */
 function restrictingPart(scan: ScannedObject, provider: Node): string | undefined {
-  return withMembers(scan, provider, (name) => RESTRICTING.has(name))
+  return keepMembers(scan, provider, (name) => RESTRICTING.has(name))
 }
 
 /** Reads the member `provider` of a request that is to be converted; undefined if there is none. */
@@ -199,11 +206,11 @@ export function readProviderMember(scan: ScannedObject): ProviderMember | undefi
 export function providerMemberFor(
   given: ProviderMember | undefined,
   upstream: Pick<UpstreamSettings, 'allow' | 'base_url'>,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): string | undefined {
   if (!given) return undefined
   const isAllowed = upstream.allow.has('provider')
-  if (!isAllowed && !isRouter(upstream.base_url)) return undefined
+  if (!isAllowed && !isOpenRouter(upstream.base_url)) return undefined
   const sent = isAllowed ? given.whole : given.restricting
   if (sent === given.whole) dropped.delete('provider')
   return sent

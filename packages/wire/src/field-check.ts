@@ -85,10 +85,10 @@ export function requestSchema(
  * Creates a check of a parsed value. The error message contains the invalid value if it is not an object or
  * array.
  */
-export function checkValue(expected: string, isValid: ValueTest): Check {
+export function createValueCheck(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     const value = scan.value(key)
-    if (!isValid(value)) refuse(key, expected, isScalar(value) ? preview(value) : kindName(scan, node))
+    if (!isValid(value)) refuseField(key, expected, isScalar(value) ? preview(value) : kindName(scan, node))
   })
 }
 
@@ -96,9 +96,9 @@ export function checkValue(expected: string, isValid: ValueTest): Check {
  * Creates a check of a field that may contain a prompt. The error message contains only the type of the
  * value.
  */
-export function checkSecret(expected: string, isValid: ValueTest): Check {
+export function createSecretCheck(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
-    if (!isValid(scan.value(key))) refuse(key, expected, kindName(scan, node))
+    if (!isValid(scan.value(key))) refuseField(key, expected, kindName(scan, node))
   })
 }
 
@@ -106,19 +106,19 @@ function described(expected: string, { schema }: ValueTest): JsonSchema {
   return { description: expected, ...schema }
 }
 
-export const text = checkValue('a string', isText)
-export const boolean = checkValue(
+export const textCheck = createValueCheck('a string', isText)
+export const booleanCheck = createValueCheck(
   'true or false',
   withSchema({ type: 'boolean' }, (value: unknown) => typeof value === 'boolean'),
 )
-export const integer = checkValue(
+export const integerCheck = createValueCheck(
   'an integer',
   withSchema({ type: 'integer' }, (value: unknown) => Number.isInteger(value)),
 )
-export const object = checkSecret('an object', isObject)
+export const objectCheck = createSecretCheck('an object', isObject)
 
 /** Checks a model's name. */
-export const modelName = checkValue(
+export const modelNameCheck = createValueCheck(
   `a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`,
   withSchema(
     { type: 'string', minLength: 1, maxLength: MAX_MODEL_LENGTH, pattern: NO_CONTROL_CHARACTER },
@@ -127,29 +127,29 @@ export const modelName = checkValue(
 )
 
 /** Checks a maximum of output tokens, which must be at least 1. */
-export const outputTokens = maximumFrom(1)
+export const outputTokensCheck = maximumFrom(1)
 /** Checks a maximum of output tokens that may be 0, with which the upstream only reads the prompt. */
-export const outputTokensOrNone = maximumFrom(0)
+export const outputTokensOrNoneCheck = maximumFrom(0)
 
 function maximumFrom(min: number): Check {
-  return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
+  return createValueCheck(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
 /**
  * Returns the path of a value in the request, for an error message. It is a function, because the path is
  * needed only if there is an error.
  */
-export type PathOf = () => string
+export type GetElementPath = () => string
 
 /** Like `checkEachObject`, for the `messages` of a conversation. There must be at least one. */
 export function checkEachMessage(
   scan: ScannedObject,
   { node, count }: Member,
-  check: (message: Node, path: PathOf) => void,
+  check: (message: Node, path: GetElementPath) => void,
 ): void {
   const expected = 'a non-empty array of messages'
-  if (scan.kindOf(node) !== 'array') refuse('messages', expected, kindName(scan, node))
-  if (count === 0) refuse('messages', expected, 'an empty array')
+  if (scan.kindOf(node) !== 'array') refuseField('messages', expected, kindName(scan, node))
+  if (count === 0) refuseField('messages', expected, 'an empty array')
   checkEachObject(scan, node, 'messages', check)
 }
 
@@ -158,13 +158,13 @@ export function checkEachObject(
   scan: ScannedObject,
   node: Node,
   path: string,
-  check: (element: Node, path: PathOf) => void,
+  check: (element: Node, path: GetElementPath) => void,
 ): void {
-  if (scan.kindOf(node) !== 'array') refuse(path, 'an array of objects', kindName(scan, node))
+  if (scan.kindOf(node) !== 'array') refuseField(path, 'an array of objects', kindName(scan, node))
   let index = 0
   const pathOf = (): string => `${path}[${index}]`
   for (const element of scan.elements(node)) {
-    if (scan.kindOf(element) !== 'object') refuse(pathOf(), 'an object', kindName(scan, element))
+    if (scan.kindOf(element) !== 'object') refuseField(pathOf(), 'an object', kindName(scan, element))
     check(element, pathOf)
     index++
   }
@@ -194,7 +194,7 @@ export function kindName(scan: ScannedObject, node: Node): string {
 }
 
 /** Throws `invalid_request` with the field, the expected value and the actual one. */
-export function refuse(field: string, expected: string, actual: string): never {
+export function refuseField(field: string, expected: string, actual: string): never {
   throw new WireError('invalid_request', `Invalid '${field}': expected ${expected}, got ${actual}.`)
 }
 
@@ -243,7 +243,7 @@ export function checkTokenIds(scan: ScannedObject, ids: readonly Node[], path: s
   for (const [index, id] of ids.entries()) {
     if (isTokenId(scan, id)) continue
     const found = scan.kindOf(id) === 'number' ? 'another number' : kindName(scan, id)
-    refuse(`${path}[${index}]`, 'the id of a token', found)
+    refuseField(`${path}[${index}]`, 'the id of a token', found)
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
-import { CopiedText, textFrameOf, FrameWriter } from './frame-writer.ts'
+import { CopyableText, textFrameOf, FrameWriter } from './frame-writer.ts'
 
 const text = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 200 }),
@@ -53,17 +53,17 @@ test.each([
   ['more than fits at a time', Array.from({ length: 3_000 }, (_, i) => `text ${i} `.repeat(12))],
 ])('consecutive texts become separate frames: %s', (_, texts) => {
   const bytes = Buffer.from(texts.join(''))
-  let event: CopiedText | undefined
+  let event: CopyableText | undefined
   let at = 0
   for (const { length } of texts) {
     const match = { from: at, to: at + length, escapes: 0, codePoints: length }
     if (event) event.add(match)
-    else event = new CopiedText('text', 0, bytes, match)
+    else event = new CopyableText('text', 0, bytes, match)
     at += length
   }
   const writer = new FrameWriter()
   writer.text('before ')
-  writer.copied(textFrameOf('{"text":', '}\n\n'), event as CopiedText)
+  writer.copied(textFrameOf('{"text":', '}\n\n'), event as CopyableText)
   const frames = texts.map((one) => `{"text":"${one}"}\n\n`)
   expect(writer.take().toString()).toBe(`before ${frames.join('')}`)
 })

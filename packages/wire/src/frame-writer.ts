@@ -1,5 +1,5 @@
 import { codePointsIn, type ReplyEvent } from './reply.ts'
-import type { TextMatch } from './sse/frame-template.ts'
+import type { FrameTextMatch } from './sse/frame-template.ts'
 
 /**
  * Buffer in which frames are joined. It is large enough for most conversions of the 64 KiB that are read at
@@ -49,7 +49,7 @@ export class FrameWriter {
   }
 
   /** Writes each text of the event inside its own frame. The bytes of the texts are copied unchanged. */
-  copied(frame: TextFrame, { bytes, spans, size, frames }: CopiedText): void {
+  copied(frame: TextFrame, { bytes, spans, size, frames }: CopyableText): void {
     const { head, tail, between } = frame
     if (!this.#fits(size + frames * between.length)) {
       for (let i = 0; i < spans.length; i += 2) this.copiedAt(frame, bytes, spans, i)
@@ -96,7 +96,7 @@ export class FrameWriter {
 }
 
 /** The part of a reply to which a copied text is appended. */
-export interface CopiedPart {
+export interface CopyablePart {
   readonly kind: 'text' | 'thinking' | 'tool-input'
   /** Index of the part in the reply. */
   readonly index: number
@@ -107,8 +107,8 @@ export interface CopiedPart {
  * in every protocol, so encoders can copy its bytes. The event refers to the pushed bytes and is valid until
  * the next push.
  */
-export class CopiedText implements CopiedPart {
-  readonly kind: CopiedPart['kind']
+export class CopyableText implements CopyablePart {
+  readonly kind: CopyablePart['kind']
   readonly index: number
   readonly bytes: Buffer
   /** For each frame, the offsets at which its text begins and ends, without quotes. */
@@ -119,7 +119,7 @@ export class CopiedText implements CopiedPart {
   escapes = 0
   codePoints = 0
 
-  constructor(kind: CopiedPart['kind'], index: number, bytes: Buffer, match: TextMatch) {
+  constructor(kind: CopyablePart['kind'], index: number, bytes: Buffer, match: FrameTextMatch) {
     this.kind = kind
     this.index = index
     this.bytes = bytes
@@ -127,7 +127,7 @@ export class CopiedText implements CopiedPart {
   }
 
   /** Adds the text of the next frame, whose offsets must refer to the same bytes. */
-  add({ from, to, escapes, codePoints }: TextMatch): void {
+  add({ from, to, escapes, codePoints }: FrameTextMatch): void {
     this.spans.push(from, to)
     this.size += to - from
     this.escapes += escapes
@@ -161,12 +161,15 @@ export class CopiedText implements CopiedPart {
   #textAt(i: number): string {
     const from = this.spans[i] as number
     const to = this.spans[i + 1] as number
-    return textOf(this.bytes, { from, to, escapes: this.escapes })
+    return decodeFrameText(this.bytes, { from, to, escapes: this.escapes })
   }
 }
 
 /** Decodes the text of a frame. */
-export function textOf(bytes: Buffer, { from, to, escapes }: Omit<TextMatch, 'codePoints'>): string {
+export function decodeFrameText(
+  bytes: Buffer,
+  { from, to, escapes }: Omit<FrameTextMatch, 'codePoints'>,
+): string {
   if (escapes === 0) return bytes.toString('utf8', from, to)
   return JSON.parse(bytes.toString('utf8', from - 1, to + 1)) as string
 }

@@ -1,10 +1,10 @@
 import {
-  type StreamFacts,
+  type AnswerContext,
   type FoundText,
   type GeneratedTexts,
   type RepeatingSpan,
-  type Step,
-  stringIn,
+  type PathStep,
+  stringMember,
   type TextPlace,
   textsOfEvent,
 } from './guarded-texts.ts'
@@ -12,7 +12,7 @@ import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
 /** A text of an answer that arrives in pieces, in several events of a stream. */
-export interface TextChannel {
+export interface StreamedText {
   /**
    * Identifies the text in the stream. It begins with the index of the block, item or candidate to which the
    * text belongs, and a slash.
@@ -29,7 +29,7 @@ export interface TextChannel {
 /** A text that an event contains. */
 export interface EventText extends FoundText {
   /** The text to which this piece belongs; undefined if the text in the event is complete. */
-  readonly channel?: TextChannel
+  readonly channel?: StreamedText
   /** Whether the text repeats one that arrived in pieces before. */
   readonly isRepeated?: boolean
   /** Whether the text of `channel` is complete after this piece. */
@@ -57,14 +57,14 @@ export interface EventTexts {
 type EventReader = (
   scan: ScannedObject,
   found: GeneratedTexts,
-  origin: StreamFacts,
+  origin: AnswerContext,
 ) => {
   readonly ends: readonly string[]
   /**
    * Returns the text with the channel to which it belongs; undefined if it is not a text. `way` is the path
    * from the root of the event to the text.
    */
-  readonly read: (text: FoundText, way: readonly Step[]) => EventText | undefined
+  readonly read: (text: FoundText, way: readonly PathStep[]) => EventText | undefined
   readonly sequence?: readonly [from: number, to: number]
 }
 
@@ -75,15 +75,15 @@ const ALL = ['']
  * whether it is a piece of a longer text, so that members which the API does not describe can contain pieces
  * too.
  */
-export function eventTexts(scan: ScannedObject, origin: StreamFacts): EventTexts {
+export function eventTexts(scan: ScannedObject, origin: AnswerContext): EventTexts {
   const found = textsOfEvent(scan, origin)
   const { read, ...event } = READERS[origin.dialect](scan, found, origin)
   const texts = found.texts.flatMap((text) => read(text, wayTo(text)) ?? [])
   return { texts, repeating: found.repeating, ...event }
 }
 
-function wayTo({ step }: FoundText): Step[] {
-  const way: Step[] = []
+function wayTo({ step }: FoundText): PathStep[] {
+  const way: PathStep[] = []
   for (let at = step; at; at = at.up) way.push(at)
   return way.toReversed()
 }
@@ -98,18 +98,18 @@ const WHOLE: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a text at this path of an event is a piece of a longer text. */
-function isPiece({ isData, isNumber }: FoundText, steps: readonly Step[]): boolean {
+function isPiece({ isData, isNumber }: FoundText, steps: readonly PathStep[]): boolean {
   return !isData && !isNumber && !steps.some(({ name = '' }) => WHOLE.has(name))
 }
 
 /** Marks a text of an event as a piece of the longer text with this key. */
-function pieceOf(text: FoundText, key: string, frame: TextChannel['frame'], isLast = false): EventText {
+function pieceOf(text: FoundText, key: string, frame: StreamedText['frame'], isLast = false): EventText {
   const { place, isSigned, isJson } = text
   return { ...text, channel: { key, place, isSigned, isJson, frame }, ...(isLast && { isLast }) }
 }
 
 /** Writes the path of a piece as a name. The name is the same in all events with a piece of the same text. */
-function nameOf(scan: ScannedObject, steps: readonly Step[]): string {
+function nameOf(scan: ScannedObject, steps: readonly PathStep[]): string {
   return steps
     .map(({ name }, at) => name ?? `[${steps[at + 1] ? identityOf(scan, steps[at + 1]?.of) : ''}]`)
     .join('.')
@@ -128,7 +128,7 @@ function identityOf(scan: ScannedObject, element: Node | undefined): string {
 }
 
 /** The JSON of an object that contains only this text, at this path. */
-function objectWith(scan: ScannedObject, steps: readonly Step[], text: string): string {
+function objectWith(scan: ScannedObject, steps: readonly PathStep[], text: string): string {
   return steps.reduceRight((json, { name, of }, at) => {
     if (name === undefined) return `[${json}]`
     const isElement = steps[at - 1] !== undefined && steps[at - 1]?.name === undefined
@@ -151,7 +151,7 @@ const HEAD = ['id', 'object', 'created', 'model'] as const
 
 const chat: EventReader = (scan) => ({
   ends: objectsIn(scan, 'choices').flatMap((choice) =>
-    (stringIn(scan, choice, 'finish_reason') ?? '') === '' ? [] : [`${numberIn(scan, choice, 'index')}/`],
+    (stringMember(scan, choice, 'finish_reason') ?? '') === '' ? [] : [`${numberIn(scan, choice, 'index')}/`],
   ),
   read(text, way) {
     const [choices, element, member] = way
@@ -169,7 +169,7 @@ const chat: EventReader = (scan) => ({
 })
 
 const messages: EventReader = (scan) => {
-  const type = stringIn(scan, scan.root, 'type') ?? ''
+  const type = stringMember(scan, scan.root, 'type') ?? ''
   const index = numberIn(scan, scan.root, 'index')
   const isOver = type === 'message_delta' || type === 'message_stop'
   return {
@@ -180,7 +180,7 @@ const messages: EventReader = (scan) => {
       const isBegun = root?.name === 'content_block' && steps.length === 1
       const [first] = steps
       if (!first || !isPiece(text, steps) || !(isDelta || isBegun)) return text
-      const stated = stringIn(scan, first.of, 'type') ?? ''
+      const stated = stringMember(scan, first.of, 'type') ?? ''
       const delta = JSON.stringify(isDelta ? stated : `${stated}_delta`)
       return pieceOf(text, `${index}/${nameOf(scan, steps)}`, (piece) => {
         const members = objectWith(scan, steps, piece).slice(1)
@@ -203,7 +203,7 @@ const REPEATED: ReadonlySet<string | undefined> = new Set(['response', 'item', '
 const SOUND: ReadonlySet<string> = new Set(['audio', 'output_audio'])
 
 const responses: EventReader = (scan, texts, { signsReasoning }) => {
-  const type = stringIn(scan, scan.root, 'type') ?? ''
+  const type = stringMember(scan, scan.root, 'type') ?? ''
   const [, stem = '', form = ''] = EVENT_TYPE.exec(type) ?? []
   const output = numberIn(scan, scan.root, 'output_index')
   const channel = `${output}/${stem}${indexesOf(scan)}`
@@ -285,7 +285,7 @@ const gemini: EventReader = (scan) => {
       const steps = way.slice(5)
       const leaf = steps.at(-1)
       const frame =
-        (object: (piece: string) => string): TextChannel['frame'] =>
+        (object: (piece: string) => string): StreamedText['frame'] =>
         (piece) =>
           `data: {"candidates":[{"content":{"parts":[${object(piece)}],"role":"model"},"index":${index}}]}\n\n`
       if (member.name === 'text' && steps.length === 1) {
@@ -316,7 +316,7 @@ const gemini: EventReader = (scan) => {
 const KINDS = ['text', 'thought'] as const
 
 function kindOf(scan: ScannedObject, part: Node): (typeof KINDS)[number] | 'other' {
-  if (stringIn(scan, part, 'text') === undefined) return 'other'
+  if (stringMember(scan, part, 'text') === undefined) return 'other'
   return isTrue(scan, part, 'thought') ? 'thought' : 'text'
 }
 
@@ -342,7 +342,7 @@ function partsOf(scan: ScannedObject): {
       else if (before.kind !== kind) last.add(before.part)
       before = { part, kind }
     }
-    if ((stringIn(scan, candidate, 'finishReason') ?? '') !== '') ends.push(`${index}/`)
+    if ((stringMember(scan, candidate, 'finishReason') ?? '') !== '') ends.push(`${index}/`)
   }
   return { ends, last }
 }

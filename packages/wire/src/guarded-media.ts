@@ -70,7 +70,7 @@ export function emptiedMediaAnswer(scan: ScannedObject, about: MediaAnswerKind):
 }
 
 /** Returns a transcript without the lists that repeat its text, because the text was changed. */
-export function withoutParts(scan: ScannedObject): Buffer {
+export function withoutTranscriptParts(scan: ScannedObject): Buffer {
   const replace = new Map(LISTED.flatMap((name) => (scan.has(name) ? [[name, '[]'] as const] : [])))
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }

@@ -1,25 +1,25 @@
 import {
-  ADDRESSES,
-  ANSWER_TERMS,
-  DATA,
-  DATA_KINDS,
-  JSON_TEXTS,
-  MEASURES,
+  MEDIA_ADDRESS_MEMBERS,
+  ANSWER_PROTOCOL_TERMS,
+  FREE_OBJECT_MEMBERS,
+  MEDIA_TYPE_MEMBERS,
+  ARGUMENTS_JSON_MEMBERS,
+  TERM_AND_NUMBER_MEMBERS,
   MEDIA_MEMBERS,
   MODEL_ROLES,
-  NAMES,
-  NAMED,
-  UNGENERATED,
-  PLACES,
-  REASONING,
-  REPEATING,
-  RESULTS,
-  RESULT_ROLES,
-  SIGNATURES,
-  TERMS,
-  TERM_LISTS,
-  THOUGHTS,
-} from './guarded-names.ts'
+  MEMBERS_LISTING_CHOSEN_NAMES,
+  MEMBERS_WITH_CHOSEN_NAMES,
+  UNGENERATED_MEMBERS,
+  TEXT_PLACE_OF_MEMBER,
+  REASONING_TYPES,
+  TEXT_REPEATING_MEMBERS,
+  TOOL_RESULT_MEMBERS,
+  TOOL_RESULT_ROLES,
+  SIGNATURE_MEMBERS,
+  PROTOCOL_TERMS,
+  PROTOCOL_TERM_LISTS,
+  REASONING_MEMBERS,
+} from './guarded-member-names.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
@@ -44,12 +44,12 @@ export interface FoundText {
   /** Whether the text is inside an object whose keys users or models choose. */
   readonly isData: boolean
   /** The last step of the path from the root of an answer to the text; undefined in requests. */
-  readonly step: Step | undefined
+  readonly step: PathStep | undefined
 }
 
 /** A step of the path to a text: a member of an object, or an element of a list. */
-export interface Step {
-  readonly up: Step | undefined
+export interface PathStep {
+  readonly up: PathStep | undefined
   /** Name of the member; undefined for an element of a list. */
   readonly name: string | undefined
   /** The object with the member, or the list with the element. */
@@ -70,7 +70,7 @@ export interface GeneratedTexts {
 }
 
 /** Facts that are needed to find the texts of an answer, but that the answer does not state. */
-export interface StreamFacts {
+export interface AnswerContext {
   /** The protocol of the client, in which the answer is written. */
   readonly dialect: ClientProtocol
   /** Whether reasoning is signed by its provider, so that it cannot be changed. */
@@ -127,7 +127,7 @@ export function requestTexts(scan: ScannedObject): FoundText[] {
  * Finds the texts of an answer: all strings except terms of the protocol, ids, the bytes of media, and what
  * repeats the request.
  */
-export function answerTexts(scan: ScannedObject, origin: StreamFacts): GeneratedTexts {
+export function findAnswerTexts(scan: ScannedObject, origin: AnswerContext): GeneratedTexts {
   return generatedTexts(scan, origin, 'response')
 }
 
@@ -135,13 +135,13 @@ export function answerTexts(scan: ScannedObject, origin: StreamFacts): Generated
  * Finds the texts of one event of a streamed answer: all strings except terms of the protocol, ids, the bytes
  * of media, and what repeats the request.
  */
-export function textsOfEvent(scan: ScannedObject, origin: StreamFacts): GeneratedTexts {
+export function textsOfEvent(scan: ScannedObject, origin: AnswerContext): GeneratedTexts {
   return generatedTexts(scan, origin, 'event')
 }
 
 function generatedTexts(
   scan: ScannedObject,
-  { dialect, signsReasoning }: StreamFacts,
+  { dialect, signsReasoning }: AnswerContext,
   form: 'event' | 'response',
 ): GeneratedTexts {
   const found = { texts: [], repeating: [] }
@@ -152,7 +152,7 @@ function generatedTexts(
 }
 
 /** Decodes the JSON string between two offsets; of a number it returns the digits. */
-export function textAt(bytes: Buffer, from: number, to: number): string {
+export function decodeStringAt(bytes: Buffer, from: number, to: number): string {
   if (bytes[from] !== QUOTE) return bytes.toString('utf8', from, to)
   const escape = bytes.indexOf(BACKSLASH, from)
   if (escape === -1 || escape >= to) return bytes.toString('utf8', from + 1, to - 1)
@@ -163,7 +163,7 @@ export function textAt(bytes: Buffer, from: number, to: number): string {
  * Applies changes to the bytes. The changes must be in order and must not overlap. All other bytes stay
  * unchanged.
  */
-export function withTexts(bytes: Buffer, changes: readonly TextChange[]): Buffer {
+export function applyTextChanges(bytes: Buffer, changes: readonly TextChange[]): Buffer {
   if (changes.length === 0) return bytes
   const parts: Buffer[] = []
   let at = 0
@@ -181,7 +181,7 @@ function collect(
   around: Surroundings,
   found: Found,
   name = '',
-  step?: Step,
+  step?: PathStep,
 ): void {
   switch (scan.kindOf(node)) {
     case 'string':
@@ -204,7 +204,12 @@ function collect(
   }
 }
 
-function stepIn(found: Found, up: Step | undefined, name: string | undefined, of: Node): Step | undefined {
+function stepIn(
+  found: Found,
+  up: PathStep | undefined,
+  name: string | undefined,
+  of: Node,
+): PathStep | undefined {
   return found.repeating && { up, name, of }
 }
 
@@ -213,9 +218,9 @@ function add(
   node: Node,
   { place, isSigned, isInData = false }: Surroundings,
   { texts, repeating }: Found,
-  step: Step | undefined,
+  step: PathStep | undefined,
   name: string,
-  isName = NAMES.has(name),
+  isName = MEMBERS_LISTING_CHOSEN_NAMES.has(name),
 ): void {
   const from = scan.startOf(node)
   texts.push({
@@ -224,7 +229,7 @@ function add(
     // Guards know `tool_results` only in requests. A tool result in an answer is a part of the output.
     place: repeating && place === 'tool_results' ? 'output' : place,
     isSigned,
-    isJson: place === 'tool_arguments' && JSON_TEXTS.has(name),
+    isJson: place === 'tool_arguments' && ARGUMENTS_JSON_MEMBERS.has(name),
     isNumber: scan.bytes[from] !== QUOTE,
     isName,
     isData: isInData,
@@ -238,7 +243,7 @@ function collectData(
   node: Node,
   around: Surroundings,
   found: Found,
-  step: Step | undefined,
+  step: PathStep | undefined,
 ): void {
   const within = around.isInData ? around : { ...around, isInData: true }
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
@@ -253,7 +258,7 @@ function collectNamed(
   node: Node,
   around: Surroundings,
   found: Found,
-  step: Step | undefined,
+  step: PathStep | undefined,
 ): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
     add(scan, key, { ...around, isInData: true }, found, step, '', true)
@@ -266,11 +271,11 @@ function collectMembers(
   node: Node,
   around: Surroundings,
   found: Found,
-  step: Step | undefined,
+  step: PathStep | undefined,
 ): void {
-  const role = stringIn(scan, node, 'role')
+  const role = stringMember(scan, node, 'role')
   // An object with a role is a message in every protocol, even if it also has a type.
-  const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
+  const type = role === undefined ? (stringMember(scan, node, 'type') ?? '') : ''
   // Reasoning counts only in turns of a model. Otherwise a client could mark its own texts as reasoning, so
   // that they are not changed.
   const isOfModel = role === undefined ? around.isOfModel !== false : MODEL_ROLES.has(role)
@@ -290,14 +295,14 @@ function collectMembers(
     if (isAnswer && isUngenerated(scan, name, value, around, found, step)) continue
     if (isLeftOut(scan, node, name, value, type, role)) continue
     let { place } = around
-    if (PLACES.has(name)) place = PLACES.get(name) as TextPlace
-    else if (isResult || (role !== undefined && RESULT_ROLES.has(role) && name !== 'name'))
+    if (TEXT_PLACE_OF_MEMBER.has(name)) place = TEXT_PLACE_OF_MEMBER.get(name) as TextPlace
+    else if (isResult || (role !== undefined && TOOL_RESULT_ROLES.has(role) && name !== 'name'))
       place = 'tool_results'
-    else if (isCall) place = RESULTS.has(name) ? 'tool_results' : 'tool_arguments'
+    else if (isCall) place = TOOL_RESULT_MEMBERS.has(name) ? 'tool_results' : 'tool_arguments'
     else if (isUse && name === 'input') place = 'tool_arguments'
     const isTool = place === 'tool_arguments' || place === 'tool_results'
-    const isData = (isTool && DATA.has(name)) || (name === 'metadata' && place === 'input')
-    const signs = isSigned || (around.signsReasoning === true && THOUGHTS.has(name))
+    const isData = (isTool && FREE_OBJECT_MEMBERS.has(name)) || (name === 'metadata' && place === 'input')
+    const signs = isSigned || (around.signsReasoning === true && REASONING_MEMBERS.has(name))
     const isRoot: Surroundings['isRoot'] =
       around.isRoot === 'event' && name === 'response' ? 'response' : undefined
     const isSame =
@@ -308,7 +313,7 @@ function collectMembers(
       isRoot === around.isRoot
     const within = isSame ? around : { ...around, place, isData, isSigned: signs, isOfModel, isRoot }
     const next = stepIn(found, step, name, node)
-    if (NAMED.has(name) && !isData && scan.kindOf(value) === 'object')
+    if (MEMBERS_WITH_CHOSEN_NAMES.has(name) && !isData && scan.kindOf(value) === 'object')
       collectNamed(scan, value, within, found, next)
     else collect(scan, value, within, found, name, next)
   }
@@ -324,14 +329,14 @@ function isUngenerated(
   value: Node,
   { isRoot }: Surroundings,
   { repeating }: Found,
-  step: Step | undefined,
+  step: PathStep | undefined,
 ): boolean {
-  if (isRoot === 'response' && UNGENERATED.has(name)) return true
+  if (isRoot === 'response' && UNGENERATED_MEMBERS.has(name)) return true
   // Pieces of spoken answers do not state the media type of their bytes.
   if (name === 'data' && step?.name === 'audio') return true
-  if (!scan.isContainer(value)) return ANSWER_TERMS.has(name)
-  const object = REPEATING.get(name)
-  if (object === undefined) return MEASURES.has(name)
+  if (!scan.isContainer(value)) return ANSWER_PROTOCOL_TERMS.has(name)
+  const object = TEXT_REPEATING_MEMBERS.get(name)
+  if (object === undefined) return TERM_AND_NUMBER_MEMBERS.has(name)
   const instead = scan.kindOf(value) === 'array' ? '[]' : object
   repeating?.push([scan.startOf(value), scan.endOf(value), instead])
   return true
@@ -352,16 +357,16 @@ function isLeftOut(
   // A schema may use any of these names for its properties. Therefore a member with an object is always
   // searched.
   if (scan.kindOf(value) === 'object') return false
-  if (TERMS.has(name)) return !scan.isContainer(value) || TERM_LISTS.has(name)
+  if (PROTOCOL_TERMS.has(name)) return !scan.isContainer(value) || PROTOCOL_TERM_LISTS.has(name)
   if (name === 'name') return role === undefined
   if (MEDIA_MEMBERS.has(name) || (name === 'result' && type === 'image_generation_call'))
     return scan.kindOf(value) === 'string'
-  if (ADDRESSES.has(name)) return isDataUrl(scan, value)
+  if (MEDIA_ADDRESS_MEMBERS.has(name)) return isDataUrl(scan, value)
   if (name !== 'data') return false
   return (
     type === 'redacted_thinking' ||
     type === 'reasoning.encrypted' ||
-    (type !== 'text' && DATA_KINDS.some((kind) => scan.memberOf(object, kind) !== undefined))
+    (type !== 'text' && MEDIA_TYPE_MEMBERS.some((kind) => scan.memberOf(object, kind) !== undefined))
   )
 }
 
@@ -370,14 +375,14 @@ function isDataUrl(scan: ScannedObject, value: Node): boolean {
 }
 
 function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
-  if (REASONING.has(type)) return true
+  if (REASONING_TYPES.has(type)) return true
   // Parts in the Gemini dialect have no type; a member `thought` marks reasoning.
   const thought = type === '' ? scan.memberOf(node, 'thought') : undefined
   return thought !== undefined && scan.kindOf(thought) === 'true'
 }
 
 function isSignedNode(scan: ScannedObject, node: Node): boolean {
-  return SIGNATURES.some((name) => {
+  return SIGNATURE_MEMBERS.some((name) => {
     const value = scan.memberOf(node, name)
     return (
       value !== undefined && scan.kindOf(value) === 'string' && scan.endOf(value) - scan.startOf(value) > 2
@@ -386,8 +391,8 @@ function isSignedNode(scan: ScannedObject, node: Node): boolean {
 }
 
 /** The text of a member if it is a string, otherwise undefined. */
-export function stringIn(scan: ScannedObject, object: Node, name: string): string | undefined {
+export function stringMember(scan: ScannedObject, object: Node, name: string): string | undefined {
   const value = scan.memberOf(object, name)
   if (value === undefined || scan.bytes[scan.startOf(value)] !== QUOTE) return undefined
-  return textAt(scan.bytes, scan.startOf(value), scan.endOf(value))
+  return decodeStringAt(scan.bytes, scan.startOf(value), scan.endOf(value))
 }

@@ -1,5 +1,5 @@
 import type { Logprobs, ReplyPart } from './reply.ts'
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 import type { Conversation } from './conversation.ts'
 
 /** Log probabilities of all texts of a reply, in order. */
@@ -17,7 +17,7 @@ export function readLogprobsRequest(isRequested: boolean, top: unknown): Pick<Co
 }
 
 /** Reports log probabilities as dropped, because the target protocol does not have them. */
-export function dropLogprobs({ logprobs }: Pick<Conversation, 'logprobs'>, dropped: Dropped): void {
+export function dropLogprobs({ logprobs }: Pick<Conversation, 'logprobs'>, dropped: DroppedFields): void {
   if (logprobs) dropped.add('logprobs')
   if (logprobs?.top !== undefined) dropped.add('top_logprobs')
 }

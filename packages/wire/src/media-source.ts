@@ -1,5 +1,5 @@
 import type { MediaSource } from './conversation.ts'
-import { refuse } from './field-check.ts'
+import { refuseField } from './field-check.ts'
 
 /** Media type if none is stated. */
 const DEFAULT_TYPE = 'application/octet-stream'
@@ -35,19 +35,21 @@ export function audioFormat(mediaType: string): string | undefined {
  * Reads media at a `data:`, `http:` or `https:` URL. `family` is the kind of media, such as `image`, if the
  * exact type is known only after fetching.
  */
-export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
+export function readMediaUrl(url: string, path: string, family: string | undefined): MediaSource {
   if (isDataUrl(url)) return inlineFromDataUrl(url, path)
   if (isWebUrl(url)) return { kind: 'url', url, mediaType: family }
-  return refuse(path, 'a data:, http: or https: URL', 'another string')
+  return refuseField(path, 'a data:, http: or https: URL', 'another string')
 }
 
-/** Reads the data of a file: a URL as in `mediaAt`, or base64. */
-export function fileAt(data: string, path: string): MediaSource {
-  return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
+/** Reads the data of a file: a URL as in `readMediaUrl`, or base64. */
+export function readFileData(data: string, path: string): MediaSource {
+  return isDataUrl(data) || isWebUrl(data)
+    ? readMediaUrl(data, path, undefined)
+    : inline(DEFAULT_TYPE, data, path)
 }
 
 /** Reads audio data: base64 in a named format. */
-export function audioAt(data: string, format: string, path: string): MediaSource {
+export function readAudioData(data: string, format: string, path: string): MediaSource {
   if (isDataUrl(data)) return inlineFromDataUrl(data, path)
   return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? DEFAULT_TYPE, data, path)
 }
@@ -69,7 +71,7 @@ const MAX_HEADER = 1024
 
 function inlineFromDataUrl(url: string, path: string): MediaSource {
   const comma = url.slice(0, MAX_HEADER).indexOf(',')
-  if (comma < 0) refuse(path, 'a data: URL with data', 'one without')
+  if (comma < 0) refuseField(path, 'a data: URL with data', 'one without')
   const [type = '', ...parameters] = url
     .slice('data:'.length, comma)
     .split(';')
@@ -89,15 +91,15 @@ export function decodePercent(text: string): Buffer {
 }
 
 /** Reads base64 with its media type; `application/octet-stream` if none is stated. */
-export function inlineAt(mediaType: string | undefined, base64: string, path: string): MediaSource {
+export function readInlineMedia(mediaType: string | undefined, base64: string, path: string): MediaSource {
   const type = mediaType?.toLowerCase() || DEFAULT_TYPE
   return inline(ALIASES.get(type) ?? type, base64, path)
 }
 
 function inline(mediaType: string, base64: string, path: string): MediaSource {
   const data = canonicalBase64(base64)
-  if (data === undefined) refuse(path, 'base64', 'other data')
-  if (data === '') refuse(path, 'base64', 'none')
+  if (data === undefined) refuseField(path, 'base64', 'other data')
+  if (data === '') refuseField(path, 'base64', 'none')
   return { kind: 'inline', mediaType, data }
 }
 

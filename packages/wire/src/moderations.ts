@@ -3,18 +3,18 @@ import {
   checkMembers,
   type JsonSchema,
   kindName,
-  modelName,
-  refuse,
+  modelNameCheck,
+  refuseField,
   requestSchema,
   withSchema,
 } from './field-check.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
-import type { FoundMedia, PromptLevels } from './prompt-text.ts'
+import type { FoundMedia, PromptRules } from './prompt-text.ts'
 import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
 import { knownNames, requestNames } from './request-names.ts'
 import { readInclusiveUsage } from './reported-usage.ts'
 import { parseRecord } from './json/record.ts'
-import { isError, type ReplyFacts } from './reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from './reply-facts.ts'
 
 /** The fields of a moderation request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ModerationsRequest {
@@ -32,7 +32,7 @@ const inputSchema: JsonSchema = {
 
 /** Checks for the table in `docs/api.md: Moderations`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['model', modelName],
+  ['model', modelNameCheck],
   ['input', withSchema(inputSchema, checkInput)],
 ])
 
@@ -48,7 +48,7 @@ export function readModerationsRequest(scan: ScannedObject): ModerationsRequest 
   }
 }
 
-/** Builds the JSON Schema of requests that `readModerationsRequest` accepts. */
+/** Builds the JSON Schema of a valid moderation request, for the description of the API. */
 export function moderationsRequestSchema(): JsonSchema {
   return requestSchema(['input'], CHECKS)
 }
@@ -58,11 +58,11 @@ const EXPECTED = 'a string, or a non-empty array of strings or objects'
 function checkInput(scan: ScannedObject, { node, count }: Member): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') return
-  if (kind !== 'array') refuse('input', EXPECTED, kindName(scan, node))
-  if (count === 0) refuse('input', EXPECTED, 'an empty array')
+  if (kind !== 'array') refuseField('input', EXPECTED, kindName(scan, node))
+  if (count === 0) refuseField('input', EXPECTED, 'an empty array')
   for (const [index, element] of scan.elements(node).entries()) {
     const isInput = ['string', 'object'].includes(scan.kindOf(element))
-    if (!isInput) refuse(`input[${index}]`, 'a string or an object', kindName(scan, element))
+    if (!isInput) refuseField(`input[${index}]`, 'a string or an object', kindName(scan, element))
   }
 }
 
@@ -85,14 +85,14 @@ function isImage(scan: ScannedObject, node: number): boolean {
 }
 
 /** Describes which members of a moderation request belong to the prompt. */
-export const MODERATIONS_PROMPT = {
+export const MODERATIONS_PROMPT_RULES = {
   levels: {
     request: { notPrompt: { model: 'service' }, read: { input: 'part' } },
     part: { notPrompt: { type: 'kind' }, read: { text: 'text', image_url: 'media' }, media: findMedia },
     media: { notPrompt: {}, read: { url: 'text' } },
   },
   turns: 'input',
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** Finds the image of a part. */
 function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
@@ -114,7 +114,7 @@ export const moderationFieldNames = requestNames(CHECKS.keys(), {
  */
 export function readModerationsReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
-  const error = isError(reply['error'])
+  const error = isErrorMember(reply['error'])
   const usage = readInclusiveUsage(reply['usage'])
   return {
     valid: Array.isArray(reply['results']) && !error,

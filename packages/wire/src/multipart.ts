@@ -71,7 +71,10 @@ export class FormReader {
     return this.#parts
   }
 
-  /** Reads one more element. Returns false if more bytes are needed. */
+  /**
+   * Reads the next piece of the form: a boundary, the headers of a part, or its content. Returns false if
+   * more bytes are needed.
+   */
   #readOn(): boolean {
     switch (this.#state) {
       case 'start':
@@ -154,7 +157,7 @@ export class FormReader {
   }
 
   #takeContent(length: number): void {
-    // The first byte here may be the line feed at the end of the headers, which is not content.
+    // The first of the remaining bytes may be the line feed at the end of the headers, which is not content.
     const from = this.#contentStart - this.#offset
     const piece = this.#rest.subarray(Math.max(0, from), length)
     if (this.#text && piece.length > 0) {
@@ -190,7 +193,10 @@ interface PartHead {
 }
 
 const FIELD = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/s
-/** Matches a parameter: a token, or a quoted string in which a backslash escapes the next character. */
+/**
+ * Matches a header parameter whose value is a word, or a quoted string in which a backslash escapes the next
+ * character.
+ */
 const PARAMETER = /;[ \t]*([\w!#$&'+.^`|~-]+\*?)=(?:"((?:[^"\\\r\n]|\\[^\r\n])*)"|([^\s;"]+))[ \t]*/y
 /** Transfer encodings that do not change the bytes. */
 const IDENTITY = /^(?:7bit|8bit|binary)$/i

@@ -17,7 +17,7 @@ const CUSTOM_SCHEMA = JSON.stringify({
  * The function that replaces a custom tool: its description, which contains the tool's grammar, and its
  * schema.
  */
-export function customTool(
+export function customToolAsFunction(
   description: string | undefined,
   grammar: Grammar | undefined,
 ): { readonly description: string; readonly schema: string } {
@@ -50,7 +50,7 @@ const BACKSLASH = 0x5c
  * Text in arguments of the expected form is returned as it arrives. Other arguments are held back until they
  * are complete.
  */
-export class CustomInput {
+export class CustomInputDecoder {
   /**
    * Arguments that are still held back: a beginning that is not recognized yet, or an incomplete escape
    * sequence.
@@ -99,8 +99,8 @@ export class CustomInput {
 }
 
 /** Returns the text for a custom tool from complete arguments. */
-export function customInput(args: string): string {
-  const input = new CustomInput()
+export function decodeCustomInput(args: string): string {
+  const input = new CustomInputDecoder()
   return input.push(args) + input.end()
 }
 

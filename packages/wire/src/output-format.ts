@@ -1,6 +1,6 @@
 import type { Conversation, OutputFormat, OutputSchema, Tool } from './conversation.ts'
-import { booleanAt, type Fields, nullToUndefined, textAt } from './field.ts'
-import { type MemberText, membersOf } from './json/json-edit.ts'
+import { requireBoolean, type Fields, nullToUndefined, requireText } from './field.ts'
+import { type MemberText, jsonMembersOf } from './json/json-edit.ts'
 import { parseRecord } from './json/record.ts'
 
 /** Kinds of output formats, by the type used in chat and in responses requests. */
@@ -18,7 +18,7 @@ const TOOL_NAME = /^[\w-]{1,64}$/
 const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
 
 /** A conversation in which the output format, if there is one, is a schema that the model can follow. */
-export type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
+export type ConversationWithSchema = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
  * Returns the output format for a schema and for the members at `path` that name and describe it. Without a
@@ -33,20 +33,25 @@ export function schemaFormat(
   return {
     kind: 'json-schema',
     schema,
-    name: nullToUndefined(name) === undefined ? undefined : textAt(name, `${path}.name`),
+    name: nullToUndefined(name) === undefined ? undefined : requireText(name, `${path}.name`),
     description:
-      nullToUndefined(description) === undefined ? undefined : textAt(description, `${path}.description`),
-    strict: nullToUndefined(strict) === undefined ? undefined : booleanAt(strict, `${path}.strict`),
+      nullToUndefined(description) === undefined
+        ? undefined
+        : requireText(description, `${path}.description`),
+    strict: nullToUndefined(strict) === undefined ? undefined : requireBoolean(strict, `${path}.strict`),
   }
 }
 
 /** Encodes a schema, with the members that name and describe it. */
 export function schemaMembers({ name = UNNAMED, description, schema, strict }: OutputSchema): MemberText[] {
-  return [...membersOf({ name, description }), ['schema', schema], ...membersOf({ strict })]
+  return [...jsonMembersOf({ name, description }), ['schema', schema], ...jsonMembersOf({ strict })]
 }
 
 /** Adds the format to the system prompt as an instruction, for a model that cannot be forced to follow it. */
-export function withFormatAsInstruction(conversation: Conversation, format: OutputFormat): WithSchemaFormat {
+export function withFormatAsInstruction(
+  conversation: Conversation,
+  format: OutputFormat,
+): ConversationWithSchema {
   const text =
     format.kind === 'json-object'
       ? `Answer with a JSON object and ${JSON_ONLY}`
@@ -63,7 +68,7 @@ export function withFormatAsTool(
   conversation: Conversation,
   { description, schema }: OutputSchema,
   name: string,
-): WithSchemaFormat {
+): ConversationWithSchema {
   const tool: Tool = { name, description, schema, strict: undefined }
   return { ...conversation, outputFormat: undefined, tools: [tool], toolChoice: { kind: 'tool', name } }
 }
@@ -72,10 +77,10 @@ export function withFormatAsTool(
 export function answerToolName({ schema, name }: OutputSchema): string | undefined {
   const type = parseRecord(schema)?.['type']
   if (type !== undefined && type !== 'object') return undefined
-  return acceptedName(name) ?? UNNAMED
+  return acceptedSchemaName(name) ?? UNNAMED
 }
 
 /** Returns the name of a schema if upstreams accept it; otherwise undefined. */
-export function acceptedName(name: string | undefined): string | undefined {
+export function acceptedSchemaName(name: string | undefined): string | undefined {
   return name !== undefined && TOOL_NAME.test(name) ? name : undefined
 }

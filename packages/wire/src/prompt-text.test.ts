@@ -1,27 +1,27 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CHAT_PROMPT, COMPLETIONS_PROMPT } from './chat/index.ts'
-import { CONVERSE_PROMPT } from './converse/index.ts'
-import { EMBEDDINGS_PROMPT } from './embeddings/index.ts'
-import { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './gemini/index.ts'
-import { MESSAGES_PROMPT } from './messages/index.ts'
-import { MODERATIONS_PROMPT } from './moderations.ts'
+import { CHAT_PROMPT_RULES, COMPLETIONS_PROMPT_RULES } from './chat/index.ts'
+import { CONVERSE_PROMPT_RULES } from './converse/index.ts'
+import { EMBEDDINGS_PROMPT_RULES } from './embeddings/index.ts'
+import { GEMINI_EMBED_PROMPT_RULES, GEMINI_PROMPT_RULES } from './gemini/index.ts'
+import { MESSAGES_PROMPT_RULES } from './messages/index.ts'
+import { MODERATIONS_PROMPT_RULES } from './moderations.ts'
 import type { PromptText } from './prompt-tokens.ts'
-import { RERANK_PROMPT } from './rerank/index.ts'
-import { RESPONSES_PROMPT } from './responses/index.ts'
-import { type PromptLevels, promptTextOf } from './prompt-text.ts'
+import { RERANK_PROMPT_RULES } from './rerank/index.ts'
+import { RESPONSES_PROMPT_RULES } from './responses/index.ts'
+import { type PromptRules, promptTextOf } from './prompt-text.ts'
 
-const FORMS: Readonly<Record<string, PromptLevels>> = {
-  chat: CHAT_PROMPT,
-  completions: COMPLETIONS_PROMPT,
-  converse: CONVERSE_PROMPT,
-  embeddings: EMBEDDINGS_PROMPT,
-  gemini: GEMINI_PROMPT,
-  'gemini embeddings': GEMINI_EMBED_PROMPT,
-  messages: MESSAGES_PROMPT,
-  moderations: MODERATIONS_PROMPT,
-  rerank: RERANK_PROMPT,
-  responses: RESPONSES_PROMPT,
+const FORMS: Readonly<Record<string, PromptRules>> = {
+  chat: CHAT_PROMPT_RULES,
+  completions: COMPLETIONS_PROMPT_RULES,
+  converse: CONVERSE_PROMPT_RULES,
+  embeddings: EMBEDDINGS_PROMPT_RULES,
+  gemini: GEMINI_PROMPT_RULES,
+  'gemini embeddings': GEMINI_EMBED_PROMPT_RULES,
+  messages: MESSAGES_PROMPT_RULES,
+  moderations: MODERATIONS_PROMPT_RULES,
+  rerank: RERANK_PROMPT_RULES,
+  responses: RESPONSES_PROMPT_RULES,
 }
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -35,7 +35,7 @@ interface Place {
 /** Members with the data or the URL of media. */
 const MEDIA_DATA: ReadonlySet<string | number | undefined> = new Set(['data', 'fileUri', 'bytes', 'url'])
 
-const count = (body: Json, levels: PromptLevels): PromptText =>
+const count = (body: Json, levels: PromptRules): PromptText =>
   promptTextOf(Buffer.from(JSON.stringify(body)), levels, 'm')
 
 const anyJson: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
@@ -52,7 +52,7 @@ const anyJson: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
 })).value
 
 /** Objects of a level, with a few of the members that it knows and one that it does not. */
-function requests(levels: PromptLevels, name = 'request', depth = 4): fc.Arbitrary<Json> {
+function requests(levels: PromptRules, name = 'request', depth = 4): fc.Arbitrary<Json> {
   const level = levels.levels[name]
   if (!level || depth === 0) return fc.string({ minLength: 1, maxLength: 6 })
   const below = (reading: string): fc.Arbitrary<Json> => {
@@ -72,7 +72,7 @@ function requests(levels: PromptLevels, name = 'request', depth = 4): fc.Arbitra
     )
 }
 
-function placesIn(value: Json, levels: PromptLevels): Place[] {
+function placesIn(value: Json, levels: PromptRules): Place[] {
   const places: Place[] = []
   const visit = (node: Json, path: Place['path'], reading: string, isListed: boolean): void => {
     if (typeof node === 'string') places.push({ path, isListed })
@@ -126,20 +126,20 @@ const FILE = `data:text/plain;base64,${base64(TEXT)}`
 describe('text files', () => {
   const chat = (part: object): Json => ({ messages: [{ role: 'user', content: [part as Json] }] })
   const responses = (part: object): Json => ({ input: [{ role: 'user', content: [part as Json] }] })
-  test.each<[string, Json, PromptLevels]>([
-    ['chat', chat({ type: 'file', file: { file_data: FILE } }), CHAT_PROMPT],
+  test.each<[string, Json, PromptRules]>([
+    ['chat', chat({ type: 'file', file: { file_data: FILE } }), CHAT_PROMPT_RULES],
     [
       'chat, by its name',
       chat({ type: 'file', file: { file_data: base64(TEXT), filename: 'a.md' } }),
-      CHAT_PROMPT,
+      CHAT_PROMPT_RULES,
     ],
-    ['chat, in place of an image', chat({ type: 'image_url', image_url: { url: FILE } }), CHAT_PROMPT],
+    ['chat, in place of an image', chat({ type: 'image_url', image_url: { url: FILE } }), CHAT_PROMPT_RULES],
     [
       'chat, in the clear',
       chat({ type: 'file', file: { file_data: `data:text/csv,${TEXT.replaceAll(' ', '%20')}` } }),
-      CHAT_PROMPT,
+      CHAT_PROMPT_RULES,
     ],
-    ['responses', responses({ type: 'input_file', file_data: FILE, filename: 'a' }), RESPONSES_PROMPT],
+    ['responses', responses({ type: 'input_file', file_data: FILE, filename: 'a' }), RESPONSES_PROMPT_RULES],
     [
       'messages',
       {
@@ -152,12 +152,12 @@ describe('text files', () => {
           },
         ],
       },
-      MESSAGES_PROMPT,
+      MESSAGES_PROMPT_RULES,
     ],
     [
       'gemini',
       { contents: [{ parts: [{ inline_data: { mime_type: 'application/json', data: base64(TEXT) } }] }] },
-      GEMINI_PROMPT,
+      GEMINI_PROMPT_RULES,
     ],
     [
       'converse',
@@ -166,7 +166,7 @@ describe('text files', () => {
           { content: [{ document: { format: 'txt', name: 'a', source: { bytes: base64(TEXT) } } }] },
         ],
       },
-      CONVERSE_PROMPT,
+      CONVERSE_PROMPT_RULES,
     ],
   ])('a file that is text is decoded: %s', (_, request, levels) => {
     const { text, chargedExtraTokens } = count(request, levels)
@@ -179,7 +179,7 @@ describe('text files', () => {
 test('media in a prompt count by their kind, as they do for a hold, and texts beside their data count as text', () => {
   const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` } }
   const ask = (part: object): PromptText =>
-    count({ messages: [{ role: 'user', content: [part as Json] }] }, CHAT_PROMPT)
+    count({ messages: [{ role: 'user', content: [part as Json] }] }, CHAT_PROMPT_RULES)
   const { text, extraTokens, chargedExtraTokens } = ask({ ...picture, caption: TEXT })
   expect(text).toBe(`user\ncaption\n${TEXT}`)
   expect([extraTokens, chargedExtraTokens]).toEqual([3 + 4 + 1_000, 3 + 4 + 10_000])
@@ -187,7 +187,7 @@ test('media in a prompt count by their kind, as they do for a hold, and texts be
 
 test('escaped characters of a prompt are counted as the characters, and two members with one name are both counted', () => {
   const body = String.raw`{"tools":[{"name":"\u6f22","name":"caf\u00e9 \\u0041"}]}`
-  expect(promptTextOf(Buffer.from(body), CHAT_PROMPT, '').text).toBe(
+  expect(promptTextOf(Buffer.from(body), CHAT_PROMPT_RULES, '').text).toBe(
     String.raw`[{"name":"漢","name":"café \\u0041"}]`,
   )
 })
@@ -196,5 +196,5 @@ test('encrypted reasoning in a prompt counts by the estimated length of its plai
   const data = 'A'.repeat(1_600)
   const block = { type: 'redacted_thinking', data }
   const request = { messages: [{ role: 'assistant', content: [block] }] }
-  expect(count(request, MESSAGES_PROMPT)).toMatchObject({ text: '', extraTokens: 3 + 4 + 300 })
+  expect(count(request, MESSAGES_PROMPT_RULES)).toMatchObject({ text: '', extraTokens: 3 + 4 + 300 })
 })

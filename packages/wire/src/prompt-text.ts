@@ -9,7 +9,7 @@ import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import { decodePercent } from './media-source.ts'
 
-/** Matches escape sequences. Those of a single character (`\u…`) are decoded; all others are kept. */
+/** Matches the escape sequences of JSON. `\u…` is replaced by its character; all others are kept. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
 
 /**
@@ -18,7 +18,7 @@ const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
  * earlier turns, whose tokens may have been counted already. `model` is the name of the model, on which the
  * maximum number of tokens of an image depends.
  */
-export function promptText(scan: ScannedObject, levels: PromptLevels, model: string): PromptText {
+export function promptText(scan: ScannedObject, levels: PromptRules, model: string): PromptText {
   const walk = new PromptWalk(scan, levels, model)
   const { turns } = levels
   const isTurns = (key: string): boolean => walk.spelled(key) === turns
@@ -29,22 +29,22 @@ export function promptText(scan: ScannedObject, levels: PromptLevels, model: str
 }
 
 /** Collects the texts of the prompt from the bytes of a request that is being sent. */
-export function promptTextOf(body: Buffer, levels: PromptLevels, model: string): PromptText {
+export function promptTextOf(body: Buffer, levels: PromptRules, model: string): PromptText {
   return promptText(scanObject(body, RESPONSE_LIMITS), levels, model)
 }
 
 class PromptWalk {
   readonly #scan: ScannedObject
-  readonly #levels: PromptLevels
+  readonly #levels: PromptRules
   readonly #model: string
   readonly #texts: string[] = []
-  /** The nodes with media data, which are not texts. */
+  /** The JSON strings that contain media data and are therefore not counted as texts. */
   readonly #media = new Set<Node>()
   #extraTokens = 0
   #typicalOfMedia = 0
   #maxMediaTokens = 0
 
-  constructor(scan: ScannedObject, levels: PromptLevels, model: string) {
+  constructor(scan: ScannedObject, levels: PromptRules, model: string) {
     this.#scan = scan
     this.#levels = levels
     this.#model = model
@@ -63,7 +63,7 @@ class PromptWalk {
     return this.#levels.spelled?.(key) ?? key
   }
 
-  member({ notPrompt, read }: PromptLevel, key: string, node: Node): void {
+  member({ notPrompt, read }: PromptObjectRules, key: string, node: Node): void {
     if (this.#scan.kindOf(node) === 'null') return
     const name = this.spelled(key)
     if (Object.hasOwn(notPrompt, name)) return
@@ -109,7 +109,7 @@ class PromptWalk {
     else this.#add(text)
   }
 
-  #findMedia({ media: find }: PromptLevel, node: Node): void {
+  #findMedia({ media: find }: PromptObjectRules, node: Node): void {
     const scan = this.#scan
     const found = find?.(scan, node)
     if (!found) return
@@ -186,7 +186,7 @@ type Reason =
 
 /**
  * How the value of a member is counted: as texts, as JSON, as encrypted text, or by the rules of the level in
- * `PromptLevels` with this name.
+ * `PromptRules` with this name.
  */
 type Reading = string
 
@@ -194,7 +194,7 @@ type Reading = string
  * Rules for the members of one kind of object in a request. A member that is in neither list is counted as
  * JSON, including its name.
  */
-export interface PromptLevel {
+export interface PromptObjectRules {
   readonly notPrompt: Readonly<Record<string, Reason>>
   /** Members whose values are counted, but not their names, which belong to the protocol. */
   readonly read: Readonly<Record<string, Reading>>
@@ -218,8 +218,8 @@ export type FindMedia = (scan: ScannedObject, part: Node) => FoundMedia | undefi
  * Describes which parts of a request are the prompt: all texts, including those of unknown members, except
  * for members listed in `notPrompt`. `request` has the rules for the top level.
  */
-export interface PromptLevels {
-  readonly levels: Readonly<Record<string, PromptLevel>> & { readonly request: PromptLevel }
+export interface PromptRules {
+  readonly levels: Readonly<Record<string, PromptObjectRules>> & { readonly request: PromptObjectRules }
   /**
    * The member that contains the turns. It is read last: it grows only at its end, so that the count of its
    * beginning can be reused.

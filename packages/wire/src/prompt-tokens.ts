@@ -121,11 +121,7 @@ export const TYPICAL_REQUEST_TOKENS = 3
  * Maximum number of tokens of media minus the number of bytes of their data, because these bytes are counted
  * with the body.
  */
-export function mediaTokensBeyondBytes(
-  scan: ScannedObject,
-  { tokens, data }: FoundMedia,
-  model: string,
-): number {
+export function extraMediaTokens(scan: ScannedObject, { tokens, data }: FoundMedia, model: string): number {
   const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
   return tokens.max(bytes, model) - bytes
 }

@@ -69,11 +69,11 @@ export type ClientProtocol = ServedProtocol & ConversionProtocol
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
 /** Lists the protocols for which `has` is true, in the order of the table. */
-export function protocolsWith(has: (row: ProtocolRow) => boolean): ProtocolName[] {
+export function protocolsWithProperty(has: (row: ProtocolRow) => boolean): ProtocolName[] {
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }
 
 /** Protocols from and to which a conversation can be converted, in the order of the table. */
-export const CLIENT_PROTOCOLS = protocolsWith(
+export const CLIENT_PROTOCOLS = protocolsWithProperty(
   ({ isConversation, hasClients }) => isConversation && hasClients,
 ) as ClientProtocol[]

@@ -37,7 +37,10 @@ export class ReceivedMedia {
     return this.seconds === 0 && this.pictures.length === 0 && this.hiddenTokens === 0
   }
 
-  /** A number that increases with each piece of audio and each image that arrives. */
+  /**
+   * A number that increases with each piece of audio and each image, to notice whether an event contained
+   * any.
+   */
   get progress(): number {
     return this.seconds + this.pictures.length
   }
@@ -63,8 +66,8 @@ export class ReceivedMedia {
   }
 
   /**
-   * Adds encrypted reasoning, given its length in base64 characters. `visibleBytes` is the length of the same
-   * reasoning received as text.
+   * Adds encrypted reasoning, given its length in base64 characters. `visibleBytes` is the number of bytes of
+   * this reasoning that were also received as readable text.
    */
   addHidden(base64Length: number, visibleBytes: number): void {
     this.hiddenTokens += Math.max(0, tokensOfEncryptedText(base64Length) - Math.ceil(visibleBytes / 4))

@@ -8,7 +8,7 @@ import { promptTokens, type Usage } from './usage.ts'
  * Replaces the content of a complete response by a refusal in the protocol of the response: `content_filter`,
  * `refusal`, an incomplete response, or `SAFETY`. All other members stay unchanged.
  */
-export function refusedAnswer(scan: ScannedObject): Buffer {
+export function replaceAnswerByRefusal(scan: ScannedObject): Buffer {
   const replace = new Map<string, string>()
   if (scan.kind('choices') === 'array') replace.set('choices', refusedChoices(scan))
   else if (scan.kind('candidates') === 'array') replace.set('candidates', refusedCandidates(scan))
@@ -30,8 +30,8 @@ export function refusedAnswer(scan: ScannedObject): Buffer {
 }
 
 /** A complete response with a refusal, used if there is no answer whose other members could be kept. */
-export function refusalOf(dialect: ClientProtocol): Buffer {
-  return refusedAnswer(scanObject(Buffer.from(EMPTY[dialect])))
+export function refusalInDialect(dialect: ClientProtocol): Buffer {
+  return replaceAnswerByRefusal(scanObject(Buffer.from(EMPTY[dialect])))
 }
 
 const EMPTY: Readonly<Record<ClientProtocol, string>> = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { StreamEncoder } from './codec.ts'
 import type { ReplyEvent } from './reply.ts'
-import { CopiedText, FrameWriter } from './frame-writer.ts'
-import { UnsignedTexts } from './remove-text-signatures.ts'
+import { CopyableText, FrameWriter } from './frame-writer.ts'
+import { TextSignatureRemover } from './remove-text-signatures.ts'
 
 const start = (index: number): ReplyEvent => ({ kind: 'part-start', index, part: { kind: 'thinking' } })
 const proof = (index: number, signs?: 'call' | 'text'): ReplyEvent => ({
@@ -18,7 +18,7 @@ function passed(events: readonly ReplyEvent[]): ReplyEvent[] {
   const inner = {
     push: (some: readonly ReplyEvent[]) => (seen.push(...some), ''),
   } as unknown as StreamEncoder
-  const encoder = new UnsignedTexts(inner)
+  const encoder = new TextSignatureRemover(inner)
   for (const event of events) encoder.push([event])
   return seen
 }
@@ -51,9 +51,9 @@ describe('a stream without signatures of texts', () => {
       push: (some: readonly ReplyEvent[]) => (seen.push(...some.map(({ kind }) => kind)), ''),
       copy: () => (seen.push('copied'), true),
     } as unknown as StreamEncoder
-    const encoder = new UnsignedTexts(inner)
+    const encoder = new TextSignatureRemover(inner)
     encoder.push([start(0)])
-    const text = new CopiedText('thinking', 0, Buffer.from('"Hm."'), {
+    const text = new CopyableText('thinking', 0, Buffer.from('"Hm."'), {
       from: 1,
       to: 4,
       escapes: 0,

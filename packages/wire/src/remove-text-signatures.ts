@@ -1,12 +1,12 @@
 import type { Usage } from './usage.ts'
 import type { StreamEncoder } from './codec.ts'
-import type { CopiedText, FrameWriter } from './frame-writer.ts'
+import type { CopyableText, FrameWriter } from './frame-writer.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ErrorContent } from './upstream-error.ts'
 
 /**
- * Removes signatures of texts, which models do not need. They would become empty thoughts at the end of a
- * reply, and clients that take the last part as the answer would find an empty one.
+ * Removes the signatures of texts, because models do not need them. Each would become an empty thought at the
+ * end of the reply, and clients that take the last part as the answer would show nothing.
  */
 export function withoutTextSignatures(reply: Reply): Reply {
   const parts = reply.parts.filter((part) => part.kind !== 'thinking' || part.proof?.signs !== 'text')
@@ -14,7 +14,7 @@ export function withoutTextSignatures(reply: Reply): Reply {
 }
 
 /** Encoder that removes the signatures of texts from a stream. */
-export class UnsignedTexts implements StreamEncoder {
+export class TextSignatureRemover implements StreamEncoder {
   readonly #inner: StreamEncoder
   /** A thought that has begun and is held back. The next event shows whether it contains only a signature. */
   #begun: (ReplyEvent & { readonly kind: 'part-start' }) | undefined
@@ -28,7 +28,7 @@ export class UnsignedTexts implements StreamEncoder {
     return this.#inner.push(events.flatMap((event) => this.#taken(event)))
   }
 
-  copy(event: CopiedText, out: FrameWriter): boolean {
+  copy(event: CopyableText, out: FrameWriter): boolean {
     const begun = this.#begun
     if (begun) {
       this.#begun = undefined

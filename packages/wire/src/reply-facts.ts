@@ -27,6 +27,6 @@ export interface ReplyFacts {
 }
 
 /** Whether the value of an `error` member is an error. Some providers send null in every reply. */
-export function isError(value: unknown): boolean {
+export function isErrorMember(value: unknown): boolean {
   return typeof value === 'object' ? value !== null : typeof value === 'string' && value !== ''
 }

@@ -5,7 +5,7 @@ import type { Conversation, ProviderSignature, SearchPart } from './conversation
 import type { ReportedUsage } from './reported-usage.ts'
 import type { StatedService } from './service-tier.ts'
 import type { Fields } from './field.ts'
-import { refuse } from './field-check.ts'
+import { refuseField } from './field-check.ts'
 
 /** A complete reply, independent of the protocol. */
 export interface Reply {
@@ -80,7 +80,7 @@ export interface Stop {
 export type StopReason = 'end' | 'length' | 'stop-sequence' | 'tool-calls' | 'refusal' | 'pause'
 
 /**
- * An event of a stream, independent of the protocol. In each choice (`choiceOf`), parts are numbered from 0
+ * An event of a stream, independent of the protocol. In each choice (`choiceOfPart`), parts are numbered from 0
  * in the order in which they start. A part starts, grows and ends. Several parts may grow at the same time;
  * an encoder puts them in order if its protocol requires that.
  */
@@ -276,7 +276,7 @@ export function combineEvents(events: Iterable<ReplyEvent>, choice = 0): readonl
     }
   }
   return [...parts]
-    .filter(([index]) => choiceOf(index) === choice)
+    .filter(([index]) => choiceOfPart(index) === choice)
     .sort(([a], [b]) => a - b)
     .map(([, part]) => partOf(part))
 }
@@ -317,17 +317,17 @@ export function readChoiceCount(
 }
 
 /** Number of choices that are requested. */
-export function choicesOf({ choices }: Pick<Conversation, 'choices'>): number {
+export function requestedChoiceCount({ choices }: Pick<Conversation, 'choices'>): number {
   return choices?.count ?? 1
 }
 
 /** Throws `invalid_request` if several choices are requested, because the target protocol has only one. */
-export function refuseChoices({ choices }: Pick<Conversation, 'choices'>): void {
-  if (choices) refuse(choices.field, `1, as this model's channel gives one answer`, 'a larger number')
+export function refuseSeveralChoices({ choices }: Pick<Conversation, 'choices'>): void {
+  if (choices) refuseField(choices.field, `1, as this model's channel gives one answer`, 'a larger number')
 }
 
 /** Index of the choice (from 0) to which a part of a stream belongs. */
-export function choiceOf(part: number): number {
+export function choiceOfPart(part: number): number {
   return Math.floor(part / PARTS_OF_CHOICE)
 }
 

@@ -22,7 +22,9 @@ export interface ReportedUsage extends Usage {
   readonly lifetimeIsUnknown?: true
   /** Service tier and region that the response states; absent if it states neither. */
   readonly served?: StatedService
-  /** The output by the reported total. Present if only the total includes all of the output. */
+  /**
+   * The output that follows from the reported total. Present if only the total includes all of the output.
+   */
   readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools, except web searches; absent if none were reported. */
   readonly tools?: readonly ToolUse[]
@@ -39,7 +41,7 @@ export interface OutputInTotal {
    * Number of output tokens if the total is right, including tokens that no detail of the report explains.
    */
   readonly output: number
-  /** The usage without regard to the total; undefined if the report contains nothing else. */
+  /** The reported usage without the total; undefined if only the total was reported. */
   readonly otherwise: ReportedUsage | undefined
 }
 
@@ -76,7 +78,7 @@ export function preferLaterUsage(
 }
 
 /** Returns only the numbers of a report of usage. */
-export function countsOf(reported: ReportedUsage): Usage {
+export function numbersOfReport(reported: ReportedUsage): Usage {
   const {
     outputIsUnknown: _output,
     promptIsUnknown: _prompt,
@@ -93,7 +95,7 @@ export function countsOf(reported: ReportedUsage): Usage {
  * How long tokens stay in a prompt cache, ascending, with the field of `Usage` that counts the tokens written
  * for that time.
  */
-export const CACHE_LIFETIMES = {
+export const CACHE_WRITE_FIELDS = {
   '5m': 'cacheWrite5m',
   '30m': 'cacheWrite30m',
   '1h': 'cacheWrite1h',
@@ -101,12 +103,12 @@ export const CACHE_LIFETIMES = {
 } as const satisfies Readonly<Record<string, keyof Usage>>
 
 /** How long tokens stay in a prompt cache. */
-export type CacheLifetime = keyof typeof CACHE_LIFETIMES
+export type CacheWriteLifetime = keyof typeof CACHE_WRITE_FIELDS
 
 /** Moves the tokens that were written to a cache for an unknown time to the field for this lifetime. */
-export function withLifetime(reported: ReportedUsage, lifetime: CacheLifetime): ReportedUsage {
+export function withCacheWriteLifetime(reported: ReportedUsage, lifetime: CacheWriteLifetime): ReportedUsage {
   const { lifetimeIsUnknown: _, cacheWrite5m: written, ...others } = reported
-  return { ...others, cacheWrite5m: 0, [CACHE_LIFETIMES[lifetime]]: written }
+  return { ...others, cacheWrite5m: 0, [CACHE_WRITE_FIELDS[lifetime]]: written }
 }
 
 /**
@@ -120,12 +122,12 @@ interface Detail {
 }
 
 /** Creates a detail of `tokens` tokens that the number `whole` should include. */
-export function detailOf(tokens: number, whole: number): Detail {
+export function createTokenDetail(tokens: number, whole: number): Detail {
   return { tokens, isLarger: tokens > whole }
 }
 
 /** Sum of the tokens of the details. */
-export function sumOf(details: readonly Detail[]): number {
+export function sumOfDetails(details: readonly Detail[]): number {
   return details.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
@@ -141,13 +143,13 @@ export function findExplainingDetails(excess: number, details: readonly Detail[]
     .sort((a, b) => Number(b.isLarger) - Number(a.isLarger))
   for (let chosen = 1; chosen < 1 << candidates.length; chosen++) {
     const some = candidates.filter((_, place) => (chosen & (1 << place)) !== 0)
-    if (sumOf(some) === excess) return some
+    if (sumOfDetails(some) === excess) return some
   }
   const larger = candidates.filter(({ isLarger }) => isLarger)
-  return sumOf(larger) <= excess ? larger : []
+  return sumOfDetails(larger) <= excess ? larger : []
 }
 
-const NONE: Counts = {}
+const NONE: UpstreamCounts = {}
 
 /**
  * Names that providers use for the number of tokens read from a cache, in the details of the prompt or in the
@@ -181,12 +183,12 @@ const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creat
  */
 export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
-  return usage && readUsage(usage, toCount(usage['total_tokens']))
+  return usage && readUsage(usage, plausibleCount(usage['total_tokens']))
 }
 
-function readUsage(usage: Counts, total: number | undefined): ReportedUsage | undefined {
-  const statedPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
-  const statedOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
+function readUsage(usage: UpstreamCounts, total: number | undefined): ReportedUsage | undefined {
+  const statedPrompt = plausibleCount(usage['prompt_tokens'] ?? usage['input_tokens'])
+  const statedOutput = plausibleCount(usage['completion_tokens'] ?? usage['output_tokens'])
   const prompt = statedPrompt ?? difference(total, statedOutput)
   const knownOutput = statedOutput ?? difference(total, statedPrompt)
   if (prompt === undefined) return undefined
@@ -199,28 +201,31 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const outputDetails =
     asRecord(usage['completion_tokens_details']) ?? asRecord(usage['output_tokens_details']) ?? NONE
 
-  const cached = Math.max(countAt(promptDetails, 'cached_tokens'), maxCount(usage, ...CACHE_READ))
-  const written1h = maxCount(usage, ...CACHE_WRITTEN_1H)
-  const written5m = maxCount(usage, ...CACHE_WRITTEN_5M)
+  const cached = Math.max(
+    plausibleCountAt(promptDetails, 'cached_tokens'),
+    largestCount(usage, ...CACHE_READ),
+  )
+  const written1h = largestCount(usage, ...CACHE_WRITTEN_1H)
+  const written5m = largestCount(usage, ...CACHE_WRITTEN_5M)
   const lifetimes = asRecord(promptDetails['cache_write_tokens_details'])
-  const written12h = lifetimes ? countAt(lifetimes, 'ttl_12h_tokens') : 0
-  const written30m = lifetimes ? countAt(lifetimes, 'ttl_30m_tokens') : 0
+  const written12h = lifetimes ? plausibleCountAt(lifetimes, 'ttl_12h_tokens') : 0
+  const written30m = lifetimes ? plausibleCountAt(lifetimes, 'ttl_30m_tokens') : 0
   const written = Math.max(
-    maxCount(promptDetails, ...CACHE_WRITTEN),
-    countAt(usage, 'cache_creation_input_tokens'),
+    largestCount(promptDetails, ...CACHE_WRITTEN),
+    plausibleCountAt(usage, 'cache_creation_input_tokens'),
     written1h + written5m,
     written12h + written30m,
   )
-  const audio = detailOf(countAt(promptDetails, 'audio_tokens'), prompt)
-  const reasoning = detailOf(countAt(outputDetails, 'reasoning_tokens'), completion)
-  const read = detailOf(cached, prompt)
-  const write = detailOf(written, prompt)
+  const audio = createTokenDetail(plausibleCountAt(promptDetails, 'audio_tokens'), prompt)
+  const reasoning = createTokenDetail(plausibleCountAt(outputDetails, 'reasoning_tokens'), completion)
+  const read = createTokenDetail(cached, prompt)
+  const write = createTokenDetail(written, prompt)
 
   const excess = Math.max((total ?? 0) - prompt - completion, 0)
   const added = findExplainingDetails(excess, [reasoning, read, write, audio])
-  const thought = excess - sumOf(added)
-  const output = completion + thought + sumOf(added.filter((detail) => detail === reasoning))
-  const input = prompt + sumOf(added.filter((detail) => detail !== reasoning))
+  const thought = excess - sumOfDetails(added)
+  const output = completion + thought + sumOfDetails(added.filter((detail) => detail === reasoning))
+  const input = prompt + sumOfDetails(added.filter((detail) => detail !== reasoning))
   const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
   const cacheRead = Math.min(cached, input - cacheWrite)
   const cacheWrite1h = Math.min(written1h, cacheWrite)
@@ -229,15 +234,15 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   const isUnknown = others > 0 && !lifetimes && written1h + written5m === 0
   const uncached = input - cacheRead - cacheWrite
   const cachedDetails = asRecord(promptDetails['cached_tokens_details']) ?? NONE
-  const split = splitByCache(audio, countAt(cachedDetails, 'audio_tokens'), uncached, cacheRead)
+  const split = splitByCache(audio, plausibleCountAt(cachedDetails, 'audio_tokens'), uncached, cacheRead)
   const audioInput = split.input
   const seen = splitByCache(
-    detailOf(countAt(promptDetails, 'image_tokens'), input),
-    countAt(cachedDetails, 'image_tokens'),
+    createTokenDetail(plausibleCountAt(promptDetails, 'image_tokens'), input),
+    plausibleCountAt(cachedDetails, 'image_tokens'),
     uncached - audioInput,
     cacheRead - split.cached,
   )
-  const audioOutput = Math.min(countAt(outputDetails, 'audio_tokens'), output)
+  const audioOutput = Math.min(plausibleCountAt(outputDetails, 'audio_tokens'), output)
   const isByTotal = thought > 0 || (statedOutput === undefined && completion > 0)
   const counts: ReportedUsage = {
     ...NO_USAGE,
@@ -251,7 +256,7 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     ...(split.cached > 0 && { audioCacheRead: split.cached }),
     ...(seen.cached > 0 && { imageCacheRead: seen.cached }),
     audioOutput,
-    imageOutput: Math.min(countAt(outputDetails, 'image_tokens'), output - audioOutput),
+    imageOutput: Math.min(plausibleCountAt(outputDetails, 'image_tokens'), output - audioOutput),
     cacheRead,
     cacheWrite5m: lifetimes ? 0 : others,
     cacheWrite1h,
@@ -261,8 +266,8 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
     output,
     reasoning: Math.min(reasoning.tokens + thought, output),
     webSearches: Math.max(
-      countAt(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
-      countAt(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+      plausibleCountAt(asRecord(usage['server_tool_use_details']) ?? NONE, 'web_search_requests'),
+      plausibleCountAt(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
     ),
   }
   return knownOutput === undefined ? promptUsage(counts) : counts
@@ -291,23 +296,23 @@ function difference(total: number | undefined, known: number | undefined): numbe
 const MAX_COUNT = 1_000_000_000
 
 /** The usage object of an upstream, or a part of it. */
-export type Counts = Readonly<Record<string, unknown>>
+export type UpstreamCounts = Readonly<Record<string, unknown>>
 
 /** Returns a plausible number, an integer from 0 to 1,000,000,000; undefined for anything else. */
-export function toCount(value: unknown): number | undefined {
+export function plausibleCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT
     ? value
     : undefined
 }
 
 /** Returns the number with this name; 0 if it is implausible. */
-export function countAt(counts: Counts, name: string): number {
-  return toCount(counts[name]) ?? 0
+export function plausibleCountAt(counts: UpstreamCounts, name: string): number {
+  return plausibleCount(counts[name]) ?? 0
 }
 
 /** Returns the largest of several numbers with the same meaning. */
-export function maxCount(counts: Counts, ...names: readonly string[]): number {
+export function largestCount(counts: UpstreamCounts, ...names: readonly string[]): number {
   let largest = 0
-  for (const name of names) largest = Math.max(largest, countAt(counts, name))
+  for (const name of names) largest = Math.max(largest, plausibleCountAt(counts, name))
   return largest
 }

@@ -1,7 +1,7 @@
-import { GATED_MEMBERS } from './upstream-settings.ts'
+import { RESTRICTED_MEMBERS } from './upstream-settings.ts'
 import { KnownMemberNames, type SpellingsOf } from './json/known-names.ts'
 
-/** The names that are known inside the values of fields, by field. */
+/** For each field whose value is an object: the known names of the members of that object. */
 type Below = Readonly<Record<string, KnownMemberNames>>
 
 /** Creates the set of an object's known names from a list separated by spaces. */
@@ -32,7 +32,7 @@ const REROUTING = {
   search_parameters: knownNames('mode max_search_results sources return_citations from_date to_date'),
 } as const
 
-/** Fields that local servers accept only inside `options`. */
+/** Request fields that local model servers accept only inside `options`. */
 const LOCAL_OPTIONS = ['num_predict', 'num_ctx'] as const
 
 /**
@@ -45,7 +45,7 @@ export function requestNames(
   below: Below = {},
   spellingsOf?: SpellingsOf,
 ): KnownMemberNames {
-  const all = [...fields, ...GATED_MEMBERS]
+  const all = [...fields, ...RESTRICTED_MEMBERS]
   const inner = { ...below, ...REROUTING }
   const merged = new KnownMemberNames([...all, ...LOCAL_OPTIONS], { ...inner, google: GOOGLE }, spellingsOf)
   return new KnownMemberNames(all, { ...inner, extra_body: merged, options: merged }, spellingsOf)

@@ -1,11 +1,11 @@
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 import type { Conversation } from './conversation.ts'
 import type { Capabilities } from './model-capabilities.ts'
 
 type Penalties = Pick<Conversation, 'presencePenalty' | 'frequencyPenalty'>
 
 /** Removes the penalties. They are reported as dropped, except a penalty of 0, which is the default. */
-function withoutPenalties(conversation: Conversation, dropped: Dropped): Conversation {
+function withoutPenalties(conversation: Conversation, dropped: DroppedFields): Conversation {
   dropPenalties(conversation, dropped)
   return { ...conversation, presencePenalty: undefined, frequencyPenalty: undefined }
 }
@@ -13,13 +13,16 @@ function withoutPenalties(conversation: Conversation, dropped: Dropped): Convers
 /** Reports the seed and the penalties as dropped, because the target protocol has neither. */
 export function dropSeedAndPenalties(
   conversation: Penalties & Pick<Conversation, 'seed'>,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): void {
   if (conversation.seed !== undefined) dropped.add('seed')
   dropPenalties(conversation, dropped)
 }
 
-function dropPenalties({ presencePenalty = 0, frequencyPenalty = 0 }: Penalties, dropped: Dropped): void {
+function dropPenalties(
+  { presencePenalty = 0, frequencyPenalty = 0 }: Penalties,
+  dropped: DroppedFields,
+): void {
   if (presencePenalty !== 0) dropped.add('presence_penalty')
   if (frequencyPenalty !== 0) dropped.add('frequency_penalty')
 }
@@ -31,7 +34,7 @@ function dropPenalties({ presencePenalty = 0, frequencyPenalty = 0 }: Penalties,
 export function withAcceptedSampling(
   requested: Conversation,
   { sampling, takesPenalties }: Capabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Conversation {
   const conversation = takesPenalties ? requested : withoutPenalties(requested, dropped)
   const { temperature, topP, topK } = conversation

@@ -53,8 +53,8 @@ export function statedServiceMember(value: unknown): { readonly served?: StatedS
 }
 
 /**
- * Returns what a stream has stated about tier and region, after a later event. An event that states neither
- * changes nothing.
+ * Merges what a stream has stated about tier and region so far with what a later event states. An event that
+ * states neither changes nothing.
  */
 export function laterStatedService(
   before: StatedService | undefined,

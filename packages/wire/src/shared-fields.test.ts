@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../test/upstream-settings.ts'
 import { conversationOf } from '../../../test/conversation.ts'
-import type { GatedField, UpstreamSettings } from './upstream-settings.ts'
+import type { RestrictedField, UpstreamSettings } from './upstream-settings.ts'
 import type { SharedFields } from './conversation.ts'
-import { withoutGatedFields } from './shared-fields.ts'
+import { withoutRestrictedFields } from './shared-fields.ts'
 
 const SHARED: SharedFields = new Map([
   ['service_tier', '"flex"'],
@@ -14,14 +14,16 @@ const SHARED: SharedFields = new Map([
 
 function gated(channel: Partial<UpstreamSettings>): { readonly kept: string[]; readonly dropped: string[] } {
   const dropped = new Set<string>()
-  const { shared } = withoutGatedFields(conversationOf({ shared: SHARED }), settingsOf(channel), dropped)
+  const { shared } = withoutRestrictedFields(conversationOf({ shared: SHARED }), settingsOf(channel), dropped)
   return { kept: [...(shared?.keys() ?? [])], dropped: [...dropped] }
 }
 
 describe('fields that a channel must allow', () => {
   test('fields that a channel must allow are left out of a converted request, and reported as dropped', () => {
     expect(gated({})).toEqual({ kept: ['store', 'user'], dropped: ['service_tier', 'safety_identifier'] })
-    expect(gated({ allow: new Set<GatedField>(['service_tier']) }).dropped).toEqual(['safety_identifier'])
+    expect(gated({ allow: new Set<RestrictedField>(['service_tier']) }).dropped).toEqual([
+      'safety_identifier',
+    ])
   })
 
   test.each([
@@ -33,11 +35,11 @@ describe('fields that a channel must allow', () => {
     (field, kept, left) => {
       const given = conversationOf({ endUser: { id: 'u', field }, isStandardTier: true })
       const dropped = new Set<string>()
-      const { endUser, isStandardTier } = withoutGatedFields(given, settingsOf({}), dropped)
+      const { endUser, isStandardTier } = withoutRestrictedFields(given, settingsOf({}), dropped)
       expect({ endUser, isStandardTier }).toEqual({ endUser: kept, isStandardTier: undefined })
       expect([...dropped]).toEqual(left)
-      const allow = new Set<GatedField>(['service_tier', 'safety_identifier'])
-      expect(withoutGatedFields(given, settingsOf({ allow }), new Set())).toEqual(given)
+      const allow = new Set<RestrictedField>(['service_tier', 'safety_identifier'])
+      expect(withoutRestrictedFields(given, settingsOf({ allow }), new Set())).toEqual(given)
     },
   )
 

@@ -1,5 +1,5 @@
 import type { UpstreamSettings } from './upstream-settings.ts'
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields } from './conversation.ts'
 import { isAnyValue, type IsMeaningful, isNotDefault } from './dropped-fields.ts'
 import { asRecord } from './json/record.ts'
@@ -29,7 +29,7 @@ const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
  */
 export function sharedFields(
   scan: ScannedObject,
-  dropped: Dropped,
+  dropped: DroppedFields,
   fields: readonly SharedField[] = SHARED_FIELDS,
 ): { shared?: SharedFields } {
   const found = fields.flatMap((name): (readonly [SharedField, string])[] => {
@@ -47,7 +47,7 @@ const CACHE_OPTIONS: ReadonlySet<string> = new Set(['mode', 'ttl'])
  * Keeps those members of `prompt_cache_options` that both protocols have. Its `ttl` replaces
  * `prompt_cache_retention`, an older field with the same meaning.
  */
-function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): SharedFields {
+function withCacheOptions(shared: Map<SharedField, string>, dropped: DroppedFields): SharedFields {
   const options = shared.get('prompt_cache_options')
   const given = options === undefined ? undefined : asRecord(JSON.parse(options))
   if (!given) return shared
@@ -93,7 +93,7 @@ export function sharedMembers({
  */
 export function dropSharedFields(
   { shared, endUser, isStandardTier }: Conversation,
-  dropped: Dropped,
+  dropped: DroppedFields,
   { keepsEndUser = false, keepsTier = false } = {},
 ): void {
   for (const name of shared?.keys() ?? []) {
@@ -112,7 +112,7 @@ export function dropSharedFields(
 export function withAcceptedFields(
   conversation: Conversation,
   takes: (field: SharedField) => boolean,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Conversation {
   const { shared, endUser, isStandardTier, ...others } = conversation
   const isUserTaken = endUser?.field !== 'metadata' || takes('safety_identifier')
@@ -130,17 +130,17 @@ export function withAcceptedFields(
   }
 }
 
-/** Shared fields that are sent only if the channel's `allow` names them. */
+/** Shared request fields that are sent only if the channel's `allow` names them. */
 const GATED = ['service_tier', 'safety_identifier'] as const
 
 /**
  * Returns the conversation without the fields that its channel does not allow; `docs/api.md: Chat
  * completions`, filtered fields.
  */
-export function withoutGatedFields(
+export function withoutRestrictedFields(
   conversation: Conversation,
   { allow, disable_store, pass_through }: Pick<UpstreamSettings, 'allow' | 'disable_store' | 'pass_through'>,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Conversation {
   const { endUser, isStandardTier, ...others } = conversation
   const { shared } = others

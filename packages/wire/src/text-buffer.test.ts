@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
 import { codePointsIn } from './reply.ts'
-import { CopiedText } from './frame-writer.ts'
+import { CopyableText } from './frame-writer.ts'
 import { TextBuffer } from './text-buffer.ts'
 
 const pieces = fc.array(
@@ -57,20 +57,20 @@ test('a generated text that was copied as JSON is stored decoded', () => {
       const literals = texts.map((text) => JSON.stringify(text))
       const bytes = Buffer.from(literals.join(','))
       let at = 0
-      let event: CopiedText | undefined
+      let event: CopyableText | undefined
       for (const [i, literal] of literals.entries()) {
         const from = at + 1
         const to = from + Buffer.byteLength(literal) - 2
         const escapes = to - from - Buffer.byteLength(texts[i] as string)
         const match = { from, to, escapes, codePoints: codePointsIn(texts[i] as string) }
         if (event) event.add(match)
-        else event = new CopiedText('text', 0, bytes, match)
+        else event = new CopyableText('text', 0, bytes, match)
         at = to + 2
       }
       const said = texts.join('')
       const kept = new TextBuffer()
       expect(kept.add('before ')).toBe(7)
-      expect(kept.addCopied(event as CopiedText)).toBe(Buffer.byteLength(said))
+      expect(kept.addCopied(event as CopyableText)).toBe(Buffer.byteLength(said))
       expect(kept.toString()).toBe(`before ${said}`)
       expect(event?.text).toBe(said)
       const first = event?.takeFirst()
@@ -86,7 +86,7 @@ test('a generated text that was copied as JSON is stored decoded', () => {
 
 test('a generated text copied as JSON that would exceed eight megabytes is counted but not kept', () => {
   const size = 5 * 1024 * 1024
-  const text = new CopiedText('text', 0, Buffer.alloc(size, 'z'), {
+  const text = new CopyableText('text', 0, Buffer.alloc(size, 'z'), {
     from: 0,
     to: size,
     escapes: 0,

@@ -1,4 +1,4 @@
-import type { CopiedText } from './frame-writer.ts'
+import type { CopyableText } from './frame-writer.ts'
 
 const INITIAL_BYTES = 256
 /**
@@ -15,7 +15,7 @@ for (const letter of '"\\bfnrt')
   UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
 /** Texts in JSON bytes. All their escape sequences must have one letter. */
-type JsonTexts = Pick<CopiedText, 'bytes' | 'spans' | 'size' | 'escapes'>
+type JsonTexts = Pick<CopyableText, 'bytes' | 'spans' | 'size' | 'escapes'>
 
 /** A text that grows in small pieces, kept as UTF-8 in one buffer. */
 export class TextBuffer {

@@ -1,5 +1,5 @@
 import type { Usage } from './usage.ts'
-import type { Dropped } from './codec.ts'
+import type { DroppedFields } from './codec.ts'
 import type { ReplyFacts } from './reply-facts.ts'
 import type { RawVector } from './vectors.ts'
 
@@ -36,20 +36,20 @@ export interface VectorResponseWriter {
 }
 
 /** A request to the upstream: its body, and the texts whose vectors it requests. */
-export interface EmbedRequest {
+export interface UpstreamEmbedRequest {
   readonly body: Buffer
   readonly texts: readonly string[]
 }
 
 /** One or more requests, which are sent one after another. */
-export type EmbedRequests = readonly [first: EmbedRequest, ...more: EmbedRequest[]]
+export type EmbedRequests = readonly [first: UpstreamEmbedRequest, ...more: UpstreamEmbedRequest[]]
 
-/** Creates one request for each group of texts. */
+/** Creates one request for each list of texts. */
 export function embedRequests(
   [first, ...more]: readonly [readonly string[], ...(readonly string[])[]],
   bodyOf: (texts: readonly string[]) => object,
 ): EmbedRequests {
-  const requestOf = (texts: readonly string[]): EmbedRequest => ({
+  const requestOf = (texts: readonly string[]): UpstreamEmbedRequest => ({
     body: Buffer.from(JSON.stringify(bodyOf(texts))),
     texts,
   })
@@ -57,19 +57,19 @@ export function embedRequests(
 }
 
 /** How texts are sent to an upstream to get vectors, and how its responses are read. */
-export interface EmbedForm {
+export interface EmbeddingsApi {
   /**
    * Creates as many requests as the upstream needs for the texts. Names of settings that it does not support
    * are added to `dropped`.
    */
-  requests(texts: TextsToEmbed, upstreamModel: string, dropped: Dropped): EmbedRequests
+  requests(texts: TextsToEmbed, upstreamModel: string, dropped: DroppedFields): EmbedRequests
   /** Creates the reader of one response; `onVector` receives its vectors in order. */
   reading(onVector: (vector: RawVector) => void): VectorResponseReader
 }
 
 /**
- * Divides texts into groups, in order. A group has at most the given number of texts and of bytes; a single
- * larger text is a group of its own. Returns at least one group, with at least one text.
+ * Divides texts into lists for separate requests, in order. A list has at most the given number of texts and
+ * of bytes; a single larger text is a list of its own. Returns at least one list, with at least one text.
  */
 export function splitTexts(
   texts: readonly string[],

@@ -1,6 +1,6 @@
 import type { Effort, Thinking } from './conversation.ts'
-import { refuse } from './field-check.ts'
-import { enumAt, fieldsAt, nullToUndefined, textAt } from './field.ts'
+import { refuseField } from './field-check.ts'
+import { requireEnumValue, requireObject, nullToUndefined, requireText } from './field.ts'
 
 /** Names of efforts in requests: `none` switches thinking off, `minimal` is the lowest effort above it. */
 export type EffortName = 'none' | 'minimal' | Effort
@@ -32,7 +32,7 @@ export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>(
 ])
 
 /** Number of thinking tokens that correspond to an effort. */
-export function budgetOf(effort: Effort): number {
+export function thinkingBudgetOf(effort: Effort): number {
   return BUDGET_BY_EFFORT.get(effort) ?? 0
 }
 
@@ -41,8 +41,8 @@ export function budgetOf(effort: Effort): number {
  * and higher efforts have no limit.
  */
 function effortOf(tokens: number): Effort {
-  if (tokens < budgetOf('medium')) return 'low'
-  return tokens < budgetOf('high') ? 'medium' : 'high'
+  if (tokens < thinkingBudgetOf('medium')) return 'low'
+  return tokens < thinkingBudgetOf('high') ? 'medium' : 'high'
 }
 
 /** The requested effort; undefined if thinking is off or left to the model. */
@@ -79,15 +79,15 @@ export const DYNAMIC_BUDGET = -1
  */
 export function decodeThinkingConfig(value: unknown, path: string): Thinking | undefined {
   if (value === undefined) return undefined
-  const config = fieldsAt(value, path)
+  const config = requireObject(value, path)
   const budget = nullToUndefined(config['thinkingBudget']) ?? nullToUndefined(config['thinking_budget'])
   const level = nullToUndefined(config['thinkingLevel']) ?? nullToUndefined(config['thinking_level'])
   if (budget !== undefined && level !== undefined)
-    refuse(`${path}.thinkingLevel`, `either this or 'thinkingBudget'`, 'both')
+    refuseField(`${path}.thinkingLevel`, `either this or 'thinkingBudget'`, 'both')
   if (budget !== undefined) return decodeBudget(budget, path)
   if (level !== undefined) {
-    const name = textAt(level, `${path}.thinkingLevel`).toLowerCase()
-    if (name !== 'thinking_level_unspecified') return enumAt(EFFORTS, name, `${path}.thinkingLevel`)
+    const name = requireText(level, `${path}.thinkingLevel`).toLowerCase()
+    if (name !== 'thinking_level_unspecified') return requireEnumValue(EFFORTS, name, `${path}.thinkingLevel`)
   }
   const includes = nullToUndefined(config['includeThoughts']) ?? nullToUndefined(config['include_thoughts'])
   return includes === true ? { kind: 'adaptive', effort: undefined } : undefined
@@ -96,6 +96,6 @@ export function decodeThinkingConfig(value: unknown, path: string): Thinking | u
 function decodeBudget(budget: unknown, path: string): Thinking {
   if (budget === DYNAMIC_BUDGET) return { kind: 'adaptive', effort: undefined }
   if (!Number.isSafeInteger(budget) || (budget as number) < 0)
-    refuse(`${path}.thinkingBudget`, '-1, 0 or a positive integer', 'something else')
+    refuseField(`${path}.thinkingBudget`, '-1, 0 or a positive integer', 'something else')
   return budget === 0 ? THINKING_OFF : { kind: 'budget', tokens: budget as number }
 }

@@ -1,4 +1,4 @@
-import { stringIn, textAt } from './guarded-texts.ts'
+import { stringMember, decodeStringAt } from './guarded-texts.ts'
 import { scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 
@@ -68,19 +68,19 @@ function walk(scan: ScannedObject, node: Node, name: string, found: ToolCallsAnd
  */
 function nameOf(scan: ScannedObject, object: Node, around: string, key: string): string {
   if (key !== 'url') return key
-  const isSource = around === 'source' && stringIn(scan, object, 'type') === 'url'
+  const isSource = around === 'source' && stringMember(scan, object, 'type') === 'url'
   return around === 'image_url' || isSource ? 'image_url' : key
 }
 
 function addImage(scan: ScannedObject, node: Node, found: ToolCallsAndImages): void {
   const [from, to] = [scan.startOf(node), scan.endOf(node)]
   // A longer URL is a `data:` URL, which contains the image itself.
-  const address = to - from > MAX_ADDRESS ? '' : textAt(scan.bytes, from, to)
+  const address = to - from > MAX_ADDRESS ? '' : decodeStringAt(scan.bytes, from, to)
   if (/^https?:\/\//i.test(address)) found.images.push(address)
 }
 
 function callIn(scan: ScannedObject, node: Node, around: string): FoundToolCall | undefined {
-  const type = stringIn(scan, node, 'type') ?? ''
+  const type = stringMember(scan, node, 'type') ?? ''
   for (const member of NESTED) {
     const inner = scan.memberOf(node, member)
     if (inner === undefined || scan.kindOf(inner) !== 'object') continue
@@ -93,7 +93,7 @@ function callIn(scan: ScannedObject, node: Node, around: string): FoundToolCall 
 }
 
 function readCall(scan: ScannedObject, node: Node, outer: Node): FoundToolCall | undefined {
-  const name = stringIn(scan, node, 'name')
+  const name = stringMember(scan, node, 'name')
   if (name === undefined) return undefined
   for (const member of INPUTS) {
     const input = scan.memberOf(node, member)
@@ -106,36 +106,39 @@ function readCall(scan: ScannedObject, node: Node, outer: Node): FoundToolCall |
 
 function idIn(scan: ScannedObject, node: Node): string | undefined {
   for (const member of IDS) {
-    const id = stringIn(scan, node, member)
+    const id = stringMember(scan, node, member)
     if (id !== undefined) return id
   }
   return undefined
 }
 
 /** A string or number in a JSON text, with its offsets in the bytes. */
-export interface JsonText {
+export interface JsonStringOrNumber {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** Minimum number of characters of a number that guards check, because it may be personal data. */
-export const MIN_NUMBER = 6
+/** Numbers with at least this many characters are checked by guards, because they may be personal data. */
+export const MIN_NUMBER_LENGTH = 6
 const PREFIX = '{"a":'
 
 /**
  * Finds the strings (including names of members) and long numbers in a JSON text; undefined if it is not
  * JSON.
  */
-export function jsonTexts(text: string): { readonly bytes: Buffer; readonly texts: JsonText[] } | undefined {
+export function jsonTexts(
+  text: string,
+): { readonly bytes: Buffer; readonly texts: JsonStringOrNumber[] } | undefined {
   const scan = scanned(`${PREFIX}${text}}`)
   if (!scan) return undefined
-  const texts: JsonText[] = []
+  const texts: JsonStringOrNumber[] = []
   const collect = (node: Node): void => {
     const [from, to] = [scan.startOf(node), scan.endOf(node)]
     const kind = scan.kindOf(node)
     if (kind === 'string') texts.push({ from, to, text: scan.parse(node) as string })
-    else if (kind === 'number' && to - from >= MIN_NUMBER) texts.push({ from, to, text: scan.textOf(node) })
+    else if (kind === 'number' && to - from >= MIN_NUMBER_LENGTH)
+      texts.push({ from, to, text: scan.textOf(node) })
     else if (kind === 'array') scan.elements(node).forEach(collect)
     else if (kind === 'object')
       for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {

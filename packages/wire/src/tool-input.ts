@@ -1,4 +1,4 @@
-import { type Choice, choiceOf, type Reply, type Stop } from './reply.ts'
+import { type Choice, choiceOfPart, type Reply, type Stop } from './reply.ts'
 
 /** Texts that servers send for a tool call without input. `""` is an empty JSON string. */
 const EMPTY_INPUTS: ReadonlySet<string> = new Set(['', 'null', '""'])
@@ -94,7 +94,7 @@ function choiceWithCutStop<Given extends Choice>(choice: Given): Given {
 }
 
 /** Collects the arguments of the tool calls in a stream, to find out at its end whether any were cut off. */
-export class StreamedCallInputs {
+export class ToolInputCollector {
   readonly #inputs = new Map<number, string>()
 
   add(part: number, text: string): void {
@@ -103,6 +103,6 @@ export class StreamedCallInputs {
 
   /** Whether the arguments of a tool call in this choice were cut off. */
   areCutIn(choice: number): boolean {
-    return [...this.#inputs].some(([part, input]) => choiceOf(part) === choice && isCutOff(input))
+    return [...this.#inputs].some(([part, input]) => choiceOfPart(part) === choice && isCutOff(input))
   }
 }

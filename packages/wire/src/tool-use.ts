@@ -26,7 +26,8 @@ export interface OfferedTool {
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
   /**
-   * Variant of each use on which the price depends, as in `ToolUse`; undefined if the provider chooses it.
+   * Variant of each use on which the price depends, such as `1024x1024/low` for an image; undefined if the
+   * provider chooses it.
    */
   readonly form?: string | undefined
 }
@@ -89,7 +90,7 @@ const NONE: readonly never[] = []
 const MAX_USES = 10_000
 
 /** The uses in a response that reports none. */
-export const NO_TOOLS: ReportedToolUses = { uses: NONE, begun: NONE }
+export const NO_TOOL_USES: ReportedToolUses = { uses: NONE, begun: NONE }
 
 /**
  * Counts the uses of tools in a response. Each use has a key, so that a use that is reported twice is counted
@@ -134,7 +135,7 @@ export function countUsesOfKind(uses: readonly ToolUse[], kind: ToolKind): numbe
   return uses.reduce((sum, use) => (use.kind === kind ? sum + use.count : sum), 0)
 }
 
-/** Returns the uses of all kinds except these. */
+/** Returns the uses of all kinds of tools except the given kinds. */
 export function usesOfOtherKinds(
   uses: readonly ToolUse[],
   ...kinds: readonly ToolKind[]
@@ -146,7 +147,7 @@ export function usesOfOtherKinds(
  * Parses the tools of a request, except tools whose `type` is one of `types`. Functions are excluded in this
  * way, because their schemas are a large part of the requests of coding agents.
  */
-export function toolsOfOtherTypes(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
+export function toolsExceptTypes(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
   const list = scan.span('tools')
   if (!list || scan.kindOf(list.node) !== 'array') return []
   return scan.elements(list.node).flatMap((tool): Fields[] => {

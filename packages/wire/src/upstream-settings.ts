@@ -19,7 +19,10 @@ export const DEFAULT_TIER = '"default"'
  * Whether chat and responses requests must name the standard service tier. Otherwise the provider would use
  * the tier set in its project, which may be more expensive.
  */
-export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
+export function mustNameStandardTier({
+  allow,
+  base_url,
+}: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
   return !allow.has('service_tier') && choosesTierByProject(base_url)
 }
 
@@ -38,7 +41,7 @@ const OPENAI_HOST = /api\.openai\.com/i
 const ROUTER_HOST = /openrouter\.ai/i
 
 /** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
-export function isRouter(base_url: string): boolean {
+export function isOpenRouter(base_url: string): boolean {
   return ROUTER_HOST.test(base_url) && /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
 }
 
@@ -52,8 +55,9 @@ const GATED_FIELDS = [
 ] as const
 
 /**
- * Fields that may cause a different model or a different price. They are removed like `GATED_FIELDS`, and
- * listed in the header `x-gateway-dropped`. `models` stands for all members that name other models.
+ * Request fields that may cause a different model or a different price. They are removed unless the channel
+ * allows them, and listed in the header `x-gateway-dropped`. `models` stands for all fields that name other
+ * models.
  */
 const REROUTING_FIELDS = [
   'models',
@@ -66,8 +70,8 @@ const REROUTING_FIELDS = [
 ] as const
 
 /**
- * Fields that only some chat upstreams accept. They are left out when a request is converted to chat, unless
- * the channel allows them.
+ * Request fields that only some chat upstreams accept. They are left out when a request is converted to chat,
+ * unless the channel allows them.
  */
 const CONVERTED_FIELDS = [
   'cache_control',
@@ -86,13 +90,13 @@ const ALLOWABLE_MEMBERS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FI
 /** What a channel may allow: members of requests, and `session` for the headers that name the client's session. */
 export const ALLOWABLE_FIELDS = [...ALLOWABLE_MEMBERS, 'session'] as const
 
-/** A field that is removed unless a channel allows it. */
-export type GatedField = (typeof GATED_FIELDS)[number]
+/** A request field that is removed unless the channel allows it. */
+export type RestrictedField = (typeof GATED_FIELDS)[number]
 
-/** A field that may cause a different model or price, by the name under which a channel allows it. */
+/** A request field that may cause a different model or price, by the name under which a channel allows it. */
 export type ReroutingField = (typeof REROUTING_FIELDS)[number]
 
-/** Field that a channel may allow. */
+/** Request field, or `session`, that a channel may allow. */
 export type AllowedField = (typeof ALLOWABLE_FIELDS)[number]
 
 /**
@@ -106,7 +110,7 @@ const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, Rerouting
 ])
 
 /** Members that are removed from requests of any protocol, unless allowed. */
-export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_MEMBERS, ...REROUTING.keys()]
+export const RESTRICTED_MEMBERS: readonly string[] = [...ALLOWABLE_MEMBERS, ...REROUTING.keys()]
 
 /** Members that name other models, such as `fallback_models` and `draftModel`. */
 const NAMES_MODELS = /models?$/iu

@@ -2,7 +2,7 @@ import { JsonOutline } from './json/json-outline.ts'
 import { ChunkList } from './sse/chunk-list.ts'
 import type { Usage } from './usage.ts'
 import { parseRecord } from './json/record.ts'
-import { isError, type ReplyFacts } from './reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from './reply-facts.ts'
 import type { VectorResponseReader } from './texts-to-embed.ts'
 
 /**
@@ -184,7 +184,7 @@ export class VectorListReader implements VectorResponseReader {
   end(): ReplyFacts {
     this.#reader.end()
     const reply = parseRecord(this.outline)
-    const error = reply !== undefined && isError(reply['error'])
+    const error = reply !== undefined && isErrorMember(reply['error'])
     const valid = reply !== undefined && !error && this.count > 0
     return { valid, error, usage: valid ? this.#usageOf(reply) : undefined, text: () => '' }
   }

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Request } from '../../http/request.ts'
 import type { Store } from '../../store/store.ts'
 import { isCrossSite, refuseCrossSite } from './refuse-cross-site.ts'
-import { sessionOf } from './session-cookie.ts'
+import { sessionFromCookie } from './session-cookie.ts'
 
 /** Headers with the user's id: this gateway's own, and the one that clients of new-api send. */
 const USER_HEADERS = ['gateway-user', 'new-api-user'] as const
@@ -48,7 +48,7 @@ export class AccountAuthenticator {
    * access token takes precedence, because browsers send cookies unasked.
    */
   async session(request: Request): Promise<SessionAndUser | undefined> {
-    const session = request.headers.authorization === undefined ? sessionOf(request) : undefined
+    const session = request.headers.authorization === undefined ? sessionFromCookie(request) : undefined
     const { store, hashSession, trustedProxies } = this.#dependencies
     if (session === undefined || isCrossSite(request, trustedProxies())) return undefined
     const sessionHash = hashSession(session)
@@ -97,7 +97,7 @@ export class AccountAuthenticator {
   }
 
   #refuseSession(request: Request): never {
-    if (sessionOf(request) === undefined) throw notAuthenticated()
+    if (sessionFromCookie(request) === undefined) throw notAuthenticated()
     refuseCrossSite(request, this.#dependencies.trustedProxies())
     throw new GatewayError('unauthorized', 'the session is over: log in again')
   }
@@ -108,8 +108,8 @@ function notAuthenticated(): GatewayError {
 }
 
 /**
- * Returns the user ids in these headers of the request; each must be the id of the access token's owner.
- * Throws 401 without an id, unless the request has a session.
+ * Returns the user ids that the request states in `USER_HEADERS`; each must be the id of the authenticated
+ * user. Throws 401 without an id, unless the request has a session.
  */
 function sentIds({ headers }: Request, isSession: boolean): string[] {
   const ids = USER_HEADERS.map((name) => headers[name]).filter((id) => id !== undefined && id !== '')

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import {
-  type KeyUse,
-  lookupKey,
+  type KeyPurpose,
+  lookupPartOfKey,
   refuseOtherAddress,
   refuseUnusableKey,
-  statusAt,
+  tokenStatusAt,
 } from '../../domain/api-key.ts'
 import type { DataChange } from '../../domain/data-change.ts'
 import { type AddressSet, allowedAddresses } from '../../domain/ip-allow-list.ts'
@@ -58,8 +58,8 @@ export class ApiKeys {
   #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
 
   /**
-   * `hash` computes the hash by which the store looks up keys. `announce` notifies other nodes, if there can
-   * be any.
+   * `hash` computes the hash by which the store looks up keys. `announce` notifies other nodes of a change,
+   * if there can be other nodes.
    */
   constructor(
     store: Store,
@@ -139,8 +139,8 @@ export class ApiKeys {
    * deleted, disabled, expired or exhausted. Expired and exhausted keys may still be used for reading. Throws
    * 403 for a disabled user or an address that is not allowed. `docs/api.md: Authentication`.
    */
-  authenticate(sent: string, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
-    const key = lookupKey(sent)
+  authenticate(sent: string, address: string, use: KeyPurpose = 'call'): Caller | Promise<Caller> {
+    const key = lookupPartOfKey(sent)
     if (key === undefined) throw unknownKey()
     const cached = this.#keys.get(key)
     if (cached === undefined) return this.#load(key, address, use)
@@ -158,7 +158,7 @@ export class ApiKeys {
   refusedCaller(error: unknown, sent: string | undefined): Caller | undefined {
     const refused = error instanceof GatewayError ? this.#refused.get(error) : undefined
     if (refused) return refused
-    const key = lookupKey(sent ?? '')
+    const key = lookupPartOfKey(sent ?? '')
     const cached = key === undefined ? undefined : this.#cache?.peek(key)
     if (cached === undefined || cached === 'unknown') return undefined
     return { token: cached.token, user: cached.user }
@@ -177,7 +177,7 @@ export class ApiKeys {
     return ageMs > MAX_AGE_MS
   }
 
-  async #load(key: string, address: string, use: KeyUse): Promise<Caller> {
+  async #load(key: string, address: string, use: KeyPurpose): Promise<Caller> {
     return this.#check((await this.#read(key)) ?? refuseUnknown(), address, use)
   }
 
@@ -197,8 +197,8 @@ export class ApiKeys {
     return cached
   }
 
-  #check({ token, user, account, addresses }: CachedKey, address: string, use: KeyUse): Caller {
-    const status = statusAt(token, account.token.accountRemain, Date.now())
+  #check({ token, user, account, addresses }: CachedKey, address: string, use: KeyPurpose): Caller {
+    const status = tokenStatusAt(token, account.token.accountRemain, Date.now())
     if (status !== TOKEN_STATUS.enabled && token.status === TOKEN_STATUS.enabled) {
       this.#storeStatus(token.id, status)
     }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { AddressSet } from '../../domain/ip-allow-list.ts'
 import type { Request } from '../../http/request.ts'
-import { peerAddress, withoutIpv6Mapping, trustedAddresses } from './trusted-peer.ts'
+import { peerAddress, withoutIpv6Mapping, trustedProxyAddresses } from './trusted-peer.ts'
 
 /** Determines the address that a request comes from. */
 export interface ClientAddress {
@@ -15,7 +15,7 @@ export interface ClientAddress {
  * address in X-Forwarded-For that is not itself a trusted proxy. Text that is not an address ends the search.
  */
 export function clientAddress(trustedProxies: readonly string[], onUntrusted: () => void): ClientAddress {
-  const trusted = trustedAddresses(trustedProxies)
+  const trusted = trustedProxyAddresses(trustedProxies)
   let warned = false
   const addressOf = (request: Request): string => {
     const peer = peerAddress(request)

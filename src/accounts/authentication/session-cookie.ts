@@ -12,7 +12,7 @@ const SESSION = /^[\w-]{43}$/
 const NAME = 'session'
 
 /** The session in a request's cookie; undefined if it is missing or malformed. */
-export function sessionOf({ headers: { cookie } }: Request): string | undefined {
+export function sessionFromCookie({ headers: { cookie } }: Request): string | undefined {
   const session = cookie === undefined ? undefined : parseCookie(cookie)[NAME]
   return session !== undefined && SESSION.test(session) ? session : undefined
 }

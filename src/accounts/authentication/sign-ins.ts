@@ -30,7 +30,7 @@ export class SignIns {
     this.#blocks.set(name, [...others, place].slice(-MAX_ADDRESS_BLOCKS))
   }
 
-  /** Whether the user has signed in from that block. */
+  /** Whether the user has signed in from that address block while this process was running. */
   knows(username: string, block: string): boolean {
     const [name, place] = this.#hashed(username, block)
     // A lookup does not count as use, so that guesses do not keep a name in the cache.

@@ -2,7 +2,7 @@ import { type AddressSet, parseAddresses } from '../../domain/ip-allow-list.ts'
 import type { Request } from '../../http/request.ts'
 
 /** The trusted proxies: `options.trusted_proxies`, which are CIDRs. */
-export function trustedAddresses(trustedProxies: readonly string[]): AddressSet {
+export function trustedProxyAddresses(trustedProxies: readonly string[]): AddressSet {
   return parseAddresses(trustedProxies) ?? (() => false)
 }
 
@@ -26,6 +26,6 @@ export function proxyHeader(
   trustedProxies: readonly string[],
 ): string | undefined {
   const value = request.headers[header]
-  if (value === undefined || !trustedAddresses(trustedProxies)(peerAddress(request))) return undefined
+  if (value === undefined || !trustedProxyAddresses(trustedProxies)(peerAddress(request))) return undefined
   return value.split(',')[0]?.trim().toLowerCase()
 }

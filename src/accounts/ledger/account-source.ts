@@ -4,13 +4,13 @@ import type { Token } from '../../domain/records/token.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
-import type { LoanPlace } from '../../store/bank.ts'
+import type { LoanQueuePlace } from '../../store/bank.ts'
 import type { Account } from './balance.ts'
 import type { ChargedBudget, ChargedBalances } from './charged-balances.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
 /** The token of an API key, its owner, and the account that its calls are charged to. */
-export interface FoundAccount {
+export interface TokenWithAccount {
   readonly token: Token
   readonly user: User
   readonly account: Account
@@ -46,7 +46,7 @@ export interface AccountSource {
    */
   load(tokenId: number): Promise<Account | undefined>
   /** The account of the key with this HMAC, including deleted tokens; undefined for an unknown key. */
-  findByKeyHash(keyHash: string): Promise<FoundAccount | undefined>
+  findByKeyHash(keyHash: string): Promise<TokenWithAccount | undefined>
   /**
    * The cached accounts of these budgets, to which a call of this account is charged; undefined if one of
    * them must be loaded.
@@ -63,7 +63,7 @@ export interface AccountSource {
    * Borrows quota to make `amount` affordable. If other nodes hold that quota, asks them to return what they
    * do not need. With `place`, the call joins the bank's queue of the waiting calls of all processes.
    */
-  borrow(payer: ChargedBalances, amount: number, place?: Omit<LoanPlace, 'amount'>): Promise<LoanOutcome>
+  borrow(payer: ChargedBalances, amount: number, place?: Omit<LoanQueuePlace, 'amount'>): Promise<LoanOutcome>
   /** Removes the call with this ticket from the bank's queue of waiting calls. */
   leave(ticket: number): void
   /**

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountSource } from './account-source.ts'
-import { type CallQueue, Place, type Queued, type Waiting } from './call-queue.ts'
-import { freeAmount, budgetNames, type ChargedBalances } from './charged-balances.ts'
+import { type CallQueue, QuotaQueueEntry, type QueuedQuotaRequest, type QuotaRequest } from './call-queue.ts'
+import { affordableAmountInTurn, budgetNames, type ChargedBalances } from './charged-balances.ts'
 import { refusalByOpenHolds, QuotaHeldByOtherCalls } from './quota-refusal.ts'
 
 /**
@@ -24,10 +24,10 @@ const MAX_LOANS_AT_ONCE = 16
  * Time that other processes have to return spare quota. Beyond it a call no longer counts on them: a lost
  * process returns nothing.
  */
-export const RETURN_MS = 700
+export const LOAN_RETURN_MS = 700
 
 /** A call that waits until the bank lends quota for it. */
-class LoanPlace extends Place {
+class LoanPlace extends QuotaQueueEntry {
   readonly beganMs = performance.now()
   /** Position among the waiting calls of all processes, once the bank has stated it. */
   bankOrder: number | undefined
@@ -51,7 +51,7 @@ class LoanPlace extends Place {
 
 /**
  * Calls that wait for quota to be lent by the bank, the database that nodes share. The bank decides whose
- * turn it is among the waiting calls of all processes; a call here is admitted only by a loan.
+ * turn it is among the waiting calls of all processes; a call of this process is admitted only by a loan.
  */
 export class BankQueue implements CallQueue {
   readonly #accounts: Pick<AccountSource, 'borrow' | 'leave'>
@@ -63,7 +63,7 @@ export class BankQueue implements CallQueue {
     this.#accounts = accounts
   }
 
-  add(waiting: Waiting, payer: ChargedBalances): Queued {
+  add(waiting: QuotaRequest, payer: ChargedBalances): QueuedQuotaRequest {
     const place = new LoanPlace(waiting, payer, (this.#arrivals += 1))
     const userId = payer.account.user.id
     const borrower = this.#borrowers.get(userId) ?? new Borrower()
@@ -166,7 +166,7 @@ export class BankQueue implements CallQueue {
       if (!haveSameBalances(place.payer, payer)) place.payer = payer
       if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) this.#refuse(place, refusal)
       else if (refusal) return this.#isHeld(place, isReturnable)
-      else if (amount <= freeAmount(payer.account, payer.budgets)) {
+      else if (amount <= affordableAmountInTurn(payer.account, payer.budgets)) {
         this.#remove(place)
         admit(payer)
       }
@@ -181,7 +181,7 @@ export class BankQueue implements CallQueue {
   }
 
   #isHeld(place: LoanPlace, isReturnable: boolean): boolean {
-    if (isReturnable && performance.now() - place.beganMs < RETURN_MS) {
+    if (isReturnable && performance.now() - place.beganMs < LOAN_RETURN_MS) {
       const userId = place.payer.account.user.id
       const borrower = this.#borrowers.get(userId)
       if (borrower) this.#schedule(userId, borrower, ASK_SOON_MS)

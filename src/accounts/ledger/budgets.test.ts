@@ -6,7 +6,7 @@ import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
 import { LEDGER_BANKS, type LedgerNode, nodesOn } from '../../../test/ledger-banks.ts'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, openedStore, addAccount } from '../../../test/store-rows.ts'
-import { type Budget, type BudgetName, budgetAt } from '../../domain/budget.ts'
+import { type Budget, type BudgetName, budgetInPeriodAt } from '../../domain/budget.ts'
 import { byTier } from '../../../test/tier.ts'
 import type { Rows } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
@@ -56,7 +56,9 @@ function namesAt(periodBudgets: Terms, startedMs: number): BudgetName[] {
     [periodBudgets.user, `u:${periodBudgets.userId}`],
     [periodBudgets.group, 'g:default'],
   ] as const
-  return owners.flatMap(([budget, owner]) => (budget ? [budgetAt(budget, owner, startedMs).name] : []))
+  return owners.flatMap(([budget, owner]) =>
+    budget ? [budgetInPeriodAt(budget, owner, startedMs).name] : [],
+  )
 }
 
 async function usedOf(rows: Pick<Rows, 'read'>, names: readonly BudgetName[]): Promise<Map<string, number>> {

@@ -1,11 +1,11 @@
 import { refusalByOpenHolds } from './quota-refusal.ts'
-import { countPendingWrites, type ChargedBalances } from './charged-balances.ts'
+import { adjustPendingWrites, type ChargedBalances } from './charged-balances.ts'
 
 /**
  * A call, or the growth of a call's hold, that must wait for other holds to end. Growths wait only if this
  * process does not borrow its quota.
  */
-export interface Waiting {
+export interface QuotaRequest {
   readonly amount: number
   /**
    * The hold that is to grow; undefined for a new call. Growths have precedence, because their calls are
@@ -19,7 +19,7 @@ export interface Waiting {
 }
 
 /** A call, or the growth of a call's hold, in the queue. */
-export interface Queued {
+export interface QueuedQuotaRequest {
   /** Ends the wait; neither `admit` nor `refuse` is called. */
   leave(): void
   /** Ends the wait with a refusal; if quota is borrowed, only after the first answer of the bank. */
@@ -29,7 +29,7 @@ export interface Queued {
 /** Calls that wait for the open holds of others, in order of arrival for each balance. */
 export interface CallQueue {
   /** Adds a call, or the growth of a hold, that is not affordable now. */
-  add(waiting: Waiting, payer: ChargedBalances): Queued
+  add(waiting: QuotaRequest, payer: ChargedBalances): QueuedQuotaRequest
   /** Admits the waiting calls that have become affordable, after quota of these balances has become free. */
   released(payer: ChargedBalances): void
   /** Checks all waiting calls again, after an operator has changed a balance. */
@@ -37,18 +37,18 @@ export interface CallQueue {
 }
 
 /** Entry of a call, or the growth of a hold, in the queue. Its balances stay in memory while it waits. */
-export class Place {
-  readonly waiting: Waiting
+export class QuotaQueueEntry {
+  readonly waiting: QuotaRequest
   /** Number of the entry in order of arrival in this process. */
   readonly order: number
   #payer: ChargedBalances
   isOpen = true
 
-  constructor(waiting: Waiting, payer: ChargedBalances, order: number) {
+  constructor(waiting: QuotaRequest, payer: ChargedBalances, order: number) {
     this.waiting = waiting
     this.order = order
     this.#payer = payer
-    countPendingWrites(payer, 1)
+    adjustPendingWrites(payer, 1)
   }
 
   get payer(): ChargedBalances {
@@ -56,19 +56,19 @@ export class Place {
   }
 
   set payer(payer: ChargedBalances) {
-    countPendingWrites(payer, 1)
-    countPendingWrites(this.#payer, -1)
+    adjustPendingWrites(payer, 1)
+    adjustPendingWrites(this.#payer, -1)
     this.#payer = payer
   }
 
   close(): void {
     this.isOpen = false
-    countPendingWrites(this.#payer, -1)
+    adjustPendingWrites(this.#payer, -1)
   }
 }
 
 /** How long a call waits for quota, and what ends its wait. */
-export interface Patience {
+export interface QuotaWaitLimits {
   readonly waitMs: number
   /** Calls the listener when the client has left; returns a function that removes it. */
   readonly onLeft: (listener: () => void) => () => void
@@ -85,7 +85,7 @@ export function waitForQuota<Admitted>(
   queue: CallQueue,
   payer: ChargedBalances,
   amount: number,
-  { waitMs, onLeft }: Patience,
+  { waitMs, onLeft }: QuotaWaitLimits,
   admit: (payer: ChargedBalances) => Admitted,
 ): Promise<Admitted> {
   return new Promise((resolve, reject) => {

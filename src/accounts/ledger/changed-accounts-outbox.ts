@@ -1,13 +1,13 @@
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { accountsOf } from '../../store/bank.ts'
+import { accountsOfCall } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 
 type Outbox = Pick<NodeFile, 'write'>
 
 /**
  * Outbox of a process whose calls are charged in the bank by the same commit that records them. Its entries
- * therefore charge nothing. Each entry lists accounts whose state has changed (`LocalBank.apply`). Until it
- * is read, further calls of the same accounts add no entry.
+ * therefore charge nothing. Each entry lists accounts whose balances have changed. Until the entry is read,
+ * further calls of the same accounts add no entry.
  */
 export class ChangedAccountsOutbox implements Outbox {
   readonly #entries = new Map<string, OutboxEntry>()
@@ -21,11 +21,14 @@ export class ChangedAccountsOutbox implements Outbox {
     const key = `${token_id} ${budgets}`
     if (this.#entries.has(key)) return
     this.#lastPlace += 1
-    const row = JSON.stringify(accountsOf(call))
+    const row = JSON.stringify(accountsOfCall(call))
     this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
   }
 
-  /** Reads entries (`outbox`), or removes reported ones (any other name). */
+  /**
+   * Returns entries that are not reported to the bank yet if the name is `outbox`; with any other name,
+   * removes reported entries.
+   */
   readonly write = ((
     name: string,
     input: { readonly limit?: number; readonly places?: readonly number[] },

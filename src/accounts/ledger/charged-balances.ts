@@ -21,7 +21,7 @@ export interface ChargedBalances {
  * wait for one of these at a bank. The balance of an unlimited token is ignored.
  */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
-  const free = freeAmount(account, budgets)
+  const free = affordableAmountInTurn(account, budgets)
   const isAwaited =
     account.user.isAwaited ||
     (!account.unlimited && account.token.isAwaited) ||
@@ -33,15 +33,18 @@ export function affordableAmount(account: Account, budgets: readonly ChargedBudg
  * Quota units available for the hold of a call whose turn it is. Unlike `affordableAmount`, it does not
  * reserve quota for the calls that wait at the bank.
  */
-export function freeAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+export function affordableAmountInTurn(
+  account: Account,
+  budgets: readonly ChargedBudget[] = NO_BUDGETS,
+): number {
   return leastFree(account, budgets, ({ balance, periodBudget }) => balance.freeAtAmount(periodBudget.amount))
 }
 
 /**
- * Quota units by which an open hold can grow. Unlike `freeAmount`, it includes quota that was lent for another
+ * Quota units by which an open hold can grow. Unlike `affordableAmountInTurn`, it includes quota that was lent for another
  * amount of a budget, because the amount may have changed since the hold was admitted.
  */
-export function growableAmount(account: Account, budgets: readonly ChargedBudget[]): number {
+export function affordableHoldGrowth(account: Account, budgets: readonly ChargedBudget[]): number {
   return leastFree(account, budgets, ({ balance }) => balance.free)
 }
 
@@ -66,7 +69,7 @@ export function chargeBalances(payer: ChargedBalances, quota: number): void {
 }
 
 /** Adds to or subtracts from the number of writes that are not durable yet, on every balance. */
-export function countPendingWrites(payer: ChargedBalances, by: 1 | -1): void {
+export function adjustPendingWrites(payer: ChargedBalances, by: 1 | -1): void {
   forEachBalance(payer, (balance) => (balance.pendingWrites += by))
 }
 

@@ -1,4 +1,9 @@
-import { type BudgetName, budgetAt, type PeriodBudget, budgetOfStoredHold } from '../../domain/budget.ts'
+import {
+  type BudgetName,
+  budgetInPeriodAt,
+  type PeriodBudget,
+  budgetOfStoredHold,
+} from '../../domain/budget.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
@@ -54,10 +59,10 @@ async function loadPayer(
 function budgetsOfCall({ token, user, groups, startedMs }: ChargedCall): readonly PeriodBudget[] {
   if (!token.budget && !user.budget && groups.every(({ budget }) => !budget)) return NO_TERMS
   const budgets = groups.flatMap(({ name, budget }) =>
-    budget ? [budgetAt(budget, `g:${name}`, startedMs)] : [],
+    budget ? [budgetInPeriodAt(budget, `g:${name}`, startedMs)] : [],
   )
-  if (user.budget) budgets.push(budgetAt(user.budget, `u:${user.id}`, startedMs))
-  if (token.budget) budgets.push(budgetAt(token.budget, `t:${token.id}`, startedMs))
+  if (user.budget) budgets.push(budgetInPeriodAt(user.budget, `u:${user.id}`, startedMs))
+  if (token.budget) budgets.push(budgetInPeriodAt(token.budget, `t:${token.id}`, startedMs))
   return budgets
 }
 

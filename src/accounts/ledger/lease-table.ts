@@ -1,5 +1,5 @@
 import { chargedBudgets } from '../../domain/budget.ts'
-import { type AccountName, accountsOf, type AccountState, type HoldReport } from '../../store/bank.ts'
+import { type AccountName, accountsOfCall, type AccountState, type HoldReport } from '../../store/bank.ts'
 import type { OutboxEntry } from '../../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
@@ -82,16 +82,16 @@ export class LeaseTable {
     for (const account of accounts) this.#balances.get(account)?.markUnsynced()
   }
 
-  /** Charges calls of an earlier run, which the bank has not counted, to the balances here. */
+  /** Subtracts from the leases the charges of an earlier run's calls, which the bank has not counted yet. */
   chargeUnreported(entries: readonly OutboxEntry[]): void {
     for (const entry of entries)
-      for (const name of accountsOf(entry)) this.getOrCreate(name).charge(entry.quota)
+      for (const name of accountsOfCall(entry)) this.getOrCreate(name).charge(entry.quota)
   }
 
   /** Records that the bank has counted these calls. */
   applyReported(entries: readonly OutboxEntry[]): void {
     for (const entry of entries)
-      for (const name of accountsOf(entry)) this.#balances.get(name)?.applyReported(entry.quota)
+      for (const name of accountsOfCall(entry)) this.#balances.get(name)?.applyReported(entry.quota)
   }
 
   /**

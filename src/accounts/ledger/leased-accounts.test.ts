@@ -228,7 +228,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     )
     await Promise.all(nodes.map(({ close }) => close()))
     expect(await lent()).toBe(0)
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   }, 300_000)
 
   test('a lowered quota leaves what open holds need, so that no other node can spend it', async () => {

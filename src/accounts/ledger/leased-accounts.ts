@@ -1,22 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PeriodBudget } from '../../domain/budget.ts'
-import { refuseUnusableKey, statusAt } from '../../domain/api-key.ts'
+import { refuseUnusableKey, tokenStatusAt } from '../../domain/api-key.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import type { AccountName, LoanPlace, LoanResponse, LoanRequest } from '../../store/bank.ts'
+import type { AccountName, LoanQueuePlace, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
-import type { AccountSource, LoanOutcome, FoundAccount } from './account-source.ts'
+import type { AccountSource, LoanOutcome, TokenWithAccount } from './account-source.ts'
 import type { Account, Balance } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
 import {
   affordableAmount,
   type ChargedBudget,
-  freeAmount,
+  affordableAmountInTurn,
   NO_BUDGETS,
   type ChargedBalances,
 } from './charged-balances.ts'
@@ -29,7 +29,7 @@ import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
 const RECALL_WAITS_MS = [100, 200, 400]
 /** Maximum number of loans for one call. Other calls may spend the quota of a loan before this call does. */
 const MAX_LOANS = 3
-const NOTHING: typeof freeAmount = () => Number.NEGATIVE_INFINITY
+const NOTHING: typeof affordableAmountInTurn = () => Number.NEGATIVE_INFINITY
 const TAKEN = 'other calls took the quota that was leased for this one'
 
 /** A token's account, whose quota the bank has lent to this node. */
@@ -53,7 +53,7 @@ export class LeasedAccounts implements AccountSource {
   readonly #recall: (account: AccountName) => Promise<void>
   /** Cached accounts by token id. An account that may have changed is evicted. */
   readonly #accounts = new Map<number, LeasedAccount>()
-  readonly #lookups = new Map<string, Promise<FoundAccount | undefined>>()
+  readonly #lookups = new Map<string, Promise<TokenWithAccount | undefined>>()
   readonly #renewals = new Set<LeasedAccount>()
   /** Counts changes, so that an account read before a change is not cached after it. */
   #changeCount = 0
@@ -99,7 +99,7 @@ export class LeasedAccounts implements AccountSource {
     return (await this.#acquire(() => firstLoan(tokenId)))?.account
   }
 
-  findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
+  findByKeyHash(keyHash: string): Promise<TokenWithAccount | undefined> {
     let lookup = this.#lookups.get(keyHash)
     if (!lookup) {
       lookup = this.#findAccount(keyHash).finally(() => this.#lookups.delete(keyHash))
@@ -113,7 +113,7 @@ export class LeasedAccounts implements AccountSource {
     for (let recalls = 0; ; recalls += 1) {
       const { payer: acquired, refusal } = await this.borrow(payer, amount)
       payer = acquired
-      if (amount <= freeAmount(payer.account, payer.budgets)) return payer
+      if (amount <= affordableAmountInTurn(payer.account, payer.budgets)) return payer
       if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) throw refusal
       const waitMs = RECALL_WAITS_MS[recalls]
       if (waitMs === undefined) throw refusal ?? new StoreUnavailable(TAKEN)
@@ -124,12 +124,12 @@ export class LeasedAccounts implements AccountSource {
   async borrow(
     initial: ChargedBalances,
     amount: number,
-    of?: Omit<LoanPlace, 'amount'>,
+    of?: Omit<LoanQueuePlace, 'amount'>,
   ): Promise<LoanOutcome> {
     const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
     let payer = initial
     // Once a call has a place in the bank's queue, only the bank admits it.
-    let free = of ? (of.order === undefined ? affordableAmount : NOTHING) : freeAmount
+    let free = of ? (of.order === undefined ? affordableAmount : NOTHING) : affordableAmountInTurn
     for (let loans = 0; loans < MAX_LOANS; loans += 1) {
       const asking = payer
       if (amount <= free(asking.account, asking.budgets)) return { payer }
@@ -141,10 +141,10 @@ export class LeasedAccounts implements AccountSource {
       const { loan, account } = acquired
       const { token, user, isReturnable, order } = loan
       payer = { account, budgets: this.#chargedBudgets(periodBudgets) }
-      free = freeAmount
+      free = affordableAmountInTurn
       if (loan.granted) continue
       const nowMs = Date.now()
-      refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs), 'call')
+      refuseUnusableKey(token, user, tokenStatusAt(token, token.remain_quota, nowMs), 'call')
       const refusal = refusalOfHold(payer, amount, nowMs)
       if (refusal instanceof QuotaHeldByOtherCalls) await this.#recallShort(payer, amount, of !== undefined)
       return { payer, refusal, isReturnable, order }
@@ -202,14 +202,14 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #evict(name: string): void {
-    // Accounts of budgets are not cached here: each call looks them up.
+    // Accounts of budgets are not cached in this class: each call looks them up.
     if (name.startsWith('b:')) return
     const id = Number(name.slice(2))
     if (name.startsWith('t:')) this.#accounts.delete(id)
     else for (const [tokenId, { user }] of this.#accounts) if (user.id === id) this.#accounts.delete(tokenId)
   }
 
-  async #findAccount(keyHash: string): Promise<FoundAccount | undefined> {
+  async #findAccount(keyHash: string): Promise<TokenWithAccount | undefined> {
     const acquired = await this.#acquire(() => firstLoan({ keyHash }))
     return acquired && { token: acquired.loan.token, user: acquired.loan.user, account: acquired.account }
   }
@@ -327,7 +327,7 @@ function renewalFor(account: LeasedAccount): LoanRequest {
 function loanFor(
   { account: { token, user, unlimited }, budgets }: ChargedBalances,
   amount: number,
-  place?: LoanPlace,
+  place?: LoanQueuePlace,
 ): LoanRequest {
   // While calls wait at the bank for an account, its free quota is reserved for the first of them.
   const need = ({ free, isAwaited }: Balance): number =>

@@ -1,7 +1,10 @@
 import type { AccountName, HoldReport, AccountState } from '../../store/bank.ts'
 import { Balance } from './balance.ts'
 
-/** More quota is borrowed from the bank when the rest covers fewer than this number of calls. */
+/**
+ * More quota is borrowed from the bank when the free quota of the lease covers fewer than this number of
+ * calls.
+ */
 const RENEW_AT_CALLS = 16
 /** An account is scarce if the bank's remaining quota covers fewer than this number of calls. */
 const SCARCE_CALLS = 8
@@ -106,12 +109,18 @@ export class LeasedBalance extends Balance {
     return this.#leased > 0 && this.free < RENEW_AT_CALLS * this.typicalHold
   }
 
-  /** Part of the lease that must stay here: open holds and unreported charges. */
+  /**
+   * Part of the lease, in quota units, that must not be returned to the bank: open holds and unreported
+   * charges.
+   */
   get required(): number {
     return Math.max(0, this.held + this.#unreported)
   }
 
-  /** Whether the lease exceeds what must stay here, so that a part could be returned to the bank. */
+  /**
+   * Whether the lease exceeds what open holds and unreported charges need, so that a part could be returned
+   * to the bank.
+   */
   get hasSpare(): boolean {
     return this.#leased > this.required
   }
@@ -159,7 +168,8 @@ export class LeasedBalance extends Balance {
   }
 
   /**
-   * Reduces the lease to what must stay here, before the bank is informed; returns that part in quota units.
+   * Reduces the lease to what open holds and unreported charges need, before the bank is informed. Returns
+   * what they need, in quota units.
    */
   releaseSpare(): number {
     const { required: kept } = this

@@ -3,7 +3,7 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenHold } from './open-hold.ts'
-import { chargeBalances, countPendingWrites, type ChargedBalances } from './charged-balances.ts'
+import { chargeBalances, adjustPendingWrites, type ChargedBalances } from './charged-balances.ts'
 import type { UnwrittenHolds } from './unwritten-holds.ts'
 
 /** Delay before a settlement is repeated that the store refused, for instance because the disk is full. */
@@ -69,7 +69,7 @@ export class LedgerWriter {
    * rejects.
    */
   async write(payer: ChargedBalances, written: Promise<void>): Promise<Error | undefined> {
-    countPendingWrites(payer, 1)
+    adjustPendingWrites(payer, 1)
     let failure: Error | undefined
     try {
       await written
@@ -77,7 +77,7 @@ export class LedgerWriter {
       failure = error instanceof Error ? error : new Error(String(error))
     }
     this.#noteWrite(failure)
-    countPendingWrites(payer, -1)
+    adjustPendingWrites(payer, -1)
     return failure
   }
 
@@ -107,20 +107,20 @@ export class LedgerWriter {
 
   async #repeat(payer: ChargedBalances, row: SettledCall): Promise<void> {
     this.#repeating += 1
-    // Until the settlement is written, the account here is ahead of the store and must not be evicted.
-    countPendingWrites(payer, 1)
+    // Until the settlement is written, the account in memory is ahead of the store and must not be evicted.
+    adjustPendingWrites(payer, 1)
     try {
       do await delay(SETTLE_RETRY_MS)
       while (await this.#writeSettlement(payer, row))
     } finally {
-      countPendingWrites(payer, -1)
+      adjustPendingWrites(payer, -1)
       this.#repeating -= 1
     }
   }
 
   // Resolves to undefined once the settlement is durable, otherwise to the reason to repeat it.
   async #writeSettlement(payer: ChargedBalances, row: SettledCall): Promise<StoreUnavailable | undefined> {
-    countPendingWrites(payer, 1)
+    adjustPendingWrites(payer, 1)
     this.#waiting.writeDue()
     try {
       await this.#store.write('settle', row)
@@ -129,7 +129,7 @@ export class LedgerWriter {
       this.#noteWrite(error)
       return error
     } finally {
-      countPendingWrites(payer, -1)
+      adjustPendingWrites(payer, -1)
     }
     this.#noteWrite(undefined)
     this.onSettled?.(row)

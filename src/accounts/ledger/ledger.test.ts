@@ -141,6 +141,6 @@ describe('the ledger', () => {
     expect(open.isDurable).toBe(false)
     await open.whenDurable()
     expect(open.isDurable).toBe(true)
-    expect((await store.read('conservation')).openHolds).toEqual({ count: 1, amount: 100 })
+    expect((await store.read('findUnbalancedAccounts')).openHolds).toEqual({ count: 1, amount: 100 })
   })
 })

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { budgetList, type BudgetName, budgetsIn } from '../../domain/budget.ts'
+import { formatBudgetList, type BudgetName, parseBudgetList } from '../../domain/budget.ts'
 import { DenseSet } from '../../domain/dense-set.ts'
 import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
@@ -9,8 +9,8 @@ import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
 import type { AccountSource, LoanOutcome } from './account-source.ts'
 import type { Account } from './balance.ts'
-import { BankQueue, RETURN_MS } from './bank-queue.ts'
-import { type CallQueue, type Patience, type Queued, waitForQuota } from './call-queue.ts'
+import { BankQueue, LOAN_RETURN_MS } from './bank-queue.ts'
+import { type CallQueue, type QuotaWaitLimits, type QueuedQuotaRequest, waitForQuota } from './call-queue.ts'
 import { findBalancesOfParkedHold } from './find-charged-balances.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
@@ -18,8 +18,8 @@ import { OpenHold, type RaiseWaitLimits } from './open-hold.ts'
 import {
   addHold,
   chargeBalances,
-  freeAmount,
-  growableAmount,
+  affordableAmountInTurn,
+  affordableHoldGrowth,
   budgetNames,
   NO_BUDGETS,
   type ChargedBalances,
@@ -28,10 +28,10 @@ import {
 import { PriceSets } from './price-sets.ts'
 import {
   type BudgetExceeded,
-  isGrowthAffordableAlone,
+  canHoldGrowWithoutOtherHolds,
   QuotaHeldByOtherCalls,
   refusalOfHold,
-  refusalOfGrowth,
+  createHoldGrowthRefusal,
   Unaffordable,
 } from './quota-refusal.ts'
 import { QuotaQueue } from './quota-queue.ts'
@@ -59,7 +59,7 @@ export class Ledger {
   readonly #waiting = new UnwrittenHolds()
   /** Calls that wait until other calls release quota, and holds that wait to grow. */
   readonly #siblings: CallQueue
-  readonly #growths = new Map<OpenHold, Queued>()
+  readonly #growths = new Map<OpenHold, QueuedQuotaRequest>()
   /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
   /** The latest answer of the bank for each hold that is being raised. */
@@ -81,12 +81,12 @@ export class Ledger {
     return this.openHolds.size + this.writes.unresolved
   }
 
-  /** Whether the last write succeeded; see `LedgerWriter`. */
+  /** Whether the last write of a hold or settlement succeeded. */
   get isWritable(): boolean {
     return this.writes.isWritable
   }
 
-  /** Checks whether calls can be charged; see `LedgerWriter`. */
+  /** Checks by a trial write whether calls can be charged. */
   probe(): Promise<boolean> {
     return this.writes.probe()
   }
@@ -108,7 +108,7 @@ export class Ledger {
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
     const payer = { account, budgets }
-    if (amount > freeAmount(account, budgets)) throw refusalOfHold(payer, amount, Date.now())
+    if (amount > affordableAmountInTurn(account, budgets)) throw refusalOfHold(payer, amount, Date.now())
     addHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
@@ -124,7 +124,7 @@ export class Ledger {
     payer: ChargedBalances,
     amount: number,
     facts: HoldFacts,
-    patience: Patience,
+    patience: QuotaWaitLimits,
   ): Promise<OpenHold> {
     if (!this.accounts.lends) {
       const refusal = refusalOfHold(payer, amount, Date.now())
@@ -136,8 +136,8 @@ export class Ledger {
   }
 
   /**
-   * Called once by `OpenHold.whenDurable`. Resolves to undefined once the hold is durable, otherwise to the
-   * error.
+   * Writes a hold to the store; `OpenHold.whenDurable` calls it once. Resolves to undefined once the hold is
+   * durable, otherwise to the error.
    */
   write(hold: OpenHold): Promise<Error | undefined> {
     const { facts, account, amount, budgets } = hold
@@ -151,7 +151,7 @@ export class Ledger {
         token_id: account.token.id,
         user_id: account.user.id,
         amount,
-        budgets: budgetList(budgetNames(budgets)),
+        budgets: formatBudgetList(budgetNames(budgets)),
       }),
     )
   }
@@ -179,8 +179,8 @@ export class Ledger {
   /** Adds `by` quota units to a hold for `OpenHold.grow`; returns false if they are not free. */
   grow(hold: OpenHold, by: number): boolean {
     const { account, budgets } = hold
-    if (by > growableAmount(account, budgets)) {
-      hold.refusal = refusalOfGrowth(hold, by, Date.now())
+    if (by > affordableHoldGrowth(account, budgets)) {
+      hold.refusal = createHoldGrowthRefusal(hold, by, Date.now())
       this.#growLater(hold, by)
       return false
     }
@@ -198,7 +198,7 @@ export class Ledger {
     this.#answers.set(hold, undefined)
     for (;;) {
       const by = amount - hold.taken
-      const refusal = by <= 0 || hold.grow(by) ? undefined : refusalOfGrowth(hold, by, Date.now())
+      const refusal = by <= 0 || hold.grow(by) ? undefined : createHoldGrowthRefusal(hold, by, Date.now())
       if (!refusal || isOver() || this.#isFinal(hold, refusal, performance.now() - startMs, waitMs)) {
         this.#endGrowth(hold)
         hold.refusal = undefined
@@ -213,7 +213,7 @@ export class Ledger {
   #isFinal(hold: OpenHold, refusal: Unaffordable, waitedMs: number, waitMs: number): boolean {
     const isHeld = refusal instanceof QuotaHeldByOtherCalls
     if (!this.accounts.lends) return !isHeld || waitedMs >= waitMs
-    if (waitedMs >= Math.max(waitMs, RETURN_MS)) return true
+    if (waitedMs >= Math.max(waitMs, LOAN_RETURN_MS)) return true
     const answer = this.#answers.get(hold)
     return answer?.refusal !== undefined && (!isHeld || (waitedMs >= waitMs && !answer.isReturnable))
   }
@@ -237,7 +237,7 @@ export class Ledger {
   // A stream tries again with every frame, but only one of its growths may wait.
   #growLater(hold: OpenHold, by: number): void {
     if (this.accounts.lends) return this.#borrowFor(hold, by)
-    if (this.#growths.has(hold) || !isGrowthAffordableAlone(hold, by)) return
+    if (this.#growths.has(hold) || !canHoldGrowWithoutOtherHolds(hold, by)) return
     const queued = this.#siblings.add(
       {
         amount: by,
@@ -250,7 +250,7 @@ export class Ledger {
         refuse: () => {
           // The growth would stay unaffordable even if other calls ended.
           this.#growths.delete(hold)
-          hold.refusal = refusalOfGrowth(hold, by, Date.now())
+          hold.refusal = createHoldGrowthRefusal(hold, by, Date.now())
         },
       },
       hold,
@@ -267,7 +267,7 @@ export class Ledger {
       (answer) => {
         this.#borrowing.delete(hold)
         if (this.#answers.has(hold)) this.#answers.set(hold, answer)
-        if (answer.refusal) hold.refusal = refusalOfGrowth(hold, by, Date.now())
+        if (answer.refusal) hold.refusal = createHoldGrowthRefusal(hold, by, Date.now())
       },
       () => this.#borrowing.delete(hold),
     )
@@ -306,7 +306,7 @@ export class Ledger {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
       const { token_id: tokenId, amount, budgets } = parked
-      const payer = await findBalancesOfParkedHold(this.accounts, tokenId, budgetsIn(budgets), amount)
+      const payer = await findBalancesOfParkedHold(this.accounts, tokenId, parseBudgetList(budgets), amount)
       // Without its token no one can be charged; the row stays for an investigation.
       if (!payer) {
         onUnowned(parked.id)
@@ -347,7 +347,7 @@ export class Ledger {
       token_id: account.token.id,
       user_id: account.user.id,
       duration_ms: settlement.ended_ms - facts.started_ms,
-      budgets: budgetList(budgetNames(payer.budgets)),
+      budgets: formatBudgetList(budgetNames(payer.budgets)),
     })
   }
 }

@@ -4,7 +4,7 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
-import type { AccountSource, LoanOutcome, FoundAccount } from './account-source.ts'
+import type { AccountSource, LoanOutcome, TokenWithAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
 import { type ChargedBudget, NO_BUDGETS, type ChargedBalances } from './charged-balances.ts'
 
@@ -13,8 +13,8 @@ const MAX_ACCOUNTS = 50_000
 
 /**
  * Accounts of a node that has the database to itself. The first use of an account reads it through the
- * writer's queue, after all writes queued earlier. From then on the balances here are ahead of the store,
- * never behind it.
+ * writer's queue, after all writes queued earlier. From then on the balances in memory are ahead of the
+ * store, never behind it.
  */
 export class LocalAccounts implements AccountSource {
   readonly lends = false
@@ -44,7 +44,7 @@ export class LocalAccounts implements AccountSource {
     return loading
   }
 
-  async findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
+  async findByKeyHash(keyHash: string): Promise<TokenWithAccount | undefined> {
     const found = await this.#store.read('tokenByKeyHash', keyHash)
     const account = found && (await this.load(found.token.id))
     return found && account ? { ...found, account } : undefined
@@ -145,8 +145,8 @@ interface LocalBudget {
 
 /**
  * Accounts of budgets on a node that has the database to itself; `docs/ledger.md: Accounts of budgets`. The
- * first use reads what is used in the period, after every write queued earlier; from then on the balances
- * here are ahead of the store.
+ * first use reads what was spent in the period, after every write queued earlier; from then on the balances
+ * in memory are ahead of the store.
  */
 class LocalBudgets {
   readonly #store: Pick<Store, 'write'>

@@ -1,7 +1,12 @@
 import type { Hold } from '../../domain/hold.ts'
 import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
 import type { Account } from './balance.ts'
-import { type ChargedBudget, growableAmount, NO_BUDGETS, type ChargedBalances } from './charged-balances.ts'
+import {
+  type ChargedBudget,
+  affordableHoldGrowth,
+  NO_BUDGETS,
+  type ChargedBalances,
+} from './charged-balances.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
 /** How long a hold waits for the quota by which it is to be raised. */
@@ -170,7 +175,7 @@ export class OpenHold implements Hold {
 
   /** Quota units that `grow` could add now. */
   get maxGrowth(): number {
-    return this.#spare + Math.max(0, growableAmount(this.account, this.budgets))
+    return this.#spare + Math.max(0, affordableHoldGrowth(this.account, this.budgets))
   }
 
   /** Adds `by` quota units; returns false and adds nothing if they are not free. */

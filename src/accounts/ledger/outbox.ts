@@ -1,4 +1,4 @@
-import { type AccountName, accountsOf } from '../../store/bank.ts'
+import { type AccountName, accountsOfCall } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 
 /** Maximum number of settled calls in one report to the bank. */
@@ -94,7 +94,9 @@ export class Outbox {
       this.#hasNews = true
     }
     this.#locked = nowLocked
-    const counted = entries.filter((entry) => !accountsOf(entry).some((account) => nowLocked.has(account)))
+    const counted = entries.filter(
+      (entry) => !accountsOfCall(entry).some((account) => nowLocked.has(account)),
+    )
     const fresh = counted.filter(({ place }) => !this.#counted.has(place))
     for (const { place } of fresh) this.#counted.add(place)
     return { counted, fresh }

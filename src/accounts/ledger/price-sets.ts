@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { FREE_PRICE, priceSetText, type Rate } from '../../domain/price.ts'
+import { FREE_PRICE, priceSetText, type ChargeRate } from '../../domain/price.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -10,7 +10,7 @@ interface Terms {
   readonly settings: Settings
   readonly model: Model
   readonly group: Pick<Group, 'name'>
-  readonly rate: Rate
+  readonly rate: ChargeRate
 }
 
 /**
@@ -35,7 +35,7 @@ export class PriceSets {
   readonly #store: Pick<Store, 'write'>
   // Keys of the prices already stored for each rate. A rate has one price version and one group; models may
   // share it.
-  readonly #stored = new WeakMap<Rate, Set<string>>()
+  readonly #stored = new WeakMap<ChargeRate, Set<string>>()
 
   constructor(store: Pick<Store, 'write'>) {
     this.#store = store

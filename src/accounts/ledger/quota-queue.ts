@@ -1,10 +1,10 @@
 import type { Balance } from './balance.ts'
-import { type CallQueue, Place, type Queued, type Waiting } from './call-queue.ts'
+import { type CallQueue, QuotaQueueEntry, type QueuedQuotaRequest, type QuotaRequest } from './call-queue.ts'
 import { affordableAmount, type ChargedBalances } from './charged-balances.ts'
-import { isAffordableAlone, refusalOfHold } from './quota-refusal.ts'
+import { isAffordableWithoutOtherHolds, refusalOfHold } from './quota-refusal.ts'
 
 /** Entry of a waiting call, which is in the line of each balance that the call is charged to. */
-class LinedPlace extends Place {
+class LinedPlace extends QuotaQueueEntry {
   get isAffordable(): boolean {
     return this.waiting.amount <= affordableAmount(this.payer.account, this.payer.budgets)
   }
@@ -74,8 +74,8 @@ class Line {
   }
 
   /**
-   * Whether no call of the line can be admitted and none must be refused, by its smallest and largest
-   * amounts.
+   * Whether all calls of the line must go on waiting: the smallest amount is not free, but even the largest
+   * may become free when holds end.
    */
   isStuck(balance: Balance): boolean {
     return this.isShort(balance) && !this.isUsedUp(balance)
@@ -131,7 +131,7 @@ export class QuotaQueue implements CallQueue {
   readonly #places = new Set<LinedPlace>()
   #arrivals = 0
 
-  add(waiting: Waiting, payer: ChargedBalances): Queued {
+  add(waiting: QuotaRequest, payer: ChargedBalances): QueuedQuotaRequest {
     const place = new LinedPlace(waiting, payer, (this.#arrivals += 1))
     this.#places.add(place)
     for (const balance of place.balances) {
@@ -175,7 +175,7 @@ export class QuotaQueue implements CallQueue {
     for (const place of places) {
       const isBehind = awaited.size > 0 && place.balances.some((balance) => awaited.has(balance))
       if (!isBehind && this.#admitted(place)) continue
-      if (!isAffordableAlone(place.payer, place.amountAlone)) {
+      if (!isAffordableWithoutOtherHolds(place.payer, place.amountAlone)) {
         refused.push(place.payer)
         this.#refuse(place)
       } else if (!place.waiting.grown) for (const balance of place.shortBalances) awaited.add(balance)
@@ -184,7 +184,7 @@ export class QuotaQueue implements CallQueue {
     for (const payer of refused) this.released(payer)
   }
 
-  // Later calls may have waited behind this one.
+  // Later calls may have waited behind the call that left, so they are checked again.
   #leave(place: LinedPlace): void {
     if (!place.isOpen) return
     const { payer, waiting } = place

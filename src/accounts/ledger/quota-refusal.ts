@@ -142,7 +142,7 @@ const WITH_HOLDS: Available = ({ accountFree }) => accountFree
 const WITHOUT_HOLDS: Available = ({ accountRemain }) => accountRemain
 
 /** Whether the amount would be affordable if all open holds were released without a charge. */
-export function isAffordableAlone(payer: ChargedBalances, amount: number): boolean {
+export function isAffordableWithoutOtherHolds(payer: ChargedBalances, amount: number): boolean {
   return !isShort(payer, amount, WITHOUT_HOLDS)
 }
 
@@ -152,7 +152,7 @@ export function isAffordableAlone(payer: ChargedBalances, amount: number): boole
  * that resets last is named.
  */
 export function refusalOfHold(payer: ChargedBalances, amount: number, nowMs: number): Unaffordable {
-  if (!isAffordableAlone(payer, amount)) return usedUpBy(payer, amount, nowMs, WITHOUT_HOLDS)
+  if (!isAffordableWithoutOtherHolds(payer, amount)) return usedUpBy(payer, amount, nowMs, WITHOUT_HOLDS)
   return refusalByOpenHolds(payer, amount)
 }
 
@@ -175,13 +175,13 @@ export function refusalByOpenHolds(payer: ChargedBalances, amount: number): Quot
 type HeldAmount = ChargedBalances & { readonly amount: number }
 
 /** Whether a hold could grow by this amount if all other holds were released without a charge. */
-export function isGrowthAffordableAlone(hold: HeldAmount, by: number): boolean {
-  return isAffordableAlone(hold, hold.amount + by)
+export function canHoldGrowWithoutOtherHolds(hold: HeldAmount, by: number): boolean {
+  return isAffordableWithoutOtherHolds(hold, hold.amount + by)
 }
 
 /** Builds the refusal of the growth of a hold: `QuotaHeldByOtherCalls` if only the holds of other calls prevent it. */
-export function refusalOfGrowth(hold: HeldAmount, by: number, nowMs: number): Unaffordable {
-  return isGrowthAffordableAlone(hold, by)
+export function createHoldGrowthRefusal(hold: HeldAmount, by: number, nowMs: number): Unaffordable {
+  return canHoldGrowWithoutOtherHolds(hold, by)
     ? refusalByOpenHolds(hold, by)
     : usedUpBy(hold, by, nowMs, WITH_HOLDS)
 }

@@ -21,7 +21,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'hasAlertState',
   'findPendingAlerts',
-  'auditBefore',
+  'auditEntriesBefore',
   'auditPage',
   'countUsers',
   'backgroundOutcomes',
@@ -78,7 +78,7 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
   }
   return {
     async read(name, ...input) {
-      if (name === 'heldOn') {
+      if (name === 'heldOnAccounts') {
         const { accounts } = input[0] as { readonly accounts: readonly AccountName[] }
         return (await heldByAll(rows, own, accounts)) as never
       }

@@ -57,7 +57,7 @@ test('a hold is written to the database soon after its call began, even if nothi
   const hold = admit('a')
   await expect.poll(() => hold.isDurable).toBe(true)
   expect(performance.now() - hold.admittedAt).toBeGreaterThan(35)
-  expect((await store.read('conservation')).openHolds).toEqual({ count: 1, amount: 100 })
+  expect((await store.read('findUnbalancedAccounts')).openHolds).toEqual({ count: 1, amount: 100 })
 })
 
 test('holds that are due at the same time are written to the database together, without those of ended calls', async () => {
@@ -102,7 +102,7 @@ test('the growth of a hold that is not yet written is written with it, and later
   expect(hold.grow(25)).toBe(true)
   expect(writes).toEqual(['hold a', 'growHold a'])
   await expect
-    .poll(async () => (await store.read('conservation')).openHolds)
+    .poll(async () => (await store.read('findUnbalancedAccounts')).openHolds)
     .toEqual({ count: 1, amount: 175 })
 })
 

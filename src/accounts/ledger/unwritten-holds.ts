@@ -53,7 +53,7 @@ export class UnwrittenHolds {
     this.writeDue()
     const [oldest] = this.#holds
     if (!oldest) return
-    // Writing the other holds may have taken longer than this one may still wait.
+    // Writing the other holds may have taken so long that the oldest remaining hold is due already.
     const waitMs = Math.max(oldest.admittedAt + LATEST_MS - performance.now(), 0)
     this.#timer = setTimeout(() => this.#turn(), waitMs).unref()
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { LEDGER_PLACES, type LedgerProcess } from '../../../test/ledger-banks.ts'
 import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
 import { newToken } from '../../../test/store-rows.ts'
-import { RETURN_MS } from './bank-queue.ts'
+import { LOAN_RETURN_MS } from './bank-queue.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
 import type { OpenHold } from './open-hold.ts'
 import { affordableAmount } from './charged-balances.ts'
@@ -31,7 +31,7 @@ const ARRIVAL_MS = 100
 describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   const arrival = (): Promise<void> => delay(isLeased ? ARRIVAL_MS : 1)
   /** Until then, a call may get what other processes return. */
-  const known = (): Promise<void> => delay(isLeased ? RETURN_MS + ARRIVAL_MS : 1)
+  const known = (): Promise<void> => delay(isLeased ? LOAN_RETURN_MS + ARRIVAL_MS : 1)
 
   async function stage(fields: { unlimited_quota?: boolean } = {}) {
     const { store, userId, tokenId, nodes } = await open(2)
@@ -252,7 +252,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       return performance.now() - beganMs
     }
     // On a busy machine, others may take longer to return what they do not need.
-    await expect.poll(tookMs).toBeLessThan(RETURN_MS - 100)
+    await expect.poll(tookMs).toBeLessThan(LOAN_RETURN_MS - 100)
   })
 
   test('a call with hold_wait 0 gets quota that other processes have borrowed and do not hold', async () => {

@@ -1,11 +1,11 @@
-import type { VendorService } from './vendor-service.ts'
+import type { VendorServicePrices } from './vendor-service.ts'
 
 /** Matches models from Opus 4.6 and Sonnet 4.6 on, including the forms of their names in clouds. */
 const FROM_OPUS_4_6 =
   /claude-(?:opus-(?:4-[6-9]|[5-9])|sonnet-(?:4-[6-9]|[5-9])|haiku-(?:4-[6-9]|[5-9])|fable)/
 
 /** Anthropic's prices of service tiers and regions. The tier `fast` is requested with `speed: fast`. */
-export const ANTHROPIC: VendorService = {
+export const ANTHROPIC: VendorServicePrices = {
   tiers: [
     { tier: 'batch', factor: '0.5', has: /claude/ },
     { tier: 'fast', factor: '6', models: /opus-4-[67]/, has: /opus-4-[67]/ },

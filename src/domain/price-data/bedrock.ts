@@ -1,4 +1,4 @@
-import type { VendorService } from './vendor-service.ts'
+import type { VendorServicePrices } from './vendor-service.ts'
 
 /**
  * Matches the models that Amazon's page of service tiers lists. Claude, Llama, Titan and the small Nova
@@ -8,7 +8,7 @@ const TIERED =
   /(?:^|\.)(?:openai\.gpt-oss|qwen\.qwen3|deepseek\.v3|amazon\.nova-(?:pro|premier|2-lite)|google\.gemma-3|minimax\.|mistral\.(?:magistral|ministral|voxtral|mistral-large-3)|moonshot\.|nvidia\.nemotron)/
 
 /** Amazon Bedrock's prices of service tiers. The tier `fast` is called `priority` there. */
-export const BEDROCK: VendorService = {
+export const BEDROCK: VendorServicePrices = {
   tiers: [
     { tier: 'flex', factor: '0.5', has: TIERED },
     { tier: 'fast', factor: '1.75', has: TIERED },

@@ -1,4 +1,4 @@
-import type { VendorService } from './vendor-service.ts'
+import type { VendorServicePrices } from './vendor-service.ts'
 
 /**
  * Matches the models that OpenAI's page of flex processing lists; of the o series, only those without
@@ -14,7 +14,7 @@ const FAST =
   /^(?:o3(?!-(?:deep|mini|pro))|o4-mini(?!-deep)|gpt-4o(?!\S*-(?:audio|realtime|transcribe|tts|search))|gpt-4\.1|gpt-5(?!\S*-(?:nano|pro|image))|gpt-[6-9](?!\S*-(?:image|audio)))/
 
 /** Prices of service tiers of OpenAI and Azure OpenAI. The tier `fast` is also called `priority`. */
-export const OPENAI: VendorService = {
+export const OPENAI: VendorServicePrices = {
   tiers: [
     { tier: 'flex', factor: '0.5', has: FLEX },
     { tier: 'batch', factor: '0.5', has: /^(?:gpt-|o\d|text-embedding)/ },

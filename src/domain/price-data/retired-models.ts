@@ -1,4 +1,4 @@
-import type { ModelEnd } from '../model-end.ts'
+import type { ModelRetirement } from '../model-retirement.ts'
 import type { Channel } from '../records/channel.ts'
 import type { DataSource } from './vendor-service.ts'
 
@@ -162,10 +162,10 @@ export function isRetired(vendor: string, model: string, now: Date): boolean {
  * The shutdown that the vendor at the channel's address announced for one of its models; undefined if there
  * is none.
  */
-export function announcedShutdown(
+export function announcedRetirement(
   { provider, base_url: baseUrl }: Pick<Channel, 'provider' | 'base_url'>,
   upstreamModel: string,
-): ModelEnd | undefined {
+): ModelRetirement | undefined {
   if (provider !== 'generic') return undefined
   const host = URL.parse(baseUrl)?.hostname ?? ''
   const vendor = [...RETIREMENTS.values()].find(({ hosts }) => hosts.test(host))

@@ -4,13 +4,19 @@ import { ANTHROPIC } from './anthropic.ts'
 import { BEDROCK } from './bedrock.ts'
 import { GOOGLE } from './google.ts'
 import { OPENAI } from './openai.ts'
-import type { VendorService } from './vendor-service.ts'
+import type { VendorServicePrices } from './vendor-service.ts'
 
-const has = ({ tiers }: VendorService, tier: string, model: string): boolean =>
+const has = ({ tiers }: VendorServicePrices, tier: string, model: string): boolean =>
   tiers.some((one) => one.tier === tier && one.has.test(model))
 
 /** Models that the vendors' pages list for a tier, and models that they leave out. */
-const STATED: readonly (readonly [string, VendorService, string, readonly string[], readonly string[]])[] = [
+const STATED: readonly (readonly [
+  string,
+  VendorServicePrices,
+  string,
+  readonly string[],
+  readonly string[],
+])[] = [
   [
     'OpenAI',
     OPENAI,

@@ -1,4 +1,4 @@
-/** Where a vendor published data, and when they were last compared with it. */
+/** Where a vendor published data, and when the built-in data were last compared with them. */
 export interface DataSource {
   readonly source: string
   /** The day of the comparison, as YYYY-MM-DD. */
@@ -10,7 +10,7 @@ export interface DataSource {
 /**
  * A vendor's published price of a service tier. It applies to models whose declared price does not state one.
  */
-export interface ListedTier {
+export interface VendorTierPrice {
   readonly tier: string
   /** Number that multiplies the token prices, as decimal text. */
   readonly factor: string
@@ -24,7 +24,7 @@ export interface ListedTier {
 }
 
 /** A vendor's published price of a region. */
-export interface ListedRegion {
+export interface VendorRegionPrice {
   readonly region: string
   readonly factor: string
   /**
@@ -35,7 +35,7 @@ export interface ListedRegion {
 }
 
 /** A vendor's published prices of service tiers and regions, with their source. */
-export interface VendorService extends DataSource {
-  readonly tiers: readonly ListedTier[]
-  readonly regions: readonly ListedRegion[]
+export interface VendorServicePrices extends DataSource {
+  readonly tiers: readonly VendorTierPrice[]
+  readonly regions: readonly VendorRegionPrice[]
 }

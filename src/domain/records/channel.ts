@@ -2,19 +2,19 @@ import type { AllowedField } from '@sluice/wire/upstream-settings'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import type { JsonObject } from '../json.ts'
-import { TEXT_BYTES } from '../text-length.ts'
-import { duration } from './duration.ts'
+import { TEXT_BYTE_LIMITS } from '../text-length.ts'
+import { durationType } from './duration.ts'
 import {
-  declaredName,
-  flag,
-  json,
-  list,
-  mapping,
-  textMatching,
-  nullable,
-  oneOf,
-  plainText,
-  integerWithin,
+  declaredNameType,
+  flagType,
+  jsonType,
+  listType,
+  mappingType,
+  patternTextType,
+  nullableType,
+  oneOfType,
+  plainTextType,
+  integerType,
 } from './field-types.ts'
 import { declareRecord, type Row, type Values } from './record.ts'
 
@@ -33,7 +33,7 @@ export interface Override {
   readonly remove: readonly string[]
 }
 
-/** Timeouts in milliseconds. */
+/** Timeouts of a request to an upstream, in milliseconds. */
 interface Timeouts {
   readonly connect: number
   readonly first_byte: number
@@ -42,30 +42,30 @@ interface Timeouts {
 }
 
 const OPEN = { declared: true, audit: true } as const
-/** Properties of settings that may contain credentials, which responses never show. */
+/** Declaration of a setting that may contain credentials: responses never show its value. */
 const HIDDEN = { ...OPEN, secret: 'held' } as const
 
-const MODEL = declaredName('the name of a model')
+const MODEL = declaredNameType('the name of a model')
 
 const TIER = /^[a-z][a-z0-9_-]{0,31}$/i
 
 const maybe = (pattern: RegExp, expected: string) =>
-  ({ ...OPEN, type: nullable(textMatching(pattern, expected)), default: null }) as const
+  ({ ...OPEN, type: nullableType(patternTextType(pattern, expected)), default: null }) as const
 
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
 export const CHANNEL_SETTINGS = declareRecord('', {
-  name: { ...OPEN, type: declaredName('a name for the channel') },
+  name: { ...OPEN, type: declaredNameType('a name for the channel') },
   /**
    * Protocols that the upstream speaks, at least one; all are used with the same keys and the same base URL.
    */
-  protocol: { ...OPEN, type: json<readonly ProtocolName[]>() },
+  protocol: { ...OPEN, type: jsonType<readonly ProtocolName[]>() },
   /**
    * How URLs are built and requests authenticated. `generic` sends the key in the header that the protocol
    * defines.
    */
   provider: {
     ...OPEN,
-    type: oneOf<'generic' | ProviderName>(
+    type: oneOfType<'generic' | ProviderName>(
       ['generic', 'azure', 'bedrock', 'vertex'],
       'the name of a provider',
     ),
@@ -79,17 +79,17 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   /** Location of Vertex AI; null means `global`. */
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
   /** URL of the API, with its version and without a final slash: `https://api.example.com/v1`. */
-  base_url: { ...HIDDEN, type: json<string>() },
-  /** URL of the proxy for its connections; may contain a password. */
-  proxy: { ...HIDDEN, type: json<string | null>(), default: null },
+  base_url: { ...HIDDEN, type: jsonType<string>() },
+  /** URL of the proxy for connections to the upstream; may contain a password. */
+  proxy: { ...HIDDEN, type: jsonType<string | null>(), default: null },
   /** Credentials, used in turn; empty if the upstream needs no authentication. */
-  keys: { ...HIDDEN, type: json<readonly string[]>() },
-  models: { ...OPEN, type: list(MODEL, 'a list of at least one model', 1) },
-  groups: { ...OPEN, type: json<readonly string[]>() },
+  keys: { ...HIDDEN, type: jsonType<readonly string[]>() },
+  models: { ...OPEN, type: listType(MODEL, 'a list of at least one model', 1) },
+  groups: { ...OPEN, type: jsonType<readonly string[]>() },
   /** Channels with a higher priority are tried first. */
   priority: {
     ...OPEN,
-    type: integerWithin('a whole number from -1000000 to 1000000', {
+    type: integerType('a whole number from -1000000 to 1000000', {
       minimum: -1_000_000,
       maximum: 1_000_000,
     }),
@@ -97,22 +97,22 @@ export const CHANNEL_SETTINGS = declareRecord('', {
     edit: 'admin',
   },
   /** Share of calls that the channel gets among channels of equal priority, relative to their weights. */
-  weight: { ...OPEN, type: json<number>(), default: 1 },
+  weight: { ...OPEN, type: jsonType<number>(), default: 1 },
   /** The upstream's model name by the name that clients request. */
   model_mapping: {
     ...OPEN,
-    type: mapping(MODEL, 'a mapping from asked-for to upstream model names'),
+    type: mappingType(MODEL, 'a mapping from asked-for to upstream model names'),
     default: new Map(),
   },
   /** System prompt that is put before the client's own; empty for none. */
-  system_prompt: { ...HIDDEN, type: plainText(), default: '' },
+  system_prompt: { ...HIDDEN, type: plainTextType(), default: '' },
   override: {
     ...HIDDEN,
-    type: json<Override>(),
+    type: jsonType<Override>(),
     default: { set: new Map(), default: new Map(), remove: [] },
   },
-  allow: { ...OPEN, type: json<ReadonlySet<AllowedField>>(), default: new Set() },
-  disable_store: { ...OPEN, type: flag, default: false },
+  allow: { ...OPEN, type: jsonType<ReadonlySet<AllowedField>>(), default: new Set() },
+  disable_store: { ...OPEN, type: flagType, default: false },
   /**
    * The service tier that all requests to this channel state, whatever the client requests; `auto` leaves it
    * to the provider. Null sends what the client requests, if `allow` contains `service_tier`.
@@ -121,24 +121,24 @@ export const CHANNEL_SETTINGS = declareRecord('', {
     ...maybe(TIER, 'the name of a tier of service, such as flex, priority or auto'),
     edit: 'admin',
   },
-  pass_through: { ...OPEN, type: flag, default: false },
+  pass_through: { ...OPEN, type: flagType, default: false },
   /** Whether requests ask the provider why it did not find the conversation in its prompt cache. */
-  cache_diagnostics: { ...OPEN, type: flag, default: false, edit: 'admin' },
+  cache_diagnostics: { ...OPEN, type: flagType, default: false, edit: 'admin' },
   /** Headers that are added to each request; names in lower case. */
-  headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
+  headers: { ...HIDDEN, type: jsonType<ReadonlyMap<string, string>>(), default: new Map() },
   /** Maps statuses of the upstream's responses to the statuses as which the gateway treats them. */
-  status_mapping: { ...OPEN, type: json<ReadonlyMap<number, number>>(), default: new Map() },
-  rate_limit: { ...OPEN, type: json<RateLimit>(), default: NO_LIMIT },
+  status_mapping: { ...OPEN, type: jsonType<ReadonlyMap<number, number>>(), default: new Map() },
+  rate_limit: { ...OPEN, type: jsonType<RateLimit>(), default: NO_LIMIT },
   /** Milliseconds between test requests while the circuit breaker is open; null sends none. */
-  probe: { ...OPEN, type: nullable(duration), default: null },
+  probe: { ...OPEN, type: nullableType(durationType), default: null },
   /**
    * What happens when the client disconnects: `cancel` aborts the request; `drain` reads the response to its
    * end and charges its reported usage.
    */
-  on_client_gone: { ...OPEN, type: oneOf(['cancel', 'drain'], 'cancel or drain'), default: 'cancel' },
+  on_client_gone: { ...OPEN, type: oneOfType(['cancel', 'drain'], 'cancel or drain'), default: 'cancel' },
   timeouts: {
     ...OPEN,
-    type: json<Timeouts>(),
+    type: jsonType<Timeouts>(),
     default: { connect: 5_000, first_byte: 120_000, idle: 120_000, total: 900_000 },
   },
 })
@@ -155,43 +155,43 @@ export type Channel = Values<typeof CHANNEL_SETTINGS.fields> & {
 }
 
 /** Changes to the bodies of a channel's requests. */
-export type ChannelEdits = Pick<Channel, 'system_prompt' | 'override'>
+export type RequestBodyEdits = Pick<Channel, 'system_prompt' | 'override'>
 
 /** Whether a channel changes the bodies of its requests. */
-export function isEdited({
+export function editsRequestBodies({
   system_prompt,
   override: { set, default: usual, remove },
-}: ChannelEdits): boolean {
+}: RequestBodyEdits): boolean {
   return system_prompt !== '' || set.size + usual.size + remove.length > 0
 }
 
 /** Channels created over HTTP: `docs/administration.md: Channels`. */
 export const CHANNEL = declareRecord('channels', {
-  id: { type: integerWithin(), key: 'primary key' },
-  /** Unique among the stored channels. */
+  id: { type: integerType(), key: 'primary key' },
+  /** Name of the channel, unique among the stored channels. */
   name: {
-    type: plainText('a text', { 'x-max-bytes': TEXT_BYTES.plain }),
+    type: plainTextType('a text', { 'x-max-bytes': TEXT_BYTE_LIMITS.plain }),
     edit: 'admin',
     isRequired: true,
     key: 'unique',
   },
   /** The settings as in gateway.yaml, except for name, keys and proxy. */
-  declared: { type: json<JsonObject>(), shown: false },
+  declared: { type: jsonType<JsonObject>(), shown: false },
   /** Encrypted keys and proxy, one per line. */
-  keys_cipher: { type: plainText(), secret: true, shown: false },
-  /** 1 enabled, 2 disabled. */
-  status: { type: oneOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
+  keys_cipher: { type: plainTextType(), secret: true, shown: false },
+  /** Status of the channel: 1 enabled, 2 disabled. */
+  status: { type: oneOfType([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
   /**
    * Fields that management tools for related gateways store with a channel. They have no effect in this
    * gateway.
    */
-  family: { type: json<JsonObject>(), shown: false },
+  family: { type: jsonType<JsonObject>(), shown: false },
   /** Unix seconds at which the channel was created. */
-  created_time: { type: integerWithin(), default: 0 },
+  created_time: { type: integerType(), default: 0 },
   /** Unix seconds of the last test; 0 if there was none. */
-  test_time: { type: integerWithin(), default: 0 },
+  test_time: { type: integerType(), default: 0 },
   /** Duration of the last test in milliseconds. */
-  response_ms: { type: integerWithin(), as: 'response_time', default: 0 },
+  response_ms: { type: integerType(), as: 'response_time', default: 0 },
 })
 
 /** A channel as set over HTTP. */

@@ -1,13 +1,13 @@
 import { CONTENT_LEVELS } from '../content-log.ts'
-import { integerWithin, nullable, numberWithin, oneOf } from './field-types.ts'
+import { integerType, nullableType, numberType, oneOfType } from './field-types.ts'
 import { declareRecord, type Fields, type Row } from './record.ts'
 
 /** Maximum retention in seconds: ten years, as in gateway.yaml. */
 const MAX_KEEP_SECONDS = 315_360_000
 
-const share = numberWithin('a number from 0 to 1', { minimum: 0, maximum: 1 })
+const share = numberType('a number from 0 to 1', { minimum: 0, maximum: 1 })
 
-const keep = integerWithin(`whole seconds from 1 to ${MAX_KEEP_SECONDS}`, {
+const keep = integerType(`whole seconds from 1 to ${MAX_KEEP_SECONDS}`, {
   minimum: 1,
   maximum: MAX_KEEP_SECONDS,
 })
@@ -22,12 +22,12 @@ function contentLogFields<const Edit extends 'holder' | 'admin'>(edit: Edit) {
   return {
     content_log_what: {
       ...common,
-      type: oneOf(['', ...CONTENT_LEVELS], `one of ${CONTENT_LEVELS.join(', ')}, or an empty text`),
+      type: oneOfType(['', ...CONTENT_LEVELS], `one of ${CONTENT_LEVELS.join(', ')}, or an empty text`),
       default: '',
     },
-    content_log_sample: { ...common, type: nullable(share), default: null },
+    content_log_sample: { ...common, type: nullableType(share), default: null },
     /** Retention in seconds; null if not set. */
-    content_log_keep: { ...common, type: nullable(keep), default: null },
+    content_log_keep: { ...common, type: nullableType(keep), default: null },
   } as const satisfies Fields
 }
 

@@ -1,4 +1,4 @@
-import { characterCount, fitsInBytes, TEXT_BYTES } from '../text-length.ts'
+import { characterCount, fitsInBytes, TEXT_BYTE_LIMITS } from '../text-length.ts'
 
 /** A value in a database column. */
 export type Stored = string | number | null
@@ -35,7 +35,10 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
   decode(column: C): V
 }
 
-/** The conversion between two forms of a value that are the same: it returns the value itself. */
+/**
+ * Conversion for a value that is the same in two of its forms (program, column, JSON): returns the value
+ * itself.
+ */
 export const unchangedValue = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
@@ -94,71 +97,71 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** Whether a JSON value is one of `type`. */
+/** Whether a JSON value is of this type. */
 export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
   return describeMismatch(type, value) === undefined
 }
 
 /** A whole number. */
-export const integerWithin = (expected = 'a whole number', bounds?: Bounds<number>) =>
+export const integerType = (expected = 'a whole number', bounds?: Bounds<number>) =>
   typed<number, number>('integer', expected, bounds)
 
 /** A number that need not be whole, stored as text. */
-export const numberWithin = (expected: string, bounds: Bounds<number>) =>
+export const numberType = (expected: string, bounds: Bounds<number>) =>
   typed<number, string>('number', expected, bounds)
 
 /** True or false, stored as 1 and 0. */
-export const flag = typed<boolean, number>('boolean', 'true or false')
+export const flagType = typed<boolean, number>('boolean', 'true or false')
 
 /** A text; without `bounds`, of any length. */
-export const plainText = (expected = 'a text', bounds?: Bounds<string>) =>
+export const plainTextType = (expected = 'a text', bounds?: Bounds<string>) =>
   typed<string, string>('string', expected, bounds)
 
 /** One of a few texts or whole numbers. */
-export const oneOf = <const V extends string | number>(choices: readonly V[], expected: string) => {
+export const oneOfType = <const V extends string | number>(choices: readonly V[], expected: string) => {
   const json = typeof choices[0] === 'string' ? 'string' : 'integer'
   return typed<V, V extends number ? number : string>(json, expected, { enum: choices })
 }
 
 /** A text of at most this number of characters, as people count them. */
-export const text = (characters: number) =>
+export const textType = (characters: number) =>
   shortText(characters, `a text of at most ${characters} characters`, isStorable)
 
 /** A trimmed text of 1 to `characters` characters, as people count them, without control characters. */
-export const name = (
+export const nameType = (
   characters: number,
   expected = `a text of 1 to ${characters} characters without spaces around it`,
 ) => shortText(characters, expected, isName)
 
 /** A name in gateway.yaml; `what` describes it in error messages. */
-export const declaredName = (what: string, characters = 200) =>
-  name(characters, `${what} (1 to ${characters} characters, in quotes if it looks like a number)`)
+export const declaredNameType = (what: string, characters = 200) =>
+  nameType(characters, `${what} (1 to ${characters} characters, in quotes if it looks like a number)`)
 
 /**
  * A text of at most `bytes` bytes with several lines, entries or members, stored without surrounding spaces.
  */
-export function listText(bytes: number): FieldType<string, string> {
+export function listTextType(bytes: number): FieldType<string, string> {
   const storable = { accepts: isStorable, expected: 'a text without NUL and lone surrogates' }
-  const type = withRules(plainText('a text', { 'x-max-bytes': bytes }), storable)
+  const type = withRules(plainTextType('a text', { 'x-max-bytes': bytes }), storable)
   return { ...type, fromJson: (given) => given.trim() }
 }
 
 /** A text that matches a pattern. */
-export const textMatching = (pattern: RegExp, expected: string) =>
-  withRules(plainText(expected, { 'x-max-bytes': TEXT_BYTES.plain }), {
+export const patternTextType = (pattern: RegExp, expected: string) =>
+  withRules(plainTextType(expected, { 'x-max-bytes': TEXT_BYTE_LIMITS.plain }), {
     accepts: (given) => pattern.test(given),
     expected,
   })
 
 /** A list of distinct values, stored as JSON. */
-export function list<V>(items: FieldType<V>, expected: string, minItems = 0) {
+export function listType<V>(items: FieldType<V>, expected: string, minItems = 0) {
   const isDistinct = (given: readonly V[]): boolean => new Set(given).size === given.length
   const type = typed<readonly V[], string>('array', expected, { minItems })
   return withRules({ ...type, items }, { accepts: isDistinct, expected: 'each entry once' })
 }
 
 /** A mapping from names to values, stored as JSON. */
-export function mapping<V>(items: FieldType<V>, expected: string) {
+export function mappingType<V>(items: FieldType<V>, expected: string) {
   const type = typed<ReadonlyMap<string, V>, string, Readonly<Record<string, V>>>('object', expected)
   const conversions: Partial<typeof type> = {
     fromJson: (given) => new Map(Object.entries(given)),
@@ -170,7 +173,7 @@ export function mapping<V>(items: FieldType<V>, expected: string) {
 }
 
 /** Any other structure, stored as JSON. Only the code that reads the field checks the value. */
-export const json = <V>() =>
+export const jsonType = <V>() =>
   typed<V, string>('any', 'a value') as FieldType<V, string> & { readonly json: 'any' }
 
 /** A type with additional rules. */
@@ -182,7 +185,7 @@ export function withRules<V, C extends Stored, J>(
 }
 
 /** A type that also allows null. */
-export function nullable<V, C extends Stored, J>(type: FieldType<V, C, J>) {
+export function nullableType<V, C extends Stored, J>(type: FieldType<V, C, J>) {
   const orNull = (convert: (given: never) => unknown) => (given: unknown) =>
     given === null ? null : convert(given as never)
   const names = ['fromJson', 'toJson', 'encode', 'decode'] as const
@@ -191,9 +194,9 @@ export function nullable<V, C extends Stored, J>(type: FieldType<V, C, J>) {
 }
 
 function shortText(characters: number, expected: string, isAllowed: (given: string) => boolean) {
-  const bytes = Math.max(TEXT_BYTES.plain, characters * 4)
+  const bytes = Math.max(TEXT_BYTE_LIMITS.plain, characters * 4)
   const accepts = (given: string): boolean => isAllowed(given) && characterCount(given) <= characters
-  return withRules(plainText(expected, { 'x-max-bytes': bytes }), { accepts, expected })
+  return withRules(plainTextType(expected, { 'x-max-bytes': bytes }), { accepts, expected })
 }
 
 function isName(given: string): boolean {

@@ -1,20 +1,20 @@
 import type { ContentTerms } from '../content-log.ts'
 import type { Budget } from '../budget.ts'
 import type { Decimal } from '../decimal.ts'
-import { flag, json, list, name } from './field-types.ts'
+import { flagType, jsonType, listType, nameType } from './field-types.ts'
 import { declareRecord, type Values } from './record.ts'
 
 /** Settings of a group other than its budget, as in gateway.yaml: `docs/configuration.md: Groups`. */
 export const GROUP_SETTINGS = declareRecord('', {
   /** The group's ratio, which multiplies the prices of its calls. */
-  ratio: { type: json<Decimal>(), default: { digits: 1n, scale: 0 }, declared: true },
+  ratio: { type: jsonType<Decimal>(), default: { digits: 1n, scale: 0 }, declared: true },
   /** Any user's token may name an open group. A closed group may be named only by users who belong to it. */
-  open: { type: flag, default: true, declared: true },
+  open: { type: flagType, default: true, declared: true },
   /**
    * Names of guards that check all calls of the group, even if the guards are limited to other groups, models
    * or users.
    */
-  guards: { type: list(name(64), 'a list of names of guards'), default: [], declared: true },
+  guards: { type: listType(nameType(64), 'a list of names of guards'), default: [], declared: true },
 })
 
 /** A group of users: the ratio of its prices, and who may choose it. */

@@ -2,7 +2,7 @@ import { THINKING_FORMS } from '@sluice/wire/model-capabilities'
 import type { Price } from '../price.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import { retentionField } from './duration.ts'
-import { declaredName, flag, json, list, oneOf } from './field-types.ts'
+import { declaredNameType, flagType, jsonType, listType, oneOfType } from './field-types.ts'
 import { declareRecord, type Values } from './record.ts'
 
 /** Settings of a model, as in gateway.yaml: `docs/configuration.md: Models`. */
@@ -11,26 +11,26 @@ export const MODEL_SETTINGS = declareRecord('', {
    * Name of the model's vendor, which model lists (`owned_by`) and the `vendor_routes` of tokens use;
    * undefined if unknown.
    */
-  vendor: { type: declaredName('the name of a vendor'), default: undefined, declared: true },
+  vendor: { type: declaredNameType('the name of a vendor'), default: undefined, declared: true },
   /** The model's price; undefined if it has none. */
-  price: { type: json<Price>(), default: undefined, declared: true },
-  rate_limit: { type: json<RateLimit>(), default: NO_LIMIT, declared: true },
+  price: { type: jsonType<Price>(), default: undefined, declared: true },
+  rate_limit: { type: jsonType<RateLimit>(), default: NO_LIMIT, declared: true },
   /**
    * Whether the model accepts `temperature`, `top_p` and `top_k`. If `sampling`, `thinking` or
    * `takes_thoughts` is undefined, the model's name decides.
    */
-  sampling: { type: flag, default: undefined, declared: true },
+  sampling: { type: flagType, default: undefined, declared: true },
   thinking: {
-    type: oneOf(THINKING_FORMS, 'a form of thinking'),
+    type: oneOfType(THINKING_FORMS, 'a form of thinking'),
     default: undefined,
     declared: true,
   },
   /** Whether earlier messages may contain `reasoning_content` in requests of the chat protocol. */
-  takes_thoughts: { type: flag, default: undefined, declared: true },
-  cache_breakpoints: { type: flag, default: undefined, declared: true },
+  takes_thoughts: { type: flagType, default: undefined, declared: true },
+  cache_breakpoints: { type: flagType, default: undefined, declared: true },
   /** Models that are called instead, in this order, if no channel of this model answers. */
   fallback: {
-    type: list(declaredName('the name of a model'), 'a list of models'),
+    type: listType(declaredNameType('the name of a model'), 'a list of models'),
     default: [],
     declared: true,
     edit: 'admin',
@@ -41,7 +41,7 @@ export const MODEL_SETTINGS = declareRecord('', {
    * Successor`.
    */
   successor: {
-    type: declaredName('the name of a model'),
+    type: declaredNameType('the name of a model'),
     default: undefined,
     declared: true,
     edit: 'admin',
@@ -49,7 +49,7 @@ export const MODEL_SETTINGS = declareRecord('', {
   },
   /** How a channel is chosen among those of equal priority. `docs/configuration.md: Balance`. */
   balance: {
-    type: oneOf(['weight', 'least_busy', 'latency'], 'a way to balance'),
+    type: oneOfType(['weight', 'least_busy', 'latency'], 'a way to balance'),
     default: 'weight',
     declared: true,
     edit: 'admin',

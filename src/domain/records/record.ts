@@ -56,7 +56,7 @@ export type ValueOf<F extends Pick<Field, 'type'>> =
 export type JsonOf<F extends Pick<Field, 'type'>> = ReturnType<F['type']['toJson']>
 
 /** Names of the fields that have a property such as `edit`, optionally with a certain value. */
-export type NamesWith<F extends Fields, Property extends keyof Field, Value = unknown> = {
+export type FieldNamesWith<F extends Fields, Property extends keyof Field, Value = unknown> = {
   [Name in keyof F]: F[Name] extends Readonly<Record<Property, Value>> ? Name : never
 }[keyof F]
 
@@ -64,17 +64,17 @@ export type NamesWith<F extends Fields, Property extends keyof Field, Value = un
  * The object in the program that a record describes: all fields except secrets that objects do not contain.
  */
 export type Values<F extends Fields> = {
-  readonly [Name in Exclude<keyof F, NamesWith<F, 'secret', true>>]: ValueOf<F[Name]>
+  readonly [Name in Exclude<keyof F, FieldNamesWith<F, 'secret', true>>]: ValueOf<F[Name]>
 }
 
 /** Names of the fields that need not be given for a new row: those with a default, and the id. */
-export type FilledFields<F extends Fields> = {
+export type FieldsWithDefault<F extends Fields> = {
   [Name in keyof F]: F[Name] extends { default: unknown } | { key: 'primary key' } ? Name : never
 }[keyof F]
 
 /** An object to be created. If its id is undefined, the next free one is used. */
-export type NewValues<F extends Fields> = Omit<Values<F>, FilledFields<F>> & {
-  readonly [Name in FilledFields<F> & keyof Values<F>]?:
+export type NewValues<F extends Fields> = Omit<Values<F>, FieldsWithDefault<F>> & {
+  readonly [Name in FieldsWithDefault<F> & keyof Values<F>]?:
     | Values<F>[Name]
     | (F[Name] extends { readonly key: unknown } ? undefined : never)
 }
@@ -87,7 +87,7 @@ export type Row<F extends Fields> = {
 }
 
 /** The fields that can be changed over HTTP. */
-export type Edits<F extends Fields> = { readonly [Name in NamesWith<F, 'edit'>]?: ValueOf<F[Name]> }
+export type Edits<F extends Fields> = { readonly [Name in FieldNamesWith<F, 'edit'>]?: ValueOf<F[Name]> }
 
 /** A database column of a record. */
 export type Column = Field & Readonly<Record<'name' | 'field', string>>
@@ -104,7 +104,7 @@ export function declareRecord<const F extends Fields, const P extends Fields = {
   fields: F,
   parts: P = {} as P,
 ) {
-  type PlainRow = Row<Omit<F, NamesWith<F, 'secret', true>>>
+  type PlainRow = Row<Omit<F, FieldNamesWith<F, 'secret', true>>>
   const own = columnsOf(fields)
   const values = own.filter(({ secret }) => secret !== true)
   const filled = values.filter(({ default: value }) => value !== undefined)
@@ -116,7 +116,7 @@ export function declareRecord<const F extends Fields, const P extends Fields = {
     /** All columns in the order of declaration, those of `parts` last. */
     columns: [...own, ...columnsOf(parts)],
     /** The defaults of all fields that have one. */
-    defaults: defaults as Pick<Values<F>, NamesWith<F, 'default'> & keyof Values<F>>,
+    defaults: defaults as Pick<Values<F>, FieldNamesWith<F, 'default'> & keyof Values<F>>,
     /** Converts an object to database columns; absent values give no columns. */
     toRow: (given: Partial<Values<F>>) => rowOf(values, given) as Partial<PlainRow>,
     /** The database columns of a new row, without secrets and `parts`. */
@@ -140,12 +140,15 @@ function rowOf(columns: readonly Column[], given: Readonly<Record<string, unknow
   return Object.fromEntries(present.map(({ field, name, type }) => [name, type.encode(given[field])]))
 }
 
-/** The fields of a record that have a property, with a certain value if one is given. */
+/**
+ * Returns the fields of a record whose declaration has a property such as `edit`, optionally with a certain
+ * value.
+ */
 export function fieldsWith<const F extends Fields, P extends keyof Field, const V = unknown>(
   fields: F,
   property: P,
   value?: V,
-): Pick<F, NamesWith<F, P, V>> {
+): Pick<F, FieldNamesWith<F, P, V>> {
   const isEqual = (given: unknown): boolean => given !== undefined && (value ?? given) === given
   return Object.fromEntries(Object.entries(fields).filter(([, one]) => isEqual(one[property]))) as never
 }

@@ -1,5 +1,5 @@
 import type { UsageFilter } from '../usage-filter.ts'
-import { plainText, integerWithin } from './field-types.ts'
+import { plainTextType, integerType } from './field-types.ts'
 import { fieldsWith, declareRecord, type Values } from './record.ts'
 
 /**
@@ -8,23 +8,23 @@ import { fieldsWith, declareRecord, type Values } from './record.ts'
  */
 export const REFUSAL = declareRecord('usage_refusals', {
   /** The half hour, as the number of half hours since 1970-01-01 UTC. */
-  slot: { type: integerWithin(), key: 'part' },
+  slot: { type: integerType(), key: 'part' },
   /** Code of the error that the clients got. */
-  code: { type: plainText(), key: 'part' },
+  code: { type: plainTextType(), key: 'part' },
   /**
    * Id of the API key; 0 if the key was not valid, or if the maximum number of keys is already counted
    * separately.
    */
-  token_id: { type: integerWithin(), key: 'part' },
-  user_id: { type: integerWithin(), key: 'part' },
-  calls: { type: integerWithin() },
+  token_id: { type: integerType(), key: 'part' },
+  user_id: { type: integerType(), key: 'part' },
+  calls: { type: integerType() },
 })
 
 /** A row with a number of refused calls. */
 export type RefusalCount = Values<typeof REFUSAL.fields>
 
 /** Names of the columns that form the primary key. */
-export const REFUSAL_KEY = Object.keys(fieldsWith(REFUSAL.fields, 'key', 'part')) as readonly Exclude<
+export const REFUSAL_KEY_COLUMNS = Object.keys(fieldsWith(REFUSAL.fields, 'key', 'part')) as readonly Exclude<
   keyof RefusalCount,
   'calls'
 >[]

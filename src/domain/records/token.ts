@@ -8,20 +8,27 @@ import {
 } from '../usage-limits.ts'
 import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
 import { ROUTE_MAP_EXPECTATION, parseVendorRoutes } from '../vendor-routes.ts'
-import { TEXT_BYTES } from '../text-length.ts'
+import { TEXT_BYTE_LIMITS } from '../text-length.ts'
 import {
   type FieldType,
-  flag,
-  list,
-  listText,
-  name,
-  nullable,
-  plainText,
+  flagType,
+  listType,
+  listTextType,
+  nameType,
+  nullableType,
+  plainTextType,
   withRules,
-  integerWithin,
-  oneOf,
+  integerType,
+  oneOfType,
 } from './field-types.ts'
-import { type Edits, type NamesWith, type NewValues, declareRecord, type Row, type Values } from './record.ts'
+import {
+  type Edits,
+  type FieldNamesWith,
+  type NewValues,
+  declareRecord,
+  type Row,
+  type Values,
+} from './record.ts'
 import { TOKEN_CONTENT_FIELDS } from './content-log.ts'
 import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 
@@ -48,9 +55,9 @@ const MAX_ADDRESSES = 1000
 
 const A_TIME = '-1 (never) or a time in Unix seconds'
 
-const addresses = nullable<string | null, string | null, string | null>({
+const addresses = nullableType<string | null, string | null, string | null>({
   ...withRules(
-    listText(TEXT_BYTES.addresses),
+    listTextType(TEXT_BYTE_LIMITS.addresses),
     {
       accepts: (given) => allowListLines(given).length <= MAX_ADDRESSES,
       expected: `at most ${MAX_ADDRESSES} entries`,
@@ -64,7 +71,7 @@ const addresses = nullable<string | null, string | null, string | null>({
 })
 
 const operatorLimits: FieldType<OperatorLimits, string> = {
-  ...(plainText() as unknown as FieldType<OperatorLimits, string>),
+  ...(plainTextType() as unknown as FieldType<OperatorLimits, string>),
   encode: formatOperatorLimits,
   decode: parseOperatorLimits,
 }
@@ -73,26 +80,26 @@ const operatorLimits: FieldType<OperatorLimits, string> = {
 export const TOKEN = declareRecord(
   'tokens',
   {
-    id: { type: integerWithin(), key: 'primary key' },
-    user_id: { type: integerWithin(), key: 'references users (id)', audit: true },
+    id: { type: integerType(), key: 'primary key' },
+    user_id: { type: integerType(), key: 'references users (id)', audit: true },
     name: {
-      type: name(50),
+      type: nameType(50),
       edit: 'holder',
       isRequired: true,
       audit: true,
       declared: 'a name for the token (1 to 50 characters, in quotes if it looks like a number)',
     },
     status: {
-      type: oneOf(Object.values(TOKEN_STATUS), '1, 2, 3 or 4'),
+      type: oneOfType(Object.values(TOKEN_STATUS), '1, 2, 3 or 4'),
       audit: true,
       admission: 'recall',
     },
-    created_time: { type: integerWithin() },
+    created_time: { type: integerType() },
     /** Unix seconds of the last call; 0 if the key was never used. */
-    accessed_time: { type: integerWithin(), default: 0 },
+    accessed_time: { type: integerType(), default: 0 },
     /** Unix seconds at which the key expires; −1 if never. */
     expired_time: {
-      type: withRules(integerWithin(A_TIME), {
+      type: withRules(integerType(A_TIME), {
         accepts: (time) => time === -1 || time > 0,
         expected: A_TIME,
       }),
@@ -105,7 +112,7 @@ export const TOKEN = declareRecord(
     },
     /** Remaining quota; negative after a call that cost more than was reserved for it. */
     remain_quota: {
-      type: integerWithin('a whole number of quota units', { minimum: MIN_QUOTA }),
+      type: integerType('a whole number of quota units', { minimum: MIN_QUOTA }),
       edit: 'holder',
       isRequired: true,
       moves: true,
@@ -113,16 +120,16 @@ export const TOKEN = declareRecord(
       declared: true,
     },
     unlimited_quota: {
-      type: flag,
+      type: flagType,
       default: false,
       edit: 'holder',
       audit: true,
       admission: 'recall',
       declared: true,
     },
-    used_quota: { type: integerWithin(), default: 0 },
+    used_quota: { type: integerType(), default: 0 },
     model_limits_enabled: {
-      type: flag,
+      type: flagType,
       default: false,
       edit: 'holder',
       audit: true,
@@ -131,7 +138,7 @@ export const TOKEN = declareRecord(
     },
     /** Names of the models that the key may use, separated by commas. */
     model_limits: {
-      type: listText(TEXT_BYTES.list),
+      type: listTextType(TEXT_BYTE_LIMITS.list),
       default: '',
       edit: 'holder',
       audit: true,
@@ -149,7 +156,7 @@ export const TOKEN = declareRecord(
     },
     /** Name of the group that its calls use; empty for the user's own group. */
     group: {
-      type: plainText('the name of a group', { 'x-max-bytes': TEXT_BYTES.plain, maxLength: 200 }),
+      type: plainTextType('the name of a group', { 'x-max-bytes': TEXT_BYTE_LIMITS.plain, maxLength: 200 }),
       column: 'group_name',
       default: '',
       edit: 'holder',
@@ -160,7 +167,7 @@ export const TOKEN = declareRecord(
     },
     /** A JSON map from vendors to groups: calls of that vendor's models use that group instead of `group`. */
     vendor_routes: {
-      type: withRules(listText(TEXT_BYTES.plain), {
+      type: withRules(listTextType(TEXT_BYTE_LIMITS.plain), {
         accepts: (given) => parseVendorRoutes(given) !== undefined,
         expected: ROUTE_MAP_EXPECTATION,
       }),
@@ -176,7 +183,7 @@ export const TOKEN = declareRecord(
      * or users.
      */
     guards: {
-      type: list(name(64), 'a list of names of guards'),
+      type: listType(nameType(64), 'a list of names of guards'),
       default: [],
       edit: 'holder',
       audit: true,
@@ -187,11 +194,11 @@ export const TOKEN = declareRecord(
     /** The limits that an operator set; the holder of the key can only tighten them. */
     operator_terms: { type: operatorLimits, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },
     /** Unix seconds at which the token was deleted; null if it was not. Its row stays. */
-    deleted_time: { type: nullable(integerWithin()), default: null, shown: false, admission: 'recall' },
+    deleted_time: { type: nullableType(integerType()), default: null, shown: false, admission: 'recall' },
     /** HMAC of the key without `sk-`. Unique among all tokens, including deleted ones. */
-    key_hash: { type: plainText(), key: 'unique', secret: true, audit: 'key' },
+    key_hash: { type: plainTextType(), key: 'unique', secret: true, audit: 'key' },
     /** Encrypted key without `sk-`. */
-    key_cipher: { type: plainText(), secret: true },
+    key_cipher: { type: plainTextType(), secret: true },
   },
   USAGE_LIMIT_FIELDS,
 )
@@ -208,9 +215,9 @@ export type NewToken = NewValues<TokenFields> & UsageLimitChanges & { readonly k
  * A token that gateway.yaml declares. It is created if its user has no token of that name.
  * `docs/configuration.md: Users`.
  */
-export type TokenSeed = Pick<
+export type DeclaredToken = Pick<
   NewToken,
-  NamesWith<TokenFields, 'declared'> | keyof typeof TOKEN_CONTENT_FIELDS
+  FieldNamesWith<TokenFields, 'declared'> | keyof typeof TOKEN_CONTENT_FIELDS
 > & {
   /** The key: letters and digits without `sk-`; generated if undefined. */
   readonly key?: string | undefined

@@ -1,18 +1,18 @@
 import type { Usage } from '@sluice/wire/usage'
-import { type CountColumn, type StoredKind, TOKEN_KINDS, type TokenKindRow } from '../token-kinds.ts'
-import { integerWithin } from './field-types.ts'
+import { type CountColumn, type StoredTokenKind, TOKEN_KINDS, type TokenKindRow } from '../token-kinds.ts'
+import { integerType } from './field-types.ts'
 import type { Row } from './record.ts'
 
 const count = <const C extends CountColumn>({ name, as, ...more }: C) => ({
   ...more,
-  type: integerWithin(),
+  type: integerType(),
   column: name as C['name'],
   as: (as ?? name) as C extends { readonly as: infer As } ? As : C['name'],
   default: 0,
 })
 
 type TokenCounts = {
-  readonly [Kind in StoredKind as Kind['count']]: ReturnType<typeof count<Kind['column']>>
+  readonly [Kind in StoredTokenKind as Kind['count']]: ReturnType<typeof count<Kind['column']>>
 }
 
 function tokenCounts(isWanted: (kind: TokenKindRow) => boolean): TokenCounts {

@@ -1,12 +1,12 @@
 import { BUDGET_PERIODS } from '../budget.ts'
-import { oneOf, integerWithin } from './field-types.ts'
+import { oneOfType, integerType } from './field-types.ts'
 import type { Fields, Row } from './record.ts'
 
 /** Maximum of each count in a rate limit; `MAX_WINDOW_SECONDS` is the maximum of its window. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_WINDOW_SECONDS = 2_147_483
 
-const count = integerWithin(`a whole number from 0 (no limit) to ${MAX_COUNT}`, {
+const count = integerType(`a whole number from 0 (no limit) to ${MAX_COUNT}`, {
   minimum: 0,
   maximum: MAX_COUNT,
 })
@@ -23,7 +23,7 @@ export const RATE_LIMIT = {
   rate_limit_window: {
     ...TERM,
     type: {
-      ...integerWithin(`whole seconds from 1 to ${MAX_WINDOW_SECONDS}`, {
+      ...integerType(`whole seconds from 1 to ${MAX_WINDOW_SECONDS}`, {
         minimum: 1,
         maximum: MAX_WINDOW_SECONDS,
       }),
@@ -41,12 +41,12 @@ export const USAGE_LIMIT_FIELDS = {
   /** Quota units per period; 0 for no budget. */
   budget: {
     ...TERM,
-    type: integerWithin('a whole number of quota units, or 0 for no budget', { minimum: 0 }),
+    type: integerType('a whole number of quota units, or 0 for no budget', { minimum: 0 }),
   },
   /** The period after which the budget starts anew; empty if there is no budget. */
   budget_period: {
     ...TERM,
-    type: oneOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),
+    type: oneOfType([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),
     default: '',
   },
   ...RATE_LIMIT,

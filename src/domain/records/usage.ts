@@ -4,12 +4,19 @@ import { CACHE_BREAKS } from '../cache-break.ts'
 import { CALL_NOTES, type SettlementReason } from '../call-outcome.ts'
 import type { FailureCause } from '../failure-cause.ts'
 import type { Provenance } from '../stored-response.ts'
-import { type FieldType, flag, nullable, plainText, oneOf, integerWithin } from './field-types.ts'
-import { type NamesWith, declareRecord, type Row, type Values } from './record.ts'
+import {
+  type FieldType,
+  flagType,
+  nullableType,
+  plainTextType,
+  oneOfType,
+  integerType,
+} from './field-types.ts'
+import { type FieldNamesWith, declareRecord, type Row, type Values } from './record.ts'
 import { USAGE_COUNTS } from './usage-counts.ts'
 
-const text = plainText()
-const integer = integerWithin()
+const text = plainTextType()
+const integer = integerType()
 
 /**
  * Settled calls: the rows of the usage log. In responses and the CSV export, the columns of
@@ -35,12 +42,12 @@ export const USAGE = declareRecord(
     quota: { type: integer },
     duration_ms: { type: integer },
     /** Milliseconds from the start of the call to the first byte of the response; null if there was none. */
-    first_byte_ms: { type: nullable(integer), default: null },
-    stream: { type: flag, as: 'is_stream' },
+    first_byte_ms: { type: nullableType(integer), default: null },
+    stream: { type: flagType, as: 'is_stream' },
     reason: { type: text as FieldType<SettlementReason, string> },
     price_version: { type: text },
     price_incomplete: {
-      type: flag,
+      type: flagType,
       default: false,
       about:
         'The request offered a tool, or the provider served a tier of service, that no price is known for',
@@ -76,7 +83,7 @@ export const USAGE = declareRecord(
       about: '16 hex digits that stand for the user and the session; empty if the call has no session',
     },
     cache_break: {
-      type: oneOf(['', ...CACHE_BREAKS], 'a reason'),
+      type: oneOfType(['', ...CACHE_BREAKS], 'a reason'),
       default: '',
       about:
         'Why the call read less than half of what the previous call of its session had left in a prompt cache; else empty',
@@ -87,7 +94,7 @@ export const USAGE = declareRecord(
       about: 'JSON: what the provider reports about its prompt cache; empty unless the channel asks for it',
     },
     cache: {
-      type: oneOf(['', 'hit'], 'hit or nothing'),
+      type: oneOfType(['', 'hit'], 'hit or nothing'),
       default: '',
       about: 'hit: the answer was kept from an equal call, or shared with one under way; else empty',
     },
@@ -97,7 +104,7 @@ export const USAGE = declareRecord(
       about: 'Quota units that a hit cost less than the call whose answer it got',
     },
     note: {
-      type: oneOf(['', ...CALL_NOTES], 'a note'),
+      type: oneOfType(['', ...CALL_NOTES], 'a note'),
       default: '',
       about:
         'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; else empty',
@@ -113,12 +120,12 @@ export const USAGE = declareRecord(
       about: 'Why the call failed; empty if it came to its end or the client left',
     },
     error_status: {
-      type: nullable(integer),
+      type: nullableType(integer),
       default: null,
       about: 'HTTP status of the answer to a failed call; null if there was none',
     },
-    /** JSON of a `StoredError`; null if the client got no error. */
-    error: { type: nullable(text), default: null, shown: false },
+    /** The error that the client got, as the JSON of a `StoredError`; null if it got none. */
+    error: { type: nullableType(text), default: null, shown: false },
     kind: {
       type: text as FieldType<CallKind, string>,
       about: 'The endpoint; empty in the estimate for a lost node',
@@ -126,10 +133,10 @@ export const USAGE = declareRecord(
     /** Channel that answered, not necessarily the first one tried. */
     channel: { type: text, shown: 'admin' },
     upstream_model: { type: text, shown: 'admin' },
-    /** JSON of a list of `AttemptEntry`; null if the first attempt succeeded. */
-    attempts: { type: nullable(text), default: null, shown: false },
-    /** JSON of `CallExtraFacts`; null if there are none. */
-    particulars: { type: nullable(text), default: null, shown: false },
+    /** All attempts at upstreams, as a JSON list of `AttemptEntry`; null if the first attempt succeeded. */
+    attempts: { type: nullableType(text), default: null, shown: false },
+    /** Facts that have no column of their own, as the JSON of `CallExtraFacts`; null if there are none. */
+    particulars: { type: nullableType(text), default: null, shown: false },
   },
   USAGE_COUNTS,
 )
@@ -137,8 +144,8 @@ export const USAGE = declareRecord(
 /** Fields of a settled call that are not in its usage row; they change balances and sums. */
 export const SETTLEMENT_FIELDS = declareRecord('', {
   /** Whether the client received any part of the response. Only such calls count as requests. */
-  delivered: { type: flag, column: 'requests' },
-  /** Names of the budgets that the call is charged to, in the format of `budgetList`. */
+  delivered: { type: flagType, column: 'requests' },
+  /** Names of the budgets that the call is charged to, as one text (`budgetList`). */
   budgets: { type: text },
 })
 
@@ -179,14 +186,14 @@ export const HOLD = declareRecord('holds', {
   stream,
   price_version,
   kind,
-  /** Names of the budgets in which quota is reserved, in the format of `budgetList`. */
+  /** Names of the budgets in which quota is reserved, as one text (`budgetList`). */
   budgets: SETTLEMENT_FIELDS.fields.budgets,
   requested_model,
   session,
 })
 
 type UsageFields = typeof USAGE.fields
-type WithDefault = NamesWith<UsageFields, 'default'>
+type WithDefault = FieldNamesWith<UsageFields, 'default'>
 
 /** A settled call with all values of its usage row. */
 export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {

@@ -1,11 +1,19 @@
 import type { UsageLimits, UsageLimitChanges } from '../usage-limits.ts'
 import { Role, ROLES } from '../role.ts'
-import { TEXT_BYTES } from '../text-length.ts'
-import { declaredName, name, nullable, plainText, text, integerWithin, oneOf } from './field-types.ts'
+import { TEXT_BYTE_LIMITS } from '../text-length.ts'
+import {
+  declaredNameType,
+  nameType,
+  nullableType,
+  plainTextType,
+  textType,
+  integerType,
+  oneOfType,
+} from './field-types.ts'
 import {
   type Edits,
   type Fields,
-  type NamesWith,
+  type FieldNamesWith,
   type NewValues,
   declareRecord,
   type Row,
@@ -13,24 +21,24 @@ import {
 } from './record.ts'
 import { USER_CONTENT_FIELDS } from './content-log.ts'
 import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
-import type { TokenSeed } from './token.ts'
+import type { DeclaredToken } from './token.ts'
 
 /** Status of a user. Disabled users can neither call models nor use their account. */
 export const USER_STATUS = { enabled: 1, disabled: 2 } as const
 
 /** Fields of a user that are needed for calls and charges. Quota is in whole quota units. */
 const CALLER = {
-  id: { type: integerWithin(), key: 'primary key' },
+  id: { type: integerType(), key: 'primary key' },
   username: {
-    type: name(64),
+    type: nameType(64),
     edit: 'admin',
     isRequired: true,
     audit: true,
     key: 'unique',
-    declared: declaredName('a name for the user', 64).expected,
+    declared: declaredNameType('a name for the user', 64).expected,
   },
   role: {
-    type: oneOf(ROLES, '1 (common user), 10 (admin) or 100 (root)'),
+    type: oneOfType(ROLES, '1 (common user), 10 (admin) or 100 (root)'),
     default: Role.user,
     edit: 'admin',
     audit: true,
@@ -38,9 +46,9 @@ const CALLER = {
     declared: true,
     option: ['role', '1 common user, 10 admin, 100 root'],
   },
-  status: { type: oneOf(Object.values(USER_STATUS), '1 or 2'), audit: true, admission: 'recall' },
+  status: { type: oneOfType(Object.values(USER_STATUS), '1 or 2'), audit: true, admission: 'recall' },
   group: {
-    type: plainText('the name of a group', { 'x-max-bytes': TEXT_BYTES.plain, maxLength: 200 }),
+    type: plainTextType('the name of a group', { 'x-max-bytes': TEXT_BYTE_LIMITS.plain, maxLength: 200 }),
     column: 'group_name',
     default: 'default',
     edit: 'admin',
@@ -51,7 +59,7 @@ const CALLER = {
   },
   /** Remaining quota; negative after a call that cost more than was reserved for it. */
   quota: {
-    type: integerWithin('a whole number of quota units'),
+    type: integerType('a whole number of quota units'),
     default: 0,
     edit: 'admin',
     moves: true,
@@ -59,21 +67,21 @@ const CALLER = {
     declared: true,
     option: ['units', 'the quota of the user, in quota units'],
   },
-  used_quota: { type: integerWithin(), default: 0 },
-  request_count: { type: integerWithin(), default: 0 },
+  used_quota: { type: integerType(), default: 0 },
+  request_count: { type: integerType(), default: 0 },
   ...USER_CONTENT_FIELDS,
 } as const satisfies Fields
 
-const KEPT_TEXT = { type: plainText(), default: '' } as const
-const KEPT_NUMBER = { type: integerWithin(), default: 0 } as const
-const HASH = { type: nullable(plainText()), secret: true } as const
+const KEPT_TEXT = { type: plainTextType(), default: '' } as const
+const KEPT_NUMBER = { type: integerType(), default: 0 } as const
+const HASH = { type: nullableType(plainTextType()), secret: true } as const
 
 /** Users: `docs/api.md: User profile`, and columns that are never shown. */
 export const USER = declareRecord(
   'users',
   {
     ...CALLER,
-    display_name: { type: name(64), edit: 'holder', audit: true },
+    display_name: { type: nameType(64), edit: 'holder', audit: true },
     email: { ...KEPT_TEXT, edit: 'admin', audit: true },
     code_host_id: KEPT_TEXT,
     chat_a_id: KEPT_TEXT,
@@ -92,11 +100,11 @@ export const USER = declareRecord(
     payment_customer: KEPT_TEXT,
     sidebar_modules: KEPT_TEXT,
     /** Administrators' note about the user; the user cannot see it. */
-    remark: { type: text(255), default: '', edit: 'admin', audit: true, shown: 'admin' },
+    remark: { type: textType(255), default: '', edit: 'admin', audit: true, shown: 'admin' },
     /** Unix seconds at which the user was created. */
-    created_time: { type: integerWithin(), shown: 'admin' },
+    created_time: { type: integerType(), shown: 'admin' },
     deleted_time: {
-      type: nullable(integerWithin()),
+      type: nullableType(integerType()),
       default: null,
       shown: false,
       admission: 'recall',
@@ -125,7 +133,7 @@ export const USER_ORDERS = [
 ] as const
 
 /** The part of a user's record that is needed for calls and charges. */
-export const CALLING_USER = declareRecord('users', CALLER, USAGE_LIMIT_FIELDS)
+export const CALLING_USER_RECORD = declareRecord('users', CALLER, USAGE_LIMIT_FIELDS)
 
 type UserFields = typeof USER.fields
 
@@ -150,7 +158,10 @@ export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
  * A user that gateway.yaml declares. It is created if there is none of that name. `docs/configuration.md:
  * Users`.
  */
-export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'> | keyof typeof USER_CONTENT_FIELDS> & {
+export type DeclaredUser = Pick<
+  NewUser,
+  FieldNamesWith<UserFields, 'declared'> | keyof typeof USER_CONTENT_FIELDS
+> & {
   /** Id of the user; undefined for the next free id. */
   readonly id?: number | undefined
   /**
@@ -161,7 +172,7 @@ export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'> | keyof t
   readonly access_token?: string | undefined
   /** Budget and rate limits, applied at each load of the configuration, even to an existing user. */
   readonly limits?: UsageLimitChanges | undefined
-  readonly tokens: readonly TokenSeed[]
+  readonly tokens: readonly DeclaredToken[]
 }
 
 /** Changes of a user; absent fields stay unchanged. */

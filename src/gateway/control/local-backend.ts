@@ -99,7 +99,7 @@ async function openServices(environment: Environment): Promise<OpenServices> {
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
   const store = await openStore(environment, secrets)
   try {
-    // Create the declared users before anything else, because their ids must still be free.
+    // Create the users that gateway.yaml declares before anything else, because their ids must still be free.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
     const liveConfig = await LiveConfig.open(store, config, () => {})

@@ -20,10 +20,10 @@ const SILENT_HOLDER_TIMEOUT_MS = 5_000
 const RETRY_INTERVAL_MS = 50
 
 /**
- * Opens the backend for a data folder. If a gateway runs on it, that is the gateway, over its control socket;
- * otherwise the database itself, with the folder locked until `close`. Waits while other commands have locked
- * the folder. Refuses a folder without a database unless `createsDatabase` is set. Rejects with an error
- * message for the operator.
+ * Opens what runs commands for a data folder: the gateway that runs on it, over its control socket, or else
+ * the database itself, with the folder locked until `close`. Waits while other commands have locked the
+ * folder. Refuses a folder without a database unless `createsDatabase` is set. Rejects with an error message
+ * for the operator.
  */
 export async function openCommandBackend(
   environment: Environment,

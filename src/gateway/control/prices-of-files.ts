@@ -5,8 +5,8 @@ import { type AppliedPrice, listPrices } from '../../management/models/list-pric
 import type { Store } from '../../store/store.ts'
 
 /**
- * The prices according to the configuration files alone, without settings changed over HTTP, for a gateway
- * that was never started.
+ * Reads the prices of models from the configuration files alone, for a gateway that was never started: no
+ * settings can have been changed over HTTP.
  */
 export async function pricesOfFiles(environment: Environment, outdated: boolean): Promise<AppliedPrice[]> {
   const store = { read: () => Promise.resolve({ channels: [], entries: [] }) } as unknown as Pick<

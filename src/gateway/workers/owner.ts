@@ -14,18 +14,18 @@ import type { Settings } from '../../domain/settings.ts'
 import { SlotsOfWorkers, PermitsOfWorkers } from '../../limits/owner-peers.ts'
 import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
-import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
-import { SESSION_DIGESTS } from '../../relay/affinity/affinity.ts'
-import type { OwnDigests } from '../../relay/digests/digest-store.ts'
+import { type LiveQuery, liveQueryKey } from '../../management/usage/live-source.ts'
+import { SESSION_DIGEST_RULES } from '../../relay/affinity/affinity.ts'
+import type { ProcessDigests } from '../../relay/digests/digest-store.ts'
 import { answerPreviousCalls, LocalPreviousCalls } from '../../relay/affinity/previous-calls.ts'
 import { EqualCallRegistry } from '../../relay/answer-cache/equal-calls-of-other-workers.ts'
-import { ownDigests } from '../../relay/digests/own-digests.ts'
+import { createProcessDigests } from '../../relay/digests/process-digests.ts'
 import { answerDigestRequests } from '../../relay/digests/owner-digests.ts'
-import { PROMPT_DIGESTS } from '../../relay/prompts/prompt-memory.ts'
-import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
+import { PROMPT_DIGEST_RULES } from '../../relay/prompts/prompt-memory.ts'
+import { type DataFolderLock, waitAndLockDataFolder } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import type { WorkerCallBatch } from '../exchange-calls-between-workers.ts'
-import { explainError, urlOf } from '../listen.ts'
+import { explainError, urlOfAddress } from '../listen.ts'
 import { CAN_SHARE_ADDRESS, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
@@ -114,7 +114,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   if (environment.redisUrl !== undefined)
     log.warn('REDIS_URL is not used: limits of workers are counted on this machine')
   const folder = opened.adopt(
-    locked ?? (await lockDataFolderInTurn(environment.dataDir, 'gateway')),
+    locked ?? (await waitAndLockDataFolder(environment.dataDir, 'gateway')),
     (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)
@@ -149,8 +149,8 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     permits: new PermitsOfWorkers(),
     slots,
     metrics,
-    prompts: ownDigests(PROMPT_DIGESTS),
-    sessions: ownDigests(SESSION_DIGESTS),
+    prompts: createProcessDigests(PROMPT_DIGEST_RULES),
+    sessions: createProcessDigests(SESSION_DIGEST_RULES),
     previous: new LocalPreviousCalls(),
     equal: new EqualCallRegistry(),
   }
@@ -197,7 +197,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   opened.defer(() => reloading.close())
   const everything = opened.move()
   return {
-    url: urlOf({ host, port }),
+    url: urlOfAddress({ host, port }),
     settings: config.settings,
     firstCredentials,
     recovered,
@@ -243,8 +243,8 @@ interface SharedResources {
   readonly announce: (text: string) => void
   readonly permits: PermitsOfWorkers
   readonly slots: SlotsOfWorkers
-  readonly prompts: OwnDigests
-  readonly sessions: OwnDigests
+  readonly prompts: ProcessDigests
+  readonly sessions: ProcessDigests
   readonly previous: LocalPreviousCalls
   readonly equal: EqualCallRegistry
   readonly metrics: WorkerMetrics
@@ -273,10 +273,10 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
 }
 
-/** Passes settled calls on to workers whose live readers ask for those of other workers. */
+/** Passes each worker's settled calls on to the workers whose clients follow such calls live. */
 class FollowedCalls {
   readonly #workers: () => readonly WorkerProcess[]
-  /** Queries of each worker's live readers, by name. */
+  /** Queries of each worker's clients that follow calls live, by name. */
   readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveQuery>>()
 
   constructor(workers: () => readonly WorkerProcess[]) {
@@ -286,7 +286,7 @@ class FollowedCalls {
   /** Answers the requests of a worker that has started. */
   add(worker: WorkerProcess): void {
     worker.link.on('follow', (queries: readonly LiveQuery[]) => {
-      this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))
+      this.#followers.set(worker, new Map(queries.map((query) => [liveQueryKey(query), query])))
       this.#announce()
     })
     worker.link.on('settled', (turn: WorkerCallBatch) => {

@@ -12,9 +12,9 @@ import { sqlitePath } from '../../domain/database-url.ts'
 import { Link } from '../../ipc/link.ts'
 import { setCollectorFlags } from '../v8-flags.ts'
 import { prepareServer } from '../listen.ts'
-import { openHelpers } from '../open-helpers.ts'
+import { startHelperThreads } from '../start-helper-threads.ts'
 import { openLog } from '../open-log.ts'
-import { serve } from '../serve.ts'
+import { serveGateway } from '../serve.ts'
 import { waitForStopSignal } from '../stop-signals.ts'
 import { SocketsFromOwner } from './sockets-from-owner.ts'
 import { type WorkersState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
@@ -42,7 +42,7 @@ export async function runWorker(given: Environment): Promise<number> {
   await using opened = new AsyncDisposableStack()
   const { log, lines } = openLog(environment, index)
   opened.adopt(lines, (open) => open.close())
-  const helpers = openHelpers(opened, log)
+  const helpers = startHelperThreads(opened, log)
   let app: App | undefined
   const server = opened.adopt(
     prepareServer(() => app),
@@ -71,7 +71,7 @@ export async function runWorker(given: Environment): Promise<number> {
   )
   const config = readConfig(environment, setup.texts)
   const serving = opened.use(
-    await serve({
+    await serveGateway({
       config,
       log,
       lines,

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Kysely, sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
-import { isCurrent } from '../../store/migrations/steps.ts'
+import { isSchemaCurrent } from '../../store/migrations/steps.ts'
 import type { Database } from '../../store/row-types.ts'
 import { refuseOtherSecret, deriveSecrets, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
@@ -16,17 +16,17 @@ import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
 
 /** Open calls of an earlier run of the gateway. */
-export interface OpenCalls {
+export interface UnsettledCalls {
   readonly count: number
   /** Quota units that were charged for these calls; in a dry run, the sum of their holds. */
   readonly quota: number
 }
 
 /** The SQLite database to migrate, locked against writes of other processes until `close`. */
-export interface Source {
+export interface MigrationSource {
   readonly db: Kysely<Database>
   readonly secrets: Secrets
-  readonly openCalls: OpenCalls
+  readonly openCalls: UnsettledCalls
   highestIds(): Promise<HighestIds>
   close(): Promise<void>
 }
@@ -35,11 +35,11 @@ export interface Source {
  * Locks the data folder, settles the calls that were open at a crash, and opens the database at `path` for
  * reading. With `readOnly`, calls are not settled. Rejects with a sentence for the operator.
  */
-export async function openSource(
+export async function openMigrationSource(
   environment: Environment,
   path: string,
   { readOnly }: { readonly readOnly: boolean },
-): Promise<Source> {
+): Promise<MigrationSource> {
   refuseMissing(path, environment.dataDir)
   const lock = await lockFolder(environment.dataDir, 'for what it charges during the copy would be lost')
   try {
@@ -83,7 +83,7 @@ function secretsOf({ secret, dataDir }: Environment): Secrets {
   return deriveSecrets(secret ?? secretOfDataFolder(dataDir))
 }
 
-async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCalls> {
+async function settleOpenCalls(path: string, secrets: Secrets): Promise<UnsettledCalls> {
   const store = await openSqliteStore({ path, secrets, onCallingThread: true })
   try {
     return await store.write('recover', { owner: 'a move', nowMs: Date.now(), parkedToo: true })
@@ -105,7 +105,7 @@ async function refuseForeignContent(path: string): Promise<void> {
 
 async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
-  return isCurrent(rows.map(({ name }) => name))
+  return isSchemaCurrent(rows.map(({ name }) => name))
 }
 
 async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<void> {
@@ -118,8 +118,8 @@ async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<v
   refuseOtherSecret(identity?.key_check, secrets)
 }
 
-async function sumOpenHolds(db: Kysely<Database>): Promise<OpenCalls> {
-  const { rows } = await sql<OpenCalls>`
+async function sumOpenHolds(db: Kysely<Database>): Promise<UnsettledCalls> {
+  const { rows } = await sql<UnsettledCalls>`
     select count(*) as count, coalesce(sum(amount), 0) as quota from holds`.execute(db)
   return rows[0] ?? { count: 0, quota: 0 }
 }

@@ -13,8 +13,8 @@ import {
   prepareTarget,
   withMappedErrors,
 } from '../postgres-target.ts'
-import { type OpenCalls, openSource, type Source } from './embedded-database.ts'
-import { differingSums, readSums, type Sums } from './sums.ts'
+import { type UnsettledCalls, openMigrationSource, type MigrationSource } from './embedded-database.ts'
+import { describeDifferingSums, readQuotaSums, type QuotaSums } from './quota-sums.ts'
 import { COPIED_TABLES, type CopiedTable } from './tables.ts'
 
 type Db = Kysely<Database>
@@ -36,14 +36,14 @@ export interface MigrationReport {
   /** Description of the target, without its password. */
   readonly to: string
   readonly dryRun: boolean
-  readonly openCalls: OpenCalls
+  readonly openCalls: UnsettledCalls
   /** Row counts of each table before the copy. */
   readonly before: readonly TableState[]
   /** Row counts of each table after the copy; in a dry run the same as `before`. */
   readonly tables: readonly TableState[]
-  readonly here: Sums
+  readonly here: QuotaSums
   /** Sums of usage and balances in the target database; undefined if it has no tables yet. */
-  readonly there: Sums | undefined
+  readonly there: QuotaSums | undefined
   /** Sentences about differences between source and target. Empty if there are none, and in a dry run. */
   readonly differences: readonly string[]
 }
@@ -68,7 +68,7 @@ export async function migrate(orders: MigrateOptions): Promise<MigrationReport> 
   try {
     // Checks the target first: if it is unreachable, the source must stay unchanged.
     const isEmpty = await withMappedErrors(() => isEmptyDatabase(target, to))
-    const source = await openSource(environment, path, { readOnly: dryRun })
+    const source = await openMigrationSource(environment, path, { readOnly: dryRun })
     try {
       return await withMappedErrors(() => copyAndVerify(source, target, isEmpty, { ...orders, to }))
     } finally {
@@ -80,7 +80,7 @@ export async function migrate(orders: MigrateOptions): Promise<MigrationReport> 
 }
 
 async function copyAndVerify(
-  source: Source,
+  source: MigrationSource,
   target: Db,
   isEmpty: boolean,
   { to, dryRun, onProgress }: MigrateOptions,
@@ -90,9 +90,9 @@ async function copyAndVerify(
   if (existing) await refuseOtherContent(existing, target, to)
   const before = existing?.tables ?? (await countsOfEmptyTarget(source.db))
   const common = { to: databaseName(to), dryRun, openCalls: source.openCalls, before }
-  const here = await readSums(source.db)
+  const here = await readQuotaSums(source.db)
   if (dryRun) {
-    const there = isEmpty ? undefined : await readSums(target)
+    const there = isEmpty ? undefined : await readQuotaSums(target)
     return { ...common, tables: before, here, there, differences: [] }
   }
   await prepareTarget(to, source.secrets)
@@ -100,13 +100,13 @@ async function copyAndVerify(
   await copyRows(source.db, target, (rows) => onProgress(rows, total))
   await advanceSequences(target, await source.highestIds())
   const after = await compare(source.db, target)
-  const there = await readSums(target)
+  const there = await readQuotaSums(target)
   return {
     ...common,
     tables: after.tables,
     here,
     there,
-    differences: [...remainingDifferences(after), ...differingSums(here, there)],
+    differences: [...remainingDifferences(after), ...describeDifferingSums(here, there)],
   }
 }
 
@@ -123,7 +123,7 @@ async function copyRows(source: Db, target: Db, onProgress: (rows: number) => vo
   }
 }
 
-async function refuseOtherTargetSecret(target: Db, { secrets }: Source, to: string): Promise<void> {
+async function refuseOtherTargetSecret(target: Db, { secrets }: MigrationSource, to: string): Promise<void> {
   const identity = await target.selectFrom('store_identity').select('key_check').executeTakeFirst()
   if (!identity) return
   try {
@@ -191,9 +191,9 @@ const SECRET_COLUMNS: ReadonlySet<string> = new Set([
 /** Row counts of a table in the source and in the target. */
 interface TableState {
   readonly table: string
-  /** Rows in the source. */
+  /** Number of rows in the source. */
   readonly here: number
-  /** Rows in the target. */
+  /** Number of rows in the target. */
   readonly there: number
 }
 
@@ -228,7 +228,7 @@ async function compareTable(
   found: Contradictions,
 ): Promise<TableState> {
   const columns = await columnsOf(source, table.name)
-  const there = await countRows(target, table.name)
+  const there = await countTableRows(target, table.name)
   let here = 0
   let matched = 0
   for await (const rows of readPages(source, table, columns)) {
@@ -237,7 +237,7 @@ async function compareTable(
     const others = await rowsWithKeys(target, table, columns, rows)
     matched += others.size
     for (const row of rows) {
-      const other = others.get(keyOf(table, row))
+      const other = others.get(rowKeyText(table, row))
       if (!other) continue
       const column = columns.find((name) => row[name] !== other[name])
       if (column !== undefined) found.add(differenceBetween(table, row, other, column))
@@ -257,7 +257,7 @@ async function findUnexpectedRows(
   for await (const rows of readPages(target, table, table.key)) {
     const known = await rowsWithKeys(source, table, table.key, rows)
     for (const row of rows) {
-      if (!known.has(keyOf(table, row))) found.add(`${rowName(table, row)} exists in the target alone`)
+      if (!known.has(rowKeyText(table, row))) found.add(`${rowName(table, row)} exists in the target alone`)
     }
   }
 }
@@ -299,7 +299,7 @@ export async function columnsOf(db: Db, name: string): Promise<readonly string[]
 }
 
 /** Counts the rows of a table. */
-export async function countRows(db: Db, name: string): Promise<number> {
+export async function countTableRows(db: Db, name: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(db)
   return rows[0]?.count ?? 0
 }
@@ -342,7 +342,7 @@ export async function rowsWithKeys(
       : sql.join(wanted.map(hasKey), sql` or `)
   const { rows } =
     await sql<Row>`select ${columnList(columns)} from ${sql.table(table.name)} where ${condition}`.execute(db)
-  return new Map(rows.map((row) => [keyOf(table, row), row]))
+  return new Map(rows.map((row) => [rowKeyText(table, row), row]))
 }
 
 /**
@@ -358,11 +358,11 @@ export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readon
         where (${columnList(table.key)}) = (${sql.join(table.key.map((name) => row[name]))})`.execute(db)
       const [{ bytes } = { bytes: undefined }] = found.rows
       if (!bytes || !isUtf8(bytes))
-        throw new Error(`${table.name}.${column}: a text is not UTF-8, in the row ${keyOf(table, row)}`)
+        throw new Error(`${table.name}.${column}: a text is not UTF-8, in the row ${rowKeyText(table, row)}`)
     }
 }
 
-/** Inserts those of the rows whose keys are missing, all or none. */
+/** Inserts the rows whose keys the table does not contain yet. If the statement fails, none is inserted. */
 export async function insertMissing(
   db: Db,
   table: CopiedTable,
@@ -376,7 +376,7 @@ export async function insertMissing(
 }
 
 /** Returns a row's key as one text. */
-export function keyOf({ key }: CopiedTable, row: Row): string {
+export function rowKeyText({ key }: CopiedTable, row: Row): string {
   return JSON.stringify(key.map((name) => row[name]))
 }
 

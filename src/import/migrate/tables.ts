@@ -1,5 +1,5 @@
-import { REFUSAL_KEY } from '../../domain/records/refusal.ts'
-import { SUM_KEY } from '../../store/sum-kinds.ts'
+import { REFUSAL_KEY_COLUMNS } from '../../domain/records/refusal.ts'
+import { USAGE_SUMS_KEY } from '../../store/sum-kinds.ts'
 
 /** Table that `sluice migrate` copies. */
 export interface CopiedTable {
@@ -36,9 +36,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
   { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
   // Smaller batches, because the key has many columns and makes long conditions.
-  { name: 'usage_sums', key: SUM_KEY, batchSize: 100 },
+  { name: 'usage_sums', key: USAGE_SUMS_KEY, batchSize: 100 },
   { name: 'refused_calls', key: ['id'], batchSize: 1000 },
-  { name: 'usage_refusals', key: REFUSAL_KEY, batchSize: 100 },
+  { name: 'usage_refusals', key: REFUSAL_KEY_COLUMNS, batchSize: 100 },
 ])
 
 /**

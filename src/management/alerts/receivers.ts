@@ -4,7 +4,7 @@ import { subscriptionsOf } from '../../alerts/alerts.ts'
 import { ALERT_TYPES, type AlertTarget } from '../../domain/alert.ts'
 import { asObject, type Json } from '../../domain/json.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
-import { TEXT_BYTES } from '../../domain/text-length.ts'
+import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
@@ -43,11 +43,11 @@ export const receiverTestSchema = z.object({
 })
 
 const EVENTS = `expected a list of ${ALERT_TYPES.join(', ')}`
-const urlField = textField('expected an http:// or https:// URL', TEXT_BYTES.plain)
+const urlField = textField('expected an http:// or https:// URL', TEXT_BYTE_LIMITS.plain)
 const eventsField = z
   .array(z.enum(ALERT_TYPES, { error: EVENTS }), { error: EVENTS })
   .min(1, { error: EVENTS })
-const idField = textField('expected the id of a receiver', TEXT_BYTES.plain).regex(/^[0-9a-f]{16}$/, {
+const idField = textField('expected the id of a receiver', TEXT_BYTE_LIMITS.plain).regex(/^[0-9a-f]{16}$/, {
   error: 'expected the id of a receiver',
 })
 
@@ -153,7 +153,7 @@ async function setReceiver(
   const change = { section: SECTION, name: id, value } as const
   await liveConfig.change(
     (stored) => ({ ...stored, entries: entriesWith(stored, id, value) }),
-    () => store.write('setEntries', { changes: [change] }),
+    () => store.write('setStoredSettings', { changes: [change] }),
   )
   // The database records only alerts that a receiver wants, so it must know the new receivers before the next
   // call.

@@ -15,20 +15,20 @@ import {
 import {
   type ChannelFields,
   type PartialChannelFields,
-  objectIn,
+  parseJsonObjectField,
   partialChannelFields,
 } from './channel-fields.ts'
 import {
-  CHANNEL_ID,
+  CHANNEL_ID_SCHEMAS,
   channelObject,
   editableChannel,
-  fieldsOf,
+  fieldsOfStoredChannel,
   findChannel,
   requireEditableChannel,
-  requireUndeclaredName,
-  storedObject,
+  requireUndeclaredChannelName,
+  storedChannelObject,
 } from './channel-object.ts'
-import { type ShownChannel, shownChannel } from './list-channels.ts'
+import { type ShownChannel, channelWithTestCost } from './list-channels.ts'
 
 /** Maximum number of channels that one request may create. */
 const MAX_CHANNELS_PER_REQUEST = 1000
@@ -54,7 +54,7 @@ export async function createChannels(
 ): Promise<{ ids: number[] }> {
   const single = newChannel(channel ?? beside)
   const channels = mode === 'batch' && single.keys.length > 1 ? numbered(single) : [single]
-  for (const { name } of channels) requireUndeclaredName(liveConfig, name)
+  for (const { name } of channels) requireUndeclaredChannelName(liveConfig, name)
   const created_time = Math.floor(nowMs() / 1000)
   const ids = await liveConfig.change(
     (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(toStoredChannel)] }),
@@ -75,7 +75,7 @@ function numbered(channel: ChannelDefinition): ChannelDefinition[] {
 
 /** Changes of a channel. Absent fields stay unchanged; so do the keys if `key` is empty. */
 export const channelChange = partialChannelFields.extend({
-  id: CHANNEL_ID.id,
+  id: CHANNEL_ID_SCHEMAS.id,
   version: versionField.nullish(),
 })
 
@@ -90,8 +90,8 @@ export async function updateChannel(
 ): Promise<ShownChannel> {
   const { store, liveConfig } = services
   const before = await editableChannel(services, id)
-  const channel = changedChannel(before, given, by)
-  requireUndeclaredName(liveConfig, channel.name)
+  const channel = applyChannelChange(before, given, by)
+  requireUndeclaredChannelName(liveConfig, channel.name)
   const after = { ...before, retired: [], ...channel }
   const next = await addCurrentObject(
     () =>
@@ -100,10 +100,16 @@ export async function updateChannel(
         () => store.write('changeChannel', { id, channel, version: version ?? undefined }),
       ),
     async () =>
-      shownChannel(services, storedObject(await editableChannel(services, id), liveConfig.drained.has(id))),
+      channelWithTestCost(
+        services,
+        storedChannelObject(await editableChannel(services, id), liveConfig.drained.has(id)),
+      ),
   )
   if (next === null) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
-  return shownChannel(services, storedObject({ ...after, version: next }, liveConfig.drained.has(id)))
+  return channelWithTestCost(
+    services,
+    storedChannelObject({ ...after, version: next }, liveConfig.drained.has(id)),
+  )
 }
 
 /**
@@ -145,7 +151,7 @@ export async function drainChannel(
     },
     () => store.write('drainChannel', { id, name: found.name, on }),
   )
-  return shownChannel(services, channelObject(found, liveConfig))
+  return channelWithTestCost(services, channelObject(found, liveConfig))
 }
 
 /**
@@ -155,7 +161,7 @@ export async function drainChannel(
 const NAME = 'unsaved channel'
 
 /** The fields of an unsaved channel. With an `id`, they are changes to that stored channel. */
-export const draftChannelSchema = partialChannelFields.extend({ id: CHANNEL_ID.id.nullish() })
+export const draftChannelSchema = partialChannelFields.extend({ id: CHANNEL_ID_SCHEMAS.id.nullish() })
 
 /** A channel that is tried before it is saved. */
 export interface DraftChannel {
@@ -168,7 +174,7 @@ export interface DraftChannel {
  * Checks a channel as if it were to be saved, with the same rules for addresses and secrets, but does not
  * save it. A channel without a list of models gets `model` as its only one.
  */
-export async function draftChannel(
+export async function validateDraftChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig'>,
   { id, ...given }: z.output<typeof draftChannelSchema>,
   model: string | null | undefined,
@@ -177,7 +183,7 @@ export async function draftChannel(
   const read =
     id === undefined || id === null
       ? newChannel({ ...given, name: NAME })
-      : changedChannel(await editableChannel(services, id), given, by)
+      : applyChannelChange(await editableChannel(services, id), given, by)
   const definition = { ...withModel(read, model), name: NAME }
   const channels = await services.liveConfig.preview((stored) => ({
     ...stored,
@@ -198,13 +204,13 @@ function withModel(channel: ChannelDefinition, model: string | null | undefined)
  * A stored channel with changed fields. Absent fields stay unchanged; so do the keys if `key` is empty.
  * Throws if stored secrets would be sent to another address, unless root makes the change.
  */
-export function changedChannel(
+export function applyChannelChange(
   before: ChannelDefinition,
   given: PartialChannelFields,
   by: Actor,
 ): ChannelDefinition {
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  const shown = fieldsOf(before)
+  const shown = fieldsOfStoredChannel(before)
   const fields = withStoredProxy({ ...shown, ...sent, ...protocolOfNewType(shown, given) }, before)
   const keys = parseKeysOfType(requireType(fields.type), given.key)
   const read = channelDefinition(fields, keys.length > 0 ? keys : before.keys)
@@ -228,7 +234,7 @@ export function changedChannel(
  * place.
  */
 function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition): ChannelFields {
-  const setting = objectIn('setting', fields.setting)
+  const setting = parseJsonObjectField('setting', fields.setting)
   if (setting['proxy'] === undefined) return fields
   const proxy = restoreMaskedProxy(setting['proxy'], declared['proxy'])
   return { ...fields, setting: JSON.stringify({ ...setting, proxy }) }
@@ -239,7 +245,7 @@ function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition)
  * tools send all fields back, so a protocol that did not change does not count as stated.
  */
 function protocolOfNewType(
-  shown: ReturnType<typeof fieldsOf>,
+  shown: ReturnType<typeof fieldsOfStoredChannel>,
   { type, protocol }: Pick<PartialChannelFields, 'type' | 'protocol'>,
 ): { protocol?: undefined } {
   const isNewType = type !== undefined && type !== 0 && type !== shown.type

@@ -2,11 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { OPERATOR } from '../authority.ts'
 import { readInput } from '../input-fields.ts'
-import { changedChannel } from './change-channels.ts'
-import { channelDefinition, keysIn } from './channel-definition.ts'
+import { applyChannelChange } from './change-channels.ts'
+import { channelDefinition, parseKeyLines } from './channel-definition.ts'
 import { channelFields, type PartialChannelFields } from './channel-fields.ts'
-import { fieldsOf } from './channel-object.ts'
-import { CHANNEL_TYPES, channelType, typeAt, withoutVersion, withVersion } from './channel-types.ts'
+import { fieldsOfStoredChannel } from './channel-object.ts'
+import {
+  CHANNEL_TYPES,
+  channelType,
+  typeOfDeclaredChannel,
+  removeApiVersion,
+  addApiVersion,
+} from './channel-types.ts'
 
 const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,11}$/)
 const words = fc.uniqueArray(word, { minLength: 1, maxLength: 4 })
@@ -87,7 +93,7 @@ test('every field of a channel sent over HTTP is returned unchanged, also one th
     fc.property(sent, others, (given, more) => {
       const channel = channelDefinition(readInput(channelFields, { ...more, ...given }), [])
       // The form in which the store returns it.
-      const shown = fieldsOf(JSON.parse(JSON.stringify(channel)))
+      const shown = fieldsOfStoredChannel(JSON.parse(JSON.stringify(channel)))
       expect(meant(shown)).toEqual(meant(JSON.parse(JSON.stringify({ ...more, ...given }))))
     }),
   )
@@ -97,7 +103,7 @@ test('a channel that is sent back as the HTTP API returned it does not change', 
   fc.assert(
     fc.property(some, others, (given, more) => {
       const once = channelDefinition(readInput(channelFields, { ...more, ...given }), [])
-      const again = channelDefinition(readInput(channelFields, fieldsOf(once)), [])
+      const again = channelDefinition(readInput(channelFields, fieldsOfStoredChannel(once)), [])
       expect(again).toEqual(once)
     }),
   )
@@ -108,9 +114,9 @@ test('a change of an imported channel without a new address keeps its address', 
   const added = channelDefinition(readInput(channelFields, given), ['k'])
   const imported = { ...added, declared: { ...added.declared, base_url: 'https://a.example/api' } }
   const addressAfter = (change: PartialChannelFields) =>
-    changedChannel(imported, change, OPERATOR).declared['base_url']
+    applyChannelChange(imported, change, OPERATOR).declared['base_url']
   expect(addressAfter({ priority: 3 })).toBe('https://a.example/api')
-  expect(addressAfter({ ...fieldsOf(imported), priority: 3 })).toBe('https://a.example/api')
+  expect(addressAfter({ ...fieldsOfStoredChannel(imported), priority: 3 })).toBe('https://a.example/api')
   expect(addressAfter({ base_url: 'https://a.example' })).toBe('https://a.example/v1')
   expect(addressAfter({ type: 27 })).toBe('https://a.example/api')
   expect(addressAfter({ type: 17 })).toBe('https://a.example/api/compatible-mode/v1')
@@ -159,7 +165,7 @@ describe('an address', () => {
     [45, '', 'https://ark.cn-beijing.volces.com/api/v3'],
   ])('the address of type %i, %j, is %j', (type, given, full) => {
     const known = channelType(type)
-    expect(known && withVersion(given, known)).toBe(full)
+    expect(known && addApiVersion(given, known)).toBe(full)
   })
 
   test.each([
@@ -187,14 +193,14 @@ describe('an address', () => {
       'https://generativelanguage.googleapis.com/v1beta/openai',
     ],
   ] as const)('the channel of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
-    const found = typeAt([protocol].flat(), url, 'generic')
-    expect([found?.type, withoutVersion(url, found)]).toEqual([type, bare])
+    const found = typeOfDeclaredChannel([protocol].flat(), url, 'generic')
+    expect([found?.type, removeApiVersion(url, found)]).toEqual([type, bare])
   })
 })
 
 test('the keys of a channel are sent as text with one key per line; spaces, empty and repeated lines are ignored', () => {
-  expect(keysIn(' a \r\n\nb\na')).toEqual(['a', 'b'])
-  expect(keysIn('')).toEqual([])
-  expect(keysIn(null)).toEqual([])
-  expect(() => keysIn(' \n')).toThrow('key: expected at least one key')
+  expect(parseKeyLines(' a \r\n\nb\na')).toEqual(['a', 'b'])
+  expect(parseKeyLines('')).toEqual([])
+  expect(parseKeyLines(null)).toEqual([])
+  expect(() => parseKeyLines(' \n')).toThrow('key: expected at least one key')
 })

@@ -10,20 +10,20 @@ import {
   type StoredChannel,
 } from '../../domain/records/channel.ts'
 import type { Field } from '../../domain/records/record.ts'
-import { fitsInBytes, TEXT_BYTES } from '../../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
-import { tooLong } from '../input-fields.ts'
+import { tooLongMessage } from '../input-fields.ts'
 import { storedFields } from '../record-schemas.ts'
 import {
   type ChannelFields,
   channelFields,
   type PartialChannelFields,
-  objectIn,
+  parseJsonObjectField,
   GATEWAY_SET_FIELDS,
   PLAIN_SETTINGS,
-  textsIn,
+  parseTextMapField,
 } from './channel-fields.ts'
-import { type ChannelType, channelType, KNOWN_TYPES, withVersion } from './channel-types.ts'
+import { type ChannelType, channelType, KNOWN_TYPES, addApiVersion } from './channel-types.ts'
 
 /** Names of the flags in `settings` that allow a request field, with that field. */
 export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEntries(
@@ -33,7 +33,9 @@ export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEn
 /** Maximum characters of unknown fields that are stored with a channel. */
 const MAX_EXTRA_CHARACTERS = 65_536
 
-/** Fields that the gateway uses; all others are stored unchanged. */
+/**
+ * Fields of a channel in requests of management tools that the gateway uses; all others are stored unchanged.
+ */
 const MAPPED_FIELDS = new Set([
   'name',
   'protocol',
@@ -62,11 +64,14 @@ export function requireType(type: number): ChannelType {
  */
 export function channelDefinition(fields: ChannelFields, given: readonly string[]): ChannelDefinition {
   const type = requireType(fields.type)
-  const { pass_through_body_enabled: passThrough, ...setting } = objectIn('setting', fields.setting)
-  const settings = objectIn('settings', fields.settings)
+  const { pass_through_body_enabled: passThrough, ...setting } = parseJsonObjectField(
+    'setting',
+    fields.setting,
+  )
+  const settings = parseJsonObjectField('settings', fields.settings)
   const provider = providerPart(type, { keys: given, other: textOf(fields['other']) })
   const { keys } = provider
-  const address = withVersion(fields.base_url ?? '', type)
+  const address = addApiVersion(fields.base_url ?? '', type)
   const groups = listIn(fields.group)
   const declared: Record<string, Json> = {
     protocol: protocolOf(fields, type),
@@ -76,7 +81,7 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
     ...statusesIn(textOf(fields['status_code_mapping'])),
     models: listIn(fields.models),
     groups: groups.length > 0 ? groups : ['default'],
-    model_mapping: textsIn('model_mapping', fields.model_mapping),
+    model_mapping: parseTextMapField('model_mapping', fields.model_mapping),
     headers: headersIn(fields.header_override),
     allow: Object.entries(ALLOW_FLAGS).flatMap(([name, gated]) =>
       flag('settings', settings, name) ? [gated] : [],
@@ -113,16 +118,19 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
 }
 
-/** The keys in a text, for a channel of this type. Throws `invalid_request` if a key has the wrong form. */
+/**
+ * Splits a text into the keys of a channel of this type. Throws `invalid_request` if a key has the wrong
+ * form.
+ */
 export function parseKeysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
-  const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
-  if (keys.every((key) => fitsInBytes(key, TEXT_BYTES.providerKey))) return keys
-  throw new GatewayError('invalid_request', `key: ${tooLong(TEXT_BYTES.providerKey)} a key`)
+  const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : parseKeyLines(text)
+  if (keys.every((key) => fitsInBytes(key, TEXT_BYTE_LIMITS.providerKey))) return keys
+  throw new GatewayError('invalid_request', `key: ${tooLongMessage(TEXT_BYTE_LIMITS.providerKey)} a key`)
 }
 
 /** The keys in a text, one per line. Throws `invalid_request` if a nonempty text contains none. */
-export function keysIn(text: string | null | undefined): string[] {
+export function parseKeyLines(text: string | null | undefined): string[] {
   const given = text ?? ''
   const keys = given
     .split('\n')
@@ -146,8 +154,8 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
 }
 
 /**
- * The proxy, the test interval and the changes to requests that a management tool sent. Values that are not
- * texts are ignored.
+ * Reads the proxy, the test interval and the changes to requests from what a management tool sent. Values
+ * that are not texts are ignored.
  */
 function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
   const proxy = textOf(setting['proxy'])
@@ -187,7 +195,7 @@ function listIn(text: string | null | undefined): string[] {
 }
 
 function headersIn(text: string | null | undefined): Record<string, string> {
-  const headers = textsIn('header_override', text)
+  const headers = parseTextMapField('header_override', text)
   for (const [name, value] of Object.entries(headers)) {
     if (!/\{(?:api_key|client_header:)/.test(value)) continue
     throw new GatewayError(
@@ -283,7 +291,7 @@ function serviceAccountsIn(text: string): string[] {
  * The part of a key that is not secret: a service account's e-mail address, or the id of an AWS key; empty
  * for other keys.
  */
-export function keyId(provider: Channel['provider'] | undefined, key: string): string {
+export function publicPartOfKey(provider: Channel['provider'] | undefined, key: string): string {
   if (provider === 'vertex') {
     const account = parseServiceAccount(key)
     return 'email' in account ? account.email : ''

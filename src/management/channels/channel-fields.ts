@@ -2,20 +2,20 @@ import { parseRecord } from '@sluice/wire/json/record'
 import { z } from 'zod'
 import { CHANNEL, CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
-import { fitsInBytes, TEXT_BYTES } from '../../domain/text-length.ts'
+import { fitsInBytes, TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { fieldsWith } from '../../domain/records/record.ts'
-import { bodyShape } from '../record-schemas.ts'
-import { anyField, unionErrorMessage, textField, tooLong } from '../input-fields.ts'
+import { requestBodySchemas } from '../record-schemas.ts'
+import { anyField, unionErrorMessage, textField, tooLongMessage } from '../input-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
 const A_MAPPING = 'expected a text that holds a JSON object'
 
 /** A text that contains a JSON object; an empty text or null means an empty object. */
-const jsonField = textField(A_MAPPING, TEXT_BYTES.list).nullish()
-const listField = textField('expected a text', TEXT_BYTES.list)
+const jsonField = textField(A_MAPPING, TEXT_BYTE_LIMITS.list).nullish()
+const listField = textField('expected a text', TEXT_BYTE_LIMITS.list)
 const protocolField = textField('expected a protocol')
 /** A text that contains a mapping; values of other types are ignored. */
-const mappingField = anyField(TEXT_BYTES.list).optional()
+const mappingField = anyField(TEXT_BYTE_LIMITS.list).optional()
 
 /**
  * A text that contains a JSON object. Its member `system_prompt` may be as long again as all others together.
@@ -24,12 +24,12 @@ const settingField = textField(A_MAPPING, Infinity)
   .superRefine((text, ctx) => {
     const { system_prompt: prompt, ...others } = parseRecord(text) ?? {}
     const isPrompt = typeof prompt === 'string'
-    if (isPrompt && !fitsInBytes(prompt, TEXT_BYTES.list))
-      ctx.addIssue({ code: 'custom', message: `system_prompt: ${tooLong(TEXT_BYTES.list)}` })
-    if (!fitsInBytes(isPrompt ? JSON.stringify(others) : text, TEXT_BYTES.list))
-      ctx.addIssue({ code: 'custom', message: tooLong(TEXT_BYTES.list) })
+    if (isPrompt && !fitsInBytes(prompt, TEXT_BYTE_LIMITS.list))
+      ctx.addIssue({ code: 'custom', message: `system_prompt: ${tooLongMessage(TEXT_BYTE_LIMITS.list)}` })
+    if (!fitsInBytes(isPrompt ? JSON.stringify(others) : text, TEXT_BYTE_LIMITS.list))
+      ctx.addIssue({ code: 'custom', message: tooLongMessage(TEXT_BYTE_LIMITS.list) })
   })
-  .meta({ 'x-max-bytes': TEXT_BYTES.list, description: 'Its bound is without `system_prompt`' })
+  .meta({ 'x-max-bytes': TEXT_BYTE_LIMITS.list, description: 'Its bound is without `system_prompt`' })
   .nullish()
 
 /** Settings that have the same form in management tools and in gateway.yaml. */
@@ -42,8 +42,8 @@ export const PLAIN_SETTINGS = fieldsWith(CHANNEL_SETTINGS.fields, 'edit')
 export const channelFields = z
   .object(
     {
-      ...bodyShape(CHANNEL.fields, 'new'),
-      ...bodyShape(PLAIN_SETTINGS, 'new'),
+      ...requestBodySchemas(CHANNEL.fields, 'new'),
+      ...requestBodySchemas(PLAIN_SETTINGS, 'new'),
       type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
       base_url: textField('expected a text').nullish(),
       /** Protocols that the upstream speaks, if they differ from that of the channel's type. */
@@ -82,7 +82,7 @@ export const partialChannelFields = channelFields.partial()
 /** Some fields of a channel in the format of management tools. */
 export type PartialChannelFields = z.output<typeof partialChannelFields>
 
-/** Fields that the gateway sets itself, so that sent values are ignored. */
+/** Fields of a channel that the gateway sets itself; their values in requests are ignored. */
 export const GATEWAY_SET_FIELDS: ReadonlySet<string> = new Set([
   ...CHANNEL.columns.flatMap(({ edit, shown, as, field }) => (edit || shown === false ? [] : [as ?? field])),
   'key',
@@ -100,7 +100,10 @@ export const GATEWAY_SET_FIELDS: ReadonlySet<string> = new Set([
  * Parses a field that contains a JSON object. Throws `invalid_request`, which names the field, if it does
  * not.
  */
-export function objectIn(field: string, text: string | null | undefined): Record<string, unknown> {
+export function parseJsonObjectField(
+  field: string,
+  text: string | null | undefined,
+): Record<string, unknown> {
   if (text === undefined || text === null || text.trim() === '') return {}
   let value: unknown
   try {
@@ -122,8 +125,8 @@ export function objectIn(field: string, text: string | null | undefined): Record
  * Parses a field that contains a JSON object whose values are texts. Throws `invalid_request`, which names
  * the field, if it does not.
  */
-export function textsIn(field: string, text: string | null | undefined): Record<string, string> {
-  const value = objectIn(field, text)
+export function parseTextMapField(field: string, text: string | null | undefined): Record<string, string> {
+  const value = parseJsonObjectField(field, text)
   for (const [name, part] of Object.entries(value)) {
     if (typeof part === 'string') continue
     throw new GatewayError('invalid_request', `${field}: expected a text for ${JSON.stringify(name)}`)

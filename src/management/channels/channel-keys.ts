@@ -4,11 +4,11 @@ import type { Channel, StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { maskedKey } from '../../domain/api-key.ts'
 import { HISTORY_MINUTES } from '../../upstreams/share-history.ts'
-import { TEXT_BYTES } from '../../domain/text-length.ts'
+import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { channelDefinition, keyId, parseKeysOfType, requireType } from './channel-definition.ts'
-import { CHANNEL_ID, editableChannel, fieldsOf, findChannel } from './channel-object.ts'
+import { channelDefinition, publicPartOfKey, parseKeysOfType, requireType } from './channel-definition.ts'
+import { CHANNEL_ID_SCHEMAS, editableChannel, fieldsOfStoredChannel, findChannel } from './channel-object.ts'
 import { channelType } from './channel-types.ts'
 import { keyLimitsSchema, keyLimitsObject } from './key-limits.ts'
 
@@ -38,18 +38,18 @@ export const channelKeysSchema = z.array(channelKey)
 
 /** Input with keys to be added, one per line. */
 export const addedKeysSchema = z.object(
-  { key: textField('expected at least one key, one a line', TEXT_BYTES.list) },
+  { key: textField('expected at least one key, one a line', TEXT_BYTE_LIMITS.list) },
   { error: 'expected an object with key' },
 )
 
 /** Input with the state that a key should get. */
-export const keyState = z.object(
+export const keyStateBody = z.object(
   { id: KEY, state: z.enum(['works', 'retired'], { error: 'expected works or retired' }) },
   { error: 'expected an object with id and state' },
 )
 
 /** Path parameters that identify a key of a channel. */
-export const keyPath = CHANNEL_ID.path.extend({ key_id: KEY })
+export const channelKeyPath = CHANNEL_ID_SCHEMAS.path.extend({ key_id: KEY })
 
 type KeyServices = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'nowMs'>
 
@@ -93,7 +93,7 @@ export async function addChannelKeys(
   { id, key: text }: z.output<typeof addedKeysSchema> & { readonly id: number },
 ): Promise<z.output<typeof channelKeysSchema>> {
   await changeKeys(services, id, (before) => {
-    const fields = fieldsOf(before)
+    const fields = fieldsOfStoredChannel(before)
     const added = parseKeysOfType(requireType(fields.type), text)
     if (added.length === 0)
       throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
@@ -140,7 +140,7 @@ export async function setKeyState(
 /** Removes a key of a stored channel. Throws `invalid_request` if it is the last one. */
 export async function removeChannelKey(
   services: KeyServices,
-  { id, key_id }: z.output<typeof keyPath>,
+  { id, key_id }: z.output<typeof channelKeyPath>,
 ): Promise<void> {
   await changeKeys(services, id, (before) => {
     const key = keyOf(before, key_id)
@@ -189,5 +189,5 @@ function idOf(key: string): string {
 
 /** The part of a key that is not secret: its id, or its beginning and end. */
 function masked(provider: Channel['provider'] | undefined, key: string): string {
-  return keyId(provider, key) || maskedKey(key)
+  return publicPartOfKey(provider, key) || maskedKey(key)
 }

@@ -12,9 +12,9 @@ import type { Store } from '../../store/store.ts'
 import { idFields } from '../input-fields.ts'
 import type { AdministrationServices, DeclaredSettings, LiveSettings } from '../services.ts'
 import { declareResponse, storedFields } from '../record-schemas.ts'
-import { ALLOW_FLAGS, keyId, proxyWithoutPassword } from './channel-definition.ts'
+import { ALLOW_FLAGS, publicPartOfKey, proxyWithoutPassword } from './channel-definition.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
-import { channelType, typeAt, withoutVersion } from './channel-types.ts'
+import { channelType, typeOfDeclaredChannel, removeApiVersion } from './channel-types.ts'
 
 const OWN = declareResponse(CHANNEL.fields, 'admin')
 const PLAIN = declareResponse(PLAIN_SETTINGS, 'admin')
@@ -52,7 +52,7 @@ export const channelSchema = z.looseObject({
 export type ChannelObject = z.output<typeof channelSchema>
 
 /** Converts a stored channel back to the format of management tools. */
-export function fieldsOf({ name, declared, status, family }: ChannelDefinition) {
+export function fieldsOfStoredChannel({ name, declared, status, family }: ChannelDefinition) {
   const allowed = declared['allow'] as readonly string[]
   const flags = Object.fromEntries(
     Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, allowed.includes(gated)]),
@@ -87,9 +87,9 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
 }
 
 /** A stored channel as responses show it. */
-export function storedObject(channel: StoredChannel, isDrained: boolean): ChannelObject {
+export function storedChannelObject(channel: StoredChannel, isDrained: boolean): ChannelObject {
   return {
-    ...fieldsOf(channel),
+    ...fieldsOfStoredChannel(channel),
     ...OWN.answer(channel),
     key: '',
     channel_info: keysInfo(channel.keys, channelType(channel.family['type'] as number)?.provider),
@@ -103,7 +103,7 @@ export function storedObject(channel: StoredChannel, isDrained: boolean): Channe
 // A declared channel as responses show it. The values of headers are emptied, because they may be secrets.
 function declaredObject(channel: Channel, by: DeclaredSettings['by'], isDrained: boolean): ChannelObject {
   const { name, protocol, base_url, provider, keys, allow, model_mapping, headers } = channel
-  const type = typeAt(protocol, base_url, provider)
+  const type = typeOfDeclaredChannel(protocol, base_url, provider)
   const declared = {
     ...channel,
     ...PLAIN.answer(channel),
@@ -113,9 +113,9 @@ function declaredObject(channel: Channel, by: DeclaredSettings['by'], isDrained:
     headers: Object.fromEntries([...headers.keys()].map((header) => [header, ''])),
   } as unknown as JsonObject
   const own = { ...CHANNEL.defaults, id: declaredId(name), name }
-  const family = { type: type?.type ?? 0, base_url: withoutVersion(base_url, type) }
+  const family = { type: type?.type ?? 0, base_url: removeApiVersion(base_url, type) }
   return {
-    ...fieldsOf({ ...own, declared, keys, family }),
+    ...fieldsOfStoredChannel({ ...own, declared, keys, family }),
     ...OWN.answer(own),
     key: '',
     channel_info: keysInfo(keys, provider),
@@ -129,9 +129,9 @@ function declaredObject(channel: Channel, by: DeclaredSettings['by'], isDrained:
 
 function keysInfo(
   keys: readonly string[],
-  provider: Parameters<typeof keyId>[0],
+  provider: Parameters<typeof publicPartOfKey>[0],
 ): ChannelObject['channel_info'] {
-  const ids = keys.map((key) => keyId(provider, key)).filter((id) => id !== '')
+  const ids = keys.map((key) => publicPartOfKey(provider, key)).filter((id) => id !== '')
   return {
     is_multi_key: keys.length > 1,
     multi_key_size: keys.length > 1 ? keys.length : 0,
@@ -140,7 +140,7 @@ function keysInfo(
 }
 
 /** Schemas for the ids of channels. */
-export const CHANNEL_ID = idFields('channel', 'expected ids of channels, at least one')
+export const CHANNEL_ID_SCHEMAS = idFields('channel', 'expected ids of channels, at least one')
 
 /** A channel that is either stored in the database or declared by the configuration. */
 export type FoundChannel = { readonly id: number; readonly name: string } & (
@@ -177,11 +177,11 @@ export function channelObject(
 ): ChannelObject {
   const isDrained = drained.has(found.id)
   return 'stored' in found
-    ? storedObject(found.stored, isDrained)
+    ? storedChannelObject(found.stored, isDrained)
     : declaredObject(found.declared, by, isDrained)
 }
 
-/** All channels as responses show them, in the order of `allChannels`. */
+/** All channels as responses show them: first the stored ones, then the declared ones. */
 export async function listAllChannels(services: ChannelSources): Promise<ChannelObject[]> {
   return (await allChannels(services)).map((found) => channelObject(found, services.liveConfig))
 }
@@ -202,7 +202,7 @@ export function requireEditableChannel(liveConfig: LiveSettings, id: number): vo
 }
 
 /** Throws `managed_by_file` if the configuration declares a channel with that name. */
-export function requireUndeclaredName(liveConfig: LiveSettings, name: string): void {
+export function requireUndeclaredChannelName(liveConfig: LiveSettings, name: string): void {
   if (liveConfig.declared.channels.some((one) => one.name === name)) throw declaredError(liveConfig, name)
 }
 

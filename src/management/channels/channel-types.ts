@@ -145,7 +145,7 @@ export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${v
  * The type that a declared channel corresponds to: that of its provider, otherwise that of the vendor with
  * this host, otherwise the default type of its first protocol that has one.
  */
-export function typeAt(
+export function typeOfDeclaredChannel(
   protocols: readonly ProtocolName[],
   baseUrl: string,
   provider: Channel['provider'],
@@ -169,7 +169,7 @@ const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
  * Adds the type's version to a base URL without one. A base URL with a version, or an invalid one, is
  * returned unchanged. An empty one means the type's default base URL.
  */
-export function withVersion(given: string, { defaultAddress, version }: ChannelType): string {
+export function addApiVersion(given: string, { defaultAddress, version }: ChannelType): string {
   const bare = withoutTrailing(given.trim() || defaultAddress, '/')
   const url = URL.canParse(bare) ? new URL(bare) : undefined
   const isPlain = url !== undefined && !/[?#\s\\]/.test(bare)
@@ -177,7 +177,7 @@ export function withVersion(given: string, { defaultAddress, version }: ChannelT
 }
 
 /** Removes the version from the end of a base URL. */
-export function withoutVersion(baseUrl: string, type: ChannelType | undefined): string {
+export function removeApiVersion(baseUrl: string, type: ChannelType | undefined): string {
   const version = type?.version || '/v1'
   return baseUrl.endsWith(version) ? baseUrl.slice(0, -version.length) : baseUrl
 }

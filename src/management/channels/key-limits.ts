@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AdministrationServices } from '../services.ts'
-import type { StatedCount } from '../../upstreams/stated-limits.ts'
+import type { StatedLimitCount } from '../../upstreams/stated-limits.ts'
 
 const statedCount = z.object({
   limit: z.int().optional(),
@@ -41,7 +41,7 @@ export function keyLimitsObject(
   }
 }
 
-function shownCount({ limit, remaining, resetsMs }: StatedCount): z.output<typeof statedCount> {
+function shownCount({ limit, remaining, resetsMs }: StatedLimitCount): z.output<typeof statedCount> {
   return {
     ...(limit !== undefined && { limit }),
     remaining,

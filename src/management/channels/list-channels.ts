@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
-import { offsetOf, orderOf, orderQuery, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
+import {
+  offsetOf,
+  orderOfQuery,
+  orderQuery,
+  pageObject,
+  pageOfQuery,
+  pageQuery,
+  pageSchema,
+} from '../page.ts'
 import type { AdministrationServices } from '../services.ts'
 import { CONDITIONS, healthOfThisNode } from './channel-health.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
@@ -54,9 +62,9 @@ export async function listChannels(
 ): Promise<z.output<typeof channelPage>> {
   const found = (await listAllChannels(services)).filter(matching(query))
   const all = sorted(query.condition ? await ofCondition(services, found, query.condition) : found, query)
-  const page = pageOf(query)
+  const page = pageOfQuery(query)
   const from = offsetOf(page)
-  const items = all.slice(from, from + page.pageSize).map((object) => shownChannel(services, object))
+  const items = all.slice(from, from + page.pageSize).map((object) => channelWithTestCost(services, object))
   return pageObject(page, all.length, items)
 }
 
@@ -75,7 +83,7 @@ function sorted(
   found: readonly ChannelObject[],
   query: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
 ): readonly ChannelObject[] {
-  const order = orderOf(query)
+  const order = orderOfQuery(query)
   if (!order) return found
   const sign = order.isAscending ? 1 : -1
   return found.toSorted((one, other) => sign * compared(one[order.by], other[order.by]))
@@ -113,7 +121,7 @@ function listed(text: string, name: string): boolean {
 export type ShownChannel = z.output<typeof shownChannelSchema>
 
 /** Adds to a channel whether its test generates an image or speech. */
-export function shownChannel(
+export function channelWithTestCost(
   services: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
   object: ChannelObject,
 ): ShownChannel {

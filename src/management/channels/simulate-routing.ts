@@ -1,7 +1,7 @@
 import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { z } from 'zod'
 import type { Caller } from '../../accounts/authentication/caller.ts'
-import { refuseUnusableKey, statusAt } from '../../domain/api-key.ts'
+import { refuseUnusableKey, tokenStatusAt } from '../../domain/api-key.ts'
 import { NO_OPERATOR_LIMITS } from '../../domain/usage-limits.ts'
 import { NO_LIMIT } from '../../domain/rate-limit.ts'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
@@ -11,7 +11,7 @@ import { GatewayError } from '../../errors.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import { CONDITIONS, healthOfThisNode } from './channel-health.ts'
-import { CHANNEL_ID } from './channel-object.ts'
+import { CHANNEL_ID_SCHEMAS } from './channel-object.ts'
 
 const tokens = z
   .int({ error: 'expected a number of tokens' })
@@ -31,7 +31,7 @@ export const simulationBody = z.object(
         error: 'expected chat, messages, responses or gemini',
       })
       .default('chat'),
-    without: z.array(CHANNEL_ID.id, { error: 'expected a list of ids' }).max(1000).nullish(),
+    without: z.array(CHANNEL_ID_SCHEMAS.id, { error: 'expected a list of ids' }).max(1000).nullish(),
     prompt_tokens: tokens.nullish(),
     max_tokens: tokens.nullish(),
   },
@@ -148,7 +148,7 @@ async function callerOf(
   if (!token || !user) throw new GatewayError('not_found', `there is no key with the id ${id}`)
   const caller = { token, user }
   try {
-    refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs()), 'call')
+    refuseUnusableKey(token, user, tokenStatusAt(token, token.remain_quota, nowMs()), 'call')
     return { caller }
   } catch (error) {
     return { caller, refusal: simulatedRefusal(error) }

@@ -5,11 +5,11 @@ import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { requestUpstream, isJson, type ChannelRequest } from './upstream-requests.ts'
-import { draftChannel, draftChannelSchema } from './change-channels.ts'
-import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
+import { requestUpstream, isJsonBody, type ChannelRequest } from './upstream-requests.ts'
+import { validateDraftChannel, draftChannelSchema } from './change-channels.ts'
+import { allChannels, CHANNEL_ID_SCHEMAS, findChannel, type FoundChannel } from './channel-object.ts'
 import {
-  cheapTest,
+  chooseCheapTest,
   isCostlyEndpoint,
   TESTED_ENDPOINTS,
   type TestedEndpoint,
@@ -81,7 +81,10 @@ interface FoundTest {
   readonly choose: Choose
 }
 
-/** Like `testChannel`, but takes the channel instead of its id. */
+/**
+ * Tests a channel that was already found, and stores the time and the duration of the test for a stored
+ * channel.
+ */
 async function testFound(
   services: TestServices,
   { found, model, choose }: FoundTest,
@@ -109,13 +112,13 @@ function causeOf(message: string): string {
   return status === undefined ? 'test failed' : `test failed: status ${status}`
 }
 
-/** Like `testChannel`, for an unsaved channel; nothing is stored. */
-export async function testDraft(
+/** Tests a channel that is not saved: sends a minimal request for one of its models; nothing is stored. */
+export async function testDraftChannel(
   services: TestServices,
   { channel: given, model }: z.output<typeof draftTest>,
   by: Actor,
 ): Promise<TestResult> {
-  const { channel, preferredModel } = await draftChannel(services, given, model, by)
+  const { channel, preferredModel } = await validateDraftChannel(services, given, model, by)
   return sendCheapestTest(services, channel, { wanted: model || preferredModel, choose: testedModel }, by)
 }
 
@@ -147,7 +150,7 @@ function readingOf(endpoint: TestedEndpoint): Omit<ChannelRequest<true>, 'reques
   const maxBytes = MAX_BODY_BYTES[endpoint] ?? USUAL_BODY_BYTES
   return endpoint === 'speech'
     ? { maxBytes, read: (body, type) => isSound(body, type) || undefined, unread: 'the answer is not audio' }
-    : { maxBytes, read: (body) => isJson(body) || undefined, unread: 'the answer is not JSON' }
+    : { maxBytes, read: (body) => isJsonBody(body) || undefined, unread: 'the answer is not JSON' }
 }
 
 function isSound(body: Buffer, contentType: string): boolean {
@@ -165,7 +168,7 @@ const LIMIT_MS = 60_000
 
 /** Input with the ids of the channels to be tested; without `ids`, all of them. */
 export const testAllBody = z.object(
-  { ids: z.array(CHANNEL_ID.id, { error: 'expected a list of ids' }).nullish() },
+  { ids: z.array(CHANNEL_ID_SCHEMAS.id, { error: 'expected a list of ids' }).nullish() },
   { error: 'expected an object' },
 )
 
@@ -174,9 +177,12 @@ export const testAllBody = z.object(
  * tested in time.
  */
 export const testAllResult = z.array(
-  testResult
-    .omit({ costs: true })
-    .extend({ id: CHANNEL_ID.id, name: z.string(), success: z.boolean().nullable(), endpoint: z.string() }),
+  testResult.omit({ costs: true }).extend({
+    id: CHANNEL_ID_SCHEMAS.id,
+    name: z.string(),
+    success: z.boolean().nullable(),
+    endpoint: z.string(),
+  }),
 )
 
 type Outcome = Omit<z.output<typeof testAllResult>[number], 'id' | 'name'>
@@ -222,7 +228,7 @@ async function channelsOf(
 /** Tests one channel; one that cannot be tested counts as failed. */
 async function outcomeOf(services: TestServices, found: FoundChannel, by: Actor): Promise<Outcome> {
   try {
-    const { costs: _, ...outcome } = await testFound(services, { found, choose: cheapTest }, by)
+    const { costs: _, ...outcome } = await testFound(services, { found, choose: chooseCheapTest }, by)
     return outcome
   } catch (error) {
     const known = asGatewayError(error)

@@ -1,5 +1,5 @@
 import { PROTOCOL_NAMES, type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
-import { answerPath } from '@sluice/wire/gemini'
+import { generateContentPath } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { endpointsFor, isForUnsupportedEndpoint } from '../../domain/endpoints.ts'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -41,7 +41,7 @@ const REQUESTS: Record<
   }),
   gemini: (model) => ({
     protocol: 'gemini',
-    path: answerPath(model, false),
+    path: generateContentPath(model, false),
     body: {
       contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
       generationConfig: { maxOutputTokens: 1 },
@@ -130,10 +130,10 @@ export function testedModel(channel: Channel, wanted: string, models: ModelCatal
 }
 
 /**
- * Like `testedModel`, for tests that nobody asked for explicitly: instead of an expensive test, they read the
- * upstream's model list.
+ * Chooses the model and the endpoint of a test that nobody asked for explicitly: if the test would generate
+ * an image or speech, the upstream's model list is read instead.
  */
-export function cheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
+export function chooseCheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const { model, endpoint } = testedModel(channel, wanted, models)
   return { model, endpoint: isCostlyEndpoint(endpoint) ? 'models' : endpoint }
 }

@@ -3,13 +3,13 @@ import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
-import { exchangeWhole } from '../../upstreams/exchange.ts'
+import { requestWholeResponse } from '../../upstreams/exchange.ts'
 import type { WireRequest } from '../../upstreams/provider.ts'
 import type { Channel, ProviderName } from '../../domain/records/channel.ts'
 import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import type { AdministrationServices } from '../services.ts'
-import { draftChannel, draftChannelSchema } from './change-channels.ts'
+import { validateDraftChannel, draftChannelSchema } from './change-channels.ts'
 import { entriesOfList, nameOfEntry } from './read-model-list.ts'
 import { modelsRequest } from './test-request.ts'
 
@@ -19,7 +19,7 @@ const MAX_BODY_BYTES = 4_194_304
 /** Maximum number of names in a model list. */
 const MAX_NAMES = 2000
 
-/** Stands for the models of a channel that does not list any yet. */
+/** Placeholder for the name of a model, for a channel that does not list any yet. */
 const NO_MODEL = 'none'
 
 /** Input with a saved or unsaved channel whose upstream's models are to be listed. */
@@ -42,7 +42,7 @@ export async function listUpstreamModels(
   { channel: given }: z.output<typeof listModelsBody>,
   by: Actor,
 ): Promise<z.output<typeof upstreamModels>> {
-  const { channel } = await draftChannel(services, given, NO_MODEL, by)
+  const { channel } = await validateDraftChannel(services, given, NO_MODEL, by)
   if (channel.provider !== 'generic')
     return { success: false, message: noList(channel.provider), time: 0, data: [] }
   const question = {
@@ -130,7 +130,7 @@ export async function requestUpstream<Answer>(
   const startedMs = performance.now()
   const hold = new OperatorHold(randomUUIDv7())
   const key = { value: channel.keys[0] ?? '' }
-  const came = await exchangeWhole(upstreams, { hold, channel, key }, request, { maxBytes, timeoutMs })
+  const came = await requestWholeResponse(upstreams, { hold, channel, key }, request, { maxBytes, timeoutMs })
   hold.settle()
   const isAnswer = !('failure' in came) && came.status >= 200 && came.status <= 299
   const answer = isAnswer ? read(came.body, came.contentType) : undefined
@@ -159,11 +159,11 @@ function failureIn(
   if (status >= 200 && status <= 299) return { message: unread }
   const upstreamMessage = readUpstreamError(body).message
   const message = `the upstream answered ${status}${upstreamMessage === undefined ? '' : `: ${redact(upstreamMessage, channel)}`}`
-  return { message: message.slice(0, MAX_MESSAGE_LENGTH), ...(isJson(body) && { status }) }
+  return { message: message.slice(0, MAX_MESSAGE_LENGTH), ...(isJsonBody(body) && { status }) }
 }
 
 /** Whether a body is a JSON object or list. */
-export function isJson(body: Buffer): boolean {
+export function isJsonBody(body: Buffer): boolean {
   try {
     const value: unknown = JSON.parse(body.toString())
     return typeof value === 'object' && value !== null

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import {
-  declaredMatch,
+  maskedGuardMatch,
   type Guard,
   GUARD_ACTIONS,
   GUARD_FAILURES,
@@ -8,16 +8,16 @@ import {
   GUARD_PLACES,
   isServiceGuard,
   isTextGuard,
-  textMatch,
+  redactionMatchOf,
 } from '../../domain/guard.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import { requireVersion, versionOf } from '../../domain/object-version.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
-import { TEXT_BYTES } from '../../domain/text-length.ts'
+import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { GatewayError } from '../../errors.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
-import { Screen } from '../../redaction/screen.ts'
+import { TextScreen } from '../../redaction/screen.ts'
 import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
@@ -62,7 +62,7 @@ type GuardObject = z.output<typeof guardSchema>
 const nameField = textField('expected the name of a guard', 64)
 
 /** A setting of a guard, in the form that it has in gateway.yaml, whose schema checks it later. */
-const member = anyField(TEXT_BYTES.list)
+const member = anyField(TEXT_BYTE_LIMITS.list)
 const declaration = z
   .object(
     {
@@ -179,7 +179,7 @@ function listOf(names: readonly string[] | undefined): string[] | null {
 
 /** What a guard looks for, in the form that it has in gateway.yaml. */
 function matchObject(match: Guard['match']): Record<string, unknown> {
-  return declaredMatch(match)
+  return maskedGuardMatch(match)
 }
 
 function guardVersion(guard: Guard): string {
@@ -249,7 +249,7 @@ async function setGuard(
   const change = { section: SECTION, name, value } as const
   await liveConfig.change(
     (stored) => ({ ...stored, entries: entriesWith(stored, name, value) }),
-    () => store.write('setEntries', { changes: [change] }),
+    () => store.write('setStoredSettings', { changes: [change] }),
   )
 }
 
@@ -313,11 +313,11 @@ export async function testGuards(
       `${guard ? 'guard' : 'guards'}: "${service.name}" is decided by a service, which is not asked here`,
     )
   const rules = tried.map((one) => ({
-    rule: compileRule(one.name, textMatch(one.match)),
+    rule: compileRule(one.name, redactionMatchOf(one.match)),
     do: one.mode === 'monitor' ? ('flag' as const) : one.do,
     with: one.with,
   }))
-  const screen = new Screen(rules)
+  const screen = new TextScreen(rules)
   const pseudonyms = new Pseudonyms({ key: Buffer.from('a test'), user: '' })
   const { text: checked, counts, blockedBy } = screen.apply(text, pseudonyms)
   return {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type Price, priceTexts } from '../../domain/price.ts'
+import { type Price, priceAsJson } from '../../domain/price.ts'
 import { tokenPriceTexts } from '../../domain/token-kinds.ts'
 import { retirementOf } from '../../domain/price-data/retired-models.ts'
-import { type AppliedSource, sourcesOf } from '../../domain/price-data/sources-of.ts'
+import { type AppliedPriceSource, priceSourcesOf } from '../../domain/price-data/price-sources.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import type { AdministrationServices, LiveSettings } from '../services.ts'
@@ -41,7 +41,7 @@ export interface AppliedPrice {
    * The sources of built-in data that apply to the model: for prices, service tiers and regions, tools,
    * context lengths, and shutdowns.
    */
-  readonly sources: readonly (AppliedSource & { readonly old: boolean })[]
+  readonly sources: readonly (AppliedPriceSource & { readonly old: boolean })[]
   /** The announced day of the model's shutdown, as YYYY-MM-DD; null if none was announced. */
   readonly ends: string | null
   /** Whether there are differences, or one of the sources was last checked more than 90 days ago. */
@@ -80,7 +80,7 @@ function appliedPrice(
   const source = model.price ? sourceOf(liveConfig, stored, name) : 'none'
   const known = liveConfig.builtInPrice(name, model.vendor)
   const { vendor } = known
-  const sources = sourcesOf({
+  const sources = priceSourcesOf({
     model: name,
     vendor,
     channels: settings().channels.filter(({ models }) => models.includes(name)),
@@ -92,7 +92,7 @@ function appliedPrice(
     model: name,
     vendor: model.vendor ?? null,
     source,
-    price: model.price ? priceTexts(model.price) : null,
+    price: model.price ? priceAsJson(model.price) : null,
     tiers: model.price ? tiersOf(model.price) : [],
     data_date: source === 'built-in' ? known.date : null,
     differences,
@@ -127,7 +127,7 @@ function differencesOf(declared: Price, builtIn: Price): AppliedPrice['differenc
 
 /** The parts of a price by their path: `input`, `image.1024x1024`, `tiers.200000.output`. */
 function flat(price: Price): ReadonlyMap<string, string> {
-  const { web_search: webSearch, ...texts } = priceTexts(price)
+  const { web_search: webSearch, ...texts } = priceAsJson(price)
   const tiers = Object.fromEntries(tiersOf(price).map(({ above, ...tokens }) => [String(above), tokens]))
   const tools = { ...(texts['tools'] as JsonObject | undefined), ...(webSearch && { web_search: webSearch }) }
   const parts = new Map<string, string>()

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Json } from '../../domain/json.ts'
 import { requireVersion, versionOf } from '../../domain/object-version.ts'
-import { FREE_PRICE, priceTexts } from '../../domain/price.ts'
+import { FREE_PRICE, priceAsJson } from '../../domain/price.ts'
 import type { Settings, StoredConfiguration } from '../../domain/settings.ts'
 import { tokenPriceTexts } from '../../domain/token-kinds.ts'
 import { GatewayError } from '../../errors.ts'
-import type { EntryChange } from '../../store/operations/configuration.ts'
+import type { SettingRowChange } from '../../store/operations/configuration.ts'
 import { versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices, LiveSettings } from '../services.ts'
@@ -107,7 +107,7 @@ function pricePart(
     return declared.listed.has(model) ? 'prices_file' : 'built-in'
   }
   const shown = {
-    price: price ? (priceTexts(price) as NonNullable<ManagedModel['price']>) : null,
+    price: price ? (priceAsJson(price) as NonNullable<ManagedModel['price']>) : null,
     tiers: price?.tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) })) ?? [],
     source: price ? sourceOfLive() : ('none' as const),
   }
@@ -178,7 +178,7 @@ async function setPrices(
     return { section: 'ratios' as const, name: model, value }
   })
   const changed = new Set(items.map(({ model }) => model))
-  let expected: readonly EntryChange[] = []
+  let expected: readonly SettingRowChange[] = []
   await liveConfig.change(
     (stored) => {
       const set = new Map(
@@ -195,7 +195,7 @@ async function setPrices(
       const entries = changes.flatMap(({ value, ...entry }) => (value ? [{ ...entry, value }] : []))
       return { ...stored, entries: [...others, ...entries] }
     },
-    () => store.write('setEntries', { changes, expected }),
+    () => store.write('setStoredSettings', { changes, expected }),
   )
 }
 

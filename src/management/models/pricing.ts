@@ -1,15 +1,21 @@
 import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { type Decimal, decimalText, isMore } from '../../domain/decimal.ts'
+import { type Decimal, decimalText, isGreaterDecimal } from '../../domain/decimal.ts'
 import { endpointsFor, endpointTypes } from '../../domain/endpoints.ts'
-import { FREE_PRICE, type ImagePrices, isDecimal, type Price, serviceTexts } from '../../domain/price.ts'
+import {
+  FREE_PRICE,
+  type ImagePrices,
+  isDecimal,
+  type Price,
+  servicePricesAsJson,
+} from '../../domain/price.ts'
 import { servicePricesToShow } from '../../domain/service-rate.ts'
 import { ratiosOf } from '../../domain/ratios.ts'
 import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
-import { toolKindsOfVendor, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
+import { toolKindsOfVendor, LISTED_TOOLS, priceOfToolUse, toolVendor } from '../../domain/tool-price.ts'
 import type { User } from '../../domain/records/user.ts'
-import type { ModelEnds } from '../../upstreams/model-ends.ts'
+import type { ModelRetirements } from '../../upstreams/model-retirements.ts'
 import { usableGroups } from '../users/user-object.ts'
 
 /**
@@ -76,7 +82,7 @@ export const pricingSchema = z.object({
       vendor: z.string(),
       kind: z.string(),
       unit: z.string(),
-      /** USD per unit. */
+      /** USD for one of what `unit` names, such as a call. */
       price: z.number(),
       source: z.string(),
       date: z.string(),
@@ -88,7 +94,7 @@ export const pricingSchema = z.object({
 export function pricing(
   settings: Settings,
   user: User,
-  modelEnds: ModelEnds,
+  modelEnds: ModelRetirements,
 ): z.output<typeof pricingSchema> {
   const ends = modelEnds.of(settings)
   const groups = usableGroups(settings, user)
@@ -176,7 +182,7 @@ export function servicePrices(
     service: Object.fromEntries(
       Object.entries(service).map(([tier, one]) => [
         tier,
-        isDecimal(one) ? number(one) : (serviceTexts({ own: one })['own'] as Record<string, unknown>),
+        isDecimal(one) ? number(one) : (servicePricesAsJson({ own: one })['own'] as Record<string, unknown>),
       ]),
     ),
     regions: Object.fromEntries(Object.entries(regions).map(([region, one]) => [region, number(one)])),
@@ -204,9 +210,9 @@ function toolPrices(
         priceOf: (one: string) => models.get(one).price,
       }
       for (const kind of toolKindsOfVendor(inputs)) {
-        const each = priceOfUse({ kind }, inputs)
+        const each = priceOfToolUse({ kind }, inputs)
         const before = dearest.get(kind)
-        if (!before || isMore(each, before)) dearest.set(kind, each)
+        if (!before || isGreaterDecimal(each, before)) dearest.set(kind, each)
       }
     }
   }

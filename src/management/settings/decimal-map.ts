@@ -15,7 +15,7 @@ const EXPECTED = 'expected a text that holds a JSON object'
 /**
  * Parses a JSON object, and keeps numbers as they are written. Throws `invalid_request` for anything else.
  */
-export function mappingIn(key: string, text: string): ReadonlyMap<string, unknown> {
+export function parseJsonMapping(key: string, text: string): ReadonlyMap<string, unknown> {
   let value: unknown
   try {
     value = parseWithSource(text, (_, part, { source }) =>
@@ -39,10 +39,10 @@ export function mappingIn(key: string, text: string): ReadonlyMap<string, unknow
  * Parses a JSON object whose values are decimals from 0 to 1,000,000. Throws `invalid_request` for anything
  * else.
  */
-export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decimal> {
+export function parseDecimalMapping(key: string, text: string): ReadonlyMap<string, Decimal> {
   return new Map(
-    [...mappingIn(key, text)].map(([name, value]) => {
-      const decimal = decimalIn(value)
+    [...parseJsonMapping(key, text)].map(([name, value]) => {
+      const decimal = parseDecimalValue(value)
       if (decimal) return [name, decimal]
       throw new GatewayError(
         'invalid_request',
@@ -56,13 +56,13 @@ export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decim
  * Parses a JSON object with the image prices of models: a decimal for each model, or an object of decimals by
  * size and quality.
  */
-export function imagePricesIn(key: string, text: string): ReadonlyMap<string, ImagePrices> {
+export function parseImagePriceMapping(key: string, text: string): ReadonlyMap<string, ImagePrices> {
   return new Map(
-    [...mappingIn(key, text)].map(([name, value]): [string, ImagePrices] => {
-      const one = decimalIn(value)
+    [...parseJsonMapping(key, text)].map(([name, value]): [string, ImagePrices] => {
+      const one = parseDecimalValue(value)
       if (one) return [name, { default: one }]
       const forms = typeof value === 'object' && value !== null ? Object.entries(value) : []
-      const prices = forms.map(([form, price]) => [form, decimalIn(price)] as const)
+      const prices = forms.map(([form, price]) => [form, parseDecimalValue(price)] as const)
       const isValid = prices.length > 0 && prices.every(([, price]) => price !== undefined)
       if (isValid) return [name, Object.fromEntries(prices) as ImagePrices]
       throw new GatewayError(
@@ -73,8 +73,8 @@ export function imagePricesIn(key: string, text: string): ReadonlyMap<string, Im
   )
 }
 
-/** Reads a value of `mappingIn` as a decimal from 0 to 1,000,000; undefined if it is not one. */
-export function decimalIn(value: unknown): Decimal | undefined {
+/** Reads a value of a parsed JSON object as a decimal from 0 to 1,000,000; undefined if it is not one. */
+export function parseDecimalValue(value: unknown): Decimal | undefined {
   const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
   const isInRange = decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6)
   return isInRange ? decimal : undefined

@@ -11,7 +11,7 @@ import {
   RATIO_OPTIONS,
   ratioText,
   SECTION_OPTIONS,
-  sectionText,
+  sectionOptionText,
 } from './option-mappings.ts'
 
 /** An option, under its name in One API and related gateways. */
@@ -46,7 +46,7 @@ export async function listOptions({
     })),
     ...[...SECTION_OPTIONS.keys()].map((key) => ({
       key,
-      value: sectionText(options, key),
+      value: sectionOptionText(options, key),
       managed: liveConfig.declared.options.has(key),
     })),
     ...[...GROUP_OPTIONS].map(([key, option]) => ({ key, value: option.text(groups), managed: false })),
@@ -77,7 +77,7 @@ export const declaredSchema = z.object({
 })
 
 /** The settings that gateway.yaml declares at present. */
-export function declaredObject({
+export function declaredSettingsObject({
   liveConfig,
 }: Pick<AdministrationServices, 'liveConfig'>): z.output<typeof declaredSchema> {
   const { file, items } = liveConfig.declared.file

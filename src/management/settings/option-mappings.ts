@@ -7,19 +7,19 @@ import { decimalTexts } from '../../domain/price.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
 import { retentionField } from '../../domain/records/duration.ts'
 import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
-import { fieldsWith, type NamesWith } from '../../domain/records/record.ts'
+import { fieldsWith, type FieldNamesWith } from '../../domain/records/record.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../../domain/settings.ts'
 import { durationText } from '../../domain/units.ts'
 import { GatewayError } from '../../errors.ts'
 import type { LiveSettings } from '../services.ts'
-import { decimalsIn, decimalsJson, mappingIn, sameDecimal } from './decimal-map.ts'
+import { parseDecimalMapping, decimalsJson, parseJsonMapping, sameDecimal } from './decimal-map.ts'
 
 type Groups = Settings['groups']
 
 /** An option whose value is a JSON object with an entry for each group. */
 interface GroupOption {
   text(groups: Groups): string
-  changes(value: string, state: OptionState, key: string): Change[]
+  changes(value: string, state: OptionState, key: string): StoredSettingChange[]
 }
 
 const { defaults } = GROUP_SETTINGS
@@ -37,8 +37,8 @@ function ratiosText(groups: Groups): string {
 }
 
 // A stored group for which the option's new value has no ratio is removed.
-function ratioChanges(value: string, state: OptionState, key: string): Change[] {
-  const ratios = decimalsIn(key, value)
+function ratioChanges(value: string, state: OptionState, key: string): StoredSettingChange[] {
+  const ratios = parseDecimalMapping(key, value)
   const set = changesOf(ratios.keys(), state, key, (name, group) => {
     const ratio = ratios.get(name)!
     return group && sameDecimal(group.ratio, ratio)
@@ -48,7 +48,10 @@ function ratioChanges(value: string, state: OptionState, key: string): Change[] 
   const removed = state.stored.entries.filter(
     ({ section, name }) => section === 'groups' && !ratios.has(name),
   )
-  return [...set, ...removed.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
+  return [
+    ...set,
+    ...removed.map(({ name }): StoredSettingChange => ({ section: 'groups', name, value: undefined })),
+  ]
 }
 
 /** The open groups. The description of each is its name. */
@@ -57,8 +60,8 @@ function openGroupsText(groups: Groups): string {
   return JSON.stringify(Object.fromEntries(open.map(({ name }) => [name, name])))
 }
 
-function openGroupChanges(value: string, state: OptionState, key: string): Change[] {
-  const named = mappingIn(key, value)
+function openGroupChanges(value: string, state: OptionState, key: string): StoredSettingChange[] {
+  const named = parseJsonMapping(key, value)
   const names = new Set([...state.settings.groups.keys(), ...named.keys()])
   return changesOf(names, state, key, (name, group) => {
     const open = named.has(name)
@@ -72,8 +75,8 @@ function budgetsText(groups: Groups): string {
 }
 
 // A group that is missing from the option's new value loses its budget.
-function budgetChanges(value: string, state: OptionState, key: string): Change[] {
-  mappingIn(key, value)
+function budgetChanges(value: string, state: OptionState, key: string): StoredSettingChange[] {
+  parseJsonMapping(key, value)
   const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
   const names = new Set([...state.settings.groups.keys(), ...given.keys()])
   return changesOf(names, state, key, (name, group) => {
@@ -90,8 +93,8 @@ function guardsText(groups: Groups): string {
 }
 
 // A group that is missing from the option's new value loses its guards.
-function guardChanges(value: string, state: OptionState, key: string): Change[] {
-  mappingIn(key, value)
+function guardChanges(value: string, state: OptionState, key: string): StoredSettingChange[] {
+  parseJsonMapping(key, value)
   const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
   const names = new Set([...state.settings.groups.keys(), ...given.keys()])
   return changesOf(names, state, key, (name, group) => {
@@ -103,15 +106,16 @@ function guardChanges(value: string, state: OptionState, key: string): Change[] 
 }
 
 /**
- * The changes of these groups. `next` returns a group's new definition, or undefined if it stays as it is.
+ * Computes changes of the definitions of these groups. `next` returns a group's new definition, or undefined
+ * if it stays as it is.
  */
 function changesOf(
   names: Iterable<string>,
   { settings, liveConfig }: OptionState,
   key: string,
   next: (name: string, group: Group | undefined) => JsonObject | undefined,
-): Change[] {
-  return [...names].flatMap((name): Change[] => {
+): StoredSettingChange[] {
+  return [...names].flatMap((name): StoredSettingChange[] => {
     const value = next(name, settings.groups.get(name))
     if (!value) return []
     if (liveConfig.declared.groups.has(name)) throw managedByFileError(key, `groups.${name}`)
@@ -139,7 +143,7 @@ function isSameBudget(budget: Budget | undefined, given: Json | undefined): bool
 const { fields } = MODEL_SETTINGS
 
 /** Name, in gateway.yaml, of a model's setting other than its price. */
-export type ModelSetting = NamesWith<typeof fields, 'edit'>
+export type ModelSetting = FieldNamesWith<typeof fields, 'edit'>
 
 /** Options that set something for each model, with the name of the setting in gateway.yaml. */
 export const MODEL_OPTIONS = new Map(
@@ -165,7 +169,7 @@ export function modelSettingText({ models }: Settings, setting: ModelSetting): s
  * Checks the value that an option states for a model. Throws `invalid_request` if it is neither a text nor a
  * list of texts.
  */
-export function settingJson(key: string, name: string, value: unknown): string | readonly string[] {
+export function parseModelSetting(key: string, name: string, value: unknown): string | readonly string[] {
   if (typeof value === 'string') return value
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value
   throw new GatewayError(
@@ -208,20 +212,26 @@ export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject 
   ],
 ])
 
-/** The value of one of the `SECTION_OPTIONS` as JSON text; empty if it is not set. */
-export function sectionText(options: Options, key: string): string {
+/**
+ * The value, as JSON text, of an option that has several members (`SECTION_OPTIONS`); empty if it is not set.
+ */
+export function sectionOptionText(options: Options, key: string): string {
   const value = SECTION_OPTIONS.get(key)?.(options)
   return value ? JSON.stringify(value) : ''
 }
 
 /**
- * The change that sets one of the `SECTION_OPTIONS`; an empty text removes it. gateway.yaml declares all
- * members of such an option or none.
+ * The change that sets an option with several members (`SECTION_OPTIONS`); an empty text removes it.
+ * gateway.yaml declares all members of such an option or none.
  */
-export function sectionChange(key: string, text: string, { settings, liveConfig }: OptionState): Change[] {
-  if (text !== '') mappingIn(key, text)
+export function changesOfSectionOption(
+  key: string,
+  text: string,
+  { settings, liveConfig }: OptionState,
+): StoredSettingChange[] {
+  if (text !== '') parseJsonMapping(key, text)
   if (liveConfig.declared.options.has(key)) {
-    if (sectionText(settings.options, key) === text) return []
+    if (sectionOptionText(settings.options, key) === text) return []
     throw managedByFileError(key, `options.${key}`)
   }
   const value = text === '' ? undefined : (JSON.parse(text) as JsonObject)
@@ -298,7 +308,7 @@ export function isSameRatio(ratio: RatioName, a: Ratios | undefined, b: Ratios):
 }
 
 /** A change of a stored setting; with an undefined value the setting is removed. */
-export interface Change {
+export interface StoredSettingChange {
   readonly section: StoredSection
   readonly name: string
   readonly value: Json | undefined

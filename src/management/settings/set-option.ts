@@ -4,15 +4,15 @@ import { asObject, type Json } from '../../domain/json.ts'
 import { requireVersion } from '../../domain/object-version.ts'
 import { type Setting, SETTINGS } from '../../domain/options.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
-import type { StoredConfiguration, StoredEntry } from '../../domain/settings.ts'
-import { fitsInBytes, TEXT_BYTES } from '../../domain/text-length.ts'
+import type { StoredConfiguration, StoredSetting } from '../../domain/settings.ts'
+import { fitsInBytes, TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
 import { versionField, addCurrentObject } from '../expected-version.ts'
-import { unionErrorMessage, textField, tooLong } from '../input-fields.ts'
+import { unionErrorMessage, textField, tooLongMessage } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
+import { parseDecimalMapping, parseImagePriceMapping, parseJsonMapping } from './decimal-map.ts'
 import { listOptions, settingOf, settingText } from './list-options.ts'
 import {
-  type Change,
+  type StoredSettingChange,
   GROUP_OPTIONS,
   isSameRatio,
   isSameSetting,
@@ -23,8 +23,8 @@ import {
   type OptionState,
   RATIO_OPTIONS,
   SECTION_OPTIONS,
-  sectionChange,
-  settingJson,
+  changesOfSectionOption,
+  parseModelSetting,
 } from './option-mappings.ts'
 
 /**
@@ -39,8 +39,8 @@ export async function setOption(
   const reader = readerOf(key)
   const present = async () => (await listOptions(services)).find((option) => option.key === key)
   const isBased = version !== undefined && version !== null
-  let changes: readonly Change[] = []
-  let expected: readonly Change[] = []
+  let changes: readonly StoredSettingChange[] = []
+  let expected: readonly StoredSettingChange[] = []
   await addCurrentObject(async () => {
     if (isBased) {
       await liveConfig.reread()
@@ -55,30 +55,42 @@ export async function setOption(
         if (isBased) expected = changes.map((change) => ({ ...change, value: storedValue(stored, change) }))
         return { ...stored, entries: changed(stored.entries, changes) }
       },
-      () => store.write('setEntries', { changes, expected }),
+      () => store.write('setStoredSettings', { changes, expected }),
     )
   }, present)
 }
 
-function storedValue({ entries }: StoredConfiguration, { section, name }: Change): Json | undefined {
+function storedValue(
+  { entries }: StoredConfiguration,
+  { section, name }: StoredSettingChange,
+): Json | undefined {
   return entries.find((entry) => entry.section === section && entry.name === name)?.value
 }
 
-function readerOf(key: string): (value: string, state: OptionState) => Change[] {
+function readerOf(key: string): (value: string, state: OptionState) => StoredSettingChange[] {
   const scalar = settingOf(key)
   if (scalar) return (value, state) => scalarChange(scalar, value.trim(), state)
-  if (SECTION_OPTIONS.has(key)) return (value, state) => sectionChange(key, value.trim(), state)
+  if (SECTION_OPTIONS.has(key)) return (value, state) => changesOfSectionOption(key, value.trim(), state)
   const groups = GROUP_OPTIONS.get(key)
   if (groups) return (value, state) => groups.changes(value, state, key)
   const ratio = RATIO_OPTIONS.get(key)
   if (ratio) {
     return (value, state) =>
-      ratioChanges(key, ratio, ratio === 'images' ? imagePricesIn(key, value) : decimalsIn(key, value), state)
+      ratioChanges(
+        key,
+        ratio,
+        ratio === 'images' ? parseImagePriceMapping(key, value) : parseDecimalMapping(key, value),
+        state,
+      )
   }
   return (value, state) => modelChanges(key, MODEL_OPTIONS.get(key)!, value, state)
 }
 
-function scalarChange(setting: Setting, value: string, { settings, liveConfig }: OptionState): Change[] {
+function scalarChange(
+  setting: Setting,
+  value: string,
+  { settings, liveConfig }: OptionState,
+): StoredSettingChange[] {
   const { key, name } = setting
   if (liveConfig.declared.options.has(name)) {
     if (settingText(settings.options, setting) === value) return []
@@ -94,7 +106,7 @@ function ratioChanges(
   ratio: RatioName,
   given: ReadonlyMap<string, Ratios[RatioName]>,
   { settings, liveConfig, stored }: OptionState,
-): Change[] {
+): StoredSettingChange[] {
   const now = modelRatios(settings, liveConfig, stored)
   const entries = new Map(
     stored.entries.flatMap(({ section, name, value }) =>
@@ -102,7 +114,7 @@ function ratioChanges(
     ),
   )
   const names = new Set([...entries.keys(), ...given.keys()])
-  return [...names].flatMap((name): Change[] => {
+  return [...names].flatMap((name): StoredSettingChange[] => {
     const value = given.get(name)
     const entry = entries.get(name) ?? null
     const { price } = settings.models.get(name)
@@ -122,17 +134,17 @@ function modelChanges(
   setting: ModelSetting,
   value: string,
   { settings, liveConfig, stored }: OptionState,
-): Change[] {
-  const given = mappingIn(key, value)
+): StoredSettingChange[] {
+  const given = parseJsonMapping(key, value)
   const entries = new Map(
     stored.entries.flatMap(({ section, name, value }) =>
       section === 'models' ? [[name, asObject(value)] as const] : [],
     ),
   )
   const names = new Set([...given.keys(), ...entries.keys()])
-  return [...names].flatMap((name): Change[] => {
+  return [...names].flatMap((name): StoredSettingChange[] => {
     const wanted = given.get(name)
-    const json = wanted === undefined ? undefined : settingJson(key, name, wanted)
+    const json = wanted === undefined ? undefined : parseModelSetting(key, name, wanted)
     if (json !== undefined && isSameSetting(settings.models.get(name), setting, json)) return []
     if (json !== undefined && liveConfig.declared.models.has(name))
       throw managedByFileError(key, `models.${name}`)
@@ -143,8 +155,12 @@ function modelChanges(
   })
 }
 
-function changed(entries: readonly StoredEntry[], changes: readonly Change[]): StoredEntry[] {
-  const identity = ({ section, name }: Pick<StoredEntry, 'section' | 'name'>): string => `${section} ${name}`
+function changed(
+  entries: readonly StoredSetting[],
+  changes: readonly StoredSettingChange[],
+): StoredSetting[] {
+  const identity = ({ section, name }: Pick<StoredSetting, 'section' | 'name'>): string =>
+    `${section} ${name}`
   const touched = new Set(changes.map(identity))
   const set = changes.flatMap(({ value, ...one }) => (value === undefined ? [] : [{ ...one, value }]))
   return [...entries.filter((one) => !touched.has(identity(one))), ...set]
@@ -165,7 +181,7 @@ export const optionBody = z
         .refine((key) => KEYS.includes(key), { error: `expected one of ${KEYS.join(', ')}` })
         .meta({ enum: KEYS }),
       value: z
-        .union([textField('expected a text', TEXT_BYTES.list), z.number(), z.boolean()], {
+        .union([textField('expected a text', TEXT_BYTE_LIMITS.list), z.number(), z.boolean()], {
           error: unionErrorMessage('expected a text'),
         })
         .transform((value) => String(value)),
@@ -173,9 +189,9 @@ export const optionBody = z
     },
     { error: 'expected an object with key and value' },
   )
-  .refine(({ key, value }) => !settingOf(key) || fitsInBytes(value.trim(), TEXT_BYTES.plain), {
+  .refine(({ key, value }) => !settingOf(key) || fitsInBytes(value.trim(), TEXT_BYTE_LIMITS.plain), {
     path: ['value'],
-    error: tooLong(TEXT_BYTES.plain),
+    error: tooLongMessage(TEXT_BYTE_LIMITS.plain),
   })
   .meta({
     anyOf: [

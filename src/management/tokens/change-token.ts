@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/secrets.ts'
-import { type Actor, isOperator, OPERATOR } from '../authority.ts'
+import { type Actor, maySetOperatorLimits, OPERATOR } from '../authority.ts'
 import { usageLimitChanges, usageLimitFields } from '../usage-limits.ts'
 import { addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput } from '../input-fields.ts'
@@ -15,7 +15,7 @@ import {
   type changedTokenFields,
   maskedToken,
   ownTokenNotFound,
-  TOKEN_ID,
+  TOKEN_ID_SCHEMAS,
   type TokenObject,
   tokenObject,
 } from './token-object.ts'
@@ -45,7 +45,7 @@ export async function changeToken(
     tokenId,
     userId,
     fields,
-    isByOperator: isOperator(by, userId),
+    isByOperator: maySetOperatorLimits(by, userId),
     version: version ?? undefined,
     maxQuota: maxQuota(settings()),
     nowMs: nowMs(),
@@ -78,7 +78,7 @@ const { budget, budget_period } = usageLimitFields
 const INPUT = anyTokenInput.extend({ budget, budget_period })
 
 /** Sets the budget of any user's token, as an operator. */
-export async function budgetToken(
+export async function setTokenBudget(
   services: ManagementServices,
   given: z.input<typeof INPUT>,
 ): Promise<TokenObject> {
@@ -94,7 +94,7 @@ const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabl
 
 /** Input with a token and the status that it should get. */
 export const tokenStatusInput = z.object(
-  { id: TOKEN_ID.id, status: switchedStatusField },
+  { id: TOKEN_ID_SCHEMAS.id, status: switchedStatusField },
   { error: 'expected an object with the id of a token and a status' },
 )
 

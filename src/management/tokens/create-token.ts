@@ -4,7 +4,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { withoutThinkingSuffix } from '@sluice/wire/messages'
 import { generateKey } from '../../store/secrets.ts'
 import { operatorLimitsOfNewToken } from '../../store/usage-limit-columns.ts'
-import { type Actor, isOperator, OPERATOR } from '../authority.ts'
+import { type Actor, maySetOperatorLimits, OPERATOR } from '../authority.ts'
 import { usageLimitChanges } from '../usage-limits.ts'
 import type { ManagementServices } from '../services.ts'
 import { readInput, requireQuota, userField } from '../input-fields.ts'
@@ -51,7 +51,7 @@ export async function createTokenAs(
       key,
       status: TOKEN_STATUS.enabled,
       created_time: Math.floor(nowMs() / 1000),
-      ...(isOperator(by, user.id) && { operator_terms: operatorLimitsOfNewToken(limits, fields) }),
+      ...(maySetOperatorLimits(by, user.id) && { operator_terms: operatorLimitsOfNewToken(limits, fields) }),
     },
   })
   apiKeys.forgetKey(key)

@@ -1,24 +1,32 @@
 import { z } from 'zod'
 import { type Token, TOKEN_ORDERS } from '../../domain/records/token.ts'
-import { hasWildcard, matches, matchesAnyCase, patternError } from '../../domain/search-pattern.ts'
+import {
+  hasWildcard,
+  matchesPattern,
+  matchesPatternInAnyCase,
+  patternError,
+} from '../../domain/search-pattern.ts'
 import { GatewayError } from '../../errors.ts'
 import type { TokenOrder } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, userInput } from '../input-fields.ts'
-import { offsetOf, orderQuery, type Page, pageObject, pageQuery, pageSchema } from '../page.ts'
+import { offsetOf, orderQuery, type PageRequest, pageObject, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
 import {
   maskedTokens,
   ownTokenNotFound,
   stoppedTokens,
-  TOKEN_ID,
+  TOKEN_ID_SCHEMAS,
   type TokenObject,
   tokenSchema,
 } from './token-object.ts'
 
 /** Input of operations on any user's token. */
-export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })
+export const anyTokenInput = z.object(
+  { id: TOKEN_ID_SCHEMAS.id },
+  { error: 'expected an object that names a token' },
+)
 
 /**
  * The token with the id that an operator has given, unless it is deleted. Validates `given`. Throws
@@ -49,7 +57,7 @@ export async function listTokens(
   return maskedTokens(services, tokens.toReversed())
 }
 
-/** `docs/api.md: Token page`. */
+/** A page of tokens as responses show it; `docs/api.md: Token page`. */
 export const tokenPageSchema = pageSchema(tokenSchema)
 
 /** A page of tokens. */
@@ -59,7 +67,7 @@ export type TokenPage = z.output<typeof tokenPageSchema>
 export const tokenPageQuery = pageQuery.extend(orderQuery(TOKEN_ORDERS).shape)
 
 /** A page of a user's tokens in an order, by default the newest first. */
-interface OrderedPage extends Page {
+interface OrderedPage extends PageRequest {
   readonly user: number
   readonly order?: TokenOrder | undefined
 }
@@ -104,14 +112,14 @@ export async function searchTokens(
     if (hasWildcard(keyword)) refuse('keyword', error)
     if (hasWildcard(keyPattern)) refuse('token', error)
   }
-  const hasName = (name: string): boolean => keyword === '' || matchesAnyCase(keyword, name)
+  const hasName = (name: string): boolean => keyword === '' || matchesPatternInAnyCase(keyword, name)
   const { store } = services
   const all: readonly { readonly id: number; readonly name: string; readonly key?: string }[] =
     keyPattern === ''
       ? await store.read('ownTokenNames', { userId, order })
       : await store.read('ownTokenKeys', { userId, order })
   checkCount(all.length)
-  const found = all.filter(({ name, key = '' }) => hasName(name) && matches(keyPattern, key))
+  const found = all.filter(({ name, key = '' }) => hasName(name) && matchesPattern(keyPattern, key))
   const start = offsetOf(page)
   const tokenIds = found.slice(start, start + page.pageSize).map(({ id }) => id)
   const tokens = tokenIds.length === 0 ? [] : await store.read('findTokensWithKeys', { userId, tokenIds })

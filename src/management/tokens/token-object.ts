@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { maskedKey, statusAt } from '../../domain/api-key.ts'
+import { maskedKey, tokenStatusAt } from '../../domain/api-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
 import { isSetByOperator } from '../../domain/usage-limits.ts'
 import { TOKEN, type Token } from '../../domain/records/token.ts'
@@ -8,11 +8,11 @@ import type { Settings } from '../../domain/settings.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { AccountName } from '../../store/bank.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
-import { declareResponse, bodyShape } from '../record-schemas.ts'
+import { declareResponse, requestBodySchemas } from '../record-schemas.ts'
 import {
   type BudgetUses,
   budgetUses,
-  heldSums,
+  readHeldSums,
   usageLimitFields,
   usageLimitSchema,
   usageLimitsWithUse,
@@ -22,7 +22,7 @@ import { GatewayError } from '../../errors.ts'
 import { versionField } from '../expected-version.ts'
 import { idFields } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
-import { budgetsOf, isStoppedByBudget, remainingOf, remainingSchema } from '../remaining.ts'
+import { budgetsOf, isStoppedByBudget, remainingSpendOf, remainingSchema } from '../remaining-spend.ts'
 
 /**
  * Limits that an operator set, and that the holder can only tighten. `remain_quota` is what is still left of
@@ -107,7 +107,7 @@ async function surroundingsOf(services: Parts, tokens: readonly Token[]): Promis
   const distinct = new Map(budgets.map((owned) => [owned.owner, owned]))
   const [uses, held] = await Promise.all([
     budgetUses(store, [...distinct.values()], nowMs),
-    heldSums(
+    readHeldSums(
       store,
       tokens.map(({ id }) => `t:${id}` as const),
     ),
@@ -139,10 +139,10 @@ function shown(token: Token, key: string, { settings, users, uses, held, nowMs }
   return {
     ...own.answer(token),
     key,
-    status: statusAt(token, token.remain_quota, nowMs),
+    status: tokenStatusAt(token, token.remain_quota, nowMs),
     held_quota: held.get(`t:${token.id}`) ?? 0,
     ...usageLimitsWithUse(limitsOwner(token), uses),
-    ...(user ? remainingOf(settings, uses, user, token) : { left: null, left_by: null }),
+    ...(user ? remainingSpendOf(settings, uses, user, token) : { left: null, left_by: null }),
     ...operatorLimitsOf(token),
     version: tokenVersion(token),
     DeletedAt: token.deleted_time === null ? null : new Date(token.deleted_time * 1000).toISOString(),
@@ -169,7 +169,7 @@ function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObje
  * management`.
  */
 export const newTokenFields = z.object(
-  { ...bodyShape(TOKEN.fields, 'new'), ...usageLimitFields },
+  { ...requestBodySchemas(TOKEN.fields, 'new'), ...usageLimitFields },
   { error: 'expected an object with the fields of a token' },
 )
 
@@ -177,7 +177,7 @@ export const newTokenFields = z.object(
 export type NewTokenFields = z.input<typeof newTokenFields>
 
 /** Schemas for the ids of tokens. */
-export const TOKEN_ID = idFields('token', 'expected an array of ids of tokens')
+export const TOKEN_ID_SCHEMAS = idFields('token', 'expected an array of ids of tokens')
 
 /**
  * Input with a change of a token. Null counts as missing, except in `allow_ips`, where it removes the
@@ -185,8 +185,8 @@ export const TOKEN_ID = idFields('token', 'expected an array of ids of tokens')
  */
 export const changedTokenFields = z.object(
   {
-    id: TOKEN_ID.id,
-    ...bodyShape(TOKEN.fields, 'change'),
+    id: TOKEN_ID_SCHEMAS.id,
+    ...requestBodySchemas(TOKEN.fields, 'change'),
     ...usageLimitFields,
     version: versionField.nullish(),
   },
@@ -194,7 +194,7 @@ export const changedTokenFields = z.object(
 )
 
 /** The id of a key in the header `Gateway-Key`. */
-export const keyHeaderSchema = z.object({ 'Gateway-Key': TOKEN_ID.written })
+export const keyHeaderSchema = z.object({ 'Gateway-Key': TOKEN_ID_SCHEMAS.written })
 
 /**
  * Throws `not_found`. The message is the same whether the token does not exist or belongs to another user, so

@@ -14,7 +14,10 @@ const UNLIMITED = '100000000'
 /** A number that is written to JSON with all its digits. */
 const amount = z.custom<object>()
 
-/** `docs/api.md: Billing subscription object`. */
+/**
+ * The limits of a token or a user as the billing endpoints show them; `docs/api.md: Billing subscription
+ * object`.
+ */
 export const subscriptionSchema = z.object({
   object: z.literal('billing_subscription'),
   has_payment_method: z.literal(true),
@@ -24,7 +27,9 @@ export const subscriptionSchema = z.object({
   access_until: z.int(),
 })
 
-/** `docs/api.md: Billing usage object`. */
+/**
+ * What a token or a user has spent, as the billing endpoints show it; `docs/api.md: Billing usage object`.
+ */
 export const billingUsageSchema = z.object({ object: z.literal('list'), total_usage: amount })
 
 /**
@@ -68,7 +73,7 @@ export function billingUsageObject(
  * calls have reserved. Waits until all queued writes are done. Throws `token_deleted` if the token no longer
  * exists.
  */
-export async function accountFigures(
+export async function readTokenBalances(
   { store }: Pick<ManagementServices, 'store'>,
   tokenId: number,
 ): Promise<{ readonly token: Token; readonly user: User }> {
@@ -82,7 +87,7 @@ export function expiresAt({ expired_time }: Token): number {
   return expired_time === -1 ? 0 : expired_time
 }
 
-/** `docs/api.md: Token usage object`. */
+/** The usage and the balance of a token as responses show them; `docs/api.md: Token usage object`. */
 export const tokenUsageSchema = z.object({
   object: z.literal('token_usage'),
   name: z.string(),

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { digestOf } from '../../content/entries.ts'
-import type { ContentSummary, ReadContent } from '../../content/messages.ts'
+import type { ContentSummary, ContentOfCall } from '../../content/messages.ts'
 import { CONTENT_PARTS, type ContentPart } from '../../content/parts.ts'
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import { requireManageable } from '../authority.ts'
+import { requireManageableUser } from '../authority.ts'
 import { wholeNumber } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
@@ -63,11 +63,11 @@ function contentNotFound(): GatewayError {
   return new GatewayError('not_found', 'no content is kept of a call with this id')
 }
 
-function factsOf({ content }: ReadContent): Partial<Record<ContentPart, Part>> {
+function factsOf({ content }: ContentOfCall): Partial<Record<ContentPart, Part>> {
   return JSON.parse(Buffer.from(content.buffer).toString()) as Partial<Record<ContentPart, Part>>
 }
 
-function partsOf({ content, lengths }: ReadContent): Partial<Record<ContentPart, Part>> {
+function partsOf({ content, lengths }: ContentOfCall): Partial<Record<ContentPart, Part>> {
   const parts: Partial<Record<ContentPart, Part>> = {}
   let at = 0
   for (const [index, part] of CONTENT_PARTS.entries()) {
@@ -106,7 +106,7 @@ export async function deleteContent(
   const owner = userId === undefined ? (holder ?? by) : userId === by.id ? by : await findUser(store, userId)
   if (holder && holder.id !== owner.id)
     throw new GatewayError('not_found', 'this user has no token with this id')
-  if (owner.id !== by.id) requireManageable(by, owner)
+  if (owner.id !== by.id) requireManageableUser(by, owner)
   const period = { userId: owner.id, tokenId, fromMs, toMs }
   await store.write('recordContentDeletion', { ...period, username: owner.username })
   await services.content.delete(period).catch((error: unknown) => {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { StoredError } from '../../domain/failure-cause.ts'
 import { restoreUnstoredCounts } from '../../domain/call-detail.ts'
-import { costOf, roundedCost } from '../../domain/charge.ts'
-import { servedPrice } from '../../domain/service-rate.ts'
+import { costLinesOfCall, roundedCost } from '../../domain/charge.ts'
+import { priceWithServiceFactors } from '../../domain/service-rate.ts'
 import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import { priceSetFrom } from '../../domain/price.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
@@ -14,7 +14,7 @@ import { refusedCall, type refusedDetailSchema } from './refused-calls.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
 /** Path parameters with the id of a call. */
-export const callPath = z.object({
+export const callIdPath = z.object({
   id: z.string().regex(/^[\da-f-]{1,64}$/i, { error: 'expected the id of a call' }),
 })
 
@@ -137,8 +137,8 @@ function explained(detail: CallDetail) {
   if (priceSet === undefined) return { ...unknown, ...told }
   const { price, ratio, quotaPerUnit } = priceSetFrom(priceSet)
   const { tools: used, size, quality, served } = chargedBy
-  const cost = costOf(
-    served ? servedPrice(price, served) : price,
+  const cost = costLinesOfCall(
+    served ? priceWithServiceFactors(price, served) : price,
     quotaPerUnit,
     restoreUnstoredCounts(entry.usage, chargedBy),
     { size, quality },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { planSeries } from '../../domain/series-plan.ts'
+import { planTimeSeries } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { FAILURE_DIMENSIONS, type FailureDimension } from '../../store/operations/failed-calls.ts'
 import type { ManagementServices } from '../services.ts'
@@ -37,7 +37,7 @@ export async function failedCalls(
   },
 ): Promise<CallCounts> {
   const { starts, step, tz, top } = period
-  const plan = planSeries(period, await store.read('usageCoverage'))
+  const plan = planTimeSeries(period, await store.read('usageSumsCoverage'))
   const { all, lines, more } = await store.read('failedCalls', {
     filter,
     by,

@@ -9,7 +9,7 @@ import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { CALL_ORDERS, type ShownCall, type UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
-import { offsetOf, orderQuery, pageObject, type Page } from '../page.ts'
+import { offsetOf, orderQuery, pageObject, type PageRequest } from '../page.ts'
 import { calendarOf } from '../calendar-of.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
@@ -43,7 +43,7 @@ export async function withContentState<Entry extends UsageEntry>(
 export async function listUsage<Shown>(
   { store, content }: LogServices,
   filter: UsageFilter | null,
-  page: Page,
+  page: PageRequest,
   shown: (entry: ShownCall) => Shown,
   { sort = 'created_at', order = 'desc' }: z.output<typeof callOrderQuery> = {},
 ) {
@@ -143,8 +143,8 @@ export const callFilters = {
 const callFiltersSchema = z.object(callFilters)
 
 /**
- * Converts query parameters of `callFilters` to a filter for the database. With `userId`, only calls of that
- * user match.
+ * Converts the query parameters that filter calls to a filter for the database. With `userId`, only calls of
+ * that user match.
  */
 export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,
@@ -195,7 +195,7 @@ export const ownExportQuery = ownUsageQuery.extend(zone)
 export const exportQuery = usageQuery.extend(zone)
 
 /** Converts a query to a filter. With `userId`, only calls of that user match. Null if no call can match. */
-export function filterOf(
+export function usageFilterOfQuery(
   query: z.output<typeof usageQuery> | z.output<typeof ownUsageQuery>,
   userId?: number,
 ): UsageFilter | null {

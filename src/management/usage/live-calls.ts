@@ -4,12 +4,17 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import { ResizableAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
-import { missedCallsEvent, type LiveEventBatch, LiveStreamClient, sumOf } from './live-stream-client.ts'
+import {
+  missedCallsEvent,
+  type LiveEventBatch,
+  LiveStreamClient,
+  sumOrUnknown,
+} from './live-stream-client.ts'
 import {
   LiveSource,
   type LiveCallBatch,
   type LiveQuery,
-  nameOf,
+  liveQueryKey,
   CallsPerSecond,
   RowJsonCache,
 } from './live-source.ts'
@@ -20,7 +25,10 @@ const TURN_MS = 250
 /** Maximum number of calls in a batch. Readers miss further calls. */
 const MAX_CALLS_PER_TURN = 500
 
-/** Milliseconds for which a broadcast without readers is kept, in case its last reader reconnects. */
+/**
+ * Milliseconds for which the recent events of a query that nobody reads any more are kept, in case its last
+ * reader reconnects.
+ */
 const LINGER_MS = 60_000
 
 /** Maximum number of live streams of one user. */
@@ -54,7 +62,7 @@ interface LiveCallsDependencies {
   readonly others?: OtherProcesses | undefined
 }
 
-/** What a client wants to read. */
+/** Which settled calls a client wants to be sent live. */
 interface Wanted {
   readonly userId: number
   readonly scope: LiveQuery['scope']
@@ -65,8 +73,8 @@ interface Wanted {
 }
 
 /**
- * A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left, in
- * milliseconds of the monotonic clock.
+ * The broadcast of one query, which is kept for a while without readers. `leftMs` is when the last reader
+ * left, in milliseconds of the monotonic clock.
  */
 interface RetainedBroadcast {
   readonly query: LiveQuery
@@ -81,11 +89,11 @@ interface RetainedBroadcast {
  */
 export class LiveCalls {
   readonly #dependencies: LiveCallsDependencies
-  /** The readers, with the ids of their users. */
+  /** The clients that read calls live, with the ids of their users. */
   readonly #readers = new Map<LiveStreamClient, number>()
   /** Broadcasts to readers of this process, by the name of the query. */
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
-  /** Queries of readers in other processes, by name. */
+  /** Queries of clients that read calls live from other processes, by the name of the query. */
   #followed: ReadonlyMap<string, LiveQuery> = new Map()
   /** For each query of readers, in this or another process: the selection of matching calls. */
   readonly #sources = new Map<string, LiveSource>()
@@ -97,7 +105,7 @@ export class LiveCalls {
   constructor(dependencies: LiveCallsDependencies) {
     this.#dependencies = dependencies
     dependencies.others?.onFollowed((queries) => {
-      this.#followed = new Map(queries.map((query) => [nameOf(query), query]))
+      this.#followed = new Map(queries.map((query) => [liveQueryKey(query), query]))
       this.#follow()
     })
     dependencies.others?.onTurn((name, turn) =>
@@ -106,8 +114,8 @@ export class LiveCalls {
   }
 
   /**
-   * Opens a reader. Throws `rate_limited` if the user or this process already has the maximum number of
-   * readers.
+   * Opens a stream of live calls for a client. Throws `rate_limited` if the user or this process already has
+   * the maximum number of such streams.
    */
   open({ userId, scope, filter, lastId }: Wanted): LiveStreamClient {
     const own = [...this.#readers.values()].filter((one) => one === userId).length
@@ -127,7 +135,7 @@ export class LiveCalls {
     return reader
   }
 
-  /** Ends all readers, because the gateway is stopping. */
+  /** Ends all streams of live calls, because the gateway is stopping. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
     for (const name of this.#broadcasts.keys()) this.#drop(name)
@@ -136,7 +144,7 @@ export class LiveCalls {
   }
 
   #broadcastOf(query: LiveQuery, max: number, memory: () => ResizableAllocation): RetainedBroadcast {
-    const name = nameOf(query)
+    const name = liveQueryKey(query)
     const found = this.#broadcasts.get(name)
     if (found) return found
     // Limits the number of broadcasts without readers, which a client could leave behind by opening streams
@@ -295,7 +303,7 @@ export class LiveCallBroadcast {
         missed: 1,
       })),
     ])
-    this.#missed = sumOf([this.#missed, missed, calls.length - shown.length])
+    this.#missed = sumOrUnknown([this.#missed, missed, calls.length - shown.length])
     for (const reader of this.readers) reader.settle()
   }
 
@@ -328,7 +336,7 @@ export class LiveCallBroadcast {
     const since = this.#kept.slice(at + 1)
     const first = since.slice(0, MAX_AT_ONCE)
     if (first.length > 0) reader.take(pieceOf(first))
-    reader.miss(sumOf(since.slice(MAX_AT_ONCE).map(({ missed }) => missed)))
+    reader.miss(sumOrUnknown(since.slice(MAX_AT_ONCE).map(({ missed }) => missed)))
   }
 }
 
@@ -336,6 +344,6 @@ function pieceOf(events: readonly Event[]): LiveEventBatch {
   return {
     text: events.map(({ text }) => text).join(''),
     events: events.length,
-    missed: sumOf(events.map(({ missed }) => missed)),
+    missed: sumOrUnknown(events.map(({ missed }) => missed)),
   }
 }

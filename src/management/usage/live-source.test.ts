@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { LiveSource, nameOf, RowJsonCache } from './live-source.ts'
+import { LiveSource, liveQueryKey, RowJsonCache } from './live-source.ts'
 
 const NAMES = new Map([[3, { username: 'ann', token_name: 'one' }]])
 const many = (count: number): SettledCall[] =>
@@ -97,12 +97,14 @@ describe('the row of a live call', () => {
 })
 
 test('live subscriptions have the same name only if their scope and filter are equal', () => {
-  expect(nameOf({ scope: 'all', filter: { model: undefined } })).toBe(nameOf({ scope: 'all', filter: {} }))
+  expect(liveQueryKey({ scope: 'all', filter: { model: undefined } })).toBe(
+    liveQueryKey({ scope: 'all', filter: {} }),
+  )
   const names = [
-    nameOf({ scope: 'all', filter: {} }),
-    nameOf({ scope: 'own', filter: {} }),
-    nameOf({ scope: 'own', filter: { user_id: 1 } }),
-    nameOf({ scope: 'own', filter: { user_id: 2 } }),
+    liveQueryKey({ scope: 'all', filter: {} }),
+    liveQueryKey({ scope: 'own', filter: {} }),
+    liveQueryKey({ scope: 'own', filter: { user_id: 1 } }),
+    liveQueryKey({ scope: 'own', filter: { user_id: 2 } }),
   ]
   expect(new Set(names).size).toBe(names.length)
 })

@@ -1,5 +1,5 @@
 import type { UserAndTokenNames, SettledCall } from '../../domain/records/usage.ts'
-import { type FilterValues, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
+import { type FilterValues, type UsageFilter, filterValueList } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
 /** Which calls readers want. All readers with the same query get the same events. */
@@ -10,7 +10,7 @@ export interface LiveQuery {
 }
 
 /** The name that identifies a query; equal queries have the same name. */
-export function nameOf({ scope, filter }: LiveQuery): string {
+export function liveQueryKey({ scope, filter }: LiveQuery): string {
   return JSON.stringify([scope, filter])
 }
 
@@ -110,7 +110,7 @@ function matchOf(filter: UsageFilter): CallMatch {
   const matches: CallMatch[] = FIELDS.flatMap((field) => {
     const wanted = filter[field]
     if (wanted === undefined) return []
-    const values: readonly (string | number)[] = valuesOf<string | number>(wanted)
+    const values: readonly (string | number)[] = filterValueList<string | number>(wanted)
     return [(call: SettledCall) => values.includes(call[field] ?? '')]
   })
   if (fromMs !== undefined) matches.push(({ ended_ms }) => ended_ms >= fromMs)
@@ -130,7 +130,7 @@ function nameMatchOf({
 }: UsageFilter): ((names: UserAndTokenNames) => boolean) | undefined {
   if (username === undefined && token_name === undefined) return undefined
   const has = (wanted: FilterValues<string> | undefined, name: string): boolean =>
-    wanted === undefined || valuesOf(wanted).includes(name)
+    wanted === undefined || filterValueList(wanted).includes(name)
   return (names) => has(username, names.username) && has(token_name, names.token_name)
 }
 

@@ -56,7 +56,7 @@ export class LiveStreamClient {
 
   /** Counts calls that the client misses; null stands for an unknown number. */
   miss(calls: number | null): void {
-    this.#missed = sumOf([this.#missed, calls])
+    this.#missed = sumOrUnknown([this.#missed, calls])
   }
 
   /** Reports missed calls to the client, if the queue has room for another event. */
@@ -139,6 +139,6 @@ export function missedCallsEvent(missed: number | null): string {
 }
 
 /** The sum of numbers of calls; null if one of them is unknown. */
-export function sumOf(counts: readonly (number | null)[]): number | null {
+export function sumOrUnknown(counts: readonly (number | null)[]): number | null {
   return counts.reduce((sum, count) => (sum === null || count === null ? null : sum + count), 0)
 }

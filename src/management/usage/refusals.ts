@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { stepIndex } from '../../domain/series-plan.ts'
+import { intervalIndexAt } from '../../domain/series-plan.ts'
 import {
   REFUSAL_DIMENSIONS,
   type RefusalDimension,
@@ -67,7 +67,7 @@ export async function refusedCalls(
   })
   const inSteps = (rows: readonly { readonly slot: number; readonly calls: number }[]): number[] => {
     const counts = starts.map(() => 0)
-    for (const row of rows) counts[stepIndex(starts, row.slot * SLOT_S)]! += row.calls
+    for (const row of rows) counts[intervalIndexAt(starts, row.slot * SLOT_S)]! += row.calls
     return counts
   }
   const totals = inSteps(all)

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { NamedRefusedCall } from '../../domain/refused-call.ts'
 import type { RefusedFilter } from '../../store/operations/refused-calls.ts'
 import { textsFilter } from '../input-fields.ts'
-import { offsetOf, pageObject, type Page } from '../page.ts'
+import { offsetOf, pageObject, type PageRequest } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
-import { filterOf, ownUsageQuery, usageQuery } from './list-usage.ts'
+import { usageFilterOfQuery, ownUsageQuery, usageQuery } from './list-usage.ts'
 
 /** The type that the API states for refused calls; settled calls have type 2. */
 const REFUSED = 5
@@ -83,7 +83,7 @@ export const refusedQuery = usageQuery
 export async function listRefusedCalls(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   query: z.output<typeof refusedQuery> | z.output<typeof ownRefusedQuery>,
-  page: Page,
+  page: PageRequest,
   userId?: number,
 ) {
   const wanted = query.type === undefined || query.type === 0 || query.type === REFUSED
@@ -110,7 +110,7 @@ function refusedFilterOf(
     reasons: _reasons,
     causes: _causes,
     ...filter
-  } = filterOf(
+  } = usageFilterOfQuery(
     {
       ...query,
       type: undefined,

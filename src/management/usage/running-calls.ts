@@ -109,7 +109,7 @@ export async function stopCall(
     services.running.stop(id, ownerId) ||
     ((await services.otherNodes?.others(question)) ?? []).includes('stopped')
   if (!isStopped) throw new GatewayError('not_found', `no call with the id ${id} is under way`)
-  await services.store.write('recordStop', { callId: id })
+  await services.store.write('recordCallStop', { callId: id })
 }
 
 /** Answers other nodes that ask for this node's running calls, or ask it to stop one. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { wholeDays } from './sum-usage.ts'
+import { splitIntoWholeDays } from './sum-usage.ts'
 
 const DAY = 86_400_000
 const NOW = 100 * DAY + 5
@@ -43,7 +43,7 @@ test.each([
   ['until later than now', { fromMs: 100 * DAY, beforeMs: 101 * DAY }, { days: { first: 100 }, edges: [] }],
   ['backwards', { fromMs: 5 * DAY, beforeMs: 3 * DAY }, { edges: [] }],
 ])('a period is divided into whole days and edges: %s', (_, time, expected) => {
-  expect(wholeDays(time, NOW)).toEqual({ days: undefined, ...expected })
+  expect(splitIntoWholeDays(time, NOW)).toEqual({ days: undefined, ...expected })
 })
 
 test('each moment of a requested period is summed exactly once, in a whole day or in a part of a day at its ends', () => {
@@ -51,7 +51,7 @@ test('each moment of a requested period is summed exactly once, in a whole day o
   fc.assert(
     fc.property(moment, moment, moment, (from, before, at) => {
       const hour = DAY / 24
-      const { days, edges } = wholeDays({ fromMs: from * hour, beforeMs: before * hour }, NOW)
+      const { days, edges } = splitIntoWholeDays({ fromMs: from * hour, beforeMs: before * hour }, NOW)
       const atMs = at * hour
       const day = Math.floor(atMs / DAY)
       const inDays = days !== undefined && day >= (days.first ?? 0) && day <= (days.last ?? Infinity)

@@ -14,7 +14,7 @@ const BATCH_ROWS = 20_000
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** Maximum number of most recent rows that are read for the current rate. */
+/** Maximum number of most recent rows that are read to compute the rates of the last minute. */
 const MAX_ROWS_OF_LAST_MINUTE = 100_000
 
 interface Batch {
@@ -25,9 +25,9 @@ interface Batch {
 const NO_TOTALS: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
 
 /**
- * The usage of a period, and the current rate. Whole days (UTC) are taken from daily sums, which are never
- * removed; parts of a day and single calls are taken from the rows of the usage log. The rate is always that
- * of the last minute, whatever the period.
+ * The usage of a period, and the requests and tokens of the last minute, whatever the period. Whole days
+ * (UTC) are taken from daily sums, which are never removed; parts of a day and single calls are taken from
+ * the rows of the usage log.
  */
 export async function usageStat(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
@@ -48,7 +48,7 @@ async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: n
   // Daily sums cannot be filtered by call, session, outcome, cause of failure or cache break.
   const { id, session, reasons, causes, cache_break: broke } = filter
   if ([id, session, reasons, causes, broke].some((one) => one !== undefined)) return rowsTotal(store, filter)
-  const { days, edges } = wholeDays(filter, nowMs)
+  const { days, edges } = splitIntoWholeDays(filter, nowMs)
   let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS
   for (const edge of edges) total = added(total, await rowsTotal(store, { ...filter, ...edge }))
   return total
@@ -102,7 +102,7 @@ interface WholeDays {
  * Divides a period into whole days and the rest. `fromMs` is inclusive, `beforeMs` exclusive; an undefined
  * bound is open. An end in the future counts as open, because today's sums contain nothing after now.
  */
-export function wholeDays(
+export function splitIntoWholeDays(
   { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },
   nowMs: number,
 ): WholeDays {
@@ -126,7 +126,7 @@ export function wholeDays(
   return { days: isNone ? undefined : { first, last: endDay === undefined ? undefined : endDay - 1 }, edges }
 }
 
-/** Default number of days of a period, and below it the maximum. */
+/** Number of days of a period whose start is not given; `MAX_DAYS` is the maximum of any period. */
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 

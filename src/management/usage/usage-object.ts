@@ -1,12 +1,12 @@
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { z } from 'zod'
-import { plainText, integerWithin, oneOf } from '../../domain/records/field-types.ts'
+import { plainTextType, integerType, oneOfType } from '../../domain/records/field-types.ts'
 import { USAGE, type ShownCall } from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import { declareResponse } from '../record-schemas.ts'
 
-const text = plainText()
-const integer = integerWithin()
+const text = plainTextType()
+const integer = integerType()
 const { fields } = USAGE
 
 /** Fields that a row of the usage log and a sum of rows have in common. */
@@ -37,7 +37,7 @@ const row = Object.assign(
       about: 'Unix seconds of the end of the call',
       of: ({ ended_ms }: ShownCall) => Math.floor(ended_ms / 1000),
     },
-    type: { type: oneOf([2], '2'), of: () => 2 },
+    type: { type: oneOfType([2], '2'), of: () => 2 },
     user_id: fields.user_id,
     username: { type: text },
     token_id: fields.token_id,

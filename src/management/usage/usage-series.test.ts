@@ -7,7 +7,7 @@ import { randomFrom } from '../../../test/fixtures/random.ts'
 import { Calendar, type CalendarStep } from '../../domain/calendar.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { SERIES_DIMENSIONS } from '../../store/operations/usage-sum-queries.ts'
-import { periodOf, usageSeries } from './usage-series.ts'
+import { seriesPeriodOf, usageSeries } from './usage-series.ts'
 
 const DAY = 86_400
 /** The day before clocks go forward in Berlin, and 12 days of calls from then on. */
@@ -97,7 +97,7 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
         async ({ from, length, tz, step, by, top, filter }) => {
           fc.pre(length <= 390 * 2 || step !== 'hour')
           const toS = (from + length) * 1800
-          const period = periodOf({ from: from * 1800, to: toS, tz, step, top }, NOW_MS)
+          const period = seriesPeriodOf({ from: from * 1800, to: toS, tz, step, top }, NOW_MS)
           const series = await usageSeries({ store }, { period, filter, by })
           const matching = given.filter(
             (call) =>
@@ -154,7 +154,7 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
     const given = calls(100)
     const { store } = await filledStore(engine, given)
     const seriesIn = (tz: string) => {
-      const period = periodOf({ from: FIRST + 6 * DAY, to: LAST, tz, step: 'day' }, NOW_MS)
+      const period = seriesPeriodOf({ from: FIRST + 6 * DAY, to: LAST, tz, step: 'day' }, NOW_MS)
       return usageSeries({ store }, { period, filter: {}, by: 'none' })
     }
     const series = await seriesIn('UTC')
@@ -173,9 +173,9 @@ test.each([
   [{ from: 0, to: LAST, step: 'hour' }, /^step: .*400/],
   [{ tz: 'Mars/Olympus' }, /^tz: /],
 ] as const)('the period %j of a usage series is refused', (query, message) => {
-  expect(() => periodOf(query, NOW_MS)).toThrow(message)
+  expect(() => seriesPeriodOf(query, NOW_MS)).toThrow(message)
 })
 
 test('a usage series with 400 steps of an hour is accepted', () => {
-  expect(periodOf({ from: LAST - 400 * 3600, to: LAST, step: 'hour' }, NOW_MS).starts).toHaveLength(400)
+  expect(seriesPeriodOf({ from: LAST - 400 * 3600, to: LAST, step: 'hour' }, NOW_MS).starts).toHaveLength(400)
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { type Calendar, CALENDAR_STEPS, type CalendarStep } from '../../domain/calendar.ts'
 import { LATENCY_BUCKETS, percentile } from '../../domain/latency.ts'
-import { type PlannedPeriod, planSeries } from '../../domain/series-plan.ts'
+import { type PlannedPeriod, planTimeSeries } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import {
   SERIES_DIMENSIONS,
@@ -46,7 +46,7 @@ const ranks = z
   .meta({ description: 'Places from 1 by each requested figure; null = not among the top' })
 
 /** Numbers of prompt cache breaks, by reason. */
-export const breaksSchema = z
+export const cacheBreaksSchema = z
   .partialRecord(z.enum(CACHE_BREAKS), count)
   .meta({ description: 'Calls that missed a prompt cache, by reason; reasons without any are absent' })
 
@@ -63,7 +63,7 @@ export const usageSeriesSchema = z.object({
     .nullable()
     .meta({ description: 'The sums of all that have no series of their own; null if there are none' }),
   totals: pointSchema,
-  breaks: breaksSchema,
+  breaks: cacheBreaksSchema,
   previous: pointSchema.meta({ description: 'The totals of the period before, of the same length' }),
   latency: z.array(
     z.object({
@@ -96,8 +96,8 @@ export async function usageSeries(
   { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
   { period, filter, by, ranks: wanted = ['quota'], withOwners = false }: SeriesRequest,
 ): Promise<UsageSeries> {
-  const coverage = await store.read('usageCoverage')
-  const plan = planSeries(period, coverage)
+  const coverage = await store.read('usageSumsCoverage')
+  const plan = planTimeSeries(period, coverage)
   const { fromS, previousS, starts } = period
   const before = { fromS: previousS, toS: fromS, starts: [previousS], step: 'month' as const }
   const { lines, latency, previous, breaks } = await store.read('usageSeries', {
@@ -108,7 +108,7 @@ export async function usageSeries(
     withOwners,
     steps: starts.length,
     plan,
-    previousPlan: planSeries(before, coverage),
+    previousPlan: planTimeSeries(before, coverage),
   })
   const other = by === 'none' ? undefined : lines.find(({ key }) => key === null)
   const shown = lines.filter((line) => line !== other)
@@ -247,7 +247,7 @@ export interface SeriesPeriod extends PlannedPeriod {
  * The period of a query. If the query names no start, the period has `DEFAULT_DAYS` days; without an end, it
  * ends now. Throws if the period is invalid.
  */
-export function periodOf(query: z.output<typeof periodQuery>, nowMs: number): SeriesPeriod {
+export function seriesPeriodOf(query: z.output<typeof periodQuery>, nowMs: number): SeriesPeriod {
   const { tz = 'UTC', step = 'day', top = DEFAULT_TOP } = query
   const calendar = calendarOf(tz)
   const now = Math.floor(nowMs / 1000) + 1

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { Role } from '../../domain/role.ts'
 import type { User } from '../../domain/records/user.ts'
 import { idsFilter, textsFilter, wholeNumber } from '../input-fields.ts'
-import { offsetOf, pageObject, pageOf, pageQuery } from '../page.ts'
+import { offsetOf, pageObject, pageOfQuery, pageQuery } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { periodOfQuery } from './list-usage.ts'
-import { breaksSchema } from './usage-series.ts'
+import { cacheBreaksSchema } from './usage-series.ts'
 
 const count = z.int()
 
@@ -22,7 +22,7 @@ export const usageSessionSchema = z.object({
   quota: count,
   cache_saved: count,
   cache_surcharge: count,
-  breaks: breaksSchema,
+  breaks: cacheBreaksSchema,
   first_at: count.meta({ description: 'Unix seconds of the end of the first call' }),
   last_at: count.meta({ description: 'Unix seconds of the end of the last call' }),
 })
@@ -46,7 +46,7 @@ export async function usageSessions(
   query: z.output<typeof usageSessionsQuery>,
   user: Pick<User, 'id' | 'role'>,
 ) {
-  const page = pageOf(query)
+  const page = pageOfQuery(query)
   const { session, user_id, username } = query
   const whose = user.role >= Role.admin ? { user_id, username } : { user_id: user.id }
   const { total, sessions } = await store.read('usageSessions', {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
-import { planSeries, type PlannedPeriod, type SeriesPlan } from '../../domain/series-plan.ts'
+import { planTimeSeries, type PlannedPeriod, type SeriesPlan } from '../../domain/series-plan.ts'
 import { wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 
@@ -68,10 +68,10 @@ export async function usageValues(
 }
 
 async function planOf(store: ManagementServices['store'], given: PlannedPeriod): Promise<SeriesPlan> {
-  const coverage = await store.read('usageCoverage')
+  const coverage = await store.read('usageSumsCoverage')
   const firstS = Math.min(coverage.firstDay, Math.floor(given.toS / 86_400)) * 86_400
   const fromS = Math.max(given.fromS, firstS)
-  return planSeries({ ...given, fromS, starts: [fromS] }, coverage)
+  return planTimeSeries({ ...given, fromS, starts: [fromS] }, coverage)
 }
 
 function matching(

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { type CallExtraFacts, restoreUnstoredCounts } from '../../domain/call-detail.ts'
-import { charge } from '../../domain/charge.ts'
+import { chargeOfCall } from '../../domain/charge.ts'
 import { type Decimal, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import type { Json } from '../../domain/json.ts'
-import { type Price, priceSetFrom, type Rate, rateOf } from '../../domain/price.ts'
+import { type Price, priceSetFrom, type ChargeRate, chargeRateOf } from '../../domain/price.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
-import { type ServicePriceTerms, servedPrice } from '../../domain/service-rate.ts'
-import { type ChargedCounts, chargeAt } from '../../domain/reprice.ts'
+import { type ServicePriceTerms, priceWithServiceFactors } from '../../domain/service-rate.ts'
+import { type ChargedCounts, chargeAtRate } from '../../domain/charge-at-rate.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { anyField, textField, unionErrorMessage } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { filterOf, usageQuery } from './list-usage.ts'
+import { usageFilterOfQuery, usageQuery } from './list-usage.ts'
 
 /** The maximum number of calls that are priced again. */
 const MAX_CALLS = 1_000_000
@@ -111,7 +111,7 @@ export async function whatIf(
   )
   const sums = new Sums()
   const rates = new RecordedRates()
-  const filter = filterOf({ ...filters, start_timestamp: from, end_timestamp: to - 1 })
+  const filter = usageFilterOfQuery({ ...filters, start_timestamp: from, end_timestamp: to - 1 })
   let after: UsageCursor | null = null
   let read = 0
   let scanned = 0
@@ -134,8 +134,8 @@ export async function whatIf(
       const counts = countsOf(entry)
       const recorded = rates.of(entry)
       const rate = recorded && servedBy(recorded, counts.served)
-      if (rate && charge(rate, counts.usage, counts.form, counts.tools) === entry.quota)
-        sums.add(entry, chargeAt(servedBy(changed.rateOf(entry, recorded), counts.served), counts))
+      if (rate && chargeOfCall(rate, counts.usage, counts.form, counts.tools) === entry.quota)
+        sums.add(entry, chargeAtRate(servedBy(changed.rateOf(entry, recorded), counts.served), counts))
       else sums.leaveOut(entry)
     }
     after = batch.next
@@ -149,7 +149,7 @@ class Changed {
   readonly #ratios: ReadonlyMap<string, Decimal>
   readonly #models: ReadonlyMap<string, string>
   readonly #currentPrice: (model: string) => Price | undefined
-  readonly #rates = new Map<Rate, Map<string, Rate>>()
+  readonly #rates = new Map<ChargeRate, Map<string, ChargeRate>>()
 
   constructor(
     { prices = {}, ratios = {}, models = {} }: NonNullable<Body['change']>,
@@ -169,7 +169,7 @@ class Changed {
   }
 
   /** The rate that would have applied to a call which was charged at the rate `recorded`. */
-  rateOf({ model, group }: UsageEntry, recorded: Rate): Rate {
+  rateOf({ model, group }: UsageEntry, recorded: ChargeRate): ChargeRate {
     const key = JSON.stringify([model, group])
     const known = this.#rates.get(recorded)?.get(key)
     if (known) return known
@@ -180,8 +180,8 @@ class Changed {
     const rate =
       price === recorded.price && factor === recorded.ratio
         ? recorded
-        : rateOf(price, factor, recorded.quotaPerUnit)
-    const byCall = this.#rates.get(recorded) ?? new Map<string, Rate>()
+        : chargeRateOf(price, factor, recorded.quotaPerUnit)
+    const byCall = this.#rates.get(recorded) ?? new Map<string, ChargeRate>()
     this.#rates.set(recorded, byCall.set(key, rate))
     return rate
   }
@@ -203,7 +203,7 @@ function unpriced(model: string): GatewayError {
 /** The rates at which calls were charged, by price version, model and group. */
 class RecordedRates {
   readonly #versions = new Set<string>()
-  readonly #rates = new Map<string, Rate>()
+  readonly #rates = new Map<string, ChargeRate>()
 
   unknownAmong(entries: readonly UsageEntry[]): readonly string[] {
     const versions = new Set(entries.map(({ price_version: version }) => version))
@@ -221,18 +221,20 @@ class RecordedRates {
     for (const { version, model, group, content } of sets) {
       const { price, ratio: recorded, quotaPerUnit } = priceSetFrom(content)
       this.#versions.add(version)
-      this.#rates.set(JSON.stringify([version, model, group]), rateOf(price, recorded, quotaPerUnit))
+      this.#rates.set(JSON.stringify([version, model, group]), chargeRateOf(price, recorded, quotaPerUnit))
     }
   }
 
-  of({ price_version: version, model, group }: UsageEntry): Rate | undefined {
+  of({ price_version: version, model, group }: UsageEntry): ChargeRate | undefined {
     return this.#rates.get(JSON.stringify([version, model, group]))
   }
 }
 
 /** The rate for the service tier and region in which a call was served. */
-function servedBy(rate: Rate, served: ServicePriceTerms | undefined): Rate {
-  return served ? rateOf(servedPrice(rate.price, served), rate.ratio, rate.quotaPerUnit) : rate
+function servedBy(rate: ChargeRate, served: ServicePriceTerms | undefined): ChargeRate {
+  return served
+    ? chargeRateOf(priceWithServiceFactors(rate.price, served), rate.ratio, rate.quotaPerUnit)
+    : rate
 }
 
 /** What a call was charged for, and its service tier and region, from its row. */

@@ -3,27 +3,27 @@ import { z } from 'zod'
 import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import { removeStoredOfUser } from '../../store/stored-of-user.ts'
+import { removeStoredDataOfUser } from '../../store/stored-data-of-user.ts'
 import {
   type Actor,
   fairQueueKey,
   OPERATOR,
-  requireAssignable,
-  requireManageable,
+  requireAssignableRole,
+  requireManageableUser,
   roleCeiling,
 } from '../authority.ts'
 import { usageLimitChanges, usageLimitFields, usageLimitsObject } from '../usage-limits.ts'
 import { versionField, addCurrentObject } from '../expected-version.ts'
 import { maxQuota, readInput, requireQuota, textField, userField, userInput } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
-import { bodyShape, storedFields, valueSchema } from '../record-schemas.ts'
+import { requestBodySchemas, storedFields, valueSchema } from '../record-schemas.ts'
 import { deleteContentOfUser } from '../usage/call-content.ts'
 import { findUser, userNotFound } from './list-users.ts'
 import {
   emailField,
   keepAccessTokensOption,
   managedUserObject,
-  OWN_FIELDS,
+  OWN_PROFILE_FIELDS,
   passwordField,
   requireGroup,
   userIdField,
@@ -36,7 +36,7 @@ import {
 export const changedUserInput = z.object(
   {
     id: userIdField,
-    ...bodyShape(USER.fields, 'change'),
+    ...requestBodySchemas(USER.fields, 'change'),
     email: emailField.nullish(),
     password: passwordField.nullish(),
     keep_access_tokens: keepAccessTokensOption.nullish(),
@@ -54,7 +54,7 @@ type UserChange = z.output<typeof changedUserInput>
  */
 const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
   'id',
-  ...Object.keys(OWN_FIELDS),
+  ...Object.keys(OWN_PROFILE_FIELDS),
   'email',
   'remark',
   'keep_access_tokens',
@@ -77,9 +77,9 @@ export async function changeUser(
   const isOwn = roleCeiling(by) !== undefined && userId === by.id
   if (isOwn)
     refuseOwn({ ...before, ...(await usageLimitsObject(store, limitsOfUser(before), nowMs())) }, input)
-  else requireManageable(by, before)
+  else requireManageableUser(by, before)
   const { username, group, role, quota, password } = changesOf(before, input)
-  if (role !== undefined) requireAssignable(by, role)
+  if (role !== undefined) requireAssignableRole(by, role)
   if (group !== undefined) requireGroup(settings(), group)
   if (quota !== undefined) requireQuota('quota', quota, 0, settings())
   const { quota: _, ...stored } = storedFields(USER.fields, input)
@@ -165,7 +165,7 @@ const BUDGET_INPUT = z.object(
  * Sets a user's budget from now on. If only the amount or only the period is given, the other stays; 0
  * removes both. If gateway.yaml declares a budget, that is restored when the file is next read.
  */
-export async function budgetUser(
+export async function setUserBudget(
   services: ManagementServices,
   given: z.input<typeof BUDGET_INPUT>,
 ): Promise<UserObject> {
@@ -182,7 +182,7 @@ const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'
 const MODES = ['add', 'subtract', 'override'] as const
 
 /** Input with an action on a user, who is named by id or username. */
-export const managedInput = z
+export const manageUserInput = z
   .object(
     {
       id: userIdField.nullish(),
@@ -197,7 +197,7 @@ export const managedInput = z
     error: 'id: expected the id of a user, or its username',
   })
 
-type UserAction = z.output<typeof managedInput>
+type UserAction = z.output<typeof manageUserInput>
 
 /** Carries out an action on a user. Resolves to the changed user, or to undefined after a deletion. */
 export async function manageUser(
@@ -206,7 +206,7 @@ export async function manageUser(
   by: Actor,
 ): Promise<ManagedUser | undefined> {
   const found = await findUser(services.store, input.id ?? input.username ?? '')
-  requireManageable(by, found)
+  requireManageableUser(by, found)
   const userId = found.id
   switch (input.action) {
     case 'disable':
@@ -231,7 +231,7 @@ async function setRole(
   role: typeof Role.user | typeof Role.admin,
   by: Actor,
 ): Promise<ManagedUser> {
-  requireAssignable(by, role)
+  requireAssignableRole(by, role)
   if (role > Role.user ? before >= role : before === role) {
     throw new GatewayError('invalid_request', `the user "${username}" has the role ${before} already`)
   }
@@ -301,7 +301,7 @@ export async function deleteUser(
   apiKeys.forgetUser(userId)
   if (!user) return
   try {
-    await removeStoredOfUser(store, userId)
+    await removeStoredDataOfUser(store, userId)
     await deleteContentOfUser(services, user)
   } catch (cause) {
     // The client cannot repeat the request, because the user no longer exists. The next pruning deletes the
@@ -312,7 +312,7 @@ export async function deleteUser(
 }
 
 /** Deletes a user, as an operator. Throws if it is the last user with role 100. */
-export async function removeUser(
+export async function deleteUserAsOperator(
   services: ManagementServices,
   given: z.input<typeof userInput>,
 ): Promise<{ readonly id: number; readonly username: string }> {

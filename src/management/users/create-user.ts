@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
-import { type Actor, fairQueueKey, OPERATOR, requireAssignable } from '../authority.ts'
+import { type Actor, fairQueueKey, OPERATOR, requireAssignableRole } from '../authority.ts'
 import { usageLimitChanges, usageLimitFields } from '../usage-limits.ts'
 import type { ManagementServices } from '../services.ts'
 import { readInput, requireQuota } from '../input-fields.ts'
-import { bodyShape, storedFields } from '../record-schemas.ts'
+import { requestBodySchemas, storedFields } from '../record-schemas.ts'
 import { passwordField, requireGroup, type UserObject, userObject } from './user-object.ts'
 
 /**
@@ -13,7 +13,7 @@ import { passwordField, requireGroup, type UserObject, userObject } from './user
  */
 export const newUserInput = z
   .object(
-    { ...bodyShape(USER.fields, 'new'), password: passwordField.optional(), ...usageLimitFields },
+    { ...requestBodySchemas(USER.fields, 'new'), password: passwordField.optional(), ...usageLimitFields },
     { error: 'expected an object with the fields of a user' },
   )
   .omit({ email: true })
@@ -37,7 +37,7 @@ export async function createUserAs(
 ): Promise<ManagedUser> {
   const { username, password } = input
   const fields = { ...USER.defaults, ...storedFields(USER.fields, input), username }
-  requireAssignable(by, fields.role)
+  requireAssignableRole(by, fields.role)
   requireGroup(settings(), fields.group)
   requireQuota('quota', fields.quota, 0, settings())
   return store.write('createUser', {

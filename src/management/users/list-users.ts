@@ -2,8 +2,16 @@ import { z } from 'zod'
 import { type ManagedUser, type User, USER_ORDERS } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
-import { type Actor, requireManageable } from '../authority.ts'
-import { offsetOf, orderOf, orderQuery, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
+import { type Actor, requireManageableUser } from '../authority.ts'
+import {
+  offsetOf,
+  orderOfQuery,
+  orderQuery,
+  pageObject,
+  pageOfQuery,
+  pageQuery,
+  pageSchema,
+} from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
 
@@ -27,13 +35,13 @@ export async function findUsers(
   services: ManagementServices,
   query: z.output<typeof userSearchInput>,
 ): Promise<z.output<typeof userPageSchema>> {
-  const page = pageOf(query)
+  const page = pageOfQuery(query)
   const { users, total } = await services.store.read('pageOfUsers', {
     keyword: query.keyword?.trim() ?? '',
     group: query.group || undefined,
     offset: offsetOf(page),
     limit: page.pageSize,
-    order: orderOf(query),
+    order: orderOfQuery(query),
   })
   const items = await managedUserObjects(services, users)
   return pageObject(page, total, items)
@@ -65,6 +73,6 @@ export async function manageableUser(
   by: Actor,
 ): Promise<ManagedUser> {
   const user = (await store.read('managedUser', { userId })) ?? userNotFound(userId)
-  requireManageable(by, user)
+  requireManageableUser(by, user)
   return user
 }

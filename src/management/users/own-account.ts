@@ -6,16 +6,21 @@ import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../store/operations/sign-ins.ts'
 import { fairQueueKey } from '../authority.ts'
 import type { ManagementServices } from '../services.ts'
-import { bodyShape, storedFields } from '../record-schemas.ts'
+import { requestBodySchemas, storedFields } from '../record-schemas.ts'
 import { userNotFound } from './list-users.ts'
-import { claimedPasswordField, keepAccessTokensOption, OWN_FIELDS, passwordField } from './user-object.ts'
+import {
+  passwordToCheckField,
+  keepAccessTokensOption,
+  OWN_PROFILE_FIELDS,
+  passwordField,
+} from './user-object.ts'
 
 /** Input with the fields that users may change about themselves; null counts as missing. */
 export const ownProfileInput = z.object(
   {
-    ...bodyShape(OWN_FIELDS, 'change'),
+    ...requestBodySchemas(OWN_PROFILE_FIELDS, 'change'),
     password: passwordField.nullish(),
-    original_password: claimedPasswordField.nullish(),
+    original_password: passwordToCheckField.nullish(),
     keep_access_tokens: keepAccessTokensOption.nullish(),
   },
   { error: 'expected an object with the fields to change' },
@@ -37,7 +42,7 @@ export async function changeOwnProfile(
     typeof password === 'string' ? await newPassword(services, { userId, username }, password, original) : {}
   const user = await services.ledger.changeUser({
     userId,
-    fields: { ...storedFields(OWN_FIELDS, input), passwordHash: change.passwordHash },
+    fields: { ...storedFields(OWN_PROFILE_FIELDS, input), passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,
     remainingSession: change.passwordWas === null ? session : undefined,
     keepAccessTokens: input.keep_access_tokens ?? false,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { OidcProvider } from '../../domain/settings.ts'
 import { Role } from '../../domain/role.ts'
-import { changedRights, directoryRights } from './sign-in.ts'
+import { rightsToChange, rightsFromClaims } from './sign-in.ts'
 
 const provider = (of: Partial<OidcProvider>): OidcProvider => ({
   name: 'corp',
@@ -36,15 +36,15 @@ test.each([
   [{ boss: true }, { group: 'default', role: Role.user }],
   [[['boss']], { group: 'default', role: Role.user }],
 ])('the claim %j gives the rights %j: the first mapping counts', (groups, rights) => {
-  expect(directoryRights(mapped, { groups })).toEqual(rights)
+  expect(rightsFromClaims(mapped, { groups })).toEqual(rights)
 })
 
 test("a sign-in changes a user's role or group only if an OIDC setting maps it from claims", () => {
   const groups = ['a', 'boss']
   const managedHere = { group: undefined, role: undefined }
-  expect(directoryRights(provider({ groupClaim: undefined }), { groups })).toEqual(managedHere)
-  expect(directoryRights(provider({}), { groups })).toEqual(managedHere)
-  expect(directoryRights(provider({ admins: ['boss'] }), { groups })).toEqual({
+  expect(rightsFromClaims(provider({ groupClaim: undefined }), { groups })).toEqual(managedHere)
+  expect(rightsFromClaims(provider({}), { groups })).toEqual(managedHere)
+  expect(rightsFromClaims(provider({ admins: ['boss'] }), { groups })).toEqual({
     group: undefined,
     role: Role.admin,
   })
@@ -55,11 +55,11 @@ test('no OIDC claim makes a user root or demotes a root user, and the same claim
   const groups = fc.jsonValue()
   fc.assert(
     fc.property(role, groups, (had, claimed) => {
-      const rights = directoryRights(mapped, { groups: claimed })
+      const rights = rightsFromClaims(mapped, { groups: claimed })
       const user = { group: 'default', role: had }
-      const after = { ...user, ...changedRights(user, rights) }
+      const after = { ...user, ...rightsToChange(user, rights) }
       expect(after.role === Role.root).toBe(had === Role.root)
-      expect(changedRights(after, rights)).toEqual({})
+      expect(rightsToChange(after, rights)).toEqual({})
     }),
   )
 })

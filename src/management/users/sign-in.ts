@@ -11,7 +11,7 @@ import { GatewayError } from '../../errors.ts'
 import type { SignInProof } from '../../store/operations/sign-ins.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
-import { claimedPasswordField } from './user-object.ts'
+import { passwordToCheckField } from './user-object.ts'
 
 const USERNAME = 'expected the name of a user'
 const ACCESS_TOKEN = 'expected an access token'
@@ -21,7 +21,7 @@ export const loginInput = z
   .object(
     {
       username: textField(USERNAME).min(1).optional(),
-      password: claimedPasswordField.optional(),
+      password: passwordToCheckField.optional(),
       access_token: textField(ACCESS_TOKEN).min(1, { error: ACCESS_TOKEN }).optional(),
     },
     { error: 'expected an object with username and password' },
@@ -210,7 +210,7 @@ async function sessionFor(
   place: SignInPlace,
 ): Promise<{ readonly user: ManagedUser; readonly session: string }> {
   const { issuer, subject, logoutUrl } = identity
-  const rights = directoryRights(provider, identity.claims)
+  const rights = rightsFromClaims(provider, identity.claims)
   const found =
     (await services.store.read('userByIdentity', { issuer, subject })) ??
     (await createdUser(services, provider, identity, rights))
@@ -228,7 +228,7 @@ async function withRights(
   user: ManagedUser,
   rights: DirectoryRights,
 ): Promise<ManagedUser> {
-  const fields = changedRights(user, rights)
+  const fields = rightsToChange(user, rights)
   if (Object.keys(fields).length === 0) return user
   const changed = await ledger.changeUser({ userId: user.id, fields })
   apiKeys.forgetUser(user.id)
@@ -292,7 +292,7 @@ interface DirectoryRights {
  * Group and role that follow from the claims of a sign-in. A claim that is missing, or is neither a text nor
  * a list of texts, means that the person is in no group.
  */
-export function directoryRights(
+export function rightsFromClaims(
   { groupClaim, groups, admins }: OidcProvider,
   claims: Readonly<Record<string, unknown>>,
 ): DirectoryRights {
@@ -310,7 +310,7 @@ export function directoryRights(
  * The group and role that must be changed. Root stays root, so that no identity provider can take over the
  * operator's account.
  */
-export function changedRights(
+export function rightsToChange(
   { group, role }: Pick<User, 'group' | 'role'>,
   rights: DirectoryRights,
 ): { readonly group?: string; readonly role?: Role } {

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { characterCount } from '../../domain/text-length.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { userVersion } from '../../domain/object-version.ts'
-import { isLimited } from '../../domain/usage-limits.ts'
+import { hasRateLimit } from '../../domain/usage-limits.ts'
 import type { Group } from '../../domain/records/group.ts'
 import { fieldsWith, type Values } from '../../domain/records/record.ts'
-import { CALLING_USER, type ManagedUser, USER, type User } from '../../domain/records/user.ts'
+import { CALLING_USER_RECORD, type ManagedUser, USER, type User } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
@@ -22,7 +22,7 @@ import {
 import { textField } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { declareResponse } from '../record-schemas.ts'
-import { budgetsOf, remainingOf, remainingSchema } from '../remaining.ts'
+import { budgetsOf, remainingSpendOf, remainingSchema } from '../remaining-spend.ts'
 
 const MINUTE_S = 60
 
@@ -59,7 +59,7 @@ export async function profileObject(
 
 /** The limits of a user, which only operators can set. */
 export function limitsOfUser({ id, budget, rateLimit }: User): LimitedOwner {
-  const isByOperator = budget !== undefined || isLimited(rateLimit)
+  const isByOperator = budget !== undefined || hasRateLimit(rateLimit)
   return { owner: `u:${id}`, budget, rateLimit, isByOperator }
 }
 
@@ -136,17 +136,17 @@ export async function managedUserObjects(
     return {
       ...profile,
       ...asAdmin.answer(user),
-      ...remainingOf(settings, uses, user),
+      ...remainingSpendOf(settings, uses, user),
       last_active: Math.floor(Math.max(0, ...times) / MINUTE_S) * MINUTE_S,
       version: userVersion(user),
     }
   })
 }
 
-const asCaller = declareResponse(CALLING_USER.fields, 'holder')
+const asCaller = declareResponse(CALLING_USER_RECORD.fields, 'holder')
 
 /** A user in the results of commands: the fields of the profile. `docs/api.md: User profile`. */
-export type UserObject = Values<typeof CALLING_USER.fields> & UsageLimitsObject
+export type UserObject = Values<typeof CALLING_USER_RECORD.fields> & UsageLimitsObject
 
 /** Converts a stored user for the result of a command. */
 export async function userObject(
@@ -170,7 +170,7 @@ export async function userObjects(
 }
 
 /** The fields that users may change about themselves. */
-export const OWN_FIELDS = fieldsWith(USER.fields, 'edit', 'holder')
+export const OWN_PROFILE_FIELDS = fieldsWith(USER.fields, 'edit', 'holder')
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
 
@@ -185,7 +185,7 @@ export const passwordField = textField(PASSWORD).refine(
 )
 
 /** The password that a user enters to log in, before it is checked. */
-export const claimedPasswordField = textField('expected a password')
+export const passwordToCheckField = textField('expected a password')
 
 const KEEP = 'expected true or false'
 

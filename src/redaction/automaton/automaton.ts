@@ -54,7 +54,10 @@ export class Automaton {
   table: Int32Array
   /** How often the table was emptied. State numbers are valid only within one generation. */
   generation = 0
-  /** The state in which an attempt begins, by the class of the previous character; 0 if not computed yet. */
+  /**
+   * The state in which an attempt to match begins, by the class of the previous character; 0 if not computed
+   * yet.
+   */
   readonly starts: Int32Array
   readonly #program: Program
   readonly #longest: boolean
@@ -98,7 +101,7 @@ export class Automaton {
     this.#clear()
   }
 
-  /** The state of an attempt that begins after a character of the class `previous`. */
+  /** The state of an attempt to match that begins after a character of the class `previous`. */
   startAfter(previous: number): number {
     const found = this.starts[previous] as number
     if (found !== 0) return found

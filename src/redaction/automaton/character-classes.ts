@@ -1,4 +1,10 @@
-import { contains, LAST_CODE_POINT, NEWLINE, type CodePointRanges, WORD_CHARACTERS } from './code-points.ts'
+import {
+  containsCodePoint,
+  LAST_CODE_POINT,
+  NEWLINE,
+  type CodePointRanges,
+  WORD_CHARACTERS,
+} from './code-points.ts'
 import type { Program } from './program.ts'
 
 /** Marks a code unit that is one half of a surrogate pair; see {@link CharacterClasses.ofUnit}. */
@@ -63,7 +69,7 @@ export class CharacterClasses {
    * contains.
    */
   within(set: CodePointRanges): Uint8Array {
-    return Uint8Array.from(this.#members, (point) => (contains(set, point) ? 1 : 0))
+    return Uint8Array.from(this.#members, (point) => (containsCodePoint(set, point) ? 1 : 0))
   }
 }
 

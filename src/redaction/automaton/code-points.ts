@@ -29,7 +29,7 @@ export function normalizeRanges(pairs: CodePointRanges): CodePointRanges {
  * The code points that a JavaScript regular expression accepts as a whole text. It must have the flag `u` or
  * `v`.
  */
-export function rangesOf(expression: RegExp): CodePointRanges {
+export function codePointRangesOf(expression: RegExp): CodePointRanges {
   const result: number[] = []
   for (let point = 0; point <= LAST_CODE_POINT; point++) {
     // Planes 4 to 13 of Unicode are skipped, because they have no characters yet.
@@ -41,7 +41,7 @@ export function rangesOf(expression: RegExp): CodePointRanges {
   return result
 }
 
-export function contains(ranges: CodePointRanges, point: number): boolean {
+export function containsCodePoint(ranges: CodePointRanges, point: number): boolean {
   for (let at = 0; at < ranges.length; at += 2)
     if (point >= (ranges[at] as number) && point <= (ranges[at + 1] as number)) return true
   return false

@@ -154,7 +154,7 @@ export function distancesToMatch({ instructions }: Program): readonly number[] {
 }
 
 /** Whether the program can match an empty text. */
-export function matchesNothing({ instructions, start }: Program): boolean {
+export function matchesEmptyText({ instructions, start }: Program): boolean {
   const seen = new Set<number>()
   const open = [start]
   for (let at = open.pop(); at !== undefined; at = open.pop()) {

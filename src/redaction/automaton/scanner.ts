@@ -24,21 +24,24 @@ export const OTHER_MATCH = -2
  */
 export type CheckMatch = (patterns: readonly number[], text: string) => number
 
-/** An automaton with the limits by which a scanner uses it. Can be shared by all texts. */
+/** An automaton, and the limits within which a scanner uses it. The scanners of all texts can share it. */
 export interface AutomatonSearch {
   readonly automaton: Automaton
   /**
-   * Maximum number of characters that an attempt reads without a match. After a match, an attempt may read as
-   * many again. If there is a `judge`, this is the maximum length of a match.
+   * Maximum number of characters that an attempt to match reads without success. After a match, an attempt
+   * may read as many again. If there is a `judge`, this is the maximum length of a match.
    */
   readonly most: number
   readonly judge: CheckMatch | undefined
-  /** Whether `judge` can return `OTHER_MATCH`. A match is then certain only when the attempt has ended. */
+  /**
+   * Whether `judge` can return `OTHER_MATCH`. A match is then certain only when the attempt to match has
+   * ended.
+   */
   readonly canSkip: boolean
 }
 
-// States of attempts shorter than this are not remembered, because storing them takes longer than repeating
-// the attempt.
+// States of attempts to match that are shorter than this are not remembered, because storing them takes
+// longer than repeating the attempt.
 const REMEMBERED_FROM = 8
 const NOTHING = new Int32Array(0)
 
@@ -157,7 +160,7 @@ export class Scanner {
     return false
   }
 
-  /** Continues an attempt; returns false if it waits for more text. */
+  /** Continues an attempt to match; returns false if it waits for more text. */
   #attempt(from: number, text: string, base: number, isEnd: boolean): boolean {
     const { automaton, most, judge } = this.#search
     const units = automaton.classes.ofUnit
@@ -229,7 +232,7 @@ export class Scanner {
     return false
   }
 
-  /** Records that the attempt matches up to `end`. */
+  /** Records that the current attempt has found a match that ends at `end`. */
   #matched(patterns: readonly number[], end: number, text: string, base: number): void {
     const { judge, canSkip } = this.#search
     const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
@@ -249,7 +252,10 @@ export class Scanner {
     }
   }
 
-  /** Ends an attempt. The next one begins at the end of its match, or one character later if it had none. */
+  /**
+   * Ends an attempt to match. The next attempt begins at the end of its match, or one character later if
+   * there was none.
+   */
   #end(): void {
     if (this.#hasJoined) {
       this.#high = Math.max(this.#high, this.#position)

@@ -1,4 +1,4 @@
-import { normalizeRanges, rangesOf, type CodePointRanges } from '../automaton/code-points.ts'
+import { normalizeRanges, codePointRangesOf, type CodePointRanges } from '../automaton/code-points.ts'
 import type { Detector, DetectorForm } from './detector.ts'
 
 // Scripts without spaces between words: a word in them may be found anywhere in a text.
@@ -51,8 +51,8 @@ function formOf(word: string): DetectorForm {
 }
 
 function bordersOf() {
-  const letters = rangesOf(LETTER)
-  const marks = rangesOf(MARK)
+  const letters = codePointRangesOf(LETTER)
+  const marks = codePointRangesOf(MARK)
   return { letters, marks, lettersAndMarks: normalizeRanges([...letters, ...marks]) }
 }
 

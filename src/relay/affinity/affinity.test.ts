@@ -3,7 +3,7 @@ import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
 import { OrderedDigests } from '../digests/ordered-digests.ts'
 import type { Plans } from '../plan.ts'
-import type { Target } from '../request-stages.ts'
+import type { AttemptTarget } from '../request-stages.ts'
 import { SessionAffinity } from './affinity.ts'
 import type { SessionOwner } from './session.ts'
 
@@ -30,7 +30,7 @@ class SessionCalls {
   /** A call that is answered by the second key or by the key `at`. */
   answer(usage: Partial<Usage>, { day = false, isReported = true, at = 1 } = {}): void {
     const { call, plan } = this.#begin(1, 's', 'm', day)
-    const target = { channel: CHANNEL, key: KEYS[at] } as unknown as Target
+    const target = { channel: CHANNEL, key: KEYS[at] } as unknown as AttemptTarget
     call.attempted(plan, target)
     call.answered(plan, target, { ...NO_USAGE, ...usage }, isReported)
   }

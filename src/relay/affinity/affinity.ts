@@ -5,13 +5,13 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
-import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
+import type { ParsedRequest, Plan, AttemptTarget } from '../request-stages.ts'
 import { type DigestRules, type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
 import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
-import type { Session, SessionFinder, SessionOwner } from './session.ts'
+import type { CallSession, SessionFinder, SessionOwner } from './session.ts'
 
-/** Services that `SessionAffinity` needs. */
+/** Services that are needed to keep sessions with their channel and key. */
 export interface AffinityServices {
   /**
    * Where the bindings of sessions are kept: each is a number, found by the digest of its session and model.
@@ -27,8 +27,8 @@ export interface AffinityServices {
 /** Minimum number of tokens that a prompt must have so that providers cache it. */
 const MIN_CACHED_TOKENS = 1_024
 /** Lifetimes of providers' prompt caches in milliseconds, the shortest first. */
-export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
-export const LONGEST_LIFETIME_INDEX = LIFETIMES_MS.length - 1
+export const CACHE_LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
+export const LONGEST_LIFETIME_INDEX = CACHE_LIFETIMES_MS.length - 1
 /**
  * Number of consecutive answers that read nothing from the provider's cache. After that, a session stays with
  * its key only if the key has not too many calls (`MAX_SHARES`).
@@ -44,7 +44,7 @@ const MAX_SHARES = 2
  * How bindings are remembered. A binding may change, because a session may move to another account of the
  * provider.
  */
-export const SESSION_DIGESTS: DigestRules = {
+export const SESSION_DIGEST_RULES: DigestRules = {
   kind: 'session',
   minSearched: 1,
   changes: true,
@@ -77,11 +77,8 @@ export class SessionAffinity {
     return isFree ? undefined : find?.({ ...this.#keys, userId })?.name
   }
 
-  /**
-   * Counts an attempt of a call without a session, because it is also one of the recent calls of its channel
-   * and key.
-   */
-  counted({ request, settings }: Plan, { channel, key }: Target): void {
+  /** Counts an attempt of a call without a session among the recent calls of its channel and key. */
+  counted({ request, settings }: Plan, { channel, key }: AttemptTarget): void {
     if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
     this.#recent.add(channel.name, key.value)
   }
@@ -102,7 +99,7 @@ export class SessionAffinity {
 interface Binding {
   /** Number of the channel and key, from `numberOfChannelKey`. */
   readonly place: number
-  /** Index in `LIFETIMES_MS` of the longest cache lifetime that was written. */
+  /** Index in `CACHE_LIFETIMES_MS` of the longest cache lifetime that was written. */
   readonly lifetime: number
   /** Number of consecutive answers that read nothing from a cache, up to `MAX_MISSES`. */
   readonly misses: number
@@ -142,7 +139,7 @@ export class CallAffinity {
   }
 
   /** The session of the call. It is found when it is first needed. */
-  get session(): Session | undefined {
+  get session(): CallSession | undefined {
     return this.#findSession(this.#owner)
   }
 
@@ -175,7 +172,7 @@ export class CallAffinity {
    * Counts an attempt with this key among the recent calls of the channel, and the first attempt in the
    * metrics.
    */
-  attempted({ request }: Plan, { channel, key }: Target): void {
+  attempted({ request }: Plan, { channel, key }: AttemptTarget): void {
     if (!this.#binds) return
     if (channel.keys.length > 1) this.#recent.add(channel.name, key.value)
     if (this.#isCounted) return
@@ -193,7 +190,7 @@ export class CallAffinity {
    * Binds the session to the channel and key that answered, even if the client left before the end.
    * `isReported`: whether the provider reported the usage.
    */
-  answered({ request }: Plan, { channel, key }: Target, usage: Usage, isReported: boolean): void {
+  answered({ request }: Plan, { channel, key }: AttemptTarget, usage: Usage, isReported: boolean): void {
     if (!this.#binds) return
     const old = this.#bindings.get(request.model)
     const written = longestWrittenLifetime(usage, request.cachesForADay ?? false)
@@ -205,7 +202,7 @@ export class CallAffinity {
       misses: usage.cacheRead > 0 ? 0 : Math.min(MAX_MISSES, misses),
     }
     this.#bindings.set(request.model, binding)
-    const ms = LIFETIMES_MS[binding.lifetime] as number
+    const ms = CACHE_LIFETIMES_MS[binding.lifetime] as number
     const { most } = this.#options.affinity
     this.#services.store.remember(this.#digestOf(request.model), numberOf(binding), { ms, most })
   }
@@ -268,7 +265,7 @@ function leavesChoice({ channels }: Plan): boolean {
 }
 
 /**
- * Index in `LIFETIMES_MS` of the longest lifetime with which an answer wrote to a cache; -1 if it wrote
+ * Index in `CACHE_LIFETIMES_MS` of the longest lifetime with which an answer wrote to a cache; -1 if it wrote
  * nothing.
  */
 export function longestWrittenLifetime(usage: Usage, cachesForADay: boolean): number {

@@ -1,19 +1,19 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { type ConversationFingerprint, conversationFingerprint } from '@sluice/wire/conversation-fingerprint'
-import { type CacheDiagnosis, idForDiagnosis } from '@sluice/wire/cache-diagnosis'
+import { type CacheDiagnosis, responseIdForDiagnosis } from '@sluice/wire/cache-diagnosis'
 import type { Usage } from '@sluice/wire/usage'
 import type { CacheBreak } from '../../domain/cache-break.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Plan, Target } from '../request-stages.ts'
+import type { Plan, AttemptTarget } from '../request-stages.ts'
 import {
   LONGEST_LIFETIME_INDEX,
-  LIFETIMES_MS,
+  CACHE_LIFETIMES_MS,
   numberOfChannelKey,
   longestWrittenLifetime,
 } from './affinity.ts'
 import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
 
-/** Services that `CacheBreaks` needs. */
+/** Services that are needed to find why calls miss prompt caches. */
 export interface CacheBreaksServices {
   readonly previous: PreviousCalls
   /** Secret key of the digests: 32 bytes. */
@@ -41,9 +41,9 @@ export class CacheBreaks {
 }
 
 /** Facts about an answer, and what it states about the prompt cache. */
-export interface CacheAnswer {
+export interface AnswerWithCacheFacts {
   readonly plan: Plan
-  readonly target: Target
+  readonly target: AttemptTarget
   readonly usage: Usage
   readonly diagnosis: CacheDiagnosis | undefined
 }
@@ -74,13 +74,13 @@ export class CallCacheBreaks {
    * answer read nothing or too little from the cache; empty if it read enough or nothing was cached. Returns
    * a promise only if the previous call must be looked up in another process.
    */
-  answered(answer: CacheAnswer): CacheBreak | '' | Promise<CacheBreak | ''> {
+  answered(answer: AnswerWithCacheFacts): CacheBreak | '' | Promise<CacheBreak | ''> {
     return this.#found instanceof Promise
       ? this.#found.then((previous) => this.#compare(answer, previous))
       : this.#compare(answer, this.#found)
   }
 
-  #compare(answer: CacheAnswer, found: PreviousCall | undefined): CacheBreak | '' {
+  #compare(answer: AnswerWithCacheFacts, found: PreviousCall | undefined): CacheBreak | '' {
     const { plan, target, usage, diagnosis } = answer
     const atMs = this.#startedMs
     const previous = found && atMs - found.atMs < lifetimeOf(found.longest) ? found : undefined
@@ -88,7 +88,7 @@ export class CallCacheBreaks {
     const cached = cachedTokens(usage, cachesForADay, previous)
     const isBroken = previous !== undefined && 2 * usage.cacheRead < sumOf(previous.cached)
     const isCached = sumOf(cached) > 0
-    const answerId = target.channel.cache_diagnostics ? idForDiagnosis(diagnosis) : ''
+    const answerId = target.channel.cache_diagnostics ? responseIdForDiagnosis(diagnosis) : ''
     if (!isCached && !previous && answerId === '') return ''
     const { conversation } = plan.request
     const print =
@@ -164,6 +164,6 @@ function cachedTokens(usage: Usage, cachesForADay: boolean, previous: PreviousCa
   return cachesForADay ? [0, 0, 0, 0, sumOf(tokens)] : tokens
 }
 
-const lifetimeOf = (index: number): number => LIFETIMES_MS[index] ?? 0
+const lifetimeOf = (index: number): number => CACHE_LIFETIMES_MS[index] ?? 0
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0)

@@ -1,5 +1,5 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { isOpenAiHost, isRouter } from '@sluice/wire/upstream-settings'
+import { isOpenAiHost, isOpenRouter } from '@sluice/wire/upstream-settings'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Headers } from '../../http/request.ts'
 import type { AttemptRequest } from '../request-stages.ts'
@@ -46,7 +46,7 @@ function takesCacheKey(channel: Channel): boolean {
   let takes = TAKES_CACHE_KEY.get(channel)
   if (takes === undefined) {
     const { allow, base_url: url, provider } = channel
-    takes = allow.has('prompt_cache_key') || provider === 'azure' || isOpenAiHost(url) || isRouter(url)
+    takes = allow.has('prompt_cache_key') || provider === 'azure' || isOpenAiHost(url) || isOpenRouter(url)
     TAKES_CACHE_KEY.set(channel, takes)
   }
   return takes

@@ -1,5 +1,5 @@
 import type { Link } from '../../ipc/link.ts'
-import { LIFETIMES_MS } from './affinity.ts'
+import { CACHE_LIFETIMES_MS } from './affinity.ts'
 
 /** The facts of a call with which the session's next call is compared. They contain no text of the prompt. */
 export interface PreviousCall {
@@ -19,7 +19,7 @@ export interface PreviousCall {
   readonly messages: string
   /** Number of turns of the conversation; -1 if the request does not contain all of them. */
   readonly turns: number
-  /** Index in `LIFETIMES_MS` of the longest lifetime that the session has written to a cache. */
+  /** Index in `CACHE_LIFETIMES_MS` of the longest lifetime that the session has written to a cache. */
   readonly longest: number
   /** Tokens that the call read from or wrote to caches, by index of the lifetime. */
   readonly cached: readonly number[]
@@ -68,7 +68,7 @@ export class LocalPreviousCalls implements PreviousCalls {
     this.#calls.set(session, call)
     let removable = MAX_REMOVED
     for (const [oldest, { atMs, longest }] of this.#calls) {
-      const isOver = atMs + (LIFETIMES_MS[longest] ?? 0) < call.atMs
+      const isOver = atMs + (CACHE_LIFETIMES_MS[longest] ?? 0) < call.atMs
       if ((!isOver && this.#calls.size <= most) || removable-- === 0) break
       this.#calls.delete(oldest)
     }
@@ -105,7 +105,9 @@ export class OwnerPreviousCalls implements PreviousCalls {
   async close(): Promise<void> {}
 }
 
-/** Answers the requests that a worker sends with `OwnerPreviousCalls`. */
+/**
+ * Answers a worker's questions for the previous calls of sessions, and remembers the calls that it reports.
+ */
 export function answerPreviousCalls(link: Link, calls: LocalPreviousCalls): void {
   link.answer('find previous', (session: string) => calls.find(session))
   link.on('remember previous', ([session, call, most]: [string, PreviousCall, number]) =>

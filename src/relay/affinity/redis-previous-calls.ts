@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { withTimeout } from '../../limits/peers.ts'
 import { BoundedEntries } from '../../redis/bounded-entries.ts'
 import { RedisConnection } from '../../redis/redis-connection.ts'
-import { LIFETIMES_MS } from './affinity.ts'
+import { CACHE_LIFETIMES_MS } from './affinity.ts'
 import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
 
 /**
@@ -10,11 +10,14 @@ import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
  * unknown.
  */
 const TIMEOUT_MS = 100
-/** Larger entries are neither written nor read. Only the names of a channel and a model may be long. */
+/**
+ * Entries with more characters than this are neither written nor read. Only the names of a channel and a
+ * model may be long.
+ */
 const MAX_ENTRY_LENGTH = 4_096
 const SEAL_LENGTH = 43
 
-/** Input of `RedisPreviousCalls`. */
+/** What is needed to remember the previous calls of sessions in Redis. */
 interface RedisPreviousCallsOptions {
   readonly url: string
   readonly namespace: string
@@ -76,7 +79,7 @@ export class RedisPreviousCalls implements PreviousCalls {
   remember(session: string, call: PreviousCall, most: number): void {
     const { client } = this.#connection
     const text = JSON.stringify(call)
-    const ms = LIFETIMES_MS[call.longest]
+    const ms = CACHE_LIFETIMES_MS[call.longest]
     if (!client || ms === undefined || SEAL_LENGTH + text.length > MAX_ENTRY_LENGTH) return
     const entry = this.#sealOf(session, text).toString('base64url') + text
     this.#entries.set(client, session, entry, this.#nowMs(), { ms, most }).catch(() => {})

@@ -1,19 +1,19 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { CHAT_CONVERSATION } from '@sluice/wire/chat'
-import { GEMINI_CONVERSATION } from '@sluice/wire/gemini'
+import { CHAT_COMPARISON_RULES } from '@sluice/wire/chat'
+import { GEMINI_COMPARISON_RULES } from '@sluice/wire/gemini'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import { MESSAGES_CONVERSATION } from '@sluice/wire/messages'
-import { RESPONSES_CONVERSATION } from '@sluice/wire/responses'
+import { MESSAGES_COMPARISON_RULES } from '@sluice/wire/messages'
+import { RESPONSES_COMPARISON_RULES } from '@sluice/wire/responses'
 import type { Headers } from '../../http/request.ts'
 import { ShortHmac } from '../digests/short-hmac.ts'
-import { SESSION_HEADERS, type Session, type SessionOwner, sessionOf } from './session.ts'
+import { SESSION_HEADERS, type CallSession, type SessionOwner, sessionOfCall } from './session.ts'
 
 const FORMS = {
-  chat: CHAT_CONVERSATION,
-  messages: MESSAGES_CONVERSATION,
-  responses: RESPONSES_CONVERSATION,
-  gemini: GEMINI_CONVERSATION,
+  chat: CHAT_COMPARISON_RULES,
+  messages: MESSAGES_COMPARISON_RULES,
+  responses: RESPONSES_COMPARISON_RULES,
+  gemini: GEMINI_COMPARISON_RULES,
 }
 
 const ownerWith = (secret: Buffer): SessionOwner => ({
@@ -28,8 +28,8 @@ function session(
   headers: Headers = {},
   dialect: keyof typeof FORMS = 'messages',
   owner = OWNER,
-): Session | undefined {
-  return sessionOf(owner, headers, scanObject(Buffer.from(JSON.stringify(body))), FORMS[dialect])
+): CallSession | undefined {
+  return sessionOfCall(owner, headers, scanObject(Buffer.from(JSON.stringify(body))), FORMS[dialect])
 }
 
 /** The tag of the session with this id. */

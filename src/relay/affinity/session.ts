@@ -1,11 +1,15 @@
 import type { KeyObject } from 'node:crypto'
-import { type ConversationForm, digestInput, conversationOpening } from '@sluice/wire/conversation-digests'
+import {
+  type ConversationComparisonRules,
+  keyedHashInput,
+  conversationOpening,
+} from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { HeaderName, Headers } from '../../http/request.ts'
 import type { ShortHmac } from '../digests/short-hmac.ts'
 
 /** The conversation to which a call belongs. */
-export interface Session {
+export interface CallSession {
   /**
    * HMAC of the user and of the session's id or, if the client sent none, of the beginning of the
    * conversation; in hex digits.
@@ -34,7 +38,7 @@ export const SESSION_HEADERS = [
 const SESSION_MEMBERS = ['session_id', 'prompt_cache_key'] as const
 
 const MAX_ID_LENGTH = 256
-/** Longer values of `metadata.user_id` are not searched. */
+/** Values of `metadata.user_id` with more characters than this are not searched for a session. */
 const MAX_USER_ID_LENGTH = 4_096
 /** The part of a `user_id` of Claude Code that names the session. */
 const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
@@ -42,24 +46,24 @@ const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 /** The user of a session, and the secret key for its tag. */
 export interface SessionOwner {
   readonly key: KeyObject
-  /** Computes HMACs with the same key. */
+  /** Computes the tag of a session, an HMAC with `key`. */
   readonly hmac: ShortHmac
   readonly userId: number
 }
 
 /** Finds the session of a call; undefined if it has none. */
-export type SessionFinder = (owner: SessionOwner) => Session | undefined
+export type SessionFinder = (owner: SessionOwner) => CallSession | undefined
 
 /**
  * The session of a call, named by a header or by the body, or else identified by the beginning of its conversation. Undefined for a
  * request without a conversation. `form` describes the client's dialect.
  */
-export function sessionOf(
+export function sessionOfCall(
   owner: SessionOwner,
   headers: Headers,
   scan: ScannedObject,
-  form: ConversationForm,
-): Session | undefined {
+  form: ConversationComparisonRules,
+): CallSession | undefined {
   const id = namedId(headers, scan)
   const opening = id === undefined ? conversationOpening(scan, form) : [Buffer.from(id)]
   if (!opening) return undefined
@@ -79,14 +83,18 @@ export function namedSessionFinder(headers: Headers, scan?: ScannedObject): Sess
 }
 
 /** Returns a function that finds the session at its first call and then remembers it. */
-export function sessionFinder(headers: Headers, scan: ScannedObject, form: ConversationForm): SessionFinder {
-  let session: Session | false | undefined
-  return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined
+export function sessionFinder(
+  headers: Headers,
+  scan: ScannedObject,
+  form: ConversationComparisonRules,
+): SessionFinder {
+  let session: CallSession | false | undefined
+  return (owner) => (session ??= sessionOfCall(owner, headers, scan, form) ?? false) || undefined
 }
 
 function tagOf({ key, hmac, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {
   const facts = Buffer.from(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
-  return hmac.hex([facts, ...digestInput(parts, key)])
+  return hmac.hex([facts, ...keyedHashInput(parts, key)])
 }
 
 function namedId(headers: Headers, scan: ScannedObject | undefined): string | undefined {

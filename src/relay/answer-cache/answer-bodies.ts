@@ -1,12 +1,12 @@
 import {
-  type AnswerForm,
-  chatAnswers,
-  completionsAnswers,
+  type AnswerForms,
+  chatAnswerForms,
+  completionsAnswerForms,
   parseEvents,
-  geminiAnswers,
+  geminiAnswerForms,
   type Json,
-  messagesAnswers,
-  responsesAnswers,
+  messagesAnswerForms,
+  responsesAnswerForms,
   withUsageChunk,
 } from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
@@ -34,7 +34,7 @@ export interface RequestedBodyForm {
   readonly includeUsage: boolean
 }
 
-/** Content types of the forms. */
+/** Content types of the forms in which clients get answers. */
 export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   whole: 'application/json',
   events: 'text/event-stream',
@@ -42,18 +42,21 @@ export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
 }
 
 const FORMS = {
-  chat: chatAnswers,
-  completions: completionsAnswers,
-  messages: messagesAnswers,
-  gemini: geminiAnswers,
-  responses: responsesAnswers,
-} as const satisfies Readonly<Record<string, AnswerForm>>
+  chat: chatAnswerForms,
+  completions: completionsAnswerForms,
+  messages: messagesAnswerForms,
+  gemini: geminiAnswerForms,
+  responses: responsesAnswerForms,
+} as const satisfies Readonly<Record<string, AnswerForms>>
 
 /** Names of the dialects and endpoints whose answers convert between whole bodies and streams. */
-export type FormsName = keyof typeof FORMS
+export type AnswerFormsName = keyof typeof FORMS
 
 /** Whether an answer that was given in one form can be sent, unchanged, to a client that wants another. */
-export function isSameBody(given: Omit<ProducedBody, 'bytes' | 'usage'>, wanted: RequestedBodyForm): boolean {
+export function canReuseAnswerBody(
+  given: Omit<ProducedBody, 'bytes' | 'usage'>,
+  wanted: RequestedBodyForm,
+): boolean {
   if (given.keeping.hasOwnIds) return false
   return given.form === wanted.form && (given.form === 'whole' || given.includeUsage === wanted.includeUsage)
 }
@@ -109,7 +112,7 @@ function otherForm(
   return formsOf(given.keeping)?.frames(whole, { includeUsage })
 }
 
-function formsOf({ forms }: AnswerStorageRules): AnswerForm | undefined {
+function formsOf({ forms }: AnswerStorageRules): AnswerForms | undefined {
   return forms && FORMS[forms]
 }
 

@@ -9,11 +9,11 @@ import type { Call } from '../call.ts'
 import type { HelperThreads } from '../helper-threads.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall } from '../request-stages.ts'
-import { CONTENT_TYPES, isSameBody } from './answer-bodies.ts'
+import { CONTENT_TYPES, canReuseAnswerBody } from './answer-bodies.ts'
 import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 import { type AnswerFacts, factsOfKeptAnswer, answerFactsOfCall } from './answer-facts.ts'
 import type { EqualCallsOfOtherWorkers } from './equal-calls-of-other-workers.ts'
-import { headersOf, sharedHeaders } from './hit-headers.ts'
+import { cacheHitHeaders, headersSharedByHits } from './hit-headers.ts'
 import { type CacheHitServices, CacheHits } from './cache-hits.ts'
 import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
 import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
@@ -31,7 +31,7 @@ const MAX_READ_AT_ONCE = 1_048_576
  */
 const MAX_MISSES = 3
 
-/** Services that the cache needs. */
+/** Services that the answer cache needs. */
 export interface AnswerCacheServices extends CacheHitServices {
   readonly answers: KeptAnswers
   readonly reads: StoreReads
@@ -43,7 +43,7 @@ export interface AnswerCacheServices extends CacheHitServices {
 }
 
 /** What the relay reports while it makes a call for the cache. */
-export interface CallReport {
+export interface AdmittedCallReport {
   /** Set when the call is admitted. */
   call?: Call
 }
@@ -55,7 +55,7 @@ interface MissedAnswer {
 }
 
 /** Makes a call to an upstream. The response in `incoming` may be a recorder instead of the client's. */
-type AskUpstream = (incoming: IncomingCall, leading: CallReport) => Promise<void>
+type AskUpstream = (incoming: IncomingCall, leading: AdmittedCallReport) => Promise<void>
 
 /**
  * Gives equal calls one answer: a stored one, or that of the first equal call that is running.
@@ -241,7 +241,7 @@ export class AnswerCache {
     keeping: KeepingCall,
   ): Promise<void> {
     const { answer: underWay } = answer
-    const leading: CallReport = {}
+    const leading: AdmittedCallReport = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
     // The error of the answer is ignored, because the same error is thrown at the end of this method.
     const attached = underWay.attach(incoming.response)?.catch(() => true)
@@ -272,7 +272,7 @@ export class AnswerCache {
     answer: AnswerToRead,
     facts: AnswerFacts,
     head: ResponseHeaders,
-    { call }: CallReport,
+    { call }: AdmittedCallReport,
     keeping: KeepingCall,
   ): Promise<void> {
     // The answer of a fallback model is not kept under the name of the requested model.
@@ -288,7 +288,7 @@ export class AnswerCache {
           userId: caller.user.id,
           tokenId: caller.token.id,
           model: request.model,
-          head: { status: 200, headers: sharedHeaders(head) },
+          head: { status: 200, headers: headersSharedByHits(head) },
           facts: JSON.stringify(facts),
           pieces: answer.pieces,
           createdMs,
@@ -320,7 +320,7 @@ export class AnswerCache {
     // The charge for a hit depends on the final cost, so bytes are sent before the end only if hits are free.
     const isLive =
       call.options.price.digits === 0n &&
-      isSameBody({ keeping: answer.keeping, ...answer.given }, call.wanted)
+      canReuseAnswerBody({ keeping: answer.keeping, ...answer.given }, call.wanted)
     const missed = await (isLive
       ? this.#giveLive(answer, call, incoming)
       : this.#giveAtEnd(answer, call, incoming))
@@ -340,7 +340,7 @@ export class AnswerCache {
       return this.#giveWhole(answer, facts, kept.head.headers, ageMs, call, incoming)
     const read = this.#services.reads.of(call.caller.user.id)
     try {
-      if (isSameBody({ keeping: answer.keeping, ...facts }, call.wanted))
+      if (canReuseAnswerBody({ keeping: answer.keeping, ...facts }, call.wanted))
         await this.#sendKept(source, read, ageMs, call, incoming)
       else {
         await read.begin()
@@ -368,9 +368,12 @@ export class AnswerCache {
     incoming: IncomingCall,
   ): Promise<void> {
     const { status, headers } = kept.head
-    const head = { status, headers: { ...sharedHeaders(headers), 'content-length': String(kept.bytes) } }
+    const head = {
+      status,
+      headers: { ...headersSharedByHits(headers), 'content-length': String(kept.bytes) },
+    }
     await this.#services.answers.send({ ...kept, head }, incoming.response, read, {
-      headers: headersOf(call, incoming, ageMs, facts),
+      headers: cacheHitHeaders(call, incoming, ageMs, facts),
       begin: () => this.#hits.settle(call, incoming, facts, 'complete', this.#hits.capture(call, incoming)),
     })
   }
@@ -384,7 +387,7 @@ export class AnswerCache {
     const { response } = incoming
     const content = this.#hits.capture(call, incoming)
     try {
-      if (!(await answer.answer.attach(response, headersOf(call, incoming, 0)))) {
+      if (!(await answer.answer.attach(response, cacheHitHeaders(call, incoming, 0)))) {
         content?.forget()
         return {}
       }
@@ -456,10 +459,10 @@ export class AnswerCache {
     }
     incoming.response
       .writeHead(200, {
-        ...sharedHeaders(head),
+        ...headersSharedByHits(head),
         'content-type':
           call.wanted.form === facts.form ? (head['content-type'] ?? '') : CONTENT_TYPES[call.wanted.form],
-        ...headersOf(call, incoming, ageMs, facts),
+        ...cacheHitHeaders(call, incoming, ageMs, facts),
       })
       .end(joined(body))
     return true

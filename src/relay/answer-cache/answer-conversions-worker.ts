@@ -9,8 +9,8 @@ const MAX_HEAP_BYTES = 268_435_456
 /** Heap bytes for each byte of an answer: one for its text, and one for the texts of its values. */
 const BYTES_PER_BYTE = 2
 /**
- * Heap bytes for each value, by the character that belongs to the value. Characters within texts are counted
- * too, because that is simpler.
+ * Heap bytes of each value in a JSON text, by the character that stands at it: `[` or `{` for its beginning,
+ * `:` or `,` for a member. Characters within texts are counted too, because that is simpler.
  */
 const BYTES_PER_CHARACTER = new Int32Array(256)
 for (const [character, bytes] of Object.entries({ '[': 40, '{': 64, ':': 64, ',': 16, '\n': 16 }))

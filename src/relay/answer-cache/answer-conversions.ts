@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { PoolOwner } from '../../limits/fair-pool.ts'
+import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { FairQueue } from '../../limits/fair-queue.ts'
 import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { HelperThreads } from '../helper-threads.ts'
@@ -76,7 +76,7 @@ export class AnswerConversions {
   }
 
   /** Whether an answer may be kept; false also if there is no memory or no thread to read it. */
-  async mayBeKept(answer: AnswerToRead, owner: PoolOwner): Promise<boolean> {
+  async mayBeKept(answer: AnswerToRead, owner: PoolShareOwner): Promise<boolean> {
     return (await this.#convert(answer, undefined, owner)) === true
   }
 
@@ -84,13 +84,13 @@ export class AnswerConversions {
   async bodyFor(
     answer: AnswerToRead,
     wanted: RequestedBodyForm,
-    owner: PoolOwner,
+    owner: PoolShareOwner,
   ): Promise<Buffer | undefined> {
     const body = await this.#convert(answer, wanted, owner)
     return Buffer.isBuffer(body) ? body : undefined
   }
 
-  /** Ends the thread, and what it is working on. */
+  /** Ends the thread, and with it the conversion that is running. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#idle)
@@ -100,7 +100,7 @@ export class AnswerConversions {
   async #convert(
     answer: AnswerToRead,
     wanted: RequestedBodyForm | undefined,
-    owner: PoolOwner,
+    owner: PoolShareOwner,
   ): Promise<Result> {
     const size = answer.pieces.reduce((sum, { length }) => sum + length, 0)
     const allocation = new MemoryAllocation(owner)

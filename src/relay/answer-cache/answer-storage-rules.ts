@@ -1,15 +1,18 @@
 import { canonicalDigest } from '@sluice/wire/canonical-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Headers } from '../../http/request.ts'
-import type { FormsName } from './answer-bodies.ts'
+import type { AnswerFormsName } from './answer-bodies.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 
-/** How answers of an endpoint are kept for equal requests. It can be posted to a thread. */
+/**
+ * Rules for keeping answers of an endpoint for equal requests. An object of this type can be posted to a
+ * thread.
+ */
 export interface AnswerStorageRules {
   /** Name that separates the endpoint's answers from those of other endpoints with the same dialect. */
   readonly endpoint: string
   /** How the endpoint's answers convert between whole bodies and streams; absent if it has no streams. */
-  readonly forms?: FormsName
+  readonly forms?: AnswerFormsName
   /** Whether streams end with their usage only for clients that ask for it. */
   readonly hasUsageOption?: true
   /** Whether a channel may store the answer, so that clients can refer to it. */
@@ -24,7 +27,7 @@ export interface RequestIdentity {
   readonly control: CacheControl
   /** Whether the stream of this request ends with the usage. */
   readonly includeUsage: boolean
-  /** Digest of the body, followed by the values of `COUNTED_HEADERS`. */
+  /** Digest of the body, followed by the values of the request's headers that are forwarded to upstreams. */
   identity(): readonly string[]
 }
 
@@ -42,27 +45,31 @@ const STORED_RESPONSES: AnswerStorageRules = { ...RESPONSES, mayBeStored: true }
 /** Members by which a request to the Responses API continues an earlier response. */
 const CONTINUATIONS = ['previous_response_id', 'conversation'] as const
 
-/** Keeps chat completions. */
+/** Rules for keeping chat completions in the answer cache. */
 export const chatStorageRules = (): AnswerStorageRules => CHAT
 
 /**
- * Keeps completions. Requests without a prompt are chat requests, which older clients send to that endpoint.
+ * Rules for keeping text completions in the answer cache. Requests without a prompt are chat requests, which
+ * older clients send to that endpoint.
  */
 export const completionsStorageRules = (scan: ScannedObject): AnswerStorageRules =>
   scan.has('prompt') ? COMPLETIONS : { ...CHAT, endpoint: 'completions' }
 
-/** Keeps answers of the Messages API. */
+/** Rules for keeping answers of the Messages API in the answer cache. */
 export const messagesStorageRules = (): AnswerStorageRules => MESSAGES
 
-/** Keeps answers of Gemini's API. */
+/** Rules for keeping answers of Gemini's API in the answer cache. */
 export const geminiStorageRules = (): AnswerStorageRules => GEMINI
 
-/** Keeps answers of an endpoint without streams. */
+/** Rules for keeping answers of an endpoint without streams in the answer cache. */
 export const unstreamedStorageRules =
   (endpoint: string): (() => AnswerStorageRules) =>
   () => ({ endpoint })
 
-/** Keeps responses, except those that continue another response or run in the background. */
+/**
+ * Rules for keeping responses in the answer cache; undefined for those that continue another response or run
+ * in the background.
+ */
 export function responsesStorageRules(scan: ScannedObject): AnswerStorageRules | undefined {
   if (scan.kind('background') === 'true') return undefined
   if (CONTINUATIONS.some((name) => scan.has(name) && scan.kind(name) !== 'null')) return undefined
@@ -85,7 +92,10 @@ const UNCOUNTED: ReadonlySet<string> = new Set([
 /** Headers that are forwarded to the upstream and therefore must be equal. */
 const COUNTED_HEADERS = ['anthropic-beta', 'anthropic-version', 'vendor-version'] as const
 
-/** What is compared between requests. `identity` is computed only when it is needed. */
+/**
+ * Returns what is compared to find out whether two requests are equal. `identity` is computed only when it is
+ * needed.
+ */
 export function requestIdentity(
   keeping: AnswerStorageRules,
   scan: ScannedObject,

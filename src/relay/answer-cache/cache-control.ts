@@ -1,15 +1,15 @@
 /** What the `cache-control` header of a request says about kept answers. `docs/answer-cache.md: By request`. */
 export interface CacheControl {
-  /** Neither read kept answers nor keep the new one. */
+  /** Whether kept answers must not be read, and the new answer must not be kept. */
   readonly noStore: boolean
-  /** Ask the upstream again, and keep the new answer. */
+  /** Whether the upstream must be asked again; its new answer is kept. */
   readonly noCache: boolean
   /** Maximum age of an answer in milliseconds; undefined if the request names none. */
   readonly maxAgeMs: number | undefined
 }
 
 const NOTHING_SAID: CacheControl = { noStore: false, noCache: false, maxAgeMs: undefined }
-/** Maximum length of the header; longer ones are ignored. */
+/** Maximum length of the header in characters; a longer one is ignored. */
 const MAX_LENGTH = 1_024
 
 /** Reads the header; directives that cannot be read are ignored. */

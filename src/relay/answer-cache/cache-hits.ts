@@ -17,7 +17,7 @@ import { tracedHit } from '../telemetry/traced-hit.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { SharableCall } from './sharable-call.ts'
 
-/** Services that `CacheHits` needs. */
+/** Services that are needed to charge calls which get the answer of another call. */
 export interface CacheHitServices {
   readonly ledger: Ledger
   readonly limits: CallLimits

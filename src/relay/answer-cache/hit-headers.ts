@@ -15,7 +15,7 @@ const SHARED_HEADERS = [
 ]
 
 /** Headers of an answer from the cache that are specific to the call that gets it. */
-export function headersOf(
+export function cacheHitHeaders(
   { dialect, request, guards }: SharableCall,
   { id }: IncomingCall,
   ageMs: number,
@@ -31,7 +31,7 @@ export function headersOf(
 }
 
 /** Headers of the first call's answer that an answer from the cache has, too. */
-export function sharedHeaders(head: ResponseHeaders): Record<string, string> {
+export function headersSharedByHits(head: ResponseHeaders): Record<string, string> {
   return Object.fromEntries(
     SHARED_HEADERS.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]]])),
   )

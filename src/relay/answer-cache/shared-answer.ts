@@ -1,11 +1,11 @@
 import { Response } from '@sluice/http1'
 import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
 import { ResizableAllocation } from '../../limits/request-memory.ts'
-import { NO_SINK } from '../answers/answer-recorder.ts'
+import { DISCARDING_CONNECTION } from '../answers/answer-recorder.ts'
 import { RunningAnswer } from '../answers/running-answer.ts'
 import type { AnswerStorageRules } from './answer-storage-rules.ts'
 import type { AnswerFacts } from './answer-facts.ts'
-import { isSameBody, type RequestedBodyForm } from './answer-bodies.ts'
+import { canReuseAnswerBody, type RequestedBodyForm } from './answer-bodies.ts'
 import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
 
 /** Where an answer comes from: the store, or a running call. */
@@ -96,7 +96,12 @@ export class SharedAnswer {
    * the client has left or the answer is no longer in memory; rejects with the error of the call.
    */
   async waitFor(response: Response): Promise<boolean> {
-    const waiting = new Response(NO_SINK, { method: 'POST', version: '1.1', keepAlive: false, headers: {} })
+    const waiting = new Response(DISCARDING_CONNECTION, {
+      method: 'POST',
+      version: '1.1',
+      keepAlive: false,
+      headers: {},
+    })
     const attached = this.answer.attach(waiting)
     if (!attached) return false
     const unwatch = response.onClosed(() => waiting.onConnectionEnd('aborted'))
@@ -116,7 +121,7 @@ export class SharedAnswer {
     const end = await this.answer.end
     if (end.kind !== 'complete' || !end.pieces) return undefined
     const { pieces } = end
-    if (isSameBody({ keeping: this.keeping, ...facts }, wanted)) return pieces
+    if (canReuseAnswerBody({ keeping: this.keeping, ...facts }, wanted)) return pieces
     const body = await (this.keeping.hasOwnIds
       ? this.converted(facts, wanted, pieces)
       : this.#convertedOnce(facts, wanted, pieces))
@@ -135,7 +140,7 @@ export class SharedAnswer {
     return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.#inputs.owner)
   }
 
-  /** The answer made of these pieces, for `AnswerConversions`. */
+  /** The answer made of these pieces, in the form in which `AnswerConversions` converts or checks it. */
   toRead({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): AnswerToRead {
     return { keeping: this.keeping, form, includeUsage, usage, pieces }
   }

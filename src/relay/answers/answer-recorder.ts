@@ -1,7 +1,7 @@
 import { Response, type ResponseHeaders } from '@sluice/http1'
 import type { AnswerHead } from '../../domain/kept-answer.ts'
 
-/** Receives what is written to an `AnswerRecorder`. */
+/** Receives the bytes of an answer that a call writes to an `AnswerRecorder`. */
 interface Recording {
   begin(head: AnswerHead): void
   /** Returns false if the writer should pause until `onDrain`. */
@@ -12,7 +12,7 @@ interface Recording {
 }
 
 /** A connection that accepts everything and sends it nowhere. */
-export const NO_SINK = {
+export const DISCARDING_CONNECTION = {
   isOpen: true,
   send: () => true,
   sendParts: () => true,
@@ -28,7 +28,7 @@ export class AnswerRecorder extends Response {
   #hasRecordedEnd = false
 
   constructor(recording: Recording) {
-    super(NO_SINK, NO_TRAITS)
+    super(DISCARDING_CONNECTION, NO_TRAITS)
     this.#recording = recording
   }
 

@@ -135,7 +135,7 @@ export class IdempotentCalls {
         case 'over':
           return this.#replay(lookup, attempt)
         case 'under way':
-          // Another process makes the call.
+          // Another process makes the call, so whether it is over is checked again after a pause.
           await delay(pauseMs)
           pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)
       }
@@ -323,8 +323,8 @@ export class IdempotentCalls {
     else this.#leftOfUsers.delete(call.userId)
   }
 
-  // Renews the claims of this process on calls. If that fails, the next renewal is in time, unless it fails
-  // too.
+  // Renews the claims of this process on calls. A claim lasts for three intervals, so one failed renewal does
+  // no harm.
   async #renew(): Promise<void> {
     const lookups = [...this.#underWay.keys()]
     const { rows, node } = this.#services.claims

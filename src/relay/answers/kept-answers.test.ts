@@ -5,7 +5,7 @@ import { type AnswerKind, dayOf } from '../../domain/kept-answer.ts'
 import { StoreReads } from '../../limits/store-reads.ts'
 import { pruneExpired } from '../../store/prune.ts'
 import type { AnswerToStore } from '../../store/answer-contents.ts'
-import { pruneStoredOfDeleted, removeStoredOfUser } from '../../store/stored-of-user.ts'
+import { pruneStoredDataOfDeleted, removeStoredDataOfUser } from '../../store/stored-data-of-user.ts'
 import type { Rows } from '../../store/store.ts'
 import { StorageLimit } from '../responses/storage-limit.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -227,12 +227,12 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     const { store, database, userId } = await rowsWithAccount(engine)
     for (let index = 0; index < 45; index += 1)
       await keptAnswers(store).keep(answer({ kind: 'cache', userId, lookup: `of ann ${index}` }))
-    expect(await pruneStoredOfDeleted(store)).toBe(0)
+    expect(await pruneStoredDataOfDeleted(store)).toBe(0)
     await store.write('deleteUser', { userId, deleted_time: 1 })
     const failing = { write: () => Promise.reject(new Error('stopped')) }
-    await expect(removeStoredOfUser(failing, userId)).rejects.toThrow('stopped')
-    expect(await pruneStoredOfDeleted(store)).toBe(1)
-    expect([await partsIn(database), await pruneStoredOfDeleted(store)]).toEqual([0, 0])
+    await expect(removeStoredDataOfUser(failing, userId)).rejects.toThrow('stopped')
+    expect(await pruneStoredDataOfDeleted(store)).toBe(1)
+    expect([await partsIn(database), await pruneStoredDataOfDeleted(store)]).toEqual([0, 0])
   })
 
   test('an expired stored answer is not found, and is pruned with its parts', async () => {
@@ -269,7 +269,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     const storing = answers.keep(answer({ lookup: 'late', userId, pieces }))
     await store.write('deleteUser', { userId, deleted_time: 1 })
     await storing
-    await removeStoredOfUser(store, userId)
+    await removeStoredDataOfUser(store, userId)
     expect(await database.sql(`select * from kept_sums where user_id = ${userId}`)).toEqual([])
     expect(await answers.keep(answer({ lookup: 'late', userId, pieces }))).toBe(false)
     expect(await answers.keep(answer({ lookup: 'small', userId }))).toBe(false)
@@ -296,7 +296,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
         return result
       },
     }
-    await removeStoredOfUser(counting, userId)
+    await removeStoredDataOfUser(counting, userId)
     expect([left, Math.max(...removed)]).toEqual([0, 32])
   })
 

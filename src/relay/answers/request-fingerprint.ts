@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Body, FormBody } from '../body-reader.ts'
-import { readBytes } from '../form-body.ts'
+import { readStoredBytes } from '../form-body.ts'
 
 /** Query parameters that identify the caller and are not part of the request. */
 const CREDENTIALS: ReadonlySet<string> = new Set(['key'])
@@ -32,14 +32,14 @@ async function addForm(hash: Hash, { parts, bytes }: FormBody): Promise<void> {
     add(hash, JSON.stringify([name, filename ?? null, contentType]))
     hash.update(`${end - start}\n`)
     for (let at = start; at < end; ) {
-      const piece = await readBytes(bytes, at, end - at)
+      const piece = await readStoredBytes(bytes, at, end - at)
       hash.update(piece)
       at += piece.length
     }
   }
 }
 
-/** Adds a value with its length, so that different values never become the same bytes. */
+/** Adds a value with its length to the hash, so that different values never become the same bytes. */
 function add(hash: Hash, value: string | Buffer): void {
   hash.update(`${Buffer.byteLength(value)}\n`).update(value)
 }

@@ -1,6 +1,6 @@
 import type { Response, ResponseHeaders } from '@sluice/http1'
 import type { AnswerHead } from '../../domain/kept-answer.ts'
-import type { PoolOwner } from '../../limits/fair-pool.ts'
+import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import { AnswerRecorder } from './answer-recorder.ts'
 
@@ -31,7 +31,7 @@ export type AnswerEnd =
 interface AnswerUnderWayInputs {
   readonly memory: RequestMemory
   /** The client in whose share of memory the answer is kept. */
-  readonly owner: PoolOwner
+  readonly owner: PoolShareOwner
   /** Maximum size at which an answer is kept in memory completely. */
   readonly maxBytes: number
   /**

@@ -15,7 +15,7 @@ import { responsesDialect } from './responses/client-dialect.ts'
  */
 export type ClientDialects = ReturnType<typeof clientDialects>
 
-/** Creates the dialects of `ClientDialects`. */
+/** Creates the dialects of the endpoints whose request bodies name the model. */
 export function clientDialects(conversions: Conversions, services: Parameters<typeof responsesDialect>[1]) {
   const chat = chatDialect(conversions)
   return {

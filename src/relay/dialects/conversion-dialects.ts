@@ -1,45 +1,45 @@
 import {
   CHAT_BREAKPOINTS,
-  CHAT_MARKS,
+  CHAT_CACHE_MARKS,
   type CacheMarkRules,
-  converseMarks,
-  MESSAGES_MARKS,
+  converseCacheMarks,
+  MESSAGES_CACHE_MARKS,
   RESPONSES_BREAKPOINTS,
 } from '@sluice/wire/cache-marks'
-import { canSearch, CHAT_CONVERSATION, CHAT_PROMPT, chatCodec } from '@sluice/wire/chat'
+import { supportsWebSearch, CHAT_COMPARISON_RULES, CHAT_PROMPT_RULES, chatCodec } from '@sluice/wire/chat'
 import type { Codec, UpstreamCodec } from '@sluice/wire/codec'
 import type { Conversation, SharedField } from '@sluice/wire/conversation'
-import type { ConversationForm } from '@sluice/wire/conversation-digests'
+import type { ConversationComparisonRules } from '@sluice/wire/conversation-digests'
 import {
-  CONVERSE_CONVERSATION,
-  CONVERSE_PROMPT,
+  CONVERSE_COMPARISON_RULES,
+  CONVERSE_PROMPT_RULES,
   converseCodec,
   maxTokensOf as converseMaxTokens,
 } from '@sluice/wire/converse'
 import {
-  answerPath,
-  GEMINI_CONVERSATION,
-  GEMINI_PROMPT,
+  generateContentPath,
+  GEMINI_COMPARISON_RULES,
+  GEMINI_PROMPT_RULES,
   geminiCodec,
   maxTokensOf as geminiMaxTokens,
 } from '@sluice/wire/gemini'
 import {
   maxTokensOf as messagesMaxTokens,
-  MESSAGES_CONVERSATION,
-  MESSAGES_PROMPT,
+  MESSAGES_COMPARISON_RULES,
+  MESSAGES_PROMPT_RULES,
   messagesCodec,
 } from '@sluice/wire/messages'
 import type { Capabilities } from '@sluice/wire/model-capabilities'
-import type { PromptLevels } from '@sluice/wire/prompt-text'
+import type { PromptRules } from '@sluice/wire/prompt-text'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import {
   maxTokensOf as responsesMaxTokens,
-  RESPONSES_CONVERSATION,
-  RESPONSES_PROMPT,
+  RESPONSES_COMPARISON_RULES,
+  RESPONSES_PROMPT_RULES,
   responsesCodec,
 } from '@sluice/wire/responses'
 import type { OfferedTool } from '@sluice/wire/tool-use'
-import { isOpenAiHost, isRouter } from '@sluice/wire/upstream-settings'
+import { isOpenAiHost, isOpenRouter } from '@sluice/wire/upstream-settings'
 import type { Channel } from '../../domain/records/channel.ts'
 import { versionHeaders } from './messages/version-headers.ts'
 
@@ -48,9 +48,9 @@ export interface UpstreamDialect {
   readonly name: ProtocolName
   readonly codec: UpstreamCodec
   /** Describes which members of this dialect's requests are part of the prompt. */
-  readonly prompt: PromptLevels
+  readonly prompt: PromptRules
   /** Describes how conversations in this dialect are compared with those of earlier calls. */
-  readonly conversation: ConversationForm
+  readonly conversation: ConversationComparisonRules
   /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for the model. */
   readonly path: (model: string, stream: boolean) => string
   /** Headers of a converted request in addition to those of the channel: names and values alternate. */
@@ -92,8 +92,8 @@ export interface ConversionDialect extends UpstreamDialect {
 export const chatConversion: ConversionDialect = {
   name: 'chat',
   codec: chatCodec,
-  prompt: CHAT_PROMPT,
-  conversation: CHAT_CONVERSATION,
+  prompt: CHAT_PROMPT_RULES,
+  conversation: CHAT_COMPARISON_RULES,
   path: () => '/chat/completions',
   headers: [],
   beginsWithPrompt: false,
@@ -102,7 +102,9 @@ export const chatConversion: ConversionDialect = {
   cacheMarks: chatMarks,
   takesSharedField,
   search: ({ webSearch }, model) =>
-    webSearch && !(webSearch.isOptional && !canSearch(model)) ? { type: 'web_search_options' } : undefined,
+    webSearch && !(webSearch.isOptional && !supportsWebSearch(model))
+      ? { type: 'web_search_options' }
+      : undefined,
   outputMaximum: ({ maxTokens }) => maxTokens,
 }
 
@@ -117,33 +119,33 @@ function chatMarks(
 ): CacheMarkRules | undefined {
   const isAllowed = allow.has('cache_control')
   if (isOpenAiHost(base_url)) return isAllowed || takesBreakpoints ? CHAT_BREAKPOINTS : undefined
-  return isAllowed || isRouter(base_url) ? CHAT_MARKS : undefined
+  return isAllowed || isOpenRouter(base_url) ? CHAT_CACHE_MARKS : undefined
 }
 
 /**
- * Whether a channel's upstream accepts a shared field in chat requests. Servers of models from vendors other
- * than OpenAI refuse unknown fields.
+ * Whether a channel's upstream accepts, in chat requests, a field that the chat and responses protocols
+ * share. Servers of models from vendors other than OpenAI refuse unknown fields.
  */
 export function takesSharedField(
   field: SharedField,
   channel: Pick<Channel, 'allow' | 'base_url'>,
   { isOpenAi }: Pick<Capabilities, 'isOpenAi'>,
 ): boolean {
-  return channel.allow.has(field) || isOpenAi || isRouter(channel.base_url)
+  return channel.allow.has(field) || isOpenAi || isOpenRouter(channel.base_url)
 }
 
 /** The messages protocol, for conversion to and from other dialects. */
 export const messagesConversion: ConversionDialect = {
   name: 'messages',
   codec: messagesCodec,
-  prompt: MESSAGES_PROMPT,
-  conversation: MESSAGES_CONVERSATION,
+  prompt: MESSAGES_PROMPT_RULES,
+  conversation: MESSAGES_COMPARISON_RULES,
   path: () => '/messages',
   headers: versionHeaders({}),
   beginsWithPrompt: true,
   endsWithAnswer: true,
   hasThinkingField: true,
-  cacheMarks: () => MESSAGES_MARKS,
+  cacheMarks: () => MESSAGES_CACHE_MARKS,
   search: ({ webSearch }) => webSearch && { type: 'web_search_20250305', maxUses: webSearch.maxUses },
   outputMaximum: messagesMaxTokens,
 }
@@ -152,8 +154,8 @@ export const messagesConversion: ConversionDialect = {
 export const responsesConversion: ConversionDialect = {
   name: 'responses',
   codec: responsesCodec,
-  prompt: RESPONSES_PROMPT,
-  conversation: RESPONSES_CONVERSATION,
+  prompt: RESPONSES_PROMPT_RULES,
+  conversation: RESPONSES_COMPARISON_RULES,
   path: () => '/responses',
   headers: [],
   beginsWithPrompt: false,
@@ -171,9 +173,9 @@ export const responsesConversion: ConversionDialect = {
 export const geminiConversion: ConversionDialect = {
   name: 'gemini',
   codec: geminiCodec,
-  prompt: GEMINI_PROMPT,
-  conversation: GEMINI_CONVERSATION,
-  path: answerPath,
+  prompt: GEMINI_PROMPT_RULES,
+  conversation: GEMINI_COMPARISON_RULES,
+  path: generateContentPath,
   headers: [],
   beginsWithPrompt: false,
   endsWithAnswer: false,
@@ -188,13 +190,13 @@ export const geminiConversion: ConversionDialect = {
 export const converseConversion: UpstreamDialect = {
   name: 'converse',
   codec: converseCodec,
-  prompt: CONVERSE_PROMPT,
-  conversation: CONVERSE_CONVERSATION,
+  prompt: CONVERSE_PROMPT_RULES,
+  conversation: CONVERSE_COMPARISON_RULES,
   path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
   headers: [],
   // False, because the names of some vendors' models end in the same way as a thinking suffix.
   hasThinkingField: false,
-  cacheMarks: (_channel, capabilities) => converseMarks(capabilities.converse),
+  cacheMarks: (_channel, capabilities) => converseCacheMarks(capabilities.converse),
   search: () => undefined,
   outputMaximum: converseMaxTokens,
 }

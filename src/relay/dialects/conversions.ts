@@ -5,9 +5,9 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
-import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
-import { withCacheMarks } from '@sluice/wire/cache-marks'
-import { choicesOf, type Reply, replyText } from '@sluice/wire/reply'
+import { AnswerToolDecoder, answerToolCallAsText } from '@sluice/wire/answer-tool'
+import { withAcceptedCacheMarks } from '@sluice/wire/cache-marks'
+import { requestedChoiceCount, type Reply, replyText } from '@sluice/wire/reply'
 import {
   type ProviderMember,
   readProviderMember,
@@ -15,7 +15,7 @@ import {
   withProviderMember,
 } from '@sluice/wire/edit-request'
 import type {
-  Dropped,
+  DroppedFields,
   ReplyIdentity,
   StreamDecoder,
   StreamEncoder,
@@ -33,12 +33,12 @@ import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import type { SentRequest } from '@sluice/wire/hidden-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
-import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
-import { statesTier } from '@sluice/wire/upstream-settings'
+import { withoutRestrictedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
+import { mustNameStandardTier } from '@sluice/wire/upstream-settings'
 import { takesAnyTier } from '../../upstreams/channel-tier.ts'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
-import type { Media, MediaRequester } from '../media.ts'
+import { TextSignatureRemover, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
+import type { MediaFetcher, MediaRequester } from '../media-fetcher.ts'
 import type { SignatureStore } from '../responses/signature-store.ts'
 import { type RetentionOptions, RetainedResponse } from '../responses/retained-response.ts'
 import { type ConversionDialect, type UpstreamDialect, upstreamDialect } from './conversion-dialects.ts'
@@ -54,7 +54,7 @@ import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-s
 
 /** What is known, apart from its body, about a request that is to be decoded. */
 interface DecodeOptions extends Beside {
-  /** The maximum of output tokens if the request cannot be decoded. */
+  /** The maximum of output tokens to be assumed if the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: RequestReaderContext
   /** The dialects into which the request is converted for channels. */
@@ -73,7 +73,7 @@ interface Fitted {
   readonly upstream: UpstreamModel
   /** JSON text of the request's `provider` member, which is sent as the client wrote it. */
   readonly provider: string | undefined
-  readonly dropped: Dropped
+  readonly dropped: DroppedFields
   readonly history: SignedHistory
 }
 
@@ -103,10 +103,10 @@ export interface ConversionPlanner {
 
 /** Conversion between two dialects, of requests in one direction and replies in the other. */
 export class Conversions {
-  readonly #media: Media
+  readonly #media: MediaFetcher
   readonly #signatures: SignatureStore
 
-  constructor(media: Media, signatures: SignatureStore) {
+  constructor(media: MediaFetcher, signatures: SignatureStore) {
     this.#media = media
     this.#signatures = signatures
   }
@@ -155,7 +155,7 @@ export class Conversions {
     return {
       channel,
       outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
-      choices: PROTOCOLS[spoken].hasChoices ? choicesOf(conversation) : 1,
+      choices: PROTOCOLS[spoken].hasChoices ? requestedChoiceCount(conversation) : 1,
       sent: sentThinking(spoken, conversation, upstream),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
@@ -178,7 +178,7 @@ export class Conversions {
     requester: MediaRequester,
   ): Promise<Encoded> {
     const { codec } = upstreamDialect(spoken)
-    const dropped: Dropped = new Set(before)
+    const dropped: DroppedFields = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     return {
       inline,
@@ -211,7 +211,7 @@ export class Conversions {
       beginsWithPrompt: client.beginsWithPrompt,
       tap: (promptTokens, memory) =>
         new ConvertingTap(
-          streamDecoder(codec, memory, answerTool, choicesOf(conversation)),
+          streamDecoder(codec, memory, answerTool, requestedChoiceCount(conversation)),
           streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, replyContext }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
@@ -220,7 +220,7 @@ export class Conversions {
       reply: (bytes) =>
         convertedReply(codec, client, bytes, {
           spoken,
-          choices: choicesOf(conversation),
+          choices: requestedChoiceCount(conversation),
           model: upstream.name,
           answerTool,
           replyContext,
@@ -254,8 +254,8 @@ const NO_HEADERS: readonly string[] = []
 const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
 
 /**
- * The thinking settings of a converted request. On first use, the request is encoded without its turns to
- * read them.
+ * Reads the thinking settings of a converted request. To read them, the request is encoded without its turns
+ * when they are first needed.
  */
 function sentThinking(
   spoken: ProtocolName,
@@ -292,7 +292,7 @@ function fit(
   spoken: ProtocolName,
   model: Model,
 ): Omit<Fitted, 'history'> {
-  const dropped: Dropped = new Set(before)
+  const dropped: DroppedFields = new Set(before)
   const upstream = upstreamDialect(spoken)
   const requestedName = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(requestedName) : undefined
@@ -300,15 +300,16 @@ function fit(
   const name = channel.model_mapping.get(requestedName) ?? channel.model_mapping.get(wanted) ?? wanted
   const capabilities = capabilitiesOf(name, requestedName, model)
   const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
-  const allowed = withoutGatedFields(thinking, channel, dropped)
+  const allowed = withoutRestrictedFields(thinking, channel, dropped)
   const { takesSharedField } = upstream
   const taken = takesSharedField
     ? withAcceptedFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
     : allowed
   const accepted = withAcceptedSampling(taken, capabilities, dropped)
-  const marked = withCacheMarks(accepted, upstream.cacheMarks(channel, capabilities), dropped)
+  const marked = withAcceptedCacheMarks(accepted, upstream.cacheMarks(channel, capabilities), dropped)
   const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai' && !channel.pass_through
-  const stated = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
+  const stated =
+    hasTiers && mustNameStandardTier(channel) ? { ...marked, isStandardTier: true as const } : marked
   const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
   const provider = providerMemberFor(given, channel, dropped)
   return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }
@@ -330,7 +331,7 @@ function streamEncoder(
   options: Omit<StreamOptions, 'jsonArray'>,
 ): StreamEncoder {
   const encoder = codec.streamEncoder(identity, { ...options, jsonArray })
-  return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
+  return endsWithAnswer ? new TextSignatureRemover(encoder) : encoder
 }
 
 /** Facts about the request that are needed to convert its reply. */
@@ -356,7 +357,7 @@ function convertedReply(
   let decoded: Reply
   try {
     decoded = upstream.decodeReply(bytes, choices)
-    if (answerTool !== undefined) decoded = withAnswerAsText(decoded, answerTool)
+    if (answerTool !== undefined) decoded = answerToolCallAsText(decoded, answerTool)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
@@ -440,7 +441,7 @@ function decodeRequest(
   scan: ScannedObject,
   { target, repeats = NOTHING_REPEATED }: Beside,
 ): Decoded | { readonly refusal: unknown } {
-  const dropped: Dropped = new Set()
+  const dropped: DroppedFields = new Set()
   try {
     const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
     const repeated = new Map([...(decoded.repeated ?? []), ...repeats])

@@ -8,7 +8,7 @@ import { geminiCodec } from '@sluice/wire/gemini'
 import { messagesCodec } from '@sluice/wire/messages'
 import type { ReplyEvent, StartedPart } from '@sluice/wire/reply'
 import { responsesCodec } from '@sluice/wire/responses'
-import { UnsignedTexts } from '@sluice/wire/remove-text-signatures'
+import { TextSignatureRemover } from '@sluice/wire/remove-text-signatures'
 import { ConvertingTap } from './converting-tap.ts'
 
 const CODECS: Record<string, Codec> = {
@@ -26,7 +26,7 @@ const ENCODERS: Record<string, () => StreamEncoder> = {
     Object.entries(CODECS).map(([name, codec]) => [name, () => codec.streamEncoder(MINTED, OPTIONS)]),
   ),
   'messages without signatures of texts': () =>
-    new UnsignedTexts(messagesCodec.streamEncoder(MINTED, OPTIONS)),
+    new TextSignatureRemover(messagesCodec.streamEncoder(MINTED, OPTIONS)),
   completions: () => new CompletionStreamEncoder(MINTED, OPTIONS),
 }
 const PAIRS = Object.entries(CODECS).flatMap(([from, upstream]) =>

@@ -5,20 +5,20 @@ import { PROTOCOLS } from '@sluice/wire/protocols'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
 import type { ReceivedMedia } from '@sluice/wire/received-media'
-import { CopiedText, FrameWriter } from '@sluice/wire/frame-writer'
-import { StreamedCallInputs, CUT_OFF_STOP } from '@sluice/wire/tool-input'
+import { CopyableText, FrameWriter } from '@sluice/wire/frame-writer'
+import { ToolInputCollector, CUT_OFF_STOP } from '@sluice/wire/tool-input'
 import { TextBuffer } from '@sluice/wire/text-buffer'
 import { asRecord } from '@sluice/wire/json/record'
 import type { ReplyEvent } from '@sluice/wire/reply'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
-import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
-import { NO_TOOLS, type ReportedToolUses } from '@sluice/wire/tool-use'
+import type { StreamError, TapEndResult, TapPushResult } from '@sluice/wire/sse/stream-tap'
+import { NO_TOOL_USES, type ReportedToolUses } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { Call } from '../call.ts'
 import type { RetainedResponse } from '../responses/retained-response.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
-import type { Target } from '../request-stages.ts'
+import type { AttemptTarget } from '../request-stages.ts'
 import type { Tap } from './dialect.ts'
 import type { StreamSignatures } from './signature-history.ts'
 
@@ -59,7 +59,7 @@ export class ConvertingTap implements Tap {
   readonly #signatures: StreamSignatures | undefined
   readonly #retained: RetainedResponse | undefined
   readonly #text = new TextBuffer()
-  readonly #calls = new StreamedCallInputs()
+  readonly #calls = new ToolInputCollector()
   /** Frames (events) written at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #finalBytes: Buffer | undefined
@@ -83,7 +83,7 @@ export class ConvertingTap implements Tap {
   }
 
   get tools(): ReportedToolUses {
-    return this.#decoder.tools ?? NO_TOOLS
+    return this.#decoder.tools ?? NO_TOOL_USES
   }
 
   get usage(): ReportedUsage | undefined {
@@ -106,12 +106,12 @@ export class ConvertingTap implements Tap {
     return this.#decoder.arrived
   }
 
-  push(chunk: Buffer): TapStep {
+  push(chunk: Buffer): TapPushResult {
     if (this.#isOver) return { forward: undefined, terminal: true }
     return this.#step(this.#decoder.push(chunk))
   }
 
-  end(): Pick<TapEnd, 'complete'> {
+  end(): Pick<TapEndResult, 'complete'> {
     // Events that the decoder returns at the end of the stream may still complete the response.
     if (!this.#isOver) this.#lastFrames = this.#step(this.#decoder.end()).forward?.toString() ?? ''
     return { complete: this.#isComplete && !this.error }
@@ -136,7 +136,7 @@ export class ConvertingTap implements Tap {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }
 
-  async keep(target: Target, call: Call, charging: Promise<Usage>): Promise<void> {
+  async keep(target: AttemptTarget, call: Call, charging: Promise<Usage>): Promise<void> {
     const keepingSignatures = this.#signatures?.keep(target, call)
     if (!this.#retained) return keepingSignatures
     const charged = await charging
@@ -153,14 +153,14 @@ export class ConvertingTap implements Tap {
     return this.#isComplete || this.error !== undefined
   }
 
-  #step(events: readonly ReplyEvent[]): TapStep {
+  #step(events: readonly ReplyEvent[]): TapPushResult {
     WRITER.clear()
     for (const event of events) {
       if (event.kind === 'failure') {
         this.#fail(event)
         break
       }
-      if (event instanceof CopiedText) this.#copy(event)
+      if (event instanceof CopyableText) this.#copy(event)
       else this.#write(event)
     }
     const bytes = WRITER.take()
@@ -176,7 +176,7 @@ export class ConvertingTap implements Tap {
   }
 
   /** Lets the encoder copy the bytes of a text. Frames that it cannot copy are encoded one by one. */
-  #copy(event: CopiedText): void {
+  #copy(event: CopyableText): void {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += event.frames
     if (event.kind === 'tool-input') this.#calls.add(event.index, event.text)

@@ -9,14 +9,14 @@ import type { Settings } from '../../domain/settings.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { Headers } from '../../http/request.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
-import type { ConversationForm } from '@sluice/wire/conversation-digests'
+import type { ConversationComparisonRules } from '@sluice/wire/conversation-digests'
 import type { ScanLimits } from '@sluice/wire/json/json-scan'
 import type { KnownMemberNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ReceivedMedia } from '@sluice/wire/received-media'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
-import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { StreamError, TapEndResult, TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { StatedService } from '@sluice/wire/service-tier'
 import type { ReportedToolUses } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
@@ -24,7 +24,7 @@ import type { AnswerStorageRules } from '../answer-cache/answer-storage-rules.ts
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { CallGuards } from '../guards/call-guards.ts'
-import type { ParsedRequest, Target } from '../request-stages.ts'
+import type { ParsedRequest, AttemptTarget } from '../request-stages.ts'
 
 /** A response to which later requests of the client may refer. */
 export interface StorableResponse {
@@ -32,18 +32,18 @@ export interface StorableResponse {
    * Stores the response for later requests, before the client receives its end; never rejects. `charged` is
    * the usage for which the call was charged.
    */
-  keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
+  keep?(target: AttemptTarget, call: Call, charged: Promise<Usage>): Promise<void>
   /**
    * Facts about where the response comes from, also for an incomplete response; stored with the charge.
    * Undefined if clients cannot refer to the response.
    */
-  provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
+  provenance?(target: AttemptTarget, call: Call, charged: Usage): Provenance | undefined
   /**
-   * Set if the upstream continues without its client. Keeps the quota that is reserved for the call, so that
-   * the call is charged when the end is known, and resolves to whether that is durable. Called once, before
-   * the client receives anything.
+   * Set if the upstream continues when its client has left: a function that keeps the quota reserved for the
+   * call, so that the call is charged when the end is known, and resolves to whether that is durable. Called
+   * once, before the client receives anything.
    */
-  readonly continueInBackground?: ((target: Target, call: Call) => Promise<boolean>) | undefined
+  readonly continueInBackground?: ((target: AttemptTarget, call: Call) => Promise<boolean>) | undefined
   /**
    * Special outcome of the response, such as a guard's block, that is noted in the call's row in the usage
    * log.
@@ -87,7 +87,10 @@ export interface Tap extends StorableResponse {
   readonly isReplay?: true | undefined
   /** The last valid usage that the stream has reported. */
   readonly usage: ReportedUsage | undefined
-  /** How the provider serves the stream, such as its service tier; absent if only `usage` states it. */
+  /**
+   * How the provider serves the stream, such as its service tier; absent if the stream states it only in its
+   * usage.
+   */
   readonly served?: StatedService | undefined
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: CacheDiagnosis | undefined
@@ -114,8 +117,8 @@ export interface Tap extends StorableResponse {
   readonly text: string
   /** Audio, images and hidden reasoning that have arrived so far, for the charge. */
   readonly arrived: ReceivedMedia
-  push(chunk: Buffer): TapStep
-  end(): Pick<TapEnd, 'complete'>
+  push(chunk: Buffer): TapPushResult
+  end(): Pick<TapEndResult, 'complete'>
   /**
    * Set while guards' services check the part of the stream that is held back. Settles when they have
    * decided, and rejects only because of a bug. Nothing may be pushed until then; afterwards, pushing an
@@ -127,8 +130,8 @@ export interface Tap extends StorableResponse {
   /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking?(): void
   /**
-   * Returns the events of `finalBytes` that may contain new texts, so that guards' services can check them
-   * before the charge.
+   * Returns those events at the end of a complete stream (`finalBytes`) that may contain new texts, so that
+   * guards' services can check them before the charge.
    */
   lastTexts?(): Buffer
   /** Set if events are held back for guards' services: returns the events that were not sent. */
@@ -197,7 +200,7 @@ export interface Dialect extends DialectFacts {
    * How conversations in this dialect are compared with earlier ones; absent if requests contain no
    * conversation.
    */
-  readonly conversation?: ConversationForm
+  readonly conversation?: ConversationComparisonRules
   /**
    * Returns how the answer to a request may be kept for equal requests; undefined if it may not be kept.
    * Absent if no answer of this dialect may be kept.

@@ -6,7 +6,7 @@ import type { Call } from '../call.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'
 
-/** Usage of a call for its charge, with the form of its images. */
+/** The usage by which a call is charged, with size and quality of the images. */
 export interface ChargedUsage {
   readonly usage: Usage
   /** Size and quality of the images of the response. */
@@ -60,13 +60,13 @@ export interface Passthrough {
 
 /** The responses of an endpoint that are passed through unchanged. */
 export interface PassthroughResponses {
-  /** What the texts of the responses are, for guards that check them; undefined if there are no texts. */
+  /** Kind of texts in the responses, for guards that check them; undefined if the responses have no texts. */
   readonly about?: MediaAnswerKind
   /** Media types to request from the upstream. */
   readonly accept: string
   /**
-   * Begins to read a response with this content type; undefined if the endpoint has no responses of that
-   * type.
+   * Returns the reader of a response with this content type; undefined if the endpoint has no responses of
+   * that type.
    */
   begin(contentType: string): Passthrough | undefined
   /** Measures the usage to charge if the client left before a response began. */

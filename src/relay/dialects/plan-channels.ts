@@ -11,8 +11,9 @@ import type { ConversionPlanner } from './conversions.ts'
 
 /**
  * Creates the requests for the model `name` to each channel: by `native` for channels that speak the client's
- * dialect, converted for the others. `decode` is called once, with the dialects of the others, and only if
- * there are any. The channel that signed the latest turn comes first among those of its priority.
+ * dialect, converted for the others. `decode` is called once, with the dialects to which the request is
+ * converted, and only if there are any. The channel that signed the latest turn comes first among those of
+ * its priority.
  */
 export function planChannels(
   dialect: ServedProtocol,

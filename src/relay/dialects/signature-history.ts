@@ -3,12 +3,17 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Conversation } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
-import { SignedReply, signedPartsOfReply, SignedTurns, SIGNING_DIALECTS } from '@sluice/wire/signatures'
+import {
+  SignedReply,
+  signedPartsOfReply,
+  UnsignedTurnFinder,
+  SIGNING_DIALECTS,
+} from '@sluice/wire/signatures'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Call } from '../call.ts'
 import type { FoundSignatures, SignatureStore, SignedEntry } from '../responses/signature-store.ts'
 import type { RequestReaderContext } from './dialect.ts'
-import type { Target } from '../request-stages.ts'
+import type { AttemptTarget } from '../request-stages.ts'
 
 /** A conversation with the signatures that one provider account of a channel made. */
 export interface AccountConversation {
@@ -19,7 +24,7 @@ export interface AccountConversation {
 
 /**
  * A conversation whose turns models have signed. Clients send it back without the signatures, which are
- * restored here.
+ * restored for the channels that can read them.
  */
 export interface SignedHistory {
   /** Name of the channel that signed the latest turn; undefined if unknown. */
@@ -30,7 +35,9 @@ export interface SignedHistory {
    * Stores the signatures of a reply. Resolves when the other nodes can find them, or after a maximum time.
    * Undefined if signatures are not stored.
    */
-  readonly keep: ((parts: readonly ReplyPart[], target: Target, call: Call) => Promise<void>) | undefined
+  readonly keep:
+    | ((parts: readonly ReplyPart[], target: AttemptTarget, call: Call) => Promise<void>)
+    | undefined
 }
 
 /** Collects the signatures of a streamed reply. */
@@ -38,7 +45,7 @@ export interface StreamSignatures {
   /** Collects the signatures in an event of the stream. */
   add(event: ReplyEvent): void
   /** Stores the collected signatures. */
-  keep(target: Target, call: Call): Promise<void>
+  keep(target: AttemptTarget, call: Call): Promise<void>
 }
 
 /** Collects the signatures of a stream in the dialect `spoken`; undefined if it cannot have any. */
@@ -73,7 +80,7 @@ export async function signedHistory(
   const retentionMs = reader.settings.options.keep_signatures
   if (retentionMs === 0 || ![...spoken].some((name) => SIGNING_DIALECTS.has(name)))
     return unsignedHistory(conversation)
-  const turns = new SignedTurns(conversation)
+  const turns = new UnsignedTurnFinder(conversation)
   const { anchors } = turns
   const known = anchors.length > 0 ? await store.find(reader.caller.user.id, anchors) : NOTHING
   const size = [...known.values()].reduce((sum, entry) => sum + entry.size, 0)
@@ -92,10 +99,10 @@ interface Found {
 
 class KnownHistory implements SignedHistory {
   readonly #conversation: Conversation
-  readonly #turns: SignedTurns
+  readonly #turns: UnsignedTurnFinder
   readonly #found: Found
 
-  constructor(conversation: Conversation, turns: SignedTurns, found: Found) {
+  constructor(conversation: Conversation, turns: UnsignedTurnFinder, found: Found) {
     this.#conversation = conversation
     this.#turns = turns
     this.#found = found
@@ -123,14 +130,15 @@ class KnownHistory implements SignedHistory {
     const isOfKey = ({ value }: UpstreamKey): boolean => store.keyTag(value) === tag
     return [
       { conversation: restored, isOfKey },
-      // Keys of other accounts get the conversation without signatures, because they cannot read them.
+      // Keys of other accounts get the conversation without signatures, because their accounts cannot read
+      // these.
       { conversation: this.#conversation, isOfKey: (key) => !isOfKey(key) },
     ]
   }
 
   readonly keep = (
     parts: readonly ReplyPart[],
-    { channel, key, request }: Target,
+    { channel, key, request }: AttemptTarget,
     call: Call,
   ): Promise<void> => {
     const { store, retentionMs } = this.#found

@@ -38,7 +38,7 @@ export interface DigestStore {
 }
 
 /** Digests in the memory of this process. */
-export interface OwnDigests extends DigestStore {
+export interface ProcessDigests extends DigestStore {
   find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
   /**
    * The entries whose digests begin with one of these marks, each with the index of the mark. The search ends
@@ -55,7 +55,10 @@ export interface DigestRules {
   readonly kind: DigestKind
   /** Minimum number of searched digests for which Redis is asked if this node knows none of them. */
   readonly minSearched: number
-  /** Whether the number of a digest may change, so that nodes that have it in memory must be informed. */
+  /**
+   * Whether the number stored with a digest may change, so that nodes that have it in memory must be
+   * informed.
+   */
   readonly changes: boolean
   /**
    * Whether the digest that was used longest ago is forgotten if there are more than the maximum, also in
@@ -78,7 +81,7 @@ export function searchForOneDigest(digest: Buffer): DigestSearch {
 }
 
 /** Remembers digests in the memory of this process. */
-export class LocalDigests implements OwnDigests {
+export class LocalDigests implements ProcessDigests {
   readonly #table = new DigestTable()
   readonly #nowMs: () => number
 

@@ -3,7 +3,7 @@ import {
   type DigestSearch,
   type FoundDigest,
   matchesDigestAt,
-  type OwnDigests,
+  type ProcessDigests,
   type Retention,
 } from './digest-store.ts'
 
@@ -22,7 +22,7 @@ const MAX_REMOVED = 2
  * Remembers digests in the order of their last use. If there are more than the maximum, the one that was used
  * longest ago is forgotten. Of two digests with the same mark, only the later one is remembered, as in Redis.
  */
-export class OrderedDigests implements OwnDigests {
+export class OrderedDigests implements ProcessDigests {
   /** The entries by the marks of their digests, in the order in which they were remembered. */
   readonly #entries = new Map<number, Entry>()
   readonly #nowMs: () => number

@@ -7,7 +7,7 @@ import {
   type FoundDigest,
   matchesDigestAt,
   MAX_COMPUTED_DIGESTS,
-  type OwnDigests,
+  type ProcessDigests,
   type Retention,
 } from './digest-store.ts'
 
@@ -56,7 +56,7 @@ export class OwnerDigests implements DigestStore {
 }
 
 /** Answers the requests that a worker sends with `OwnerDigests`. */
-export function answerDigestRequests(link: Link, kind: DigestKind, store: OwnDigests): void {
+export function answerDigestRequests(link: Link, kind: DigestKind, store: ProcessDigests): void {
   link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPUTED_DIGESTS))
   link.on(`remember ${kind}`, ([key, value, ms, most]: [Uint8Array, number, number, number]) =>
     store.remember(Buffer.from(key), value, { ms, most }),

@@ -11,11 +11,11 @@ import {
   type FoundDigest,
   matchesDigestAt,
   MAX_COMPUTED_DIGESTS,
-  type OwnDigests,
+  type ProcessDigests,
   type Retention,
   searchForOneDigest,
 } from './digest-store.ts'
-import { ownDigests } from './own-digests.ts'
+import { createProcessDigests } from './process-digests.ts'
 
 /** Maximum number of digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
@@ -41,10 +41,10 @@ interface RedisDigestsOptions {
  * are signed; all others are ignored.
  */
 export class RedisDigests implements DigestStore {
-  readonly #local: OwnDigests
+  readonly #local: ProcessDigests
   /**
-   * Connection for changes by other nodes; undefined if numbers do not change. Subscribing needs its own
-   * connection.
+   * Connection that receives changes by other nodes; undefined if the numbers stored with digests do not
+   * change. Subscribing needs its own connection.
    */
   readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection
@@ -55,12 +55,12 @@ export class RedisDigests implements DigestStore {
   /** Maximum number of entries, as given in the last call of `remember`. */
   #most = 0
 
-  /** Starts to connect at once. */
+  /** Starts to connect to Redis at once. */
   constructor(rules: DigestRules, options: RedisDigestsOptions) {
     this.#rules = rules
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
-    this.#local = ownDigests(rules)
+    this.#local = createProcessDigests(rules)
     this.#entries = new BoundedEntries(options.namespace, rules.kind)
     this.#connection = new RedisConnection(options.url, {
       onConnected: async (client) => {
@@ -90,7 +90,7 @@ export class RedisDigests implements DigestStore {
   ): FoundDigest | undefined | Promise<FoundDigest | undefined> {
     const own = this.#local.find(search, isPlausible)
     // Another node may know a longer part of the conversation. Redis is not asked if only newly appended
-    // turns are unknown here.
+    // turns are unknown to this node.
     const newer = Math.min(own?.index ?? search.count, MAX_DIGESTS)
     const { client } = this.#connection
     if (!client || newer < (own ? MIN_NEWER : this.#rules.minSearched)) return own
@@ -187,7 +187,7 @@ const MIN_NEWER = 3
 const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{32})\.([\w-]{43})$/
 const MAX_ENTRY_LENGTH = 112
 
-/** An entry that a node shares with the others. */
+/** An entry that a node shares with other nodes. */
 interface SharedEntry {
   readonly digest: Buffer
   readonly value: number

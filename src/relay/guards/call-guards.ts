@@ -1,9 +1,9 @@
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
 import { GUARD_VERDICTS, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
-import { applyToJson, JsonTextStream } from '../../redaction/json-text.ts'
+import { screenJsonText, JsonTextStream } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
-import type { Screen } from '../../redaction/screen.ts'
+import type { TextScreen } from '../../redaction/screen.ts'
 import { screenParts } from '../../redaction/screen-parts.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
@@ -12,8 +12,8 @@ import type { ServiceChecks } from './services/service-checks.ts'
 export const GUARDS_HEADER = 'x-gateway-guards'
 
 /**
- * Maximum length of the verdicts in a header and in a row of the usage log, and the part of it that is
- * reserved for `...;more=12`.
+ * Maximum length in characters of the verdicts in a header and in a row of the usage log, and the part of it
+ * that is reserved for `...;more=12`.
  */
 const MAX_TEXT = 4096
 const MORE_LENGTH = 24
@@ -62,7 +62,7 @@ export interface TextLocation {
  * only once.
  */
 export interface GuardScreen {
-  readonly screen: Screen
+  readonly screen: TextScreen
   /** The guards whose rules `screen` contains, in the order of the rules. */
   readonly guards: readonly ActiveGuard[]
 }
@@ -70,7 +70,7 @@ export interface GuardScreen {
 /** Combines guards, each with its action for a match, to one screen that searches texts for all of them. */
 export type ScreenMaker = (
   rules: readonly { readonly guard: TextGuard; readonly do: GuardAction }[],
-) => Screen
+) => TextScreen
 
 /** The guards that apply to one call, in the order of the configuration. */
 export class CallGuards {
@@ -124,7 +124,7 @@ export class CallGuards {
   }
 
   /**
-   * Checks a whole text of the request. Returns the text to send on, which is the same one if no guard
+   * Checks a whole text of the request. Returns the text to send on, which is the same text if no guard
    * changes it. Throws `GuardBlock`.
    */
   checkRequest(text: string, spot: TextLocation): string {
@@ -166,7 +166,7 @@ export class CallGuards {
 
   /** Checks the arguments of a tool call in the request, that is the strings in their JSON. */
   checkRequestJson(text: string, spot: TextLocation): string {
-    return this.#check(spot, text, ({ screen }) => applyToJson(screen, text, this.pseudonyms))
+    return this.#check(spot, text, ({ screen }) => screenJsonText(screen, text, this.pseudonyms))
   }
 
   /** Checks a whole text of the answer, and replaces placeholders with the values of the request. */
@@ -177,7 +177,7 @@ export class CallGuards {
 
   /** Checks the arguments of a tool call in the answer. */
   checkAnswerJson(text: string, spot: TextLocation): string {
-    const checked = this.#check(spot, text, ({ screen }) => applyToJson(screen, text))
+    const checked = this.#check(spot, text, ({ screen }) => screenJsonText(screen, text))
     return this.pseudonyms.size === 0 ? checked : this.pseudonyms.restoreJson(checked)
   }
 
@@ -198,7 +198,7 @@ export class CallGuards {
    */
   screened(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
     const screen = this.screenOf(spot)?.screen
-    const applied = screen && (spot.isJson ? applyToJson(screen, text) : screen.apply(text))
+    const applied = screen && (spot.isJson ? screenJsonText(screen, text) : screen.apply(text))
     return applied?.blockedBy === undefined ? (applied?.text ?? text) : undefined
   }
 
@@ -267,7 +267,7 @@ export class CallGuards {
   #check(
     spot: TextLocation,
     text: string,
-    apply: (place: GuardScreen) => ReturnType<Screen['apply']>,
+    apply: (place: GuardScreen) => ReturnType<TextScreen['apply']>,
   ): string {
     const place = this.screenOf(spot)
     if (!place) return text
@@ -294,7 +294,10 @@ export class CallGuards {
     return passes
   }
 
-  /** Records the matches that a screen has found in a part of a text. */
+  /**
+   * Records the matches that each guard of a screen (guards that search together) has found in a part of a
+   * text.
+   */
   record({ guards }: GuardScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
     for (const [index, active] of guards.entries()) {
       const count = counts[index] ?? 0

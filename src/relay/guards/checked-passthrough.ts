@@ -5,13 +5,13 @@ import {
   mediaTexts,
   emptiedMediaAnswer,
   subtitleLines,
-  withoutParts,
+  withoutTranscriptParts,
 } from '@sluice/wire/guarded-media'
-import { textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { PassthroughOutput, Passthrough } from '../dialects/passthrough.ts'
 import type { ResponseEnding } from '../price-usage.ts'
@@ -112,16 +112,19 @@ export async function checkJsonAnswer(
     return { bytes: Buffer.from('{}'), isBlocked: true }
   }
   const { texts } = mediaTexts(scan, about)
-  const given = texts.map(({ from, to }) => textAt(bytes, from, to))
+  const given = texts.map(({ from, to }) => decodeStringAt(bytes, from, to))
   const passed = await judged(given, checks, signal)
   if (!passed) return { bytes: emptiedMediaAnswer(scan, about), isBlocked: true }
   const changes = texts.flatMap((span, index) => {
     const next = passed[index] ?? ''
     return next === given[index] ? [] : [{ ...span, text: JSON.stringify(next) }]
   })
-  const next = withTexts(bytes, changes)
+  const next = applyTextChanges(bytes, changes)
   const isWhole = changes.length === 0 || about === 'images'
-  return { bytes: isWhole ? next : withoutParts(scanObject(next, RESPONSE_LIMITS)), isBlocked: false }
+  return {
+    bytes: isWhole ? next : withoutTranscriptParts(scanObject(next, RESPONSE_LIMITS)),
+    isBlocked: false,
+  }
 }
 
 /** Has services check a transcript that is plain text or subtitles. */
@@ -170,7 +173,7 @@ export async function checkTranscriptEvents(
  * The events of a stream of images, with the texts that guards' services let pass; undefined if a service
  * blocks one.
  */
-export async function servedPictures(
+export async function checkPictureEvents(
   bytes: Buffer,
   checks: ServiceChecks,
   signal: AbortSignal,
@@ -186,7 +189,10 @@ export async function servedPictures(
   const written = frames.map(({ frame, scan, span, text }, at) => {
     const next = passed[at] ?? ''
     if (!span || next === text) return frame
-    return frameWithData(frame, withTexts(scan.bytes, [{ ...span, text: JSON.stringify(next) }]).toString())
+    return frameWithData(
+      frame,
+      applyTextChanges(scan.bytes, [{ ...span, text: JSON.stringify(next) }]).toString(),
+    )
   })
   return Buffer.from(written.join(''))
 }
@@ -210,12 +216,18 @@ function framesOf(bytes: Buffer): Frame[] {
     if (end < 0) break
     const frame = taken.subarray(at, end).toString()
     at = end
-    const data = dataOf(frame)
+    const data = frameData(frame)
     const scan = data === undefined ? undefined : scanEventData(data)
     if (!scan) continue
     const { texts, isLast } = mediaEventTexts(scan)
     const [span] = texts
-    found.push({ frame, scan, span, text: span ? textAt(scan.bytes, span.from, span.to) : '', isLast })
+    found.push({
+      frame,
+      scan,
+      span,
+      text: span ? decodeStringAt(scan.bytes, span.from, span.to) : '',
+      isLast,
+    })
   }
   return found
 }

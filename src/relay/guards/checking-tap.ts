@@ -1,17 +1,17 @@
 import { findToolCallsAndImages, type FoundToolCall } from '@sluice/wire/tool-calls-and-images'
-import { type TextChannel, eventTexts } from '@sluice/wire/guarded-events'
-import { type StreamFacts, textAt } from '@sluice/wire/guarded-texts'
-import { ArrayElements } from '@sluice/wire/gemini'
+import { type StreamedText, eventTexts } from '@sluice/wire/guarded-events'
+import { type AnswerContext, decodeStringAt } from '@sluice/wire/guarded-texts'
+import { JsonArraySplitter } from '@sluice/wire/gemini'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
-import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { TextChannelMap, MAX_CHANNELS } from './text-channel-map.ts'
-import { textChannelsOf, eventOfElement, scanEventData } from './event-frames.ts'
-import { HeldBackText, type HeldText, spotOf, wholeKey, written } from './held-back-text.ts'
+import { StreamedTextMap, MAX_STREAMED_TEXTS } from './streamed-text-map.ts'
+import { streamedTextsOf, eventOfElement, scanEventData } from './event-frames.ts'
+import { HeldBackText, type HeldText, textPosition, wholeTextKey, writeHeldEvent } from './held-back-text.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
 import { WrappedTap } from './wrapped-tap.ts'
@@ -28,7 +28,7 @@ const CALL_BYTES = 512
 const COMMENT = ': checking\n\n'
 
 /** The checks for a stream that is held back until services have checked it, and facts about the stream. */
-export interface StreamToCheck extends StreamFacts {
+export interface StreamToCheck extends AnswerContext {
   readonly checks: ServiceChecks
   /** The guards that need no service. They check the texts that services let pass. */
   readonly guards: CallGuards
@@ -42,7 +42,7 @@ interface HeldFrame {
   readonly texts: readonly HeldText[]
 }
 
-/** A tool call, and the text channel in which its arguments arrive. */
+/** A tool call, and the text in which its arguments arrive in pieces. */
 interface HeldCall {
   readonly call: FoundToolCall
   channel?: HeldBackText
@@ -58,7 +58,7 @@ export class CheckingTap extends WrappedTap {
   readonly #stream: StreamToCheck
   readonly #memory: EventMemory
   readonly #frames: FrameSplitter
-  readonly #elements: ArrayElements | undefined
+  readonly #elements: JsonArraySplitter | undefined
   readonly #window: number
   readonly #stop = new AbortController()
   /** Events that were not examined yet, because a check of earlier ones is running. */
@@ -71,8 +71,8 @@ export class CheckingTap extends WrappedTap {
   #splitBytes = 0
   #released = ''
   #releasedFrames = 0
-  /** Texts that may still grow, by text channel. A text channel is one text that arrives in pieces. */
-  readonly #open = new TextChannelMap<HeldBackText>()
+  /** Texts that arrive in pieces and may still grow, by their keys. */
+  readonly #open = new StreamedTextMap<HeldBackText>()
   readonly #channels: HeldBackText[] = []
   /** Memory of all texts that arrive in pieces, and of all tool calls, in bytes. */
   #channelBytes = 0
@@ -90,7 +90,7 @@ export class CheckingTap extends WrappedTap {
   readonly #knownCalls = new Set<string>()
   /** Addresses of images that services have not checked yet. */
   #images: string[] = []
-  /** Texts of the last events, which are sent after the charge. */
+  /** Texts in the last events of the stream. These events are sent after the charge. */
   #last: HeldText[] = []
   #checking: Promise<void> | undefined
   #isBlocked = false
@@ -99,8 +99,8 @@ export class CheckingTap extends WrappedTap {
   #isFinished = false
   #ended: ReturnType<Tap['end']> | undefined
   /**
-   * Whether the rest is sent unchecked: too much was held back for a check, and the guards allow unchecked
-   * text.
+   * Whether the rest of the stream is sent unchecked, because too much was held back for a check, and the
+   * guards allow unchecked text.
    */
   #passes = false
   #final: { readonly given: Buffer; readonly sent: Buffer } | undefined
@@ -111,7 +111,7 @@ export class CheckingTap extends WrappedTap {
     this.#memory = memory
     this.#window = stream.checks.window
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => this.#account(bytes) })
-    if (stream.isArray) this.#elements = new ArrayElements()
+    if (stream.isArray) this.#elements = new JsonArraySplitter()
     inner.keptForm = (bytes) => {
       const sent = this.#rewritten(bytes)
       return this.keptForm?.(sent) ?? sent
@@ -139,7 +139,7 @@ export class CheckingTap extends WrappedTap {
     return [...this.#held.map(({ frame }) => frame), ...this.#waiting]
   }
 
-  push(chunk: Buffer): TapStep {
+  push(chunk: Buffer): TapPushResult {
     if (!this.#isTerminal && chunk.length > 0) {
       const { forward, terminal } = this.inner.push(chunk)
       for (const frame of forward ? this.#split(forward) : []) {
@@ -255,7 +255,7 @@ export class CheckingTap extends WrappedTap {
       this.#hold(frame)
       read += 1
       const isTooLarge = this.#heldBytes > MAX_HELD_BYTES
-      if (isTooLarge || this.#channels.length + this.#knownCalls.size > MAX_CHANNELS) this.#overflow()
+      if (isTooLarge || this.#channels.length + this.#knownCalls.size > MAX_STREAMED_TEXTS) this.#overflow()
       else this.#checkWindows()
     }
     this.#waiting.splice(0, read)
@@ -270,7 +270,7 @@ export class CheckingTap extends WrappedTap {
   }
 
   #hold(frame: string): void {
-    const scan = scanEventData(dataOf(frame) ?? '')
+    const scan = scanEventData(frameData(frame) ?? '')
     const texts = scan ? this.#textsOf(scan) : []
     this.#held.push({ frame, texts })
     this.#heldBytes += frame.length + EVENT_BYTES
@@ -293,16 +293,18 @@ export class CheckingTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  /** Returns the texts of an event, and ends the text channels that end with or before it. */
+  /**
+   * Returns the texts of an event. Ends those texts in pieces that are complete with or before this event.
+   */
   #textsOf(scan: ScannedObject): HeldText[] {
     const { checks } = this.#stream
     const { texts, ends } = eventTexts(scan, this.#stream)
-    const { own, last } = textChannelsOf({ texts, ends })
+    const { own, last } = streamedTextsOf({ texts, ends })
     for (const [key] of this.#open.endedBy(ends)) if (!own.has(key)) this.#endChannel(key)
     if (!this.#passes) this.#noteCalls(scan)
     return texts.map((text): HeldText => {
-      const given = textAt(scan.bytes, text.from, text.to)
-      const held: HeldText = { spot: spotOf(text), given, next: undefined }
+      const given = decodeStringAt(scan.bytes, text.from, text.to)
+      const held: HeldText = { spot: textPosition(text), given, next: undefined }
       if (this.#passes || given === '' || !checks.concerns(text.place)) held.next = given
       else if (text.channel) this.#add(held, text.channel, last.has(text))
       else if (text.isRepeated)
@@ -314,7 +316,7 @@ export class CheckingTap extends WrappedTap {
 
   // Services are asked only once about a text that several events contain, such as a citation.
   #addWhole(held: HeldText): void {
-    const key = wholeKey(held)
+    const key = wholeTextKey(held)
     const same = this.#known.get(key)
     if (same) {
       held.repeats = {
@@ -325,12 +327,12 @@ export class CheckingTap extends WrappedTap {
       return
     }
     this.#whole.push(held)
-    if (this.#known.size >= MAX_CHANNELS) return
+    if (this.#known.size >= MAX_STREAMED_TEXTS) return
     this.#known.set(key, held)
     this.#channelBytes += TEXT_BYTES + 2 * (key.length + held.given.length)
   }
 
-  #add(held: HeldText, channel: TextChannel, isLast: boolean): void {
+  #add(held: HeldText, channel: StreamedText, isLast: boolean): void {
     const open = this.#channelOf(channel)
     this.#channelBytes -= open.bytes
     open.add(held)
@@ -339,7 +341,7 @@ export class CheckingTap extends WrappedTap {
     if (isLast) this.#endChannel(channel.key)
   }
 
-  #channelOf(channel: TextChannel): HeldBackText {
+  #channelOf(channel: StreamedText): HeldBackText {
     let open = this.#open.get(channel.key)
     if (open) return open
     open = new HeldBackText(channel)
@@ -384,7 +386,7 @@ export class CheckingTap extends WrappedTap {
     this.#isFinished = true
     const last = this.inner.lastTexts?.()
     for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
-      const scan = scanEventData(dataOf(frame) ?? '')
+      const scan = scanEventData(frameData(frame) ?? '')
       if (scan) this.#last.push(...this.#textsOf(scan).filter(({ repeats }) => !repeats))
     }
     for (const [key] of this.#open.endedBy([''])) this.#endChannel(key)
@@ -448,7 +450,7 @@ export class CheckingTap extends WrappedTap {
     for (const { frame, texts } of this.#held) {
       for (const text of texts) text.next ??= text.repeats?.decidedText
       if (texts.some(({ next }) => next === undefined)) break
-      this.#released += written(frame, texts)
+      this.#released += writeHeldEvent(frame, texts)
       this.#heldBytes -= frame.length + EVENT_BYTES
       this.#heldTexts -= texts.length
       count += 1
@@ -465,8 +467,8 @@ export class CheckingTap extends WrappedTap {
     if (this.#final?.given === given) return this.#final.sent
     let sent = ''
     for (const frame of [...this.#split(given), this.#frames.takeBuffered().toString()]) {
-      const scan = scanEventData(dataOf(frame) ?? '')
-      sent += scan ? written(frame, this.#lastTextsOf(scan)) : frame
+      const scan = scanEventData(frameData(frame) ?? '')
+      sent += scan ? writeHeldEvent(frame, this.#lastTextsOf(scan)) : frame
     }
     this.#final = { given, sent: Buffer.from(sent) }
     return this.#final.sent
@@ -475,11 +477,11 @@ export class CheckingTap extends WrappedTap {
   #lastTextsOf(scan: ScannedObject): HeldText[] {
     const { checks } = this.#stream
     return eventTexts(scan, this.#stream).texts.map((text): HeldText => {
-      const given = textAt(scan.bytes, text.from, text.to)
-      const spot = spotOf(text)
+      const given = decodeStringAt(scan.bytes, text.from, text.to)
+      const spot = textPosition(text)
       if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }
       const judged = this.#last.find((one) => one.given === given && one.spot.place === spot.place)
-      const one = judged ?? this.#known.get(wholeKey({ spot, given }))
+      const one = judged ?? this.#known.get(wholeTextKey({ spot, given }))
       return { spot, given, next: one?.next ?? this.#decidedOf(given) }
     })
   }

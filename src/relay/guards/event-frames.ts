@@ -1,13 +1,13 @@
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { isChannelEnded } from './text-channel-map.ts'
+import { isStreamedTextEnded } from './streamed-text-map.ts'
 
 /**
- * The keys of the text channels in an event (a text channel is one text that arrives in pieces), and the
- * texts that are the last piece of their channel.
+ * The keys of the texts of which this event contains a piece, and those pieces that are the last of their
+ * text.
  */
-export function textChannelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
+export function streamedTextsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
   readonly own: ReadonlySet<string>
   readonly last: ReadonlySet<EventText>
 } {
@@ -17,7 +17,7 @@ export function textChannelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends
   for (const text of texts.toReversed()) {
     if (!text.channel) continue
     const { key } = text.channel
-    if (text.isLast === true || (!own.has(key) && isChannelEnded(ended, key))) last.add(text)
+    if (text.isLast === true || (!own.has(key) && isStreamedTextEnded(ended, key))) last.add(text)
     own.add(key)
   }
   return { own, last }
@@ -45,8 +45,11 @@ export function isTerminator(data: string | undefined): boolean {
   return data?.trim() === '[DONE]'
 }
 
-/** Returns an event without comments and fields other than `event` and `data`; empty if nothing is left. */
-export function checkablePart(frame: string): string {
+/**
+ * Returns a server-sent event without comments, and without lines other than `event` and `data`; empty if
+ * nothing is left.
+ */
+export function checkableFramePart(frame: string): string {
   const isPlain = frame.startsWith('data: ') && frame.indexOf('\n') === frame.length - 2
   if (isPlain && !frame.includes('\r')) return frame
   const lines = frame.split(LINE_END)
@@ -55,7 +58,7 @@ export function checkablePart(frame: string): string {
   return fields.length === 0 ? '' : `${fields.join('\n')}\n\n`
 }
 
-/** Returns an event with other data, in one line; the event's other fields stay. */
+/** Returns a server-sent event with other data, in one line; the event's other lines stay. */
 export function frameWithData(frame: string, data: string): string {
   const others = frame.split(LINE_END).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
   return `${[...others, `data: ${data}`].join('\n')}\n\n`

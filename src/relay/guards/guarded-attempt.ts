@@ -3,7 +3,7 @@ import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { AttemptRequest } from '../request-stages.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
-import { guardedReply, restoredReply } from './guarded-reply.ts'
+import { checkWholeReply, restorePseudonymsInReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { CheckingTap } from './checking-tap.ts'
 
@@ -37,7 +37,7 @@ export function guardedAttempt(
   // Answers of rerank are not checked, but they may repeat documents of the request, in which placeholders
   // must be replaced.
   if (!dialect)
-    return { ...request, reply: (bytes) => restoredReply(request.reply(bytes), guards.pseudonyms) }
+    return { ...request, reply: (bytes) => restorePseudonymsInReply(request.reply(bytes), guards.pseudonyms) }
   const origin = { dialect, signsReasoning: SIGNS_REASONING[request.protocol] }
   return {
     ...request,
@@ -48,7 +48,7 @@ export function guardedAttempt(
       const checked = checks ? new CheckingTap(tap, { checks, guards, ...origin, isArray }, held) : tap
       return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
-    reply: (bytes) => guardedReply(request.reply(bytes), guards, origin),
+    reply: (bytes) => checkWholeReply(request.reply(bytes), guards, origin),
   }
 }
 

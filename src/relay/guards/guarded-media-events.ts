@@ -1,10 +1,10 @@
 import { mediaEventTexts, type TextSpan } from '@sluice/wire/guarded-media'
-import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { checkablePart, isTerminator, scanEventData, frameWithData } from './event-frames.ts'
-import { GuardedChannel } from './guarded-channel.ts'
+import { checkableFramePart, isTerminator, scanEventData, frameWithData } from './event-frames.ts'
+import { GuardedStreamedText } from './guarded-streamed-text.ts'
 
 const OUTPUT = { place: 'output', isSigned: false } as const
 const PIECE = { ...OUTPUT, isJson: false } as const
@@ -13,7 +13,7 @@ const PIECE = { ...OUTPUT, isJson: false } as const
 export class GuardedMediaEvents {
   readonly #guards: CallGuards
   readonly #frames: FrameSplitter
-  readonly #channels = new Map<string, GuardedChannel>()
+  readonly #channels = new Map<string, GuardedStreamedText>()
   /** The text that was sent so far. The last event of a blocked transcript repeats it. */
   #sent = ''
   /**
@@ -60,8 +60,8 @@ export class GuardedMediaEvents {
   }
 
   #guardFrame(given: string): string {
-    const frame = this.#guards.withholds ? checkablePart(given) : given
-    const data = dataOf(frame)
+    const frame = this.#guards.withholds ? checkableFramePart(given) : given
+    const data = frameData(frame)
     const scan = data === undefined ? undefined : scanEventData(data)
     if (!scan && this.#guards.withholds && !isTerminator(data)) return ''
     if (!scan) return frame
@@ -70,7 +70,7 @@ export class GuardedMediaEvents {
     if (this.#isBlocked) return before
     const changes: TextChange[] = []
     for (const { from, to, piece } of texts) {
-      const given = textAt(scan.bytes, from, to)
+      const given = decodeStringAt(scan.bytes, from, to)
       const next = piece ? this.#channel(piece).push(given) : this.#checkedWhole(given)
       if (piece === 'text') this.#sent += next ?? ''
       if (piece === 'segment') this.#segment = { frame, scan, from, to }
@@ -81,7 +81,7 @@ export class GuardedMediaEvents {
     if (this.#guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
     if (changes.length === 0) return before + frame
     const sorted = changes.toSorted((a, b) => a.from - b.from)
-    return before + frameWithData(frame, withTexts(scan.bytes, sorted).toString())
+    return before + frameWithData(frame, applyTextChanges(scan.bytes, sorted).toString())
   }
 
   /**
@@ -98,11 +98,11 @@ export class GuardedMediaEvents {
     }
   }
 
-  #channel(piece: 'text' | 'segment'): GuardedChannel {
+  #channel(piece: 'text' | 'segment'): GuardedStreamedText {
     let channel = this.#channels.get(piece)
     if (!channel) {
       const isRepeated = piece === 'segment' && this.#channels.has('text')
-      this.#channels.set(piece, (channel = new GuardedChannel(this.#guards, PIECE, isRepeated)))
+      this.#channels.set(piece, (channel = new GuardedStreamedText(this.#guards, PIECE, isRepeated)))
     }
     return channel
   }
@@ -116,7 +116,7 @@ export class GuardedMediaEvents {
     const sent = rest === '' ? '' : transcriptDeltaEvent(rest)
     if (!this.#segment || ofSegments === '' || this.#isBlocked) return sent
     const { frame, scan, from, to } = this.#segment
-    const data = withTexts(scan.bytes, [{ from, to, text: JSON.stringify(ofSegments) }])
+    const data = applyTextChanges(scan.bytes, [{ from, to, text: JSON.stringify(ofSegments) }])
     return sent + frameWithData(frame, data.toString())
   }
 

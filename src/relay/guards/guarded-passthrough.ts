@@ -5,7 +5,7 @@ import {
   subtitleLines,
   type TextSpan,
 } from '@sluice/wire/guarded-media'
-import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
@@ -19,7 +19,7 @@ import {
   CheckedPassthrough,
   checkTranscriptEvents,
   checkJsonAnswer,
-  servedPictures,
+  checkPictureEvents,
   checkTextTranscript,
 } from './checked-passthrough.ts'
 
@@ -33,8 +33,8 @@ const BLOCKED = {
 } as const
 
 /**
- * Returns responses in which guards check the texts that accompany images, and transcripts. Other responses
- * that pass through unchanged have no texts.
+ * Returns the endpoint's responses with a check by guards: of the texts that accompany images, or of a
+ * transcript. Responses without texts are returned unchanged.
  */
 export function guardedPassthrough(passed: PassthroughResponses, guards: CallGuards): PassthroughResponses {
   const { about } = passed
@@ -53,7 +53,7 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
           const served =
             about === 'transcript'
               ? await checkTranscriptEvents(bytes, checks, signal)
-              : await servedPictures(bytes, checks, signal)
+              : await checkPictureEvents(bytes, checks, signal)
           if (!served) return tap.failureFrame(BLOCKED)
           const sent = Buffer.from(events.push(served) + events.endText())
           return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
@@ -137,7 +137,7 @@ function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
   }
   try {
     for (const span of texts) {
-      const given = textAt(bytes, span.from, span.to)
+      const given = decodeStringAt(bytes, span.from, span.to)
       change(span, given, guards.checkAnswer(given, OUTPUT))
     }
   } catch (error) {
@@ -145,13 +145,13 @@ function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
     throw error
   }
   for (const list of lists) {
-    const given = list.map(({ from, to }) => textAt(bytes, from, to))
+    const given = list.map(({ from, to }) => decodeStringAt(bytes, from, to))
     const next = guards.repeatParts(given, OUTPUT) ?? checkedParts(given, guards)
     if (!next) return emptiedMediaAnswer(scan, about)
     for (const [index, span] of list.entries()) change(span, given[index] ?? '', next[index] ?? '')
   }
   if (guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
-  return withTexts(
+  return applyTextChanges(
     bytes,
     changes.toSorted((a, b) => a.from - b.from),
   )
@@ -231,7 +231,7 @@ class GuardedEvents implements Passthrough {
 
   end(): boolean {
     const isComplete = this.#inner.end()
-    // The last event repeats the texts. They are checked here, before the call is charged.
+    // The last event repeats the texts of earlier events. It is checked now, before the call is charged.
     if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
     return isComplete
   }

@@ -1,8 +1,14 @@
 import { findToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
-import { type StreamFacts, answerTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import {
+  type AnswerContext,
+  findAnswerTexts,
+  type TextChange,
+  decodeStringAt,
+  applyTextChanges,
+} from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { refusalOf, refusedAnswer } from '@sluice/wire/refused-answer'
+import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
@@ -11,13 +17,13 @@ import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
 /** Facts about stored answers, whose reasoning is not signed. */
-const STORED: StreamFacts = { dialect: 'responses', signsReasoning: false }
+const STORED: AnswerContext = { dialect: 'responses', signsReasoning: false }
 
 /**
  * Checks a stored answer, in the client's dialect, each time it is read. Resolves to the answer to send.
  * Rejects with `CheckCancelled` if the client has left.
  */
-export async function guardedAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
+export async function checkStoredAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
   const { services } = guards
   const isServed = services?.concerns('output', 'tool_arguments') === true
   const passed = isServed ? await servedTexts(bytes, services, guards, STORED) : undefined
@@ -31,20 +37,20 @@ function withPassed(
   bytes: Buffer,
   passed: readonly string[] | undefined,
   guards: CallGuards,
-  origin: StreamFacts,
+  origin: AnswerContext,
 ): Buffer {
   const scan = scanned(bytes)
-  if (!scan) return passed === undefined ? refusalOf(origin.dialect) : bytes
-  return passed === undefined ? refusedAnswer(scan) : withChecked(scan, passed, guards, origin)
+  if (!scan) return passed === undefined ? refusalInDialect(origin.dialect) : bytes
+  return passed === undefined ? replaceAnswerByRefusal(scan) : withChecked(scan, passed, guards, origin)
 }
 
 /** Checks a whole answer, in the client's dialect, before it is charged. */
-export function guardedReply(reply: WholeReply, guards: CallGuards, origin: StreamFacts): WholeReply {
+export function checkWholeReply(reply: WholeReply, guards: CallGuards, origin: AnswerContext): WholeReply {
   const { facts, next } = reply
   if (next)
     return {
       ...reply,
-      next: { ...next, reply: (bytes) => guardedReply(next.reply(bytes), guards, origin) },
+      next: { ...next, reply: (bytes) => checkWholeReply(next.reply(bytes), guards, origin) },
     }
   if (!facts.valid) return reply
   return guards.services?.concerns('output', 'tool_arguments')
@@ -53,7 +59,7 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, origin: Stre
 }
 
 /** Checks a whole answer with the guards that search texts themselves, without a service. */
-function screenedReply(reply: WholeReply, guards: CallGuards, origin: StreamFacts): WholeReply {
+function screenedReply(reply: WholeReply, guards: CallGuards, origin: AnswerContext): WholeReply {
   const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, origin)
   const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
   reply.keptForm = form
@@ -68,7 +74,7 @@ function screenedReply(reply: WholeReply, guards: CallGuards, origin: StreamFact
 }
 
 /** Replaces placeholders with the values of the request in a whole answer that is not checked. */
-export function restoredReply(reply: WholeReply, pseudonyms: Pseudonyms): WholeReply {
+export function restorePseudonymsInReply(reply: WholeReply, pseudonyms: Pseudonyms): WholeReply {
   if (pseudonyms.size === 0) return reply
   return { ...reply, body: (charged) => Buffer.from(pseudonyms.restoreJson(reply.body(charged).toString())) }
 }
@@ -78,7 +84,7 @@ function servedReply(
   reply: WholeReply,
   checks: ServiceChecks,
   guards: CallGuards,
-  origin: StreamFacts,
+  origin: AnswerContext,
 ): WholeReply {
   return {
     ...reply,
@@ -114,13 +120,13 @@ async function servedTexts(
   bytes: Buffer,
   checks: ServiceChecks,
   guards: CallGuards,
-  origin: StreamFacts,
+  origin: AnswerContext,
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const scan = scanned(bytes)
   if (!scan) return guards.failed() ? [] : undefined
-  const texts = answerTexts(scan, origin).texts.map(
-    (found): CheckedText => ({ ...found, text: textAt(scan.bytes, found.from, found.to) }),
+  const texts = findAnswerTexts(scan, origin).texts.map(
+    (found): CheckedText => ({ ...found, text: decodeStringAt(scan.bytes, found.from, found.to) }),
   )
   try {
     const answer = {
@@ -137,12 +143,16 @@ async function servedTexts(
 }
 
 /** The texts of an answer in order, as guards have changed them; undefined if a guard blocks one. */
-function checkedTexts(bytes: Buffer, guards: CallGuards, origin: StreamFacts): readonly string[] | undefined {
+function checkedTexts(
+  bytes: Buffer,
+  guards: CallGuards,
+  origin: AnswerContext,
+): readonly string[] | undefined {
   const scan = scanned(bytes)
   if (!scan) return guards.failed() ? [] : undefined
   try {
-    return answerTexts(scan, origin).texts.map((found) => {
-      const text = textAt(scan.bytes, found.from, found.to)
+    return findAnswerTexts(scan, origin).texts.map((found) => {
+      const text = decodeStringAt(scan.bytes, found.from, found.to)
       return guards.checkAnswerText(text, found)
     })
   } catch (error) {
@@ -155,17 +165,17 @@ function withChecked(
   scan: ScannedObject,
   checked: readonly string[],
   guards: CallGuards,
-  origin: StreamFacts,
+  origin: AnswerContext,
 ): Buffer {
   const changes: TextChange[] = []
-  const { texts, repeating } = answerTexts(scan, origin)
+  const { texts, repeating } = findAnswerTexts(scan, origin)
   for (const [index, { from, to }] of texts.entries()) {
     const text = checked[index]
-    if (text !== undefined && text !== textAt(scan.bytes, from, to))
+    if (text !== undefined && text !== decodeStringAt(scan.bytes, from, to))
       changes.push({ from, to, text: JSON.stringify(text) })
   }
   if (guards.changesAnswer) for (const [from, to, text] of repeating) changes.push({ from, to, text })
-  return withTexts(
+  return applyTextChanges(
     scan.bytes,
     changes.toSorted((a, b) => a.from - b.from),
   )

@@ -1,10 +1,10 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { expect, test } from 'vitest'
-import { GUARD_PLACES, type Guard, textMatch } from '../../domain/guard.ts'
+import { GUARD_PLACES, type Guard, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
-import { Screen } from '../../redaction/screen.ts'
+import { TextScreen } from '../../redaction/screen.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { applyGuardsToScan } from './guarded-request.ts'
 import { KnownTexts } from './known-texts.ts'
@@ -32,8 +32,8 @@ const REPLACING: Guard = {
   with: '#',
 }
 
-const SCREEN = new Screen([
-  { rule: compileRule(REPLACING.name, textMatch(MATCH)), do: REPLACING.do, with: REPLACING.with },
+const SCREEN = new TextScreen([
+  { rule: compileRule(REPLACING.name, redactionMatchOf(MATCH)), do: REPLACING.do, with: REPLACING.with },
 ])
 
 function replacing(known = new KnownTexts(MEMORY)): CallGuards {

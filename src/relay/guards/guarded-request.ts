@@ -1,4 +1,10 @@
-import { type FoundText, requestTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import {
+  type FoundText,
+  requestTexts,
+  type TextChange,
+  decodeStringAt,
+  applyTextChanges,
+} from '@sluice/wire/guarded-texts'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormPart } from '@sluice/wire/multipart'
@@ -19,7 +25,7 @@ export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject)
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
   return refusing(guards, async () => {
     const changes = await changesOf(guards, scan.bytes, texts)
-    const next = changes.length === 0 ? scan : scanObject(withTexts(scan.bytes, changes))
+    const next = changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
     return guards.services ? checkRequestTexts(guards.services, next) : next
   })
 }
@@ -125,7 +131,7 @@ async function longChange(
   bytes: Buffer,
   found: FoundText,
 ): Promise<TextChange | undefined> {
-  const text = textAt(bytes, found.from, found.to)
+  const text = decodeStringAt(bytes, found.from, found.to)
   const checked = await longText(guards, text, found)
   return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
 }
@@ -145,7 +151,7 @@ async function longText(
 
 function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {
   const { from, to, isJson } = found
-  const text = textAt(bytes, from, to)
+  const text = decodeStringAt(bytes, from, to)
   const checked = isJson ? guards.checkRequestJson(text, found) : guards.checkRequest(text, found)
   return checked === text ? undefined : { from, to, text: JSON.stringify(checked) }
 }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import type { StreamFacts } from '@sluice/wire/guarded-texts'
+import type { AnswerContext } from '@sluice/wire/guarded-texts'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { expect, test } from 'vitest'
-import { GUARD_PLACES, type Guard, type GuardAction, textMatch } from '../../domain/guard.ts'
+import { GUARD_PLACES, type Guard, type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
-import { Screen } from '../../redaction/screen.ts'
+import { TextScreen } from '../../redaction/screen.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { GuardedTap } from './guarded-tap.ts'
@@ -20,7 +20,7 @@ const known = new KnownTexts(
   ),
 )
 
-function guardsWith(action: GuardAction): { readonly guards: CallGuards; readonly screen: Screen } {
+function guardsWith(action: GuardAction): { readonly guards: CallGuards; readonly screen: TextScreen } {
   const guard: Guard = {
     name: 'codes',
     where: GUARD_PLACES,
@@ -38,8 +38,8 @@ function guardsWith(action: GuardAction): { readonly guards: CallGuards; readonl
     users: undefined,
     tokens: undefined,
   }
-  const rule = compileRule(guard.name, textMatch(MATCH))
-  const screen = new Screen([{ rule, do: action, with: '#' }])
+  const rule = compileRule(guard.name, redactionMatchOf(MATCH))
+  const screen = new TextScreen([{ rule, do: action, with: '#' }])
   const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
   const owner = known.of({ client: 1, key: 1 })
   return { guards: new CallGuards([new ActiveGuard(guard)], pseudonyms, owner, () => screen), screen }
@@ -148,7 +148,7 @@ test.each(
 )(
   "$what ($dialect, $action) is sent as the guard's rules leave it, however it is cut into events and bytes",
   ({ dialect, action, event, read }) => {
-    const origin: StreamFacts = { dialect, signsReasoning: false }
+    const origin: AnswerContext = { dialect, signsReasoning: false }
     fc.assert(
       fc.property(text, cuts, cuts, (given, ofText, ofBytes) => {
         const { guards, screen } = guardsWith(action)

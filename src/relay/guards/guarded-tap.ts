@@ -1,26 +1,31 @@
 import { createHash, type Hash } from 'node:crypto'
-import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
-import { eventTexts, type TextChannel, type EventText } from '@sluice/wire/guarded-events'
-import { type StreamFacts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { JsonArraySplitter, EventsToJsonArray } from '@sluice/wire/gemini'
+import { eventTexts, type StreamedText, type EventText } from '@sluice/wire/guarded-events'
+import {
+  type AnswerContext,
+  type TextChange,
+  decodeStringAt,
+  applyTextChanges,
+} from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type RefusableStream, refusableStream } from '@sluice/wire/refused-answer'
-import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
-import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { TextChannelMap, MAX_CHANNELS } from './text-channel-map.ts'
+import { StreamedTextMap, MAX_STREAMED_TEXTS } from './streamed-text-map.ts'
 import {
-  textChannelsOf,
-  checkablePart,
+  streamedTextsOf,
+  checkableFramePart,
   eventOfElement,
   isTerminator,
   scanEventData,
   frameWithData,
 } from './event-frames.ts'
-import { GuardedChannel } from './guarded-channel.ts'
+import { GuardedStreamedText } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /**
@@ -50,7 +55,7 @@ const BYTE_ORDER_MARK = '\ufeff'
 const SAME = Symbol('same')
 
 /** The guards that check a call's stream, and facts about the stream. */
-export interface GuardedStream extends StreamFacts {
+export interface GuardedStream extends AnswerContext {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
@@ -61,8 +66,8 @@ export interface GuardedStream extends StreamFacts {
  * write further such events.
  */
 interface OpenChannel {
-  readonly guarded: GuardedChannel
-  channel: TextChannel
+  readonly guarded: GuardedStreamedText
+  channel: StreamedText
   /** Digest of what has arrived of the text; undefined in a dialect whose events repeat no texts. */
   readonly digest: Hash | undefined
 }
@@ -77,7 +82,7 @@ export class GuardedTap extends WrappedTap {
   readonly #begun: RefusableStream
   /** The sequence number of the next event, in a dialect that numbers events. */
   #sequence = 0
-  readonly #open = new TextChannelMap<OpenChannel>()
+  readonly #open = new StreamedTextMap<OpenChannel>()
   /**
    * Results of checking texts that later events may repeat, by digest: a changed text, `SAME`, or undefined
    * if the text is blocked.
@@ -97,12 +102,14 @@ export class GuardedTap extends WrappedTap {
   #rest = ''
   #final: Buffer | undefined
   /**
-   * The last bytes of the other tap, and the result of checking them. They are needed twice: to be stored and
+   * The last bytes of the inner tap, and the result of checking them. They are needed twice: to be stored and
    * to be sent.
    */
   #last: { readonly given: Buffer; readonly sent: string } | undefined
-  /** Set if the stream is one JSON array: reads the array's elements, and writes them. */
-  readonly #array: { readonly elements: ArrayElements | undefined; readonly writer: JsonArray } | undefined
+  /** Reads the elements of a JSON array and writes the checked ones; set if the stream is one JSON array. */
+  readonly #array:
+    | { readonly elements: JsonArraySplitter | undefined; readonly writer: EventsToJsonArray }
+    | undefined
 
   constructor(inner: Tap, stream: GuardedStream, memory: EventMemory) {
     super(inner)
@@ -112,7 +119,10 @@ export class GuardedTap extends WrappedTap {
     this.#begun = refusableStream(stream.dialect)
     inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
     if (stream.isArray)
-      this.#array = { elements: inner.heldFrames ? undefined : new ArrayElements(), writer: new JsonArray() }
+      this.#array = {
+        elements: inner.heldFrames ? undefined : new JsonArraySplitter(),
+        writer: new EventsToJsonArray(),
+      }
   }
 
   /** Whether a guard has ended the stream. `refusalBytes` returns its end. */
@@ -120,7 +130,7 @@ export class GuardedTap extends WrappedTap {
     return this.#isBlocked
   }
 
-  push(chunk: Buffer): TapStep {
+  push(chunk: Buffer): TapPushResult {
     const { forward, terminal } = this.inner.push(chunk)
     const sent = forward ? this.#guard(forward) : ''
     if (this.inner.isBlocked) this.#blockHeld()
@@ -165,7 +175,7 @@ export class GuardedTap extends WrappedTap {
     if (this.#isBlocked) return
     this.#isBlocked = true
     for (const frame of this.inner.heldFrames?.() ?? []) {
-      const scan = scanEventData(dataOf(frame) ?? '')
+      const scan = scanEventData(frameData(frame) ?? '')
       if (scan) this.#begun.noteBlocked?.(scan)
     }
   }
@@ -213,7 +223,7 @@ export class GuardedTap extends WrappedTap {
     return this.#array ? Buffer.concat([bytes, this.#array.writer.end()]) : bytes
   }
 
-  /** Converts bytes of the other tap to events. */
+  /** Converts the bytes that the inner tap sends to events. */
   #framesOf(bytes: Buffer): string {
     const elements = this.#array?.elements
     return elements ? elements.push(bytes).map(eventOfElement).join('') : bytes.toString()
@@ -239,10 +249,10 @@ export class GuardedTap extends WrappedTap {
   #guardFrame(bytes: Buffer): string {
     const given = bytes.toString()
     const whole = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
-    const data = dataOf(whole)
+    const data = frameData(whole)
     const scan = data === undefined ? undefined : scanEventData(data)
     const { withholds } = this.#stream.guards
-    const frame = withholds ? checkablePart(whole) : whole
+    const frame = withholds ? checkableFramePart(whole) : whole
     if (scan) return this.#guardEvent(frame, scan)
     if (isTerminator(data)) return this.#endAll() + (this.#isBlocked ? '' : frame)
     return withholds ? '' : frame
@@ -250,13 +260,13 @@ export class GuardedTap extends WrappedTap {
 
   #guardEvent(frame: string, scan: ScannedObject): string {
     const { texts, ends, repeating, sequence } = eventTexts(scan, this.#stream)
-    const { own, last } = textChannelsOf({ texts, ends })
+    const { own, last } = streamedTextsOf({ texts, ends })
     let before = ''
     for (const [key, open] of this.#open.endedBy(ends)) if (!own.has(key)) before += this.#endOf(key, open)
     if (this.#isBlocked) return before
     const changes: TextChange[] = []
     for (const text of texts) {
-      const given = textAt(scan.bytes, text.from, text.to)
+      const given = decodeStringAt(scan.bytes, text.from, text.to)
       const next = this.#checked(given, text, last.has(text))
       if (this.#isBlocked) {
         this.#begun.noteBlocked?.(scan)
@@ -275,7 +285,7 @@ export class GuardedTap extends WrappedTap {
       if (this.#added > 0) changes.push({ from, to, text: String(number + this.#added) })
     }
     if (changes.length === 0) return before + frame
-    const data = withTexts(
+    const data = applyTextChanges(
       scan.bytes,
       changes.toSorted((a, b) => a.from - b.from),
     ).toString()
@@ -347,16 +357,16 @@ export class GuardedTap extends WrappedTap {
 
   /**
    * Returns the entry of a text that arrives in pieces, creating it if necessary; undefined if there are
-   * already `MAX_CHANNELS`.
+   * already `MAX_STREAMED_TEXTS`.
    */
-  #channelOf(channel: TextChannel): OpenChannel | undefined {
+  #channelOf(channel: StreamedText): OpenChannel | undefined {
     let open = this.#open.get(channel.key)
-    if (!open && this.#open.size >= MAX_CHANNELS) return undefined
+    if (!open && this.#open.size >= MAX_STREAMED_TEXTS) return undefined
     if (!open)
       this.#open.set(
         channel.key,
         (open = {
-          guarded: new GuardedChannel(this.#stream.guards, channel),
+          guarded: new GuardedStreamedText(this.#stream.guards, channel),
           channel,
           digest: REPEATS[this.#stream.dialect] ? digestOf(channel) : undefined,
         }),
@@ -389,15 +399,15 @@ export class GuardedTap extends WrappedTap {
    * Returns an event that continues a text with these characters. The sequence numbers of later events
    * increase.
    */
-  #addedFrame(channel: TextChannel, text: string): string {
+  #addedFrame(channel: StreamedText, text: string): string {
     const frame = channel.frame(text)
-    const scan = scanEventData(dataOf(frame) ?? '')
+    const scan = scanEventData(frameData(frame) ?? '')
     const number = scan?.span('sequence_number')
     if (!scan || !number) return frame
     // The added event takes the number of the event before which it is inserted.
     this.#added += 1
     const next = this.#sequence + this.#added - 1
-    const changed = withTexts(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
+    const changed = applyTextChanges(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
     return frameWithData(frame, changed.toString())
   }
 }

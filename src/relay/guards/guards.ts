@@ -5,12 +5,12 @@ import {
   type ServiceGuard,
   type TextGuard,
   isServiceGuard,
-  textMatch,
+  redactionMatchOf,
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule, type Rule } from '../../redaction/rule.ts'
-import { Screen } from '../../redaction/screen.ts'
+import { TextScreen } from '../../redaction/screen.ts'
 import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Routes } from '../routing.ts'
@@ -39,8 +39,11 @@ export class Guards {
   readonly #rules = new WeakMap<Guard, Rule>()
   readonly #known: KnownTexts
   readonly #asked = new WeakMap<Guard, Service>()
-  /** Screens by the names and actions of their guards, for each version of the configuration. */
-  readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
+  /**
+   * Screens (guards that search texts together) by the names and actions of their guards, for each version of
+   * the configuration.
+   */
+  readonly #screens = new WeakMap<Settings, Map<string, TextScreen>>()
 
   /** `random` returns numbers in [0, 1), for guards that check only a sample of calls. */
   constructor(services: GuardServices, random: () => number = Math.random) {
@@ -115,13 +118,13 @@ export class Guards {
     }
   }
 
-  #screenOf(settings: Settings, rules: Parameters<ScreenMaker>[0]): Screen {
+  #screenOf(settings: Settings, rules: Parameters<ScreenMaker>[0]): TextScreen {
     let screens = this.#screens.get(settings)
     if (!screens) this.#screens.set(settings, (screens = new Map()))
     const key = rules.map(({ guard, do: action }) => `${guard.name} ${action}`).join(',')
     let screen = screens.get(key)
     if (!screen) {
-      screen = new Screen(
+      screen = new TextScreen(
         rules.map(({ guard, do: action }) => ({ rule: this.#ruleOf(guard), do: action, with: guard.with })),
       )
       screens.set(key, screen)
@@ -137,7 +140,7 @@ export class Guards {
 
   #ruleOf(guard: TextGuard): Rule {
     let rule = this.#rules.get(guard)
-    if (!rule) this.#rules.set(guard, (rule = compileRule(guard.name, textMatch(guard.match))))
+    if (!rule) this.#rules.set(guard, (rule = compileRule(guard.name, redactionMatchOf(guard.match))))
     return rule
   }
 }

@@ -1,7 +1,7 @@
-import type { TextChannel, EventText } from '@sluice/wire/guarded-events'
-import { type TextChange, withTexts } from '@sluice/wire/guarded-texts'
-import { dataOf } from '@sluice/wire/sse/frame-splitter'
-import { WINDOW_OVERLAP } from '../../domain/guard.ts'
+import type { StreamedText, EventText } from '@sluice/wire/guarded-events'
+import { type TextChange, applyTextChanges } from '@sluice/wire/guarded-texts'
+import { frameData } from '@sluice/wire/sse/frame-splitter'
+import { CHECK_WINDOW_OVERLAP } from '../../domain/guard.ts'
 import { scanEventData, frameWithData } from './event-frames.ts'
 import { changedRange } from './services/apply-judgement.ts'
 import type { CheckedText } from './services/service-checks.ts'
@@ -64,7 +64,7 @@ export class HeldBackText {
   /** The length of the text that had arrived when it was last checked. */
   #checked = 0
 
-  constructor({ place, isSigned, isJson }: TextChannel) {
+  constructor({ place, isSigned, isJson }: StreamedText) {
     this.spot = { place, isSigned, isJson }
   }
 
@@ -112,7 +112,7 @@ export class HeldBackText {
     if (this.undecided === '') return false
     if (this.isEnded) return true
     if (this.spot.place === 'tool_arguments') return false
-    return this.length - Math.max(this.#before.length, this.#checked - WINDOW_OVERLAP) >= window
+    return this.length - Math.max(this.#before.length, this.#checked - CHECK_WINDOW_OVERLAP) >= window
   }
 
   /**
@@ -172,7 +172,7 @@ function settledPart(
   next: string,
   window: number,
 ): { readonly length: number; readonly out: string } {
-  const limit = characterStart(given, given.length - WINDOW_OVERLAP)
+  const limit = characterStart(given, given.length - CHECK_WINDOW_OVERLAP)
   const kept = (length: number): { readonly length: number; readonly out: string } => ({
     length,
     out: next.slice(0, next.length - (given.length - length)),
@@ -180,7 +180,7 @@ function settledPart(
   if (limit <= 0) return NOTHING
   const change = next === given ? undefined : changedRange(given, next)
   if (!change || change.end <= limit) return kept(limit)
-  const before = characterStart(given, Math.min(limit, change.start - WINDOW_OVERLAP))
+  const before = characterStart(given, Math.min(limit, change.start - CHECK_WINDOW_OVERLAP))
   if (before > 0) return { length: before, out: given.slice(0, before) }
   return given.length < 2 * window ? NOTHING : kept(change.end)
 }
@@ -193,14 +193,14 @@ function characterStart(text: string, at: number): number {
 }
 
 /** Writes an event with the texts as services have decided about them. */
-export function written(frame: string, texts: readonly HeldText[]): string {
+export function writeHeldEvent(frame: string, texts: readonly HeldText[]): string {
   if (texts.every(({ next, given }) => next === given)) return frame
-  const scan = scanEventData(dataOf(frame) ?? '')
+  const scan = scanEventData(frameData(frame) ?? '')
   if (!scan) return frame
   const changes = texts.flatMap(({ spot: { from, to }, given, next = '' }): TextChange[] =>
     next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
   )
-  const data = withTexts(
+  const data = applyTextChanges(
     scan.bytes,
     changes.toSorted((a, b) => a.from - b.from),
   )
@@ -208,7 +208,7 @@ export function written(frame: string, texts: readonly HeldText[]): string {
 }
 
 /** Returns the place of a text that an event contains. */
-export function spotOf({
+export function textPosition({
   from,
   to,
   place,
@@ -220,7 +220,9 @@ export function spotOf({
   return { from, to, place, isSigned, isJson, isNumber, isRepeated: isRepeated === true }
 }
 
-/** Returns what identifies a text that arrived in one piece. */
-export function wholeKey({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
+/**
+ * Returns the key of a text that arrived in one piece, by which its repetitions in later events are found.
+ */
+export function wholeTextKey({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
   return `${spot.place} ${spot.isSigned} ${spot.isJson} ${given}`
 }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { MemoryAllocation, RequestMemory } from '../../limits/request-memory.ts'
 import { compileRule } from '../../redaction/rule.ts'
-import { Screen } from '../../redaction/screen.ts'
+import { TextScreen } from '../../redaction/screen.ts'
 import { KnownTexts } from './known-texts.ts'
 
 const rule = compileRule('r', { words: ['x'] })
-const screen = new Screen([{ rule, do: 'block' }])
-const other = new Screen([{ rule, do: 'redact' }])
+const screen = new TextScreen([{ rule, do: 'block' }])
+const other = new TextScreen([{ rule, do: 'redact' }])
 const [ANN, BEA] = [
   { client: 1, key: 10 },
   { client: 2, key: 20 },

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import type { PoolOwner } from '../../limits/fair-pool.ts'
+import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
-import type { Screen } from '../../redaction/screen.ts'
+import type { TextScreen } from '../../redaction/screen.ts'
 
 /** Maximum number of remembered texts per user; enough for several long conversations. */
 const MAX_OF_USER = 4_096
@@ -21,10 +21,10 @@ interface UserTexts {
 /** The texts of a user in which guards have found nothing. */
 export interface KnownTextsOfUser {
   /**
-   * Identifies a text, given as JSON, together with the guards of the screen. Undefined for a short text,
-   * which is not remembered.
+   * Returns a name for a text, given as the bytes of a JSON string, together with the guards of the screen.
+   * Undefined for a short text, which is not remembered.
    */
-  nameOf(screen: Screen, bytes: Buffer, isJson: boolean): string | undefined
+  nameOf(screen: TextScreen, bytes: Buffer, isJson: boolean): string | undefined
   /** Whether guards have found nothing in the text with this name. If so, the text counts as just used. */
   has(name: string): boolean
   add(name: string): void
@@ -40,11 +40,11 @@ export class KnownTexts {
   readonly #maxOfUser: number
   readonly #maxTexts: number
   /** The texts by user; the user whose text was remembered last comes last. */
-  readonly #users = new Map<PoolOwner['client'], UserTexts>()
+  readonly #users = new Map<PoolShareOwner['client'], UserTexts>()
   /**
    * A number for each combination of guards and their actions, because a text may pass one and not another.
    */
-  readonly #screens = new WeakMap<Screen, number>()
+  readonly #screens = new WeakMap<TextScreen, number>()
   #nextScreen = 0
   #texts = 0
 
@@ -55,12 +55,12 @@ export class KnownTexts {
     this.#maxTexts = maxTexts
   }
 
-  /** Number of remembered texts. */
+  /** Number of remembered texts of all users. */
   get size(): number {
     return this.#texts
   }
 
-  of(owner: PoolOwner): KnownTextsOfUser {
+  of(owner: PoolShareOwner): KnownTextsOfUser {
     return {
       nameOf: (screen, bytes, isJson) => {
         if (bytes.length < MIN_BYTES) return undefined
@@ -76,7 +76,7 @@ export class KnownTexts {
     }
   }
 
-  #add(owner: PoolOwner, name: string): void {
+  #add(owner: PoolShareOwner, name: string): void {
     const texts = this.#users.get(owner.client) ?? {
       names: new Map(),
       allocation: new MemoryAllocation(owner),
@@ -109,7 +109,7 @@ export class KnownTexts {
     }
   }
 
-  #screenId(screen: Screen): number {
+  #screenId(screen: TextScreen): number {
     let id = this.#screens.get(screen)
     if (id === undefined) this.#screens.set(screen, (id = this.#nextScreen++))
     return id

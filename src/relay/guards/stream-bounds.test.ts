@@ -6,7 +6,7 @@ import type { Guard } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
-import { Screen } from '../../redaction/screen.ts'
+import { TextScreen } from '../../redaction/screen.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { GuardedTap } from './guarded-tap.ts'
@@ -46,7 +46,7 @@ function callGuards(...active: readonly ActiveGuard[]): CallGuards {
   const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
   return new CallGuards(active, pseudonyms, new KnownTexts(MEMORY).of({ client: 1, key: 1 }), (rules) => {
     const rule = compileRule('codes', { regex: ['code-[0-9]+-x'] })
-    return new Screen(rules.map((one) => ({ rule, do: one.do, with: '[R]' })))
+    return new TextScreen(rules.map((one) => ({ rule, do: one.do, with: '[R]' })))
   })
 }
 

@@ -1,9 +1,9 @@
-import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Call } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
-import type { Target } from '../request-stages.ts'
+import type { AttemptTarget } from '../request-stages.ts'
 
 /**
  * A tap (reader of a stream on its way to the client) around another tap. It changes what is sent; facts
@@ -56,7 +56,7 @@ export abstract class WrappedTap implements Tap {
     return this.inner.sawEvent
   }
 
-  /** Always false, because this tap sends each event as a whole. */
+  /** Whether only a part of an event was sent. Always false, because this tap sends each event as a whole. */
   get isMidEvent(): boolean {
     return false
   }
@@ -96,7 +96,7 @@ export abstract class WrappedTap implements Tap {
   /** Whether a guard has ended the stream. */
   abstract get isBlocked(): boolean
 
-  abstract push(chunk: Buffer): TapStep
+  abstract push(chunk: Buffer): TapPushResult
   abstract end(): ReturnType<Tap['end']>
   abstract finalBytes(charged: Usage): Buffer
   abstract failureFrame(error: ErrorContent): Buffer
@@ -109,12 +109,12 @@ export abstract class WrappedTap implements Tap {
     return this.inner.keepAliveFrame()
   }
 
-  async keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
+  async keep(target: AttemptTarget, call: Call, charged: Promise<Usage>): Promise<void> {
     // A blocked answer is not stored, so that it cannot be read later.
     if (!this.isBlocked) await this.inner.keep?.(target, call, charged)
   }
 
-  provenance(target: Target, call: Call, charged: Usage): ReturnType<NonNullable<Tap['provenance']>> {
+  provenance(target: AttemptTarget, call: Call, charged: Usage): ReturnType<NonNullable<Tap['provenance']>> {
     return this.inner.provenance?.(target, call, charged)
   }
 

@@ -34,7 +34,7 @@ interface DigestServices extends PromptMemoryServices {
  * How digests of prompts are remembered. A conversation needs at least two turns to continue an earlier
  * prompt.
  */
-export const PROMPT_DIGESTS: DigestRules = { kind: 'prompt', minSearched: 2, changes: false }
+export const PROMPT_DIGEST_RULES: DigestRules = { kind: 'prompt', minSearched: 2, changes: false }
 
 /**
  * Maximum bytes per token that are plausible. A provider that reports fewer tokens for a text is not

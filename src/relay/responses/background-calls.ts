@@ -1,9 +1,14 @@
 import { callExtraFactsText } from '../../domain/call-detail.ts'
-import { cacheSavings, charge } from '../../domain/charge.ts'
+import { cacheSavings, chargeOfCall } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
 import { serviceRate } from '../../domain/service-rate.ts'
 import type { StatedService } from '@sluice/wire/service-tier'
-import { priceSetFrom, type Rate, rateOf, type RequestedTierAndRegion } from '../../domain/price.ts'
+import {
+  priceSetFrom,
+  type ChargeRate,
+  chargeRateOf,
+  type RequestedTierAndRegion,
+} from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
@@ -17,9 +22,14 @@ import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import { parseRecord } from '@sluice/wire/json/record'
-import { countsOf, toCount, withCredibleTotal, type ReportedUsage } from '@sluice/wire/reported-usage'
+import {
+  numbersOfReport,
+  plausibleCount,
+  withCredibleTotal,
+  type ReportedUsage,
+} from '@sluice/wire/reported-usage'
 import { usageOfResponse } from '@sluice/wire/responses'
-import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange.ts'
+import { requestWholeResponse, type WholeResponseOrFailure } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import type { Call } from '../call.ts'
@@ -49,7 +59,7 @@ export interface BackgroundCallServices {
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
-  /** Undefined if no telemetry collector is configured in the environment. */
+  /** Records the calls for export; undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
   readonly count: TokenCounter
   readonly limits: CallLimits
@@ -67,11 +77,11 @@ export interface CallOrigin {
 
 /** A call whose response is generated without its client. */
 interface OpenCall {
-  /** When an end without usage was first seen, by `performance.now()`. */
+  /** When an end without usage was first seen, in milliseconds of `performance.now()`. */
   endSeenAt?: number
   readonly hold: OpenHold
   readonly response: StoredResponse
-  readonly rate: Rate
+  readonly rate: ChargeRate
   /** The requested tier and region; absent for a response that an earlier version stored. */
   readonly sent?: RequestedTierAndRegion | undefined
   /** Trace and session of the request; absent if an earlier run of the process began the call. */
@@ -122,7 +132,13 @@ export class BackgroundCalls {
       const response = byCall.get(hold.id)
       if (response?.rate) {
         const { price, ratio, quotaPerUnit, sent } = priceSetFrom(response.rate)
-        const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), sent, isStreamed: false }
+        const call = {
+          hold,
+          response,
+          rate: chargeRateOf(price, ratio, quotaPerUnit),
+          sent,
+          isStreamed: false,
+        }
         this.#open.set(hold.id, call)
       } else {
         const charged = {
@@ -199,7 +215,7 @@ export class BackgroundCalls {
     if (usage)
       await this.#note(response, {
         status,
-        usage: countsOf(usage),
+        usage: numbersOfReport(usage),
         counted: 0,
         tools: usage.tools ?? [],
         ...(usage.served && { served: usage.served }),
@@ -228,8 +244,8 @@ export class BackgroundCalls {
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
-  // Other nodes record what they stream every few seconds, so this call is examined again at the next
-  // look-up.
+  // Whether another node may still have to record what it streamed of the response. Nodes do this every few
+  // seconds, so the call is examined again at the next look-up.
   #mayBeStreamedElsewhere(open: OpenCall): boolean {
     if (!this.#services.isShared) return false
     const nowMs = performance.now()
@@ -332,13 +348,16 @@ export class BackgroundCalls {
     response: StoredResponse,
     method: 'GET' | 'POST',
     below: '' | '/cancel',
-  ): Promise<WholeExchange | undefined> {
+  ): Promise<WholeResponseOrFailure | undefined> {
     const { responses, settings, upstreams } = this.#services
     const account = accountOf(response, settings(), responses)
     if (!account) return undefined
     const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}`
     const sent = { method, protocol: 'responses', path, headers: [], body: Buffer.alloc(0) } as const
-    return exchangeWhole(upstreams, { hold, ...account }, sent, { maxBytes: MAX_BYTES, timeoutMs: ASK_MS })
+    return requestWholeResponse(upstreams, { hold, ...account }, sent, {
+      maxBytes: MAX_BYTES,
+      timeoutMs: ASK_MS,
+    })
   }
 
   // Errors are ignored, because the next round repeats the work.
@@ -394,7 +413,7 @@ function priceOutcome(
     })
   const isGuessed = served?.tier === undefined && sent?.isGuessed === true
   return {
-    quota: charge(at?.rate ?? rate, usage, {}, tools),
+    quota: chargeOfCall(at?.rate ?? rate, usage, {}, tools),
     usage,
     ...cacheSavings(at?.rate ?? rate, usage),
     service_tier: at?.tier ?? '',
@@ -416,7 +435,9 @@ interface Outcome {
   readonly counted: number
   /** Uses of the provider's own tools, which are charged. */
   readonly tools: readonly ToolUse[]
-  /** How the response states that it was served, such as the service tier; absent if it does not. */
+  /**
+   * What the response states about how it was served, such as the service tier; absent if it states nothing.
+   */
   readonly served?: StatedService
 }
 
@@ -425,12 +446,12 @@ async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outcome | u
   const { status, max_output_tokens: maximum } = parseRecord(body.toString()) ?? {}
   if (!FINAL.has(status)) return undefined
   const facts = usageOfResponse(body)
-  const usage = facts.usage && withCredibleTotal(facts.usage, toCount(maximum))
+  const usage = facts.usage && withCredibleTotal(facts.usage, plausibleCount(maximum))
   const counted = usage ? 0 : await count.count(facts.text())
   const tools = (usage ? usage.tools : facts.tools) ?? []
   return {
     status: String(status),
-    usage: usage ? countsOf(usage) : null,
+    usage: usage ? numbersOfReport(usage) : null,
     counted,
     tools,
     ...(usage?.served && { served: usage.served }),

@@ -58,8 +58,8 @@ export class FreeSpaceMonitor {
   }
 
   /**
-   * Whether there was room for this kind at the last measurement. Starts a new measurement if that one is
-   * old.
+   * Whether there was room for this kind of data at the last measurement. Starts a new measurement if that
+   * one is old.
    */
   hasRoomFor(kind: StoredDataKind): boolean {
     if (this.#dependencies.nowMs() - this.#measuredMs > FRESH_MS) void this.#measure()
@@ -107,7 +107,7 @@ export class FreeSpaceMonitor {
 }
 
 /** Measures the file system that contains a folder. */
-export async function spaceOf(folder: string): Promise<DiskSpace> {
+export async function measureDiskSpace(folder: string): Promise<DiskSpace> {
   const { bavail, blocks, bsize } = await statfs(folder)
   return { free: bavail * bsize, total: blocks * bsize }
 }

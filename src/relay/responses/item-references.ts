@@ -13,7 +13,7 @@ import { GatewayError } from '../../errors.ts'
 import type { RequestReaderContext } from '../dialects/dialect.ts'
 import { applyGuardsToScan } from '../guards/guarded-request.ts'
 import type { ParsedRequest } from '../request-stages.ts'
-import { findOrigin, type Origin } from './reasoning-origin.ts'
+import { findReasoningAccount, type ReasoningAccount } from './reasoning-origin.ts'
 import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
 import { itemSource, type ItemPosition, itemPositions, textAt } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -29,7 +29,7 @@ export interface ResponseReferences {
    * The provider account that created the encrypted reasoning in the input, or an item that the input refers
    * to.
    */
-  readonly account?: Origin | undefined
+  readonly account?: ReasoningAccount | undefined
   /** The request in which references are replaced by the content that the gateway keeps. */
   readonly composed?: ScannedObject | undefined
 }
@@ -49,7 +49,7 @@ export async function findReferences(
 ): Promise<ResponseReferences> {
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
   // If the request continues a response, that response already determines the provider account.
-  const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
+  const origin = previousId === undefined ? findReasoningAccount(scan, reader, responses) : undefined
   if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
   const continued =
     previousId === undefined ? undefined : await findPreviousResponse(scan, previousId, reader, responses)
@@ -64,9 +64,9 @@ export async function findReferences(
 
 /** A request in the form that a provider of the responses dialect understands. */
 export interface ProviderRequest {
-  /** Members that differ from the client's, as JSON texts. */
+  /** Members of the request that differ from the client's, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
-  /** Names of members that are left out. */
+  /** Names of members of the client's request that are left out. */
   readonly dropped: readonly string[]
 }
 

@@ -1,18 +1,18 @@
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
-import { RenamedIds, type ResponseFacts } from '@sluice/wire/responses'
+import { IdReplacer, type ResponseFacts } from '@sluice/wire/responses'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { priceSetText } from '../../domain/price.ts'
 import { NATIVE_RETENTION_MS, type Provenance, type StoredResponse } from '../../domain/stored-response.ts'
 import type { Call } from '../call.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
-import type { Target } from '../request-stages.ts'
+import type { AttemptTarget } from '../request-stages.ts'
 import { serviceToCharge } from '../service-tier-rates.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { RenamingTap } from './renaming-tap.ts'
 import { newResponseId } from './response-id.ts'
 import type { ResponseStore } from './response-store.ts'
-import type { ReadStream } from './stream-progress.ts'
+import type { StreamReadSoFar } from './stream-progress.ts'
 
 /** Facts that a response states about itself. */
 interface ReportedResponse {
@@ -46,7 +46,7 @@ const UNFINISHED: ReadonlySet<string | undefined> = new Set(['queued', 'in_progr
 
 /** A native (not converted) response on its way to the client: its ids, and what is stored about it. */
 export class NativeResponse {
-  readonly ids = new RenamedIds()
+  readonly ids = new IdReplacer()
   /** Id that the client knows; '' until the upstream has sent its own. */
   #id = ''
   #upstreamId = ''
@@ -89,7 +89,7 @@ export class NativeResponse {
   /**
    * Records what is streamed of the response. The returned function must be called when the stream has ended.
    */
-  note(stream: ReadStream): () => void {
+  note(stream: StreamReadSoFar): () => void {
     return this.#services.background.streamed.begin(this.#id, stream)
   }
 
@@ -97,7 +97,7 @@ export class NativeResponse {
    * Stores a response that continues without its client, with its counted prompt, and keeps the call's hold
    * (reserved quota) until the end is known.
    */
-  async continueInBackground(target: Target, call: Call, upstreamId: string): Promise<boolean> {
+  async continueInBackground(target: AttemptTarget, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
       callId: call.incoming.id,
@@ -110,7 +110,7 @@ export class NativeResponse {
   /** Where the response and its encrypted reasoning come from, for later requests that refer to them. */
   provenance(
     reported: ReportedResponse,
-    { key }: Target,
+    { key }: AttemptTarget,
     call: Call,
     charged: Usage,
   ): Provenance | undefined {
@@ -128,7 +128,7 @@ export class NativeResponse {
     return responses.provenance(userId, key.value, response, encrypted)
   }
 
-  #row({ channel, key }: Target, call: Call, upstreamId: string, tokens: number): StoredResponse {
+  #row({ channel, key }: AttemptTarget, call: Call, upstreamId: string, tokens: number): StoredResponse {
     const createdMs = Date.now()
     return {
       id: this.#id,
@@ -167,7 +167,7 @@ export class NativeTap extends RenamingTap {
   }
 
   /** A background stream continues without its client once it has an id by which it can be retrieved. */
-  get continueInBackground(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
+  get continueInBackground(): ((target: AttemptTarget, call: Call) => Promise<boolean>) | undefined {
     const { responseId } = this
     if (!this.#response.isBackground || responseId === '') return undefined
     return async (target, call) => {
@@ -184,7 +184,7 @@ export class NativeTap extends RenamingTap {
     this.#endNote?.()
   }
 
-  provenance(target: Target, call: Call, charged: Usage): Provenance | undefined {
+  provenance(target: AttemptTarget, call: Call, charged: Usage): Provenance | undefined {
     const { responseId: id, encrypted, itemIds, usage } = this
     return this.#response.provenance({ id, encrypted, itemIds, usage }, target, call, charged)
   }

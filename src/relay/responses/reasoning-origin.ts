@@ -6,7 +6,7 @@ import type { RequestReaderContext } from '../dialects/dialect.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** The provider account (channel and key) that created the encrypted reasoning in a request. */
-export interface Origin {
+export interface ReasoningAccount {
   readonly channel: string
   readonly keyTag: string
 }
@@ -16,11 +16,11 @@ export interface Origin {
  * if the account is unknown. Returns undefined, not a promise, if the input has no such reasoning, or if all
  * channels use one account.
  */
-export function findOrigin(
+export function findReasoningAccount(
   scan: ScannedObject,
   { caller, settings }: RequestReaderContext,
   responses: ResponseStore,
-): Promise<Origin | undefined> | undefined {
+): Promise<ReasoningAccount | undefined> | undefined {
   const encrypted = hasSeveralAccounts(settings) ? encryptedInput(scan) : []
   return encrypted.length > 0 ? responses.originOf(caller.user.id, encrypted) : undefined
 }
@@ -29,7 +29,10 @@ export function findOrigin(
  * Returns only the channel of `origin`, because other channels would refuse the reasoning. Returns all
  * channels if that channel no longer exists, because another one may use the same account.
  */
-export function channelsOfOrigin(channels: readonly Channel[], { channel }: Origin): readonly Channel[] {
+export function channelsOfReasoningAccount(
+  channels: readonly Channel[],
+  { channel }: ReasoningAccount,
+): readonly Channel[] {
   const own = channels.filter(
     ({ name, protocol: protocols }) => name === channel && protocols.includes('responses'),
   )

@@ -1,7 +1,7 @@
 import type { Usage } from '@sluice/wire/usage'
-import { type RenamedIds, ResponsesTap } from '@sluice/wire/responses'
+import { type IdReplacer, ResponsesTap } from '@sluice/wire/responses'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
-import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { TapEndResult, TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 
 /**
@@ -9,10 +9,10 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
  * that the gateway issued.
  */
 export abstract class RenamingTap extends ResponsesTap {
-  readonly #ids: RenamedIds
+  readonly #ids: IdReplacer
   #isErrorRenamed = false
 
-  constructor(memory: EventMemory, ids: RenamedIds) {
+  constructor(memory: EventMemory, ids: IdReplacer) {
     super(memory)
     this.#ids = ids
   }
@@ -20,7 +20,7 @@ export abstract class RenamingTap extends ResponsesTap {
   /** Reads the upstream's id from the stream. Called before any bytes are forwarded. */
   protected abstract learn(): void
 
-  override push(chunk: Buffer): TapStep {
+  override push(chunk: Buffer): TapPushResult {
     const { forward, terminal } = super.push(chunk)
     this.learn()
     this.#renameError()
@@ -28,7 +28,7 @@ export abstract class RenamingTap extends ResponsesTap {
     return { forward: renamed && renamed.length > 0 ? renamed : undefined, terminal }
   }
 
-  override end(): TapEnd {
+  override end(): TapEndResult {
     const end = super.end()
     this.#renameError()
     return end

@@ -1,9 +1,9 @@
-import type { RenamedIds } from '@sluice/wire/responses'
+import type { IdReplacer } from '@sluice/wire/responses'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import { throwNoStreams } from '../dialects/dialect.ts'
 import type { ResponseAccount } from './response-account.ts'
-import type { ReadStream } from './stream-progress.ts'
+import type { StreamReadSoFar } from './stream-progress.ts'
 import { RenamingTap } from './renaming-tap.ts'
 import type { ChannelPlan, ParsedRequest } from '../request-stages.ts'
 
@@ -14,14 +14,14 @@ export interface Replay {
   readonly model: string
   /** Path and query, relative to the channel's base URL. */
   readonly path: string
-  readonly ids: RenamedIds
+  readonly ids: IdReplacer
   /** Id, as the client knows it, of the response that this one continues; null if it continues none. */
   readonly previousId: string | null
   /**
    * Begins to record how much of the stream was read. The returned function must be called when the stream
    * has ended.
    */
-  note(stream: ReadStream): () => void
+  note(stream: StreamReadSoFar): () => void
   /** Called with the final status and usage of the stream. */
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { idPrefix } from '../../domain/stored-response.ts'
+import { nativeResponseIdPrefix } from '../../domain/stored-response.ts'
 
 /**
  * Minimum and default length of ids that the gateway issues, including the prefix. Shorter ids would have too
@@ -10,7 +10,7 @@ const USUAL_LENGTH = 49
 const MAX_LENGTH = 65
 
 /** Beginning of all ids that are issued in the current millisecond, so that it is computed once. */
-const newest = { ms: 0, beginning: idPrefix(0) }
+const newest = { ms: 0, beginning: nativeResponseIdPrefix(0) }
 
 /**
  * Creates an id that cannot be guessed (at least 120 random bits). It has `length` characters if possible, so
@@ -22,7 +22,7 @@ export function newResponseId(length = USUAL_LENGTH): string {
   const nowMs = Date.now()
   if (nowMs !== newest.ms) {
     newest.ms = nowMs
-    newest.beginning = idPrefix(nowMs)
+    newest.beginning = nativeResponseIdPrefix(nowMs)
   }
   const random = size < USUAL_LENGTH ? CHARACTERS : DIGITS
   return newest.beginning + random.next(size - newest.beginning.length)
@@ -31,7 +31,7 @@ export function newResponseId(length = USUAL_LENGTH): string {
 /**
  * Whether an id has the form of the gateway's ids. Ids of another form need not be looked up in the store.
  */
-export function isIssued(id: string): boolean {
+export function isGatewayResponseId(id: string): boolean {
   return /^resp_[\w-]{1,60}$/.test(id)
 }
 

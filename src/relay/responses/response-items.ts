@@ -1,4 +1,4 @@
-import { type ItemPageQuery, type ItemSpan, ItemSpans } from '@sluice/wire/responses'
+import { type ItemPageQuery, type ItemSpan, ItemSpanFinder } from '@sluice/wire/responses'
 import { GatewayError } from '../../errors.ts'
 import type { StoredTextPart } from '../../store/operations/stored-responses.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -105,7 +105,7 @@ async function lastPlaces(
 
 /** Yields the position of each item of a text as soon as the item has been read. */
 export async function* itemPositions(source: ItemSource): AsyncGenerator<ItemPosition, void, undefined> {
-  const spans = new ItemSpans(source.of)
+  const spans = new ItemSpanFinder(source.of)
   const starts = [0]
   for (let index = 0; ; index += 1) {
     const { text, isLast } = await source.part(index)

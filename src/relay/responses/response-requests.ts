@@ -1,5 +1,5 @@
-import { sendPieces, TransportError } from '@sluice/http1'
-import { readItemQuery, RenamedIds, usageOfResponse } from '@sluice/wire/responses'
+import { sendResponsePieces, TransportError } from '@sluice/http1'
+import { readItemQuery, IdReplacer, usageOfResponse } from '@sluice/wire/responses'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -7,12 +7,12 @@ import { MAX_PREVIOUS_RESPONSES, type StoredResponse } from '../../domain/stored
 import { GatewayError } from '../../errors.ts'
 import { idHeaders } from '../../http/id-headers.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
-import { exchangeStreamed } from '../../upstreams/exchange.ts'
+import { requestStreamedResponse } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { failureOfStatus } from '../failure.ts'
 import { type CallGuards, GUARDS_HEADER } from '../guards/call-guards.ts'
-import { guardedAnswer } from '../guards/guarded-reply.ts'
+import { checkStoredAnswer } from '../guards/guarded-reply.ts'
 import type { Guards } from '../guards/guards.ts'
 import { CheckCancelled } from '../guards/services/service-checks.ts'
 import type { IncomingCall } from '../request-stages.ts'
@@ -47,7 +47,7 @@ export interface StoredResponseRequest {
   /** Whether the gateway itself keeps the response's content. */
   readonly isKept: boolean
   /** Replaces the ids in the response's bytes by those that the client knows. */
-  readonly ids: RenamedIds
+  readonly ids: IdReplacer
   /**
    * Whether all ids in the response can be replaced. False if the response that it continues no longer
    * exists.
@@ -218,7 +218,7 @@ export class ResponseRequests {
   async #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): Promise<void> {
     if (!guards?.concernsAnswer) return answer(incoming, body)
     guards.services?.begin(incoming)
-    const guarded = await guardedAnswer(body, guards).catch((error: unknown) => {
+    const guarded = await checkStoredAnswer(body, guards).catch((error: unknown) => {
       if (!(error instanceof CheckCancelled)) throw error
     })
     this.#guards.ended(guards)
@@ -233,7 +233,7 @@ export class ResponseRequests {
     upstreamId,
     previousId,
   }: StoredResponse): Promise<Pick<StoredResponseRequest, 'ids' | 'hasAllIds'>> {
-    const ids = new RenamedIds()
+    const ids = new IdReplacer()
     ids.add(upstreamId, id)
     const previous = previousId === null ? undefined : await this.#services.responses.find(userId, previousId)
     if (previous) ids.add(previous.upstreamId, previous.id)
@@ -286,7 +286,7 @@ function answer(
 }
 
 function answerPieces({ id, response }: IncomingCall, pieces: AsyncIterable<string | Buffer>): Promise<void> {
-  return sendPieces(response, headersOf(id), pieces)
+  return sendResponsePieces(response, headersOf(id), pieces)
 }
 
 function headersOf(id: string) {
@@ -297,7 +297,7 @@ async function* asPieces(parts: AsyncIterable<string | Buffer>): ResponsePieces 
   for await (const part of parts) yield Buffer.from(part)
 }
 
-async function* renamedPieces(ids: RenamedIds, pieces: ResponsePieces, before?: Buffer): ResponsePieces {
+async function* renamedPieces(ids: IdReplacer, pieces: ResponsePieces, before?: Buffer): ResponsePieces {
   if (before) yield ids.push(before)
   for await (const piece of pieces) yield ids.push(piece)
   yield ids.rest()
@@ -328,7 +328,7 @@ interface UpstreamContext {
   readonly incoming: IncomingCall
   readonly reading: StoreRead
   readonly response: StoredResponse
-  readonly ids: RenamedIds
+  readonly ids: IdReplacer
   readonly query: URLSearchParams
 }
 
@@ -398,7 +398,7 @@ export async function openAtUpstream(
   incoming.response.needsUpstream()
   const hold = new OperatorHold(incoming.id)
   const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${forwardedQuery(request.query)}`
-  const came = await exchangeStreamed(
+  const came = await requestStreamedResponse(
     upstreams,
     { hold, ...account },
     { method, protocol: 'responses', path, headers: ['accept', 'application/json'], body: NOTHING },

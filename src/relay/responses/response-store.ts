@@ -9,11 +9,11 @@ import {
   type StreamedPart,
 } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { isLarge, LargeContents, removeParts } from '../../store/large-contents.ts'
-import type { ChainLink, StoredTextPart } from '../../store/operations/stored-responses.ts'
+import { isLargeContent, LargeContents, removeResponseParts } from '../../store/large-contents.ts'
+import type { ResponseChainLink, StoredTextPart } from '../../store/operations/stored-responses.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
-import { isIssued } from './response-id.ts'
+import { isGatewayResponseId } from './response-id.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
 /** Maximum number of API keys whose keyed hashes are cached: computing a hash costs more than keeping it. */
@@ -87,7 +87,7 @@ export class ResponseStore {
     userId: number,
     id: string,
   ): Promise<{ readonly response: StoredResponse; readonly contentBytes: number } | undefined> {
-    if (!isIssued(id)) return undefined
+    if (!isGatewayResponseId(id)) return undefined
     return (await this.#rows.read('responseFacts', { id, userId, nowMs: Date.now() })) ?? undefined
   }
 
@@ -95,7 +95,7 @@ export class ResponseStore {
    * A response of this user and all responses that it continues, the latest first. If there are too many, the
    * first `MAX_PREVIOUS_RESPONSES` + 1 are returned; if together they exceed `maxBytes`, only the latest one.
    */
-  chain(userId: number, id: string, maxBytes: number): Promise<readonly ChainLink[]> {
+  chain(userId: number, id: string, maxBytes: number): Promise<readonly ResponseChainLink[]> {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
   }
 
@@ -129,7 +129,7 @@ export class ResponseStore {
   async store(response: StoredResponse): Promise<void> {
     const { content } = response
     const sum =
-      content && isLarge(content)
+      content && isLargeContent(content)
         ? await this.#largeContents.store({ ...response, content })
         : await this.#rows.write('storeResponse', response)
     if (sum) this.#bound.note([sum])
@@ -164,8 +164,8 @@ export class ResponseStore {
   }
 
   /**
-   * Looks encrypted reasoning up in this order, and returns the provider account that created the first one
-   * known.
+   * Looks up several pieces of encrypted reasoning, and resolves to the provider account that created the
+   * first known one in the given order.
    */
   async originOf(userId: number, contents: readonly string[]): Promise<ReasoningOrigin | undefined> {
     const hashes = contents.map((content) => this.#hash(userId, content))
@@ -187,7 +187,7 @@ export class ResponseStore {
   /** Deletes a response of this user. */
   async remove(userId: number, id: string): Promise<void> {
     await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
-    await removeParts(this.#rows, id)
+    await removeResponseParts(this.#rows, id)
   }
 
   #hash(userId: number, content: string): string {
@@ -223,7 +223,10 @@ export class RetriedWrites {
     this.#pausesMs = pausesMs
   }
 
-  /** Resolves after the first attempt. `bytes`: memory that the write needs while it waits. */
+  /**
+   * Runs a write. If the store is unavailable, repeats the write later; discards it if there is no memory for
+   * it. Resolves after the first attempt. `bytes`: memory that the write needs while it waits.
+   */
   async run(write: () => Promise<void>, bytes: number): Promise<void> {
     try {
       await write()

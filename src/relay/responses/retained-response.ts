@@ -3,9 +3,9 @@ import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
-import { dataOf } from '@sluice/wire/sse/frame-splitter'
+import { frameData } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
-import type { Target } from '../request-stages.ts'
+import type { AttemptTarget } from '../request-stages.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** What is needed to keep the response to a converted request. */
@@ -29,15 +29,15 @@ export class RetainedResponse {
   }
 
   /** Stores the response of a stream. The stream's last frame contains the whole response. */
-  async keepStream(finalBytes: Buffer, charged: Usage, target: Target, call: Call): Promise<void> {
+  async keepStream(finalBytes: Buffer, charged: Usage, target: AttemptTarget, call: Call): Promise<void> {
     const last = finalBytes.toString().trimEnd().split('\n\n').at(-1) ?? ''
-    const event = scanObject(Buffer.from(dataOf(`${last}\n\n`) ?? '{}'))
+    const event = scanObject(Buffer.from(frameData(`${last}\n\n`) ?? '{}'))
     const node = event.span('response')?.node
     if (node !== undefined) await this.keep(event.textOf(node), charged, target, call)
   }
 
   /** Stores a response as the client receives it. */
-  async keep(response: string, charged: Usage, target: Target, call: Call): Promise<void> {
+  async keep(response: string, charged: Usage, target: AttemptTarget, call: Call): Promise<void> {
     const { responses, previousId, retentionMs } = this.#keeping
     const createdMs = Date.now()
     await responses.keep({

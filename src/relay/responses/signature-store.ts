@@ -20,7 +20,10 @@ const MAX_MEMORY = 16 * 1024 * 1024
 const MAX_ANCHORS = 1_000
 /** Maximum characters of signed parts that are restored in one request, the latest turns first. */
 const MAX_RESTORED = 16 * 1024 * 1024
-/** Milliseconds for which an anchor that was not found in the database is not looked up again. */
+/**
+ * Milliseconds for which an anchor (place in a conversation) that was not found in the database is not looked
+ * up again.
+ */
 const MISSING_MS = 60_000
 /** Estimated characters of a cache entry in addition to its content. */
 const ENTRY = 200
@@ -36,7 +39,7 @@ export interface SigningAccount {
 /** Signed parts and the account that signed them. */
 export interface SignedEntry extends SigningAccount {
   readonly run: SignedParts
-  /** Characters of its text. */
+  /** Length of the signed parts as text, in characters. */
   readonly size: number
 }
 
@@ -86,8 +89,8 @@ export class SignatureStore {
   }
 
   /**
-   * Stores a reply's signed parts, by anchor. This node can find them immediately. Resolves when other nodes
-   * can find them, too, or after a maximum time.
+   * Stores a reply's signed parts, by anchor (place in the conversation). This node can find them
+   * immediately. Resolves when other nodes can find them, too, or after a maximum time.
    */
   keep(
     userId: number,
@@ -113,7 +116,7 @@ export class SignatureStore {
     return this.#writes.write({ userId, signatures, storedMs, expiresMs })
   }
 
-  /** Finds the signed parts for these anchors of a user's conversation. */
+  /** Finds the signed parts for these anchors (places in a user's conversation). */
   async find(userId: number, anchors: readonly string[]): Promise<FoundSignatures> {
     const nowMs = Date.now()
     const latest = anchors.slice(-MAX_ANCHORS)

@@ -1,4 +1,4 @@
-import { removeParts } from '../../store/large-contents.ts'
+import { removeResponseParts } from '../../store/large-contents.ts'
 import type { StoredBytesOfUser } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
 import type { FreeSpaceMonitor, StoredDataKind } from './free-space-monitor.ts'
@@ -46,12 +46,12 @@ export class StorageLimit {
     this.#dropping.add(userId)
     try {
       for (let more = true; more; ) {
-        const dropped = await rows.write('removeOldestStored', {
+        const dropped = await rows.write('removeOldestStoredData', {
           userId,
           maxBytes: maxBytes(),
           limit: DROPPED_AT_A_TIME,
         })
-        for (const id of dropped.responseIds) await removeParts(rows, id)
+        for (const id of dropped.responseIds) await removeResponseParts(rows, id)
         more = dropped.more
       }
     } catch {

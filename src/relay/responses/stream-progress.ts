@@ -5,7 +5,7 @@ import type { ResponseStore } from './response-store.ts'
 export const PROGRESS_INTERVAL_MS = 5_000
 
 /** The part of a response's stream that this process has read so far. */
-export interface ReadStream {
+export interface StreamReadSoFar {
   /** Sequence numbers of the first and of the last event that was read. */
   readonly firstSequence: number
   readonly lastSequence: number
@@ -17,7 +17,7 @@ export interface ReadStream {
 /** A running stream, and the length of its text when it was last recorded. */
 interface RunningStream {
   readonly responseId: string
-  readonly stream: ReadStream
+  readonly stream: StreamReadSoFar
   noted: number
 }
 
@@ -43,8 +43,11 @@ export class StreamProgress {
     clearInterval(this.#timer)
   }
 
-  /** Begins to record a stream. The returned function must be called when the stream has ended. */
-  begin(responseId: string, stream: ReadStream): () => void {
+  /**
+   * Begins to record how much of a response's stream is read. The returned function must be called when the
+   * stream has ended.
+   */
+  begin(responseId: string, stream: StreamReadSoFar): () => void {
     const running: RunningStream = { responseId, stream, noted: 0 }
     this.#running.add(running)
     return () => {

@@ -1,7 +1,7 @@
 /** Maximum number of gaps between reads that are measured in one stream. */
 const MAX_GAPS = 4_096
 
-/** Measures the times between two reads of a stream. */
+/** Measures the times between two reads of a stream, for telemetry. */
 export class ChunkGaps {
   /** The measured gaps in milliseconds, in order. */
   readonly ms: number[] = []

@@ -3,7 +3,7 @@ import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
 import type { Call } from '../call.ts'
-import type { ChannelPlan, Target } from '../request-stages.ts'
+import type { ChannelPlan, AttemptTarget } from '../request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 import { serverAddress } from './server-address.ts'
 
@@ -12,7 +12,7 @@ const NO_GAPS: readonly number[] = []
 /** The telemetry record of a settled call. `target` is undefined if no channel was asked. */
 export function tracedCall(
   call: Call,
-  target: Target | undefined,
+  target: AttemptTarget | undefined,
   settlement: Settlement,
   names: AnswerMetadata | undefined,
 ): TracedCall {

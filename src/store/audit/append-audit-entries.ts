@@ -1,5 +1,5 @@
 import type { Insertable } from 'kysely'
-import type { AuditEntry, Origin } from '../../domain/audit.ts'
+import type { AuditEntry, ChangeOrigin } from '../../domain/audit.ts'
 import type { Database } from '../row-types.ts'
 import type { Db } from '../operations/operation.ts'
 
@@ -17,7 +17,7 @@ export type NewAuditEntry = Pick<AuditEntry, 'action' | 'object' | 'changes'> & 
 /** Adds entries to the audit log, in the transaction that makes the reported changes. */
 export async function appendAuditEntries(
   db: Db,
-  origin: Origin,
+  origin: ChangeOrigin,
   entries: Iterable<NewAuditEntry>,
 ): Promise<void> {
   let rows: Insertable<Database['audit_log']>[] = []

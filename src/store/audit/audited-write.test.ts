@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
-import type { AuditEntry, Origin } from '../../domain/audit.ts'
+import type { AuditEntry, ChangeOrigin } from '../../domain/audit.ts'
 import type { Json } from '../../domain/json.ts'
 import type { Rows } from '../store.ts'
 import { AUDIT_RULES } from './audited-write.ts'
@@ -10,7 +10,7 @@ import * as writes from '../operations/writes.ts'
 
 const NOW = Date.now()
 const DAY_MS = 86_400_000
-const origin: Origin = { actorId: 7, actor: 'ann', via: 'api', address: '192.0.2.7', atMs: NOW }
+const origin: ChangeOrigin = { actorId: 7, actor: 'ann', via: 'api', address: '192.0.2.7', atMs: NOW }
 
 const definition = (name: string, key: string, fields: Readonly<Record<string, Json>> = {}) => ({
   name,
@@ -98,7 +98,7 @@ async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
         )
       } else if (one.do === 'set option') {
         const changes = [{ section: 'options' as const, name: one.name, value: one.value }]
-        await store.write('setEntries', { changes, origin })
+        await store.write('setStoredSettings', { changes, origin })
       } else if (one.do === 'change channel' || one.do === 'delete channel') {
         const id = pick(channels, one.of)
         if (id === undefined) continue

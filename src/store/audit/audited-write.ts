@@ -1,11 +1,11 @@
-import type { Origin } from '../../domain/audit.ts'
+import type { ChangeOrigin } from '../../domain/audit.ts'
 import type { Db } from '../operations/operation.ts'
 import * as writes from '../operations/writes.ts'
 import { type Secrets, hashSession } from '../secrets.ts'
 import { appendAuditEntries, type NewAuditEntry } from './append-audit-entries.ts'
 import { entriesBetween, type ObjectReference, objectStates } from './object-states.ts'
 import type { DeclaredRow } from '../row-types.ts'
-import { liveTokens } from '../account-rows.ts'
+import { undeletedTokens } from '../account-rows.ts'
 import { userOfIdentity } from '../operations/sign-ins.ts'
 import { readSeededAccounts } from '../operations/seed-accounts.ts'
 import { declaredRows, declaredState, rowKey } from './declared-rows.ts'
@@ -40,7 +40,7 @@ type AnyAudited =
 export async function auditedWrite(db: Db, name: string, input: unknown, secrets: Secrets): Promise<unknown> {
   const run = (): Promise<unknown> => WRITES[name]!(db, input, secrets)
   const audited = AUDIT_RULES[name as keyof typeof writes] as AnyAudited
-  const origin = (input as { readonly origin?: Origin } | undefined)?.origin
+  const origin = (input as { readonly origin?: ChangeOrigin } | undefined)?.origin
   if (!audited || !origin) return run()
   if ('entries' in audited) {
     const entriesOf = await audited.entries(input, db, secrets)
@@ -70,8 +70,8 @@ interface ChangesObjects<Input, Output> {
 }
 
 /**
- * Rule for an operation on sessions. `entries` runs before the operation and reads what it needs; the
- * function it returns runs afterwards.
+ * Rule for an operation on sessions. `entries` is called before the operation and reads the state that it
+ * needs; it returns a function, which is called after the operation and yields the entries.
  */
 interface ReportsEntries<Input, Output> {
   readonly entries: (
@@ -175,8 +175,8 @@ export const AUDIT_RULES: {
   removeAnswers: null,
   storeAnswer: null,
   storeAnswerPart: null,
-  removeOldestStored: null,
-  removeStoredSum: null,
+  removeOldestStoredData: null,
+  removeStoredBytesSum: null,
   storeSignatures: null,
   linkIdentity: { touches: ({ userId }) => [user(userId)] },
   consumeState: null,
@@ -199,7 +199,7 @@ export const AUDIT_RULES: {
   recordReveal: null,
   recordSessionUse: null,
   recordCacheRemoval: null,
-  recordStop: null,
+  recordCallStop: null,
   recordStreamedPart: null,
   pruneAuditLog: null,
   pruneBudgets: null,
@@ -207,21 +207,21 @@ export const AUDIT_RULES: {
   pruneResponses: null,
   pruneSignatures: null,
   pruneRefusedCalls: null,
-  pruneSlots: null,
+  pruneHalfHourSums: null,
   removeOrphanedParts: null,
   reportConditions: null,
-  reportModelEndings: null,
+  reportModelRetirements: null,
   rotateToken: { touches: ({ tokenId }) => [key(tokenId)] },
   seedUsers: {
     touches: ({ seeds }, db, secrets) => seededObjects(db, seeds, secrets),
     makes: ({ users, tokens }) => [...users.map(({ id }) => user(id)), ...tokens.map(({ id }) => key(id))],
   },
   setAccessToken: { touches: ({ userId }) => [user(userId)] },
-  setEntries: { touches: ({ changes }) => changes },
+  setStoredSettings: { touches: ({ changes }) => changes },
   // Not recorded: a call sets the status automatically if its token is expired or exhausted.
   setTokenStatus: null,
   assignAlerts: null,
-  storeModelEnds: null,
+  storeModelRetirements: null,
   storePriceSet: null,
   storeProvenance: null,
   storeResponse: null,
@@ -245,7 +245,7 @@ async function personOf(db: Db, id: number): Promise<{ id: number; name: string 
 }
 
 async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReference[]> {
-  const rows = await liveTokens(db).select('id').where('user_id', 'in', userIds).execute()
+  const rows = await undeletedTokens(db).select('id').where('user_id', 'in', userIds).execute()
   return rows.map(({ id }) => key(id))
 }
 

@@ -2,7 +2,7 @@ import { type DeclaredSetting, type Fields, type ObjectKind, Secret } from '../.
 import type { Json, JsonObject } from '../../domain/json.ts'
 import type { DeclaredRow } from '../row-types.ts'
 import type { Secrets } from '../secrets.ts'
-import { channelFields, entryFields, OBJECT_KIND_OF_SECTION } from './object-fields.ts'
+import { channelFields, settingFieldsInAudit, OBJECT_KIND_OF_SECTION } from './object-fields.ts'
 import type { ObjectState } from './object-states.ts'
 
 /**
@@ -14,7 +14,7 @@ export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secr
     const fields =
       section === 'channels'
         ? declaredChannel(name, value, secrets)
-        : entryFields({ section, name, value }, secrets)
+        : settingFieldsInAudit({ section, name, value }, secrets)
     const open = Object.entries(fields).filter(([, one]) => !(one instanceof Secret))
     const hidden = Object.entries(fields).flatMap(([field, one]) =>
       one instanceof Secret ? [[field, one.tag]] : [],

@@ -3,7 +3,7 @@ import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/c
 import { OPTIONS } from '../../domain/options.ts'
 import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import type { Stored } from '../../domain/records/field-types.ts'
-import type { StoredEntry, StoredSection } from '../../domain/settings.ts'
+import type { StoredSetting, StoredSection } from '../../domain/settings.ts'
 import type { Field, RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
@@ -63,12 +63,12 @@ export function channelFields(
  * Name of a setting in the audit log. For a receiver of alerts it also contains the host of the receiver's
  * URL.
  */
-export function entryName({ section, name, value }: StoredEntry): string {
+export function settingNameInAudit({ section, name, value }: StoredSetting): string {
   return section === 'alerts' ? `${receiverHost(value)} (${name})` : name
 }
 
 /** The fields of a setting: those of its value if that is an object, otherwise a single field `value`. */
-export function entryFields({ section, name, value }: StoredEntry, secrets: Secrets): Fields {
+export function settingFieldsInAudit({ section, name, value }: StoredSetting, secrets: Secrets): Fields {
   if (section === 'alerts') {
     const { url, secret, events } = asObject(value)
     return {

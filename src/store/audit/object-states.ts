@@ -1,14 +1,14 @@
 import { type AuditedObject, changesBetween, type Fields } from '../../domain/audit.ts'
 import type { StoredSection } from '../../domain/settings.ts'
-import { liveTokens, liveUsers } from '../account-rows.ts'
-import { channelFromRow, entryFromRow } from '../channel-rows.ts'
+import { undeletedTokens, undeletedUsers } from '../account-rows.ts'
+import { channelFromRow, storedSettingFromRow } from '../channel-rows.ts'
 import { type Db, inChunks } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import type { NewAuditEntry } from './append-audit-entries.ts'
 import {
   channelFields,
-  entryFields,
-  entryName,
+  settingFieldsInAudit,
+  settingNameInAudit,
   OBJECT_KIND_OF_SECTION,
   tokenFields,
   userFields,
@@ -21,7 +21,7 @@ export type ObjectReference =
   | { readonly kind: 'user' | 'key' | 'channel'; readonly id: number }
   | { readonly section: StoredSection; readonly name: string }
 
-/** State of an object: its fields. */
+/** State of an object, which the audit log compares before and after an operation: its fields. */
 export interface ObjectState {
   readonly object: AuditedObject
   readonly fields: Fields
@@ -53,7 +53,7 @@ function idsOf(references: readonly ObjectReference[], kind: 'user' | 'key' | 'c
 }
 
 async function users(db: Db, ids: readonly number[]): Promise<ObjectState[]> {
-  const rows = await liveUsers(db).selectAll().where('id', 'in', ids).execute()
+  const rows = await undeletedUsers(db).selectAll().where('id', 'in', ids).execute()
   return rows.map((row) => ({
     object: { kind: 'user', id: row.id, name: row.username },
     fields: userFields(row),
@@ -61,7 +61,7 @@ async function users(db: Db, ids: readonly number[]): Promise<ObjectState[]> {
 }
 
 async function keys(db: Db, ids: readonly number[]): Promise<ObjectState[]> {
-  const rows = await liveTokens(db).selectAll().where('id', 'in', ids).execute()
+  const rows = await undeletedTokens(db).selectAll().where('id', 'in', ids).execute()
   return rows.map((row) => ({
     object: { kind: 'key', id: row.id, name: row.name },
     fields: tokenFields(row),
@@ -93,9 +93,9 @@ async function settings(
     const rows = await db.selectFrom('stored_settings').selectAll().where('section', '=', section).execute()
     for (const row of rows) {
       if (!names.has(row.name)) continue
-      const entry = entryFromRow(row, secrets)
-      const object = { kind: OBJECT_KIND_OF_SECTION[section], id: null, name: entryName(entry) }
-      states.push({ object, fields: entryFields(entry, secrets) })
+      const entry = storedSettingFromRow(row, secrets)
+      const object = { kind: OBJECT_KIND_OF_SECTION[section], id: null, name: settingNameInAudit(entry) }
+      states.push({ object, fields: settingFieldsInAudit(entry, secrets) })
     }
   }
   return states

@@ -3,7 +3,7 @@ import { DEFAULT_MIGRATION_TABLE, type Migration, Migrator } from 'kysely/migrat
 import { installBank } from '../postgres/install-bank.ts'
 import type { Database } from '../row-types.ts'
 import type { ColumnTypes } from './schema/table.ts'
-import { isCurrent, type Step, STEPS } from './steps.ts'
+import { isSchemaCurrent, type Step, STEPS } from './steps.ts'
 
 /**
  * Migrates the schema to this version. All missing steps run in one transaction, so that a crash leaves the
@@ -15,7 +15,7 @@ export async function migrateToLatest(
   types: ColumnTypes,
   steps: readonly Step[] = STEPS,
 ): Promise<void> {
-  if (isCurrent(await stepsRun(db), steps)) return
+  if (isSchemaCurrent(await stepsRun(db), steps)) return
   const migrations = Object.fromEntries(steps.map((step) => [step.name, migrationOf(step, types)]))
   const provider = { getMigrations: () => Promise.resolve(migrations) }
   const { error } = await new Migrator({ db, provider }).migrateToLatest()

@@ -20,7 +20,7 @@ export const STEPS: readonly Step[] = [
  * Whether all steps have run. Throws a sentence for the operator if the database was migrated by a newer
  * version, or created by a build from before the first release.
  */
-export function isCurrent(run: readonly string[], steps: readonly Step[] = STEPS): boolean {
+export function isSchemaCurrent(run: readonly string[], steps: readonly Step[] = STEPS): boolean {
   const names = steps.map(({ name }) => name)
   if (run.length > 0 && !run.some((name) => name === names[0])) {
     throw new Error(

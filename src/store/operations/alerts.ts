@@ -10,7 +10,7 @@ import type { Db } from './operation.ts'
 
 /** An event to be delivered to one receiver. */
 export interface DueAlert {
-  /** Id of the event, the same in every attempt. */
+  /** Id of the event, the same at every delivery attempt. */
   readonly id: string
   readonly type: string
   /** JSON of the event's data. */
@@ -18,7 +18,7 @@ export interface DueAlert {
   readonly createdMs: number
   /** Number of delivery attempts, including the one that has just begun. */
   readonly attempts: number
-  /** Time of the first attempt in Unix milliseconds. */
+  /** Time of the first delivery attempt in Unix milliseconds. */
   readonly firstMs: number
 }
 
@@ -346,7 +346,9 @@ export async function endConditions(
   }
 }
 
-/** Adds an event to the outbox. Receivers are informed only if the transaction commits. */
+/**
+ * Adds an event to the events that wait for delivery. Receivers are informed only if the transaction commits.
+ */
 export async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number): Promise<void> {
   await db
     .insertInto('alert_outbox')

@@ -1,9 +1,15 @@
-import type { AuditEntry, AuditFilter, DeclaredSetting, ObjectKind, Origin } from '../../domain/audit.ts'
+import type {
+  AuditEntry,
+  AuditFilter,
+  DeclaredSetting,
+  ObjectKind,
+  ChangeOrigin,
+} from '../../domain/audit.ts'
 import type { BudgetName } from '../../domain/budget.ts'
 import type { AuditLogRow } from '../row-types.ts'
 import { appendAuditEntries } from '../audit/append-audit-entries.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
-import { liveUsers, ownTokens } from '../account-rows.ts'
+import { undeletedUsers, undeletedTokensOfUser } from '../account-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
 
@@ -35,13 +41,13 @@ export async function auditPage(
   const { total } = await matching(db, page.filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const rows = await entryPage(db, page).selectAll().execute()
+  const rows = await selectAuditPage(db, page).selectAll().execute()
   return { total, entries: await entriesFromRows(db, rows) }
 }
 
 /** Reads the newest matching entries with a lower id than `beforeId`; null begins with the newest entry. */
-export async function auditBefore(db: Db, query: AuditScan): Promise<readonly AuditEntry[]> {
-  const rows = await entriesBefore(db, query).selectAll().execute()
+export async function auditEntriesBefore(db: Db, query: AuditScan): Promise<readonly AuditEntry[]> {
+  const rows = await selectAuditEntriesBefore(db, query).selectAll().execute()
   return entriesFromRows(db, rows)
 }
 
@@ -64,12 +70,12 @@ export async function pruneAuditLog(
 }
 
 /** Selects a page of matching entries, newest first. */
-export function entryPage(db: Db, { filter, offset, limit }: AuditPageQuery) {
+export function selectAuditPage(db: Db, { filter, offset, limit }: AuditPageQuery) {
   return matching(db, filter).orderBy('id', 'desc').offset(offset).limit(limit)
 }
 
 /** Selects the newest matching entries with a lower id than `beforeId`. */
-export function entriesBefore(db: Db, { filter, beforeId, limit }: AuditScan) {
+export function selectAuditEntriesBefore(db: Db, { filter, beforeId, limit }: AuditScan) {
   return matching(db, filter)
     .$if(beforeId !== null, (query) => query.where('id', '<', beforeId ?? 0))
     .orderBy('id', 'desc')
@@ -121,7 +127,7 @@ function entryFromRow(row: AuditLogRow): AuditEntry {
     atMs: row.at_ms,
     actorId: row.actor_id,
     actor: row.actor,
-    via: row.via as Origin['via'],
+    via: row.via as ChangeOrigin['via'],
     address: row.address,
     action: row.action,
     object: { kind: row.object_kind as ObjectKind, id: row.object_id, name: row.object_name },
@@ -181,7 +187,7 @@ const MAX_PER_HOUR = 1_000
 interface RefusedSignIn {
   /** Username that was sent; undefined for other types of credentials. */
   readonly username: string | undefined
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
 }
 
 /**
@@ -197,7 +203,7 @@ export async function recordRefusedSignIn(db: Db, { username = '', origin }: Ref
     .where('action', '=', 'session.refuse')
     .executeTakeFirstOrThrow()
   if (count >= MAX_PER_HOUR) return
-  const user = await liveUsers(db)
+  const user = await undeletedUsers(db)
     .select(['id', 'username'])
     .where('username', '=', username)
     .executeTakeFirst()
@@ -216,7 +222,7 @@ interface Reveal {
   readonly ids: readonly number[]
   /** Owner of the tokens. Tokens of other users are ignored. */
   readonly userId?: number
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
 }
 
 /**
@@ -228,7 +234,7 @@ export async function recordReveal(db: Db, { kind, ids, userId, origin }: Reveal
   const rows =
     kind === 'channel'
       ? await db.selectFrom('channels').select(['id', 'name']).where('id', 'in', ids).orderBy('id').execute()
-      : await ownTokens(db, userId ?? 0)
+      : await undeletedTokensOfUser(db, userId ?? 0)
           .select(['id', 'name'])
           .where('id', 'in', ids)
           .orderBy('id')
@@ -247,7 +253,7 @@ interface CacheRemoval {
   readonly tokenId: number | undefined
   readonly model: string | undefined
   readonly removed: number
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
 }
 
 /** Records the removal of cached answers in the audit log. */
@@ -282,7 +288,7 @@ interface ContentRemoval {
   /** Unix milliseconds. `toMs` is the first time that no longer belongs to the period. */
   readonly fromMs: number
   readonly toMs: number
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
 }
 
 /** Records a deletion of content in the audit log. */
@@ -302,11 +308,11 @@ export async function recordContentDeletion(
 /** A running call that somebody stopped. */
 interface Stop {
   readonly callId: string
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
 }
 
 /** Records in the audit log that somebody stopped a call. */
-export async function recordStop(db: Db, { callId, origin }: Stop): Promise<void> {
+export async function recordCallStop(db: Db, { callId, origin }: Stop): Promise<void> {
   if (!origin) return
   const object = { kind: 'call', id: null, name: callId } as const
   await appendAuditEntries(db, origin, [{ action: 'call.stop', object, changes: [] }])

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { BUDGET_PERIODS, type BudgetName, periodAt } from '../../domain/budget.ts'
+import { BUDGET_PERIODS, type BudgetName, budgetPeriodAt } from '../../domain/budget.ts'
 import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
@@ -33,7 +33,7 @@ export function pruneLentBudgets(db: Db, pruning: Pruning): Promise<number> {
 
 async function prune(db: Db, { nowMs, limit }: Pruning, condition: ReturnType<typeof sql>): Promise<number> {
   for (const period of BUDGET_PERIODS) {
-    const { startMs } = periodAt(period, nowMs - KEPT_DAYS * DAY_MS)
+    const { startMs } = budgetPeriodAt(period, nowMs - KEPT_DAYS * DAY_MS)
     const [first, end] = [`b:${period}:`, `b:${period}:${new Date(startMs).toISOString().slice(0, 10)}`]
     const { rows } = await sql<{ account: string }>`
       delete from budget_periods where account in (

@@ -1,6 +1,6 @@
 import { declaredId } from '../../domain/channel-id.ts'
 import type { FilterValues, UsageFilter } from '../../domain/usage-filter.ts'
-import { valuesOf } from '../../domain/usage-filter.ts'
+import { filterValueList } from '../../domain/usage-filter.ts'
 import { smallestSumKind } from '../sum-kinds.ts'
 import { type Db, inChunks } from './operation.ts'
 
@@ -79,14 +79,14 @@ export function loggedChannelNames(names: readonly string[], present: PresentNam
 /**
  * Replaces the channels of a filter by the names under which their calls are logged; null if there are none.
  */
-export async function withChannels<Filter extends Pick<UsageFilter, 'channel' | 'channel_id'>>(
+export async function withLoggedChannelNames<Filter extends Pick<UsageFilter, 'channel' | 'channel_id'>>(
   db: Db,
   filter: Filter,
 ): Promise<(Filter & { readonly channel?: FilterValues<string> | undefined }) | null> {
   const { channel, channel_id: ids } = filter
   if (channel === undefined && ids === undefined) return filter
-  const named = channel === undefined ? undefined : valuesOf(channel)
-  const ofIds = ids === undefined ? undefined : await namesOfChannels(db, { ids: valuesOf(ids) })
+  const named = channel === undefined ? undefined : filterValueList(channel)
+  const ofIds = ids === undefined ? undefined : await namesOfChannels(db, { ids: filterValueList(ids) })
   const wanted = named && ofIds ? named.filter((name) => ofIds.includes(name)) : (named ?? ofIds ?? [])
   if (wanted.length === 0) return null
   return {

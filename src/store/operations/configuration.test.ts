@@ -89,7 +89,7 @@ describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
 
   test('stored settings can be set, replaced and removed, and are read by section and name', async () => {
     const { store } = await openedRows(engine)
-    await store.write('setEntries', {
+    await store.write('setStoredSettings', {
       changes: [
         { section: 'ratios', name: 'm', value: { model: '1.25' } },
         { section: 'groups', name: 'vip', value: { ratio: '0.8', open: false } },
@@ -97,7 +97,7 @@ describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
         { section: 'options', name: 'retries', value: '3' },
       ],
     })
-    await store.write('setEntries', {
+    await store.write('setStoredSettings', {
       changes: [
         { section: 'options', name: 'retries', value: '4' },
         { section: 'ratios', name: 'm', value: undefined },

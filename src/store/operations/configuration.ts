@@ -1,11 +1,11 @@
 import type { StoredConfiguration, StoredSection } from '../../domain/settings.ts'
 import {
   channelFromRow,
-  entryFromRow,
-  entryText,
+  storedSettingFromRow,
+  storedSettingText,
   channelVersion,
-  openDefinition,
-  sealedKeys,
+  unencryptedDefinition,
+  sealChannelKeys,
 } from '../channel-rows.ts'
 import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
@@ -26,7 +26,7 @@ export async function storedConfiguration(
   const entries = await db.selectFrom('stored_settings').selectAll().execute()
   return {
     channels: channels.map((row) => channelFromRow(row, secrets)),
-    entries: entries.map((row) => entryFromRow(row, secrets)).toSorted(byName),
+    entries: entries.map((row) => storedSettingFromRow(row, secrets)).toSorted(byName),
   }
 }
 
@@ -52,7 +52,7 @@ export async function storePriceSet(
 }
 
 /** Change of a stored setting; without `value`, the setting is removed. */
-export interface EntryChange {
+export interface SettingRowChange {
   readonly section: StoredSection
   readonly name: string
   readonly value: Json | undefined
@@ -62,12 +62,12 @@ export interface EntryChange {
  * Sets and removes stored settings, all or none. Rejects with `changed_meanwhile` unless all `expected`
  * settings have their expected values.
  */
-export async function setEntries(
+export async function setStoredSettings(
   db: Db,
   {
     changes,
     expected = [],
-  }: { readonly changes: readonly EntryChange[]; readonly expected?: readonly EntryChange[] },
+  }: { readonly changes: readonly SettingRowChange[]; readonly expected?: readonly SettingRowChange[] },
   secrets: Secrets,
 ): Promise<void> {
   for (const { section, name, value } of expected) {
@@ -84,7 +84,7 @@ export async function setEntries(
       await db.deleteFrom('stored_settings').where('section', '=', section).where('name', '=', name).execute()
       continue
     }
-    const text = entryText({ section, name, value }, secrets)
+    const text = storedSettingText({ section, name, value }, secrets)
     await db
       .insertInto('stored_settings')
       .values({ section, name, value: text })
@@ -112,15 +112,15 @@ export async function createChannels(
     const { id } = await db
       .insertInto('channels')
       .values({
-        ...CHANNEL.newRow({ ...openDefinition(channel), created_time }),
-        // The keys are encrypted below, because the encryption needs the id of the row.
+        ...CHANNEL.newRow({ ...unencryptedDefinition(channel), created_time }),
+        // The keys are encrypted after the insert, because the encryption needs the id of the row.
         keys_cipher: '',
       })
       .returning('id')
       .executeTakeFirstOrThrow()
     await db
       .updateTable('channels')
-      .set({ keys_cipher: sealedKeys(secrets, channel, id) })
+      .set({ keys_cipher: sealChannelKeys(secrets, channel, id) })
       .where('id', '=', id)
       .execute()
     ids.push(id)
@@ -150,7 +150,10 @@ export async function changeChannel(
   if (before.name !== channel.name) await recordChannelRename(db, before.name, channel.name)
   await db
     .updateTable('channels')
-    .set({ ...CHANNEL.toRow(openDefinition(channel)), keys_cipher: sealedKeys(secrets, channel, id) })
+    .set({
+      ...CHANNEL.toRow(unencryptedDefinition(channel)),
+      keys_cipher: sealChannelKeys(secrets, channel, id),
+    })
     .where('id', '=', id)
     .execute()
   return channelVersion(channel, secrets)

@@ -1,13 +1,13 @@
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { CAUSE_COLUMNS } from '../sum-kinds.ts'
+import { FAILURE_CAUSE_COLUMNS } from '../sum-kinds.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
-import { type Db, namesOf } from './operation.ts'
+import { type Db, namesOfAccounts } from './operation.ts'
 import { resolveFilterNames } from './usage-log.ts'
-import { DIMENSION_COLUMN, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
+import { DIMENSION_COLUMN, rankDimensionValues, readSumsOfSeriesPlan } from './usage-sum-queries.ts'
 
 /** Dimensions by which failed calls can be divided. */
 export const FAILURE_DIMENSIONS = ['cause', 'model', 'token', 'user', 'channel', 'none'] as const
@@ -16,15 +16,16 @@ export const FAILURE_DIMENSIONS = ['cause', 'model', 'token', 'user', 'channel',
 export type FailureDimension = (typeof FAILURE_DIMENSIONS)[number]
 
 /** Number of failed calls in each step of time, for one value of a dimension. */
-export interface FailedLine {
+export interface FailedCallsLine {
   readonly key: string | number
   readonly label: string
   readonly calls: readonly number[]
 }
 
 /**
- * Counts the failed calls of a period: all of them, and those of the `top` values with the most failed calls.
- * `more` says whether there are further values. The cause is empty if the client left.
+ * Counts the failed calls of a period: all of them, and those for each of the `top` values of the dimension
+ * with the most failed calls. `more` says whether the dimension has further values. The cause is empty if the
+ * client left.
  */
 export async function failedCalls(
   db: Db,
@@ -40,15 +41,15 @@ export async function failedCalls(
   secrets: Secrets,
 ): Promise<{
   readonly all: readonly number[]
-  readonly lines: readonly FailedLine[]
+  readonly lines: readonly FailedCallsLine[]
   readonly more: boolean
 }> {
   const { by, top, withOwners, steps, plan } = query
   const none = Array.from({ length: steps }, () => 0)
   const filter = await resolveFilterNames(db, query.filter)
   if (!filter) return { all: none, lines: [], more: false }
-  const columns = ['failed', ...(by === 'cause' ? CAUSE_COLUMNS : [])]
-  const sums = (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? []
+  const columns = ['failed', ...(by === 'cause' ? FAILURE_CAUSE_COLUMNS : [])]
+  const sums = (await readSumsOfSeriesPlan(db, { filter, columns }, plan, steps)).get(null) ?? []
   const all = none.map((_, step) => sums[step]?.[0] ?? 0)
   if (by === 'none') return { all, lines: [], more: false }
   if (by === 'cause') {
@@ -56,16 +57,16 @@ export async function failedCalls(
     return { all, lines: ranked.slice(0, top), more: ranked.length > top }
   }
   const column = DIMENSION_COLUMN[by]
-  const ranked = await rankedKeys(db, filter, column, plan, ['failed'])
+  const ranked = await rankDimensionValues(db, filter, column, plan, ['failed'])
   const keys = ranked.slice(0, top)
   const ofKeys =
     keys.length === 0
       ? new Map<string | number | null, number[][]>()
-      : await readPlannedSums(db, { filter, by: column, keys, columns }, plan, steps)
+      : await readSumsOfSeriesPlan(db, { filter, by: column, keys, columns }, plan, steps)
   const names =
     by === 'token'
       ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
-      : await namesOf(db, by, keys)
+      : await namesOfAccounts(db, by, keys)
   const idOf = by === 'channel' ? await channelIds(db, { names: keys.map(String) }) : undefined
   const lines = keys.map((key) => ({
     key: idOf?.get(String(key)) ?? key,
@@ -75,9 +76,9 @@ export async function failedCalls(
   return { all, lines: lines.filter((line) => totalOf(line) > 0), more: ranked.length > top }
 }
 
-const totalOf = ({ calls }: FailedLine): number => calls.reduce((sum, count) => sum + count, 0)
+const totalOf = ({ calls }: FailedCallsLine): number => calls.reduce((sum, count) => sum + count, 0)
 
-function linesByCause(sums: readonly (readonly number[])[]): FailedLine[] {
+function linesByCause(sums: readonly (readonly number[])[]): FailedCallsLine[] {
   const known = FAILURE_CAUSES.map((cause, index) => ({
     key: cause as string,
     label: cause as string,

@@ -1,10 +1,10 @@
-import { budgetFrom } from '../../domain/budget.ts'
+import { budgetFromColumns } from '../../domain/budget.ts'
 import { sql } from 'kysely'
 import type { ManagedUser, User, USER_ORDERS, UserRow } from '../../domain/records/user.ts'
 import {
-  liveUsers,
-  liveTokens,
-  ownTokens,
+  undeletedUsers,
+  undeletedTokens,
+  undeletedTokensOfUser,
   managedUserFromRow,
   userFromRow,
   tokenFromRow,
@@ -17,19 +17,19 @@ import { type Secrets, unseal } from '../secrets.ts'
 
 /** Finds the user with this name; null if there is none. */
 export async function userByName(db: Db, username: string): Promise<User | null> {
-  const row = await liveUsers(db).selectAll().where('username', '=', username).executeTakeFirst()
+  const row = await undeletedUsers(db).selectAll().where('username', '=', username).executeTakeFirst()
   return row ? userFromRow(row) : null
 }
 
 /** Finds the user with this id; null if there is none. */
 export async function userById(db: Db, userId: number): Promise<User | null> {
-  const row = await liveUser(db, userId)
+  const row = await undeletedUser(db, userId)
   return row ? userFromRow(row) : null
 }
 
 /** Finds a user by the HMAC of an access token; null if there is none. */
 export async function userByAccessToken(db: Db, accessTokenHash: string): Promise<User | null> {
-  const row = await liveUsers(db)
+  const row = await undeletedUsers(db)
     .selectAll()
     .where('access_token_hash', '=', accessTokenHash)
     .executeTakeFirst()
@@ -38,7 +38,7 @@ export async function userByAccessToken(db: Db, accessTokenHash: string): Promis
 
 /** Lists users that are not deleted, oldest first. */
 export async function listUsers(db: Db): Promise<User[]> {
-  const rows = await liveUsers(db).selectAll().orderBy('id').execute()
+  const rows = await undeletedUsers(db).selectAll().orderBy('id').execute()
   return rows.map(userFromRow)
 }
 
@@ -62,13 +62,13 @@ export async function credentials(
   db: Db,
   { username }: { readonly username: string },
 ): Promise<Credentials | null> {
-  const row = await liveUsers(db).selectAll().where('username', '=', username).executeTakeFirst()
+  const row = await undeletedUsers(db).selectAll().where('username', '=', username).executeTakeFirst()
   return row ? { user: managedUserFromRow(row), passwordHash: row.password_hash } : null
 }
 
 /** Whether any user has an imported bcrypt hash. */
 export async function hasBcryptPasswords(db: Db): Promise<boolean> {
-  const row = await liveUsers(db)
+  const row = await undeletedUsers(db)
     .select('id')
     .where('password_hash', 'like', '$2%')
     .limit(1)
@@ -114,7 +114,7 @@ export async function pageOfUsers(
 // Compared in the program, because databases differ in case conversion beyond ASCII.
 async function matchingIds(db: Db, { keyword, group, order }: UserSearch): Promise<number[]> {
   const { by, isAscending } = order ?? { by: undefined, isAscending: false }
-  let query = liveUsers(db).select(['id', 'username', 'display_name', 'email'])
+  let query = undeletedUsers(db).select(['id', 'username', 'display_name', 'email'])
   if (by !== undefined && by !== 'last_active')
     query = query.orderBy(by === 'group' ? 'group_name' : by, isAscending ? 'asc' : 'desc')
   query = query.orderBy('id', isAscending ? 'asc' : 'desc')
@@ -145,13 +145,13 @@ export async function managedUser(
   db: Db,
   { userId }: { readonly userId: number },
 ): Promise<ManagedUser | null> {
-  const row = await liveUser(db, userId)
+  const row = await undeletedUser(db, userId)
   return row ? managedUserFromRow(row) : null
 }
 
 /** Reads the row of a user that is not deleted. */
-export function liveUser(db: Db, userId: number): Promise<UserRow | undefined> {
-  return liveUsers(db).selectAll().where('id', '=', userId).executeTakeFirst()
+export function undeletedUser(db: Db, userId: number): Promise<UserRow | undefined> {
+  return undeletedUsers(db).selectAll().where('id', '=', userId).executeTakeFirst()
 }
 
 /**
@@ -189,7 +189,7 @@ async function withUser(db: Db, row: TokenRow): Promise<{ readonly token: Token;
 
 /** Finds the token with this id; null if there is none or it is deleted. */
 export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
-  const row = await liveTokens(db).selectAll().where('id', '=', tokenId).executeTakeFirst()
+  const row = await undeletedTokens(db).selectAll().where('id', '=', tokenId).executeTakeFirst()
   return row ? tokenFromRow(row) : null
 }
 
@@ -231,7 +231,7 @@ export async function revealKeys(
   { tokenIds, userId }: { readonly tokenIds: readonly number[]; readonly userId: number },
   secrets: Secrets,
 ): Promise<{ readonly tokenId: number; readonly key: string }[]> {
-  const rows = await ownTokens(db, userId)
+  const rows = await undeletedTokensOfUser(db, userId)
     .select(['id', 'key_cipher'])
     .where('id', 'in', tokenIds)
     .orderBy('id')
@@ -267,13 +267,13 @@ interface TokenPageQuery extends TokensOf {
   readonly limit: number
 }
 
-/** Converts the row of a token, decrypting its key. */
+/** Converts a row to a token with its decrypted key. */
 function keyedFromRow(row: TokenRow, secrets: Secrets): TokenWithKey {
-  return { token: tokenFromRow(row), key: keyOf(row.key_cipher, row.id, secrets) }
+  return { token: tokenFromRow(row), key: decryptTokenKey(row.key_cipher, row.id, secrets) }
 }
 
 /** Decrypts the key of a token. */
-export function keyOf(cipher: string, tokenId: number, secrets: Secrets): string {
+export function decryptTokenKey(cipher: string, tokenId: number, secrets: Secrets): string {
   return unseal(secrets, cipher, { table: 'tokens', row: tokenId })
 }
 
@@ -283,7 +283,7 @@ export async function findTokenWithKey(
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
   secrets: Secrets,
 ): Promise<TokenWithKey | null> {
-  const row = await ownTokens(db, userId).selectAll().where('id', '=', tokenId).executeTakeFirst()
+  const row = await undeletedTokensOfUser(db, userId).selectAll().where('id', '=', tokenId).executeTakeFirst()
   return row ? keyedFromRow(row, secrets) : null
 }
 
@@ -293,7 +293,7 @@ export async function listTokensWithKeys(
   { userId }: { readonly userId: number },
   secrets: Secrets,
 ): Promise<TokenWithKey[]> {
-  const rows = await ownTokens(db, userId).selectAll().orderBy('id', 'desc').execute()
+  const rows = await undeletedTokensOfUser(db, userId).selectAll().orderBy('id', 'desc').execute()
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
@@ -303,7 +303,7 @@ export async function findTokensWithKeys(
   { userId, tokenIds }: { readonly userId: number; readonly tokenIds: readonly number[] },
   secrets: Secrets,
 ): Promise<TokenWithKey[]> {
-  const rows = await ownTokens(db, userId)
+  const rows = await undeletedTokensOfUser(db, userId)
     .where('id', 'in', tokenIds)
     .selectAll()
     .orderBy('id', 'desc')
@@ -328,7 +328,7 @@ export async function recentTokens(
   { userId, limit }: { readonly userId: number; readonly limit: number },
 ): Promise<{ readonly total: number; readonly tokens: readonly ListedToken[] }> {
   const { total } = await countTokens(db, userId)
-  const rows = await ownTokens(db, userId)
+  const rows = await undeletedTokensOfUser(db, userId)
     .select(['id', 'name', 'used_quota', 'accessed_time', 'budget', 'budget_period'])
     .orderBy('accessed_time', 'desc')
     .orderBy('id', 'desc')
@@ -336,14 +336,14 @@ export async function recentTokens(
     .execute()
   const tokens = rows.map(({ budget, budget_period, ...row }) => ({
     ...row,
-    budget: budgetFrom(budget, budget_period),
+    budget: budgetFromColumns(budget, budget_period),
   }))
   return { total, tokens }
 }
 
 /** Lists the groups that the tokens of a user name, each once. */
 export async function tokenGroups(db: Db, { userId }: { readonly userId: number }): Promise<string[]> {
-  const rows = await ownTokens(db, userId)
+  const rows = await undeletedTokensOfUser(db, userId)
     .select('group_name')
     .distinct()
     .where('group_name', '<>', '')
@@ -359,7 +359,10 @@ export async function ownTokenKeys(
   secrets: Secrets,
 ): Promise<readonly { readonly id: number; readonly name: string; readonly key: string }[]> {
   const rows = await orderedTokens(db, tokens).select(['id', 'name', 'key_cipher']).execute()
-  return rows.map(({ key_cipher: cipher, ...row }) => ({ ...row, key: keyOf(cipher, row.id, secrets) }))
+  return rows.map(({ key_cipher: cipher, ...row }) => ({
+    ...row,
+    key: decryptTokenKey(cipher, row.id, secrets),
+  }))
 }
 
 /** Reads one page of a user's tokens, and the number of all tokens of the user. */
@@ -374,7 +377,7 @@ export async function findTokenPageWithKeys(
 }
 
 function countTokens(db: Db, userId: number): Promise<{ readonly total: number }> {
-  return ownTokens(db, userId)
+  return undeletedTokensOfUser(db, userId)
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
 }
@@ -386,7 +389,7 @@ export function pageOfTokens(db: Db, { offset, limit, ...tokens }: TokenPageQuer
 
 function orderedTokens(db: Db, { userId, order }: TokensOf) {
   const direction = order?.isAscending ? 'asc' : 'desc'
-  const found = ownTokens(db, userId)
+  const found = undeletedTokensOfUser(db, userId)
   return (order ? found.orderBy(order.by, direction) : found).orderBy('id', direction)
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { liveTokens } from '../account-rows.ts'
+import { undeletedTokens } from '../account-rows.ts'
 import type { Secrets } from '../secrets.ts'
-import { keyOf } from './find-accounts.ts'
+import { decryptTokenKey } from './find-accounts.ts'
 import type { Db } from './operation.ts'
 
 /** Number of last characters of a key by which the key can be found. */
@@ -42,7 +42,8 @@ export async function findKeys(
   while (ended.length < limit && (toDecrypt > 0 || named.length < limit)) {
     const rows = await searchedTokens(db, { userId, before, withKeys: toDecrypt > 0 })
     for (const { key_cipher: cipher, ...row } of rows) {
-      if (toDecrypt > 0 && keyOf(cipher, row.id, secrets).endsWith(part)) ended.push({ ...row, end: part })
+      if (toDecrypt > 0 && decryptTokenKey(cipher, row.id, secrets).endsWith(part))
+        ended.push({ ...row, end: part })
       else if (named.length < limit && row.name.toLowerCase().includes(sought))
         named.push({ ...row, end: '' })
     }
@@ -81,7 +82,7 @@ function searchedTokens(
     withKeys,
   }: { readonly userId: number | undefined; readonly before: number; readonly withKeys: boolean },
 ) {
-  let query = liveTokens(db).select(['id', 'name', 'user_id as owner'])
+  let query = undeletedTokens(db).select(['id', 'name', 'user_id as owner'])
   if (userId !== undefined) query = query.where('user_id', '=', userId)
   return query
     .select(withKeys ? 'key_cipher' : sql<string>`''`.as('key_cipher'))

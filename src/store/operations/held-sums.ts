@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type AccountName, accountsOf } from '../bank.ts'
+import { type AccountName, accountsOfCall } from '../bank.ts'
 import type { Db } from './operation.ts'
 
 /** The sum of the open holds on one account, in quota units. */
@@ -13,7 +13,7 @@ interface Accounts {
 }
 
 /** Reads the sums of the stored open holds on these accounts. Accounts without open holds are left out. */
-export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
+export async function heldOnAccounts(db: Db, { accounts }: Accounts): Promise<HeldSum[]> {
   if (accounts.length === 0) return []
   const { rows } = await sql<{ token_id: number; user_id: number; budgets: string; held: number }>`
     select token_id, user_id, budgets, sum(amount) as held from holds group by token_id, user_id, budgets`.execute(
@@ -22,7 +22,7 @@ export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]>
   const wanted = new Set<AccountName>(accounts)
   const sums = new Map<AccountName, number>()
   for (const row of rows)
-    for (const account of accountsOf(row))
+    for (const account of accountsOfCall(row))
       if (wanted.has(account)) sums.set(account, (sums.get(account) ?? 0) + row.held)
   return [...sums].map(([account, held]) => ({ account, held }))
 }

@@ -1,6 +1,6 @@
 import type { Db } from './operation.ts'
 
-/** A call with an idempotency key, and the attempt that wants to send it to the provider. */
+/** A call with an idempotency key, and the request that claims it, to be sent to the provider. */
 interface ClaimedCall {
   readonly lookup: string
   readonly userId: number
@@ -17,15 +17,15 @@ interface ClaimedCall {
 }
 
 /**
- * What an attempt with an idempotency key must do. claimed: send the call to the provider; under way: wait
- * for another attempt; over: return the stored answer, if there is one; conflict: refuse, because the key was
- * used for a different request.
+ * What is done with a request that has an idempotency key. claimed: send the call to the provider; under way:
+ * wait for an earlier request with this key; over: return the stored answer, if there is one; conflict:
+ * refuse, because the key was used with another path or body.
  */
 export type ClaimState = 'claimed' | 'under way' | 'over' | 'conflict'
 
 /**
- * Claims a call for this attempt, unless an earlier attempt has claimed it. An earlier claim is taken over if
- * its process has stopped renewing it and no answer was stored.
+ * Claims a call for this request, unless an earlier request with the same key has claimed it. An earlier
+ * claim is taken over if its process has stopped renewing it and no answer was stored.
  */
 export async function claimCall(
   db: Db,
@@ -71,7 +71,7 @@ export async function renewClaims(
 }
 
 /**
- * Records that a claimed call has ended. If its answer was not stored, further attempts with the same key are
+ * Records that a claimed call has ended. If its answer was not stored, further requests with the same key are
  * refused.
  */
 export async function endClaim(
@@ -86,7 +86,7 @@ export async function endClaim(
     .execute()
 }
 
-/** Removes a claim, so that the next attempt with the same key sends the call to the provider. */
+/** Removes a claim, so that the next request with the same key is sent to the provider. */
 export async function releaseClaim(
   db: Db,
   { lookup, claim }: { readonly lookup: string; readonly claim: string },

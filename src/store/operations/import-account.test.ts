@@ -35,7 +35,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
       { used_quota: 20, remain_quota: 500_000, deleted_time: null },
       { used_quota: 40, remain_quota: 0, deleted_time: NOW },
     ])
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
     const sums =
       'SELECT kind, cast(sum(quota) AS bigint) AS quota FROM usage_sums GROUP BY kind ORDER BY kind'
     expect(await database.sql(sums)).toEqual(
@@ -63,6 +63,6 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { used_quota: 0 }), tokens: [] })
     await store.write('importAccount', { ...NOTHING_ELSE, user: undefined, tokens: [tokenOf(30, 5)] })
     expect((await store.read('takenIdentifiers')).tokens.map(({ id }) => id)).toContain(30)
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 })

@@ -3,16 +3,16 @@ import {
   type AnswerKind,
   dayOf,
   type KeptAnswer,
-  COMMON_OWNER,
+  SHARED_ANSWERS_OWNER,
   type RemovalFilter,
 } from '../../domain/kept-answer.ts'
 import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../secrets.ts'
 import type { Db } from './operation.ts'
 import {
-  ANSWER_BYTES,
-  type AnswerPlace,
-  MAX_PARTS,
-  removePartsOfAnswers as removeParts,
+  STORED_ANSWER_BYTES_SQL,
+  type AnswerPartsLocation,
+  MAX_REMOVED_PARTS,
+  removePartsOfAnswers as removeResponseParts,
   type StoredBytesOfUser,
   updateStoredBytes,
 } from './signatures-and-response-parts.ts'
@@ -67,11 +67,11 @@ export async function storeAnswer(
   const day = dayOf(answer.expiresMs)
   const isRemoved = lastRemoval !== undefined && (await wasRemovedSince(db, lastRemoval, answer))
   if (isRemoved || (await isDeleted(db, answer.userId))) {
-    await removeParts(db, [{ day, answerId }])
+    await removeResponseParts(db, [{ day, answerId }])
     return undefined
   }
   const removed = await rowsFoundBy(db, kind, lookup)
-  await removeParts(db, removed.map(placeOf))
+  await removeResponseParts(db, removed.map(placeOf))
   if (content) await storeAnswerPart(db, { day, answerId, part: 0, bytes: content }, secrets)
   const values = {
     answer_id: answerId,
@@ -145,7 +145,7 @@ export async function readAnswerPart(
   }
 }
 
-/** Filter for the answers to remove: an answer must match all given fields. */
+/** Filter for the answers to remove: an answer must match all values that are given. */
 interface AnswerFilter extends RemovalFilter {
   readonly lookup?: string | undefined
 }
@@ -222,7 +222,7 @@ async function wasRemovedSince(
 }
 
 /**
- * Removes at most `limit` answers, with at most `MAX_PARTS` parts in total. Resolves to the number of removed
+ * Removes at most `limit` answers, with at most `MAX_REMOVED_PARTS` parts in total. Resolves to the number of removed
  * answers.
  */
 export async function removeAnswers(
@@ -238,7 +238,7 @@ export async function removeAnswers(
 }
 
 /**
- * Removes at most `limit` expired answers, with at most `MAX_PARTS` parts in total. Resolves to the number of
+ * Removes at most `limit` expired answers, with at most `MAX_REMOVED_PARTS` parts in total. Resolves to the number of
  * answers.
  */
 export async function pruneAnswers(
@@ -273,10 +273,10 @@ export async function pruneAnswerParts(
 /** Removes the parts of an answer, unless the row of the answer was stored. */
 export async function removeAnswerParts(
   db: Db,
-  { kind, lookup, ...place }: AnswerPlace & { readonly kind: AnswerKind; readonly lookup: string },
+  { kind, lookup, ...place }: AnswerPartsLocation & { readonly kind: AnswerKind; readonly lookup: string },
 ): Promise<void> {
   const [row] = await rowsFoundBy(db, kind, lookup)
-  if (row?.answer_id !== place.answerId) await removeParts(db, [place])
+  if (row?.answer_id !== place.answerId) await removeResponseParts(db, [place])
 }
 
 type AnswerRow = Awaited<ReturnType<typeof rowsFoundBy>>[number]
@@ -285,7 +285,7 @@ function answerRows(db: Db) {
   return db
     .selectFrom('kept_answers')
     .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'parts', 'owner_id as user_id'])
-    .select(ANSWER_BYTES.as('bytes'))
+    .select(STORED_ANSWER_BYTES_SQL.as('bytes'))
 }
 
 function rowsFoundBy(db: Db, kind: AnswerKind, lookup: string) {
@@ -293,12 +293,12 @@ function rowsFoundBy(db: Db, kind: AnswerKind, lookup: string) {
 }
 
 /**
- * Removes the first of these answers, as many as have at most `MAX_PARTS` parts in total. Resolves to the
+ * Removes the first of these answers, as many as have at most `MAX_REMOVED_PARTS` parts in total. Resolves to the
  * number of removed answers.
  */
 async function removeRows(db: Db, rows: readonly AnswerRow[]): Promise<number> {
   let parts = 0
-  const first = rows.filter((row, index) => (parts += row.parts) <= MAX_PARTS || index === 0)
+  const first = rows.filter((row, index) => (parts += row.parts) <= MAX_REMOVED_PARTS || index === 0)
   await removeAll(db, first)
   return first.length
 }
@@ -306,16 +306,16 @@ async function removeRows(db: Db, rows: readonly AnswerRow[]): Promise<number> {
 async function removeAll(db: Db, removed: readonly AnswerRow[]): Promise<void> {
   for (const { kind, lookup } of removed)
     await db.deleteFrom('kept_answers').where('kind', '=', kind).where('lookup', '=', lookup).execute()
-  await removeParts(db, removed.map(placeOf))
+  await removeResponseParts(db, removed.map(placeOf))
   await updateStoredBytes(db, { removed })
 }
 
-function placeOf({ answer_id: answerId, expires_ms: expiresMs }: AnswerRow): AnswerPlace {
+function placeOf({ answer_id: answerId, expires_ms: expiresMs }: AnswerRow): AnswerPartsLocation {
   return { day: dayOf(expiresMs), answerId }
 }
 
 function ownerOf({ kind, userId }: Pick<KeptAnswer, 'kind' | 'userId'>): number {
-  return kind === 'cache' ? COMMON_OWNER : userId
+  return kind === 'cache' ? SHARED_ANSWERS_OWNER : userId
 }
 
 async function isDeleted(db: Db, userId: number): Promise<boolean> {

@@ -4,7 +4,7 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engine
 import type { AnswerKind } from '../../domain/kept-answer.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { Rows } from '../store.ts'
-import { removeStoredOfUser } from '../stored-of-user.ts'
+import { removeStoredDataOfUser } from '../stored-data-of-user.ts'
 
 const NOW = 1_760_000_000_000
 
@@ -84,7 +84,7 @@ async function answerIds({ sql }: Database): Promise<[rows: object, parts: objec
 async function dropped(store: Pick<Rows, 'write'>, userId: number, maxBytes: number): Promise<string[]> {
   const ids: string[] = []
   for (let more = true; more; ) {
-    const done = await store.write('removeOldestStored', { userId, maxBytes, limit: 2 })
+    const done = await store.write('removeOldestStoredData', { userId, maxBytes, limit: 2 })
     ids.push(...done.responseIds)
     more = done.more
   }
@@ -112,12 +112,12 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
         () => store.write('deleteResponse', { userId, id, nowMs: atMs }),
         () => store.write('pruneResponses', { nowMs: atMs, limit: 2 }),
         () => store.write('pruneSignatures', { nowMs: atMs, limit: 2 }),
-        () => store.write('removeOldestStored', { userId, maxBytes: 1_500, limit: 2 }),
+        () => store.write('removeOldestStoredData', { userId, maxBytes: 1_500, limit: 2 }),
         () => store.write('storeAnswer', answer(userId, among('ijkl'), below(400), atMs)),
         () => store.write('storeAnswer', answer(userId, among('mn'), below(400), atMs, 'cache')),
         () => store.write('removeAnswers', { kind: 'cache', userId, limit: 1 }),
         () => store.write('pruneAnswers', { nowMs: atMs, limit: 2 }),
-        () => store.write('removeOldestStored', { userId: 0, maxBytes: 1_000, limit: 2 }),
+        () => store.write('removeOldestStoredData', { userId: 0, maxBytes: 1_000, limit: 2 }),
       ][below(12)]
       await act?.()
       const [stored, counted] = await sums(database)
@@ -152,7 +152,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     await store.write('storeResponse', kept('a', 100, { userId }))
     await store.write('storeSignatures', { replies: [signature(userId, 'a', 100)] })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
-    await removeStoredOfUser(store, userId)
+    await removeStoredDataOfUser(store, userId)
     expect(await database.sql('select * from kept_sums')).toEqual([])
   })
 })

@@ -1,5 +1,5 @@
 import type { Secrets } from '../secrets.ts'
-import { keyOf } from './find-accounts.ts'
+import { decryptTokenKey } from './find-accounts.ts'
 import { type Db, inChunks } from './operation.ts'
 
 /** Number of last characters of a key that are shown to tell keys with the same name apart. */
@@ -30,7 +30,7 @@ export async function keyLabels(
     rows.map(({ id, key_cipher }, index) => {
       const label = plain[index] ?? ''
       if (!repeated.has(label)) return [id, label]
-      return [id, `${label} (…${keyOf(key_cipher, id, secrets).slice(-END_LENGTH)})`]
+      return [id, `${label} (…${decryptTokenKey(key_cipher, id, secrets).slice(-END_LENGTH)})`]
     }),
   )
 }

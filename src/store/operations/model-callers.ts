@@ -1,5 +1,5 @@
 import type { Db } from './operation.ts'
-import { readSums } from './read-sums.ts'
+import { readUsageSums } from './read-sums.ts'
 
 /** Maximum number of keys listed for one model. */
 const MAX_KEYS = 1_000
@@ -27,7 +27,7 @@ export async function modelCallers(
 ): Promise<{ readonly model: string; readonly keys: readonly ModelCaller[] }[]> {
   const found: { model: string; keys: readonly ModelCaller[] }[] = []
   for (const model of models) {
-    const rows = await readSums(db, {
+    const rows = await readUsageSums(db, {
       filter: { model: [model] },
       unit: 'day',
       starts: { first, last },

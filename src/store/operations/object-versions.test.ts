@@ -56,10 +56,10 @@ describe.each(ENGINES)('simultaneous changes that are based on one version, on $
     const entry = (value: Json | undefined) => ({ section: 'options' as const, name: 'retries', value })
     for (const before of [undefined, '1']) {
       const settings = VALUES.map((value) =>
-        store.write('setEntries', { changes: [entry(String(value * 10))], expected: [entry(before)] }),
+        store.write('setStoredSettings', { changes: [entry(String(value * 10))], expected: [entry(before)] }),
       )
       expect(await winners(settings)).toBe(1)
-      await store.write('setEntries', { changes: [entry('1')] })
+      await store.write('setStoredSettings', { changes: [entry('1')] })
     }
   })
 })

@@ -23,7 +23,7 @@ export async function inChunks<Value, Row>(
 }
 
 /** Reads the names of users or API keys by id, including deleted ones. */
-export async function namesOf(
+export async function namesOfAccounts(
   db: Db,
   by: string,
   keys: readonly (string | number)[],

@@ -3,7 +3,7 @@ import { kindIs } from '../../../test/usage-sums-rows.ts'
 import { settleAll } from '../../../test/settled-calls.ts'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { settledCall } from '../../../test/store-rows.ts'
-import { planSeries } from '../../domain/series-plan.ts'
+import { planTimeSeries } from '../../domain/series-plan.ts'
 import { pruneExpired } from '../prune.ts'
 
 const DAY_MS = 86_400_000
@@ -22,13 +22,13 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
     const { store, database } = opened
     const at = (days: number, id: string) => settledCall(WHO, id, { ended_ms: T0 + days * DAY_MS, quota: 10 })
     await settleAll(engine, opened, [at(0, 'a'), at(0.5, 'b'), at(1, 'c'), at(2.9, 'd')])
-    expect(await store.read('usageCoverage')).toEqual({ firstSlotDay: DAY, firstDay: DAY })
+    expect(await store.read('usageSumsCoverage')).toEqual({ firstSlotDay: DAY, firstDay: DAY })
     await store.write('addRefusals', {
       counts: [{ slot: DAY * 48, code: 'rate_limited', user_id: 0, token_id: 0, calls: 3 }],
     })
     // Two rows of each kind of half hours, and a counter, belong to the first day, which has ended at that
     // time.
-    expect(await pruneExpired(store, 'pruneSlots', T0 + 1.9 * DAY_MS)).toBe(5)
+    expect(await pruneExpired(store, 'pruneHalfHourSums', T0 + 1.9 * DAY_MS)).toBe(5)
     for (const [name, quota] of [
       ['slots', 20],
       ['slot_routes', 20],
@@ -38,7 +38,7 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
     ] as const)
       expect(await sumOf(database.sql, name), name).toBe(quota)
     // Some half hours of the first remaining day may be deleted.
-    const coverage = await store.read('usageCoverage')
+    const coverage = await store.read('usageSumsCoverage')
     expect(coverage).toEqual({ firstSlotDay: DAY + 2, firstDay: DAY })
     const period = {
       fromS: T0 / 1000 + 1800,
@@ -46,6 +46,6 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
       starts: [T0 / 1000 + 1800],
       step: 'month' as const,
     }
-    expect(planSeries(period, coverage)).toMatchObject({ isExact: false, days: [0, 0, 0], moved: [] })
+    expect(planTimeSeries(period, coverage)).toMatchObject({ isExact: false, days: [0, 0, 0], moved: [] })
   })
 })

@@ -3,9 +3,9 @@ import { CHANNEL } from '../../domain/records/channel.ts'
 import type { RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import { USER } from '../../domain/records/user.ts'
-import { ownTokens } from '../account-rows.ts'
+import { undeletedTokensOfUser } from '../account-rows.ts'
 import type { SizedRead } from '../sized-reads.ts'
-import { entriesBefore, entryPage } from './audit-log.ts'
+import { selectAuditEntriesBefore, selectAuditPage } from './audit-log.ts'
 import { pageOfTokens } from './find-accounts.ts'
 import type { Db } from './operation.ts'
 
@@ -20,16 +20,16 @@ const SETTING_BYTES = bytesOf('section', 'name', 'value')
 const ENTRY_BYTES = bytesOf('actor', 'address', 'action', 'object_name', 'changes')
 
 const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<number> } = {
-  auditBefore: (db, input: Parameters<typeof entriesBefore>[1]) =>
-    sumOf(entriesBefore(db, input).select(ENTRY_BYTES).execute()),
-  auditPage: (db, input: Parameters<typeof entryPage>[1]) =>
-    sumOf(entryPage(db, input).select(ENTRY_BYTES).execute()),
+  auditEntriesBefore: (db, input: Parameters<typeof selectAuditEntriesBefore>[1]) =>
+    sumOf(selectAuditEntriesBefore(db, input).select(ENTRY_BYTES).execute()),
+  auditPage: (db, input: Parameters<typeof selectAuditPage>[1]) =>
+    sumOf(selectAuditPage(db, input).select(ENTRY_BYTES).execute()),
   findTokenWithKey: (db, { tokenId }: { readonly tokenId: number }) =>
     sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', '=', tokenId).execute()),
   findTokenPageWithKeys: (db, input: Parameters<typeof pageOfTokens>[1]) =>
     sumOf(pageOfTokens(db, input).select(TOKEN_BYTES).execute()),
   listTokensWithKeys: (db, { userId }: { readonly userId: number }) =>
-    sumOf(ownTokens(db, userId).select(TOKEN_BYTES).execute()),
+    sumOf(undeletedTokensOfUser(db, userId).select(TOKEN_BYTES).execute()),
   findTokensWithKeys: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
     sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute()),
   managedUser: userBytes,

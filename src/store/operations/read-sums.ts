@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from 'kysely'
-import { type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
+import { type UsageFilter, filterValueList } from '../../domain/usage-filter.ts'
 import {
   DIMENSION_COLUMNS,
   type DimensionColumn,
@@ -33,7 +33,10 @@ export interface SumsQuery {
   readonly columns: readonly string[]
 }
 
-/** A row of sums. */
+/**
+ * A row of the result of `readSums`: the sums for one value of the dimension, over a half hour, a day or the
+ * whole period.
+ */
 export interface SumsRow {
   /** The half hour or day of the row; null in a row for the whole period. */
   readonly at: number | null
@@ -47,7 +50,7 @@ export interface SumsRow {
  * Reads sums from the kind that has all needed dimensions and the fewest rows (`SUM_KINDS`). Without a
  * dimension in the query, one row is returned.
  */
-export async function readSums(
+export async function readUsageSums(
   db: Db,
   { filter, unit, starts, perStart = false, by, keys, columns }: SumsQuery,
 ): Promise<SumsRow[]> {
@@ -69,8 +72,8 @@ export async function readSums(
   }))
 }
 
-// Also groups by those columns before the dimension that are constant in this kind, because the rows are
-// stored in the order of all columns.
+// Also groups by those columns before the dimension that are constant in this kind of sums, because the rows
+// are stored in the order of all columns.
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
   return [...before.filter((name) => !kind.by.has(name)), by]
@@ -90,9 +93,9 @@ function accountsOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
   const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
     sql`(user_id, token_id) in (select user_id, id from tokens where ${wanted})`
   return [
-    ...(user_id === undefined ? [] : [isAmong('user_id', valuesOf(user_id))]),
-    ...(token_id === undefined ? [] : [ofTokens(isAmong('id', valuesOf(token_id)))]),
-    ...(token_name === undefined ? [] : [ofTokens(isAmong('name', valuesOf(token_name)))]),
+    ...(user_id === undefined ? [] : [isAmong('user_id', filterValueList(user_id))]),
+    ...(token_id === undefined ? [] : [ofTokens(isAmong('id', filterValueList(token_id)))]),
+    ...(token_name === undefined ? [] : [ofTokens(isAmong('name', filterValueList(token_name)))]),
     ...(by === 'user_id' && keys ? [isAmong(by, keys)] : []),
     ...(by === 'token_id' && keys ? [ofTokens(isAmong('id', keys))] : []),
   ]
@@ -101,11 +104,11 @@ function accountsOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
 function routesOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
   const { model, channel, group, service_tier: tier, region } = filter
   return [
-    ...(model === undefined ? [] : [isAmong('model', valuesOf(model))]),
-    ...(channel === undefined ? [] : [isAmong('channel', valuesOf(channel))]),
-    ...(group === undefined ? [] : [isAmong('group_name', valuesOf(group))]),
-    ...(tier === undefined ? [] : [isAmong('service_tier', valuesOf(tier))]),
-    ...(region === undefined ? [] : [isAmong('region', valuesOf(region))]),
+    ...(model === undefined ? [] : [isAmong('model', filterValueList(model))]),
+    ...(channel === undefined ? [] : [isAmong('channel', filterValueList(channel))]),
+    ...(group === undefined ? [] : [isAmong('group_name', filterValueList(group))]),
+    ...(tier === undefined ? [] : [isAmong('service_tier', filterValueList(tier))]),
+    ...(region === undefined ? [] : [isAmong('region', filterValueList(region))]),
     ...(by && ROUTE_DIMENSIONS.includes(by) && keys ? [isAmong(by, keys)] : []),
   ]
 }

@@ -2,14 +2,14 @@
 
 export { findPendingAlerts, hasAlertState, waitingAlerts } from './alerts.ts'
 export { lastActive } from './last-active.ts'
-export { auditBefore, auditPage } from './audit-log.ts'
+export { auditEntriesBefore, auditPage } from './audit-log.ts'
 export { readBudgetUse } from './budgets.ts'
-export { heldByNodes, heldOn } from './held-sums.ts'
+export { heldByNodes, heldOnAccounts } from './held-sums.ts'
 export { storedConfiguration } from './configuration.ts'
 export { findAnswer, lastAnswerRemoval, readAnswerPart } from './kept-answers.ts'
 export { modelCallers } from './model-callers.ts'
-export { modelEnds } from './model-ends.ts'
-export { conservation } from './conservation.ts'
+export { modelRetirements } from './model-retirements.ts'
+export { findUnbalancedAccounts } from './unbalanced-accounts.ts'
 export {
   countUsers,
   credentials,
@@ -41,11 +41,15 @@ export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'
 export { usageSessions } from './usage-sessions.ts'
 export { usageValues } from './usage-values.ts'
-export { deletedUsersWithStored, findSignatures, orphanedContents } from './signatures-and-response-parts.ts'
+export {
+  deletedUsersWithStoredData,
+  findSignatures,
+  orphanedContents,
+} from './signatures-and-response-parts.ts'
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'
 export { listRefusedCalls } from './refused-calls.ts'
-export { pendingSeeds } from './seed-accounts.ts'
+export { pendingDeclaredUsers } from './seed-accounts.ts'
 export { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
 export {
   backgroundOutcomes,
@@ -56,7 +60,7 @@ export {
 } from './stored-responses.ts'
 export { callDetail, listUsage, priceSets, scanUsage } from './usage-log.ts'
 export {
-  usageCoverage,
+  usageSumsCoverage,
   usageSeries,
   sumUsageDays,
   sumUsageScan,

@@ -6,11 +6,11 @@ import {
   KEY_SHARE_DIVISOR,
 } from '../../domain/refused-call.ts'
 import type { RefusedLimit } from '../../errors.ts'
-import { type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
+import { type UsageFilter, filterValueList } from '../../domain/usage-filter.ts'
 import type { Db } from './operation.ts'
-import { withUser } from './usage-log.ts'
+import { withUserIds } from './usage-log.ts'
 
-/** Filter for refused calls; a call must match all given fields. */
+/** Filter for refused calls; a call must match all values that are given. */
 export type RefusedFilter = Omit<UsageFilter, 'channel' | 'reasons' | 'causes'> & {
   readonly codes?: readonly string[] | undefined
 }
@@ -68,7 +68,7 @@ export async function listRefusedCalls(
     readonly nowMs: number
   },
 ): Promise<{ readonly total: number; readonly calls: readonly NamedRefusedCall[] }> {
-  const filter = await withUser(db, query.filter)
+  const filter = await withUserIds(db, query.filter)
   if (!filter) return { total: 0, calls: [] }
   const wanted = sql.join(conditions(filter, query.nowMs), sql` and `)
   const { rows: counts } = await sql<{ total: number }>`
@@ -109,9 +109,11 @@ function conditions(filter: RefusedFilter, nowMs: number): RawBuilder<unknown>[]
     ['model', filter.model],
     ['group_name', filter.group],
   ] as const)
-    if (given !== undefined) among(column, valuesOf<string | number>(given))
+    if (given !== undefined) among(column, filterValueList<string | number>(given))
   if (codes !== undefined) among('code', codes)
   if (token_name !== undefined)
-    wanted.push(sql`r.token_id in (select id from tokens where name in (${sql.join(valuesOf(token_name))}))`)
+    wanted.push(
+      sql`r.token_id in (select id from tokens where name in (${sql.join(filterValueList(token_name))}))`,
+    )
   return wanted
 }

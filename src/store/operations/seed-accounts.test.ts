@@ -1,13 +1,13 @@
-import type { TokenSeed } from '../../domain/records/token.ts'
+import type { DeclaredToken } from '../../domain/records/token.ts'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 import { newUser, SECRETS } from '../../../test/store-rows.ts'
-import type { UserSeed } from '../../domain/records/user.ts'
+import type { DeclaredUser } from '../../domain/records/user.ts'
 import { hashKey } from '../secrets.ts'
 
 const NOW = 1_760_000_000
 
-function tokenSeed(of: Partial<TokenSeed> = {}): TokenSeed {
+function tokenSeed(of: Partial<DeclaredToken> = {}): DeclaredToken {
   return {
     name: 'main',
     key: 'RootKey1',
@@ -24,7 +24,7 @@ function tokenSeed(of: Partial<TokenSeed> = {}): TokenSeed {
   }
 }
 
-function userSeed(of: Partial<UserSeed> = {}): UserSeed {
+function userSeed(of: Partial<DeclaredUser> = {}): DeclaredUser {
   return {
     id: 1,
     username: 'root',
@@ -39,7 +39,7 @@ function userSeed(of: Partial<UserSeed> = {}): UserSeed {
 }
 
 /** Adds a key to every token of a seed. */
-function withKeys(seeds: readonly UserSeed[]): UserSeed[] {
+function withKeys(seeds: readonly DeclaredUser[]): DeclaredUser[] {
   return seeds.map((seed, index) => ({ ...seed, tokens: [tokenSeed({ key: `Key${index}` })] }))
 }
 
@@ -60,7 +60,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
 
   test('a budget or rate limit in gateway.yaml is applied at every load; limits that the file does not state stay unchanged', async () => {
     const { store } = await openedRows(engine)
-    const seed = async (user: UserSeed['limits'], token: UserSeed['limits']) => {
+    const seed = async (user: DeclaredUser['limits'], token: DeclaredUser['limits']) => {
       const seeds = [userSeed({ limits: user, tokens: [tokenSeed({ limits: token })] })]
       await store.write('seedUsers', { seeds, nowSeconds: NOW })
       const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
@@ -84,11 +84,11 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
 
   test('limits of a token in gateway.yaml count as set by the operator, even if the token had the same limits already', async () => {
     const { store } = await openedRows(engine)
-    const seed = async (limits: UserSeed['limits']) => {
+    const seed = async (limits: DeclaredUser['limits']) => {
       const seeds = [userSeed({ tokens: [tokenSeed({ limits })] })]
-      const pending = await store.read('pendingSeeds', { seeds })
+      const pending = await store.read('pendingDeclaredUsers', { seeds })
       await store.write('seedUsers', { seeds, nowSeconds: NOW })
-      expect(await store.read('pendingSeeds', { seeds })).toEqual([])
+      expect(await store.read('pendingDeclaredUsers', { seeds })).toEqual([])
       const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
       return [pending.length, found?.token.operator_terms]
     }
@@ -267,7 +267,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
   test('only users of gateway.yaml that differ from the database count as pending changes', async () => {
     const { store, database } = await openedRows(engine)
     const names = ['same', 'disabled', 'deleted', 'renamed', 'budgeted', 'keyless', 'enabled', 'rekeyed']
-    const seedOf = (username: string, of: Partial<UserSeed> = {}, token: Partial<TokenSeed> = {}) =>
+    const seedOf = (username: string, of: Partial<DeclaredUser> = {}, token: Partial<DeclaredToken> = {}) =>
       userSeed({
         id: undefined,
         username,
@@ -277,8 +277,8 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
       })
     const seeds = names.map((username) => seedOf(username))
     await store.write('seedUsers', { seeds, nowSeconds: NOW })
-    const pending = async (of: readonly UserSeed[]) =>
-      (await store.read('pendingSeeds', { seeds: of })).map((index) => of[index]?.username)
+    const pending = async (of: readonly DeclaredUser[]) =>
+      (await store.read('pendingDeclaredUsers', { seeds: of })).map((index) => of[index]?.username)
     expect(await pending(seeds)).toEqual([])
     await database.sql(`UPDATE tokens SET deleted_time = ${NOW}, status = 2 WHERE user_id = 3`)
     await database.sql(
@@ -312,8 +312,8 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
         tokens: [0, 1, 2].map((token) => tokenSeed({ name: `t${token}`, key: `Key${index}x${token}` })),
       }),
     )
-    const last = seeds.at(-1) as UserSeed
-    const refused: [UserSeed, string][] = [
+    const last = seeds.at(-1) as DeclaredUser
+    const refused: [DeclaredUser, string][] = [
       [userSeed({ id: 5_000, username: 'late', access_token: undefined }), 'the id 5000 belongs to the user'],
       [userSeed({ id: undefined, username: 'USER7', access_token: undefined }), 'differs from it in case'],
       [userSeed({ id: undefined, username: 'inv\u200Bisible', access_token: undefined }), 'invisible'],
@@ -346,6 +346,6 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
   })
 })
 
-function seedWithoutKeys(username: string): UserSeed {
+function seedWithoutKeys(username: string): DeclaredUser {
   return userSeed({ id: undefined, username, access_token: undefined, tokens: [] })
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ContentLogColumns } from '../../domain/records/content-log.ts'
-import { type NewToken, TOKEN, type TokenSeed } from '../../domain/records/token.ts'
-import { type NewUser, USER_STATUS, type UserSeed, type ManagedUser } from '../../domain/records/user.ts'
+import { type NewToken, TOKEN, type DeclaredToken } from '../../domain/records/token.ts'
+import { type NewUser, USER_STATUS, type DeclaredUser, type ManagedUser } from '../../domain/records/user.ts'
 import { generateKey, hashKey, type Secrets } from '../secrets.ts'
 import { declaredContentColumns } from '../content-log-columns.ts'
 import { declaredUsageLimitColumns, operatorLimitsOfNewToken } from '../usage-limit-columns.ts'
@@ -9,7 +9,7 @@ import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
 import { inChunks, type Db } from './operation.ts'
 import type { UsageLimitColumns } from '../../domain/records/usage-limits.ts'
-import { dimensionsIn, NO_DIMENSION, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
+import { dimensionValuesOfCall, NO_DIMENSION, USAGE_SUMS_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
 /** Users and tokens that were created from declarations in gateway.yaml. */
 interface SeedResult {
@@ -25,7 +25,7 @@ interface SeedResult {
  */
 export async function seedUsers(
   db: Db,
-  { seeds, nowSeconds }: { readonly seeds: readonly UserSeed[]; readonly nowSeconds: number },
+  { seeds, nowSeconds }: { readonly seeds: readonly DeclaredUser[]; readonly nowSeconds: number },
   secrets: Secrets,
 ): Promise<SeedResult> {
   const present = await readSeededAccounts(db, seeds, secrets)
@@ -78,7 +78,7 @@ async function refuseTakenKeys(
       await refuseTakenKey(db, seed.name, hashKey(secrets, seed.key))
 }
 
-function newUser({ access_token, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
+function newUser({ access_token, status, ...seed }: DeclaredUser, nowSeconds: number): NewUser {
   return { ...seed, status: status ?? 1, accessToken: access_token ?? null, created_time: nowSeconds }
 }
 
@@ -99,9 +99,9 @@ function newToken(
 }
 
 /** Returns the indexes of the declarations for which `seedUsers` would change something. */
-export async function pendingSeeds(
+export async function pendingDeclaredUsers(
   db: Db,
-  { seeds }: { readonly seeds: readonly UserSeed[] },
+  { seeds }: { readonly seeds: readonly DeclaredUser[] },
   secrets: Secrets,
 ): Promise<number[]> {
   const present = await readSeededAccounts(db, seeds, secrets)
@@ -124,24 +124,24 @@ interface DeclaredChanges {
    * disabled must not become valid again.
    */
   readonly enabled: ReadonlySet<number>
-  readonly newUsers: readonly UserSeed[]
+  readonly newUsers: readonly DeclaredUser[]
   /** Declared tokens that do not exist yet. `userId` is undefined if the user does not exist either. */
   readonly newTokens: readonly NewTokenSeed[]
 }
 
 /** A token declared in gateway.yaml that does not exist yet. */
 interface NewTokenSeed {
-  readonly seed: TokenSeed
+  readonly seed: DeclaredToken
   readonly userId: number | undefined
   readonly username: string
 }
 
 /** Compares declarations in gateway.yaml with the existing rows, by the rules of `seedUsers`. */
-function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): DeclaredChanges {
+function declaredChanges(present: PresentAccounts, seeds: readonly DeclaredUser[]): DeclaredChanges {
   const users = new RowChanges()
   const tokens = new RowChanges()
   const enabled = new Set<number>()
-  const newUsers: UserSeed[] = []
+  const newUsers: DeclaredUser[] = []
   const newTokens: NewTokenSeed[] = []
   for (const seed of seeds) {
     const user = present.userOf(seed.username)
@@ -170,7 +170,7 @@ class RowChanges {
   /** Adds a declaration for a row. Returns the names of the columns whose values it changes. */
   declare(
     row: PresentUser | PresentToken,
-    seed: Pick<UserSeed | TokenSeed, 'status' | 'limits' | keyof ContentLogColumns>,
+    seed: Pick<DeclaredUser | DeclaredToken, 'status' | 'limits' | keyof ContentLogColumns>,
   ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
     const { status, limits } = seed
@@ -282,7 +282,7 @@ class PresentAccounts {
  */
 export async function readSeededAccounts(
   db: Db,
-  seeds: readonly UserSeed[],
+  seeds: readonly DeclaredUser[],
   secrets: Secrets,
 ): Promise<PresentAccounts> {
   const users = await inChunks(
@@ -372,9 +372,9 @@ async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Sec
   const { user_id, id: token_id, group = '', used_quota } = token
   if (used_quota <= 0) return
   const values = { ...NO_DIMENSION, user_id, token_id, model: IMPORTED, channel: IMPORTED, group_name: group }
-  const key = sql.join(SUM_KEY.map((name) => sql.ref(name)))
+  const key = sql.join(USAGE_SUMS_KEY.map((name) => sql.ref(name)))
   for (const kind of SUM_KINDS.filter(({ unit }) => unit === 'day')) {
-    const row = [kind.kind, day, ...dimensionsIn(kind, values), used_quota]
+    const row = [kind.kind, day, ...dimensionValuesOfCall(kind, values), used_quota]
     await sql`
       insert into usage_sums (${key}, quota) values (${sql.join(row)})
       on conflict (${key}) do update set quota = usage_sums.quota + excluded.quota`.execute(db)

@@ -8,7 +8,7 @@ import {
 import { hashAccessToken, hashSession, seal, type Secrets, unseal, hmacOf } from '../secrets.ts'
 import { userFromRow, managedUserFromRow } from '../account-rows.ts'
 import type { Db } from './operation.ts'
-import { liveUser } from './find-accounts.ts'
+import { undeletedUser } from './find-accounts.ts'
 import { createUser, endSessionsOf } from './users.ts'
 
 /** Maximum number of expired sessions, or of expired sign-in states, that one sign-in removes. */
@@ -23,7 +23,7 @@ export type SignInProof =
       /** New hash of the same password, which replaces the old hash. */
       readonly newHash?: string | undefined
     }
-  /** For a sign-in with an access token. The session is valid only as long as the token. */
+  /** Proof of a sign-in with an access token. The session is valid only as long as the token. */
   | { readonly kind: 'access token'; readonly accessToken: string }
   | {
       readonly kind: 'identity'
@@ -65,13 +65,13 @@ interface SessionEntry {
 
 /**
  * Creates a session if the user exists and is enabled, and the sign-in is still valid. Resolves to whether it
- * was created. Also removes expired sessions of all users. No other cleanup is needed, because sessions are
- * added only here.
+ * was created. Also removes expired sessions of all users. No other cleanup is needed, because only this
+ * operation adds sessions.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, session.created_time)
   const { proof, cookieValue } = session
-  const user = await liveUser(db, session.userId)
+  const user = await undeletedUser(db, session.userId)
   if (!user || user.status !== USER_STATUS.enabled || !(await holds(db, user, proof, secrets))) return false
   if (proof.kind === 'password' && proof.newHash !== undefined) {
     // The password itself stays the same, so sessions and access tokens stay valid.
@@ -125,7 +125,7 @@ export async function liveSession(
     .where('id_hash', '=', sessionHash)
     .where('expires_time', '>', nowSeconds)
     .executeTakeFirst()
-  const row = session && (await liveUser(db, session.user_id))
+  const row = session && (await undeletedUser(db, session.user_id))
   if (!row || !isOfToken(session.access_token_hash, row)) return null
   return { user: userFromRow(row), lastUsed: session.last_used }
 }
@@ -135,7 +135,7 @@ export async function sessionsOf(
   db: Db,
   { userId, nowSeconds }: { readonly userId: number; readonly nowSeconds: number },
 ): Promise<readonly SessionEntry[]> {
-  const user = await liveUser(db, userId)
+  const user = await undeletedUser(db, userId)
   const rows = await db
     .selectFrom('sessions')
     .selectAll()
@@ -241,7 +241,7 @@ export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Pro
     .where('issuer', '=', issuer)
     .where('subject', '=', subject)
     .executeTakeFirst()
-  return found && liveUser(db, found.user_id)
+  return found && undeletedUser(db, found.user_id)
 }
 
 /** An identity that is linked to a user. */
@@ -289,7 +289,7 @@ export async function createUserOfIdentity(
 
 /**
  * Marks the state of a sign-in (a value sent to the identity provider and back) as used. Resolves to whether
- * it was unused. Also removes expired states, because states are added only here.
+ * it was unused. Also removes expired states, because only this operation adds states.
  */
 export async function consumeState(
   db: Db,
@@ -373,7 +373,7 @@ export async function unlinkIdentity(
   }: {
     readonly identity: Identity
     readonly userId: number
-    /** HMAC of the session that is not ended. */
+    /** HMAC of the session that stays valid when the user's other sessions are ended. */
     readonly remainingSession: string | undefined
     /** Whether the gateway accepts sign-ins with a password. */
     readonly acceptsPasswords: boolean

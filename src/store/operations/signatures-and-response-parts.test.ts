@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import { removeStoredOfUser } from '../stored-of-user.ts'
+import { removeStoredDataOfUser } from '../stored-data-of-user.ts'
 import type { UserSignatures } from './signatures-and-response-parts.ts'
 
 const NOW = 1_760_000_000_000
@@ -58,7 +58,7 @@ describe.each(ENGINES)('kept signatures on $name', (engine) => {
     const prune = (): Promise<number> => store.write('pruneSignatures', { nowMs: NOW + 1_000, limit: 2 })
     expect([await prune(), await prune(), await prune()]).toEqual([2, 1, 0])
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
-    await removeStoredOfUser(store, userId)
+    await removeStoredDataOfUser(store, userId)
     expect(await database.sql('select hash from kept_signatures')).toEqual([{ hash: 'e' }])
   })
 })

@@ -150,13 +150,13 @@ const ROW_BYTES = 512
  * SQL for the number of bytes counted for a response; null if the database has no content of it, because the
  * provider stores it.
  */
-export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
+export const STORED_RESPONSE_BYTES_SQL = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
 
 /** SQL for the number of bytes counted for a signature. */
 const SIGNATURE_BYTES = sql<number>`octet_length(content_cipher) + ${sql.lit(ROW_BYTES)}`
 
 /** SQL for the number of bytes counted for a stored answer. */
-export const ANSWER_BYTES = sql<number>`bytes + ${sql.lit(ROW_BYTES)}`
+export const STORED_ANSWER_BYTES_SQL = sql<number>`bytes + ${sql.lit(ROW_BYTES)}`
 
 /**
  * Number of bytes counted for a signature that is about to be written. Its encrypted content is ASCII, so its
@@ -211,24 +211,24 @@ export async function updateStoredBytes(
 }
 
 /** Where the parts of an answer are stored. */
-export interface AnswerPlace {
+export interface AnswerPartsLocation {
   readonly day: number
   readonly answerId: string
 }
 
 /**
- * Maximum number of answer parts that one write removes. Only a single answer with more parts exceeds it. It
- * is small, because charges of calls wait for the same commit.
+ * Maximum number of answer parts that one write removes; exceeded only for a single answer with more parts.
+ * The maximum is small, because charges of calls wait for the same commit.
  */
-export const MAX_PARTS = 32
+export const MAX_REMOVED_PARTS = 32
 
 /** Removes the parts of answers. Call it in the transaction that removes their rows. */
-export async function removePartsOfAnswers(db: Db, answers: readonly AnswerPlace[]): Promise<void> {
+export async function removePartsOfAnswers(db: Db, answers: readonly AnswerPartsLocation[]): Promise<void> {
   for (const { day, answerId } of answers)
     await db.deleteFrom('answer_parts').where('day', '=', day).where('answer_id', '=', answerId).execute()
 }
 
-/** Result of `removeOldestStored`. */
+/** What `removeOldestStored` removed, and whether there is more to remove. */
 interface DroppedRows {
   /** Ids of removed responses, whose parts can be removed now. */
   readonly responseIds: readonly string[]
@@ -240,7 +240,7 @@ interface DroppedRows {
  * Removes the oldest data stored for a user, at most `limit` rows, until at most `maxBytes` are left.
  * Responses, signatures and answers are removed in the order of their age, whatever their kind.
  */
-export async function removeOldestStored(
+export async function removeOldestStoredData(
   db: Db,
   { userId, maxBytes, limit }: { readonly userId: number; readonly maxBytes: number; readonly limit: number },
 ): Promise<DroppedRows> {
@@ -256,7 +256,7 @@ export async function removeOldestStored(
   let parts = 0
   for (const row of oldest) {
     parts += row.answer?.parts ?? 0
-    if (excess <= 0 || (parts > MAX_PARTS && dropped.length > 0)) break
+    if (excess <= 0 || (parts > MAX_REMOVED_PARTS && dropped.length > 0)) break
     dropped.push(row)
     excess -= row.bytes ?? 0
   }
@@ -277,7 +277,7 @@ export async function removeOldestStored(
  * Lists deleted users with stored data. `deleteUser` keeps the row with the user's stored bytes, which is
  * removed after the data.
  */
-export async function deletedUsersWithStored(db: Db): Promise<number[]> {
+export async function deletedUsersWithStoredData(db: Db): Promise<number[]> {
   const rows = await db
     .selectFrom('users')
     .innerJoin('kept_sums', 'kept_sums.user_id', 'users.id')
@@ -288,7 +288,7 @@ export async function deletedUsersWithStored(db: Db): Promise<number[]> {
 }
 
 /** Removes the row with the stored bytes of a deleted user, when the data is removed. */
-export async function removeStoredSum(db: Db, { userId }: { readonly userId: number }): Promise<void> {
+export async function removeStoredBytesSum(db: Db, { userId }: { readonly userId: number }): Promise<void> {
   await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
 }
 
@@ -296,7 +296,7 @@ export async function removeStoredSum(db: Db, { userId }: { readonly userId: num
 async function oldestRows(db: Db, userId: number, limit: number) {
   const responses = await db
     .selectFrom('stored_responses')
-    .select(['id', 'user_id', 'created_ms as storedMs', RESPONSE_BYTES.as('bytes')])
+    .select(['id', 'user_id', 'created_ms as storedMs', STORED_RESPONSE_BYTES_SQL.as('bytes')])
     .where('user_id', '=', userId)
     .where('content_cipher', 'is not', null)
     .orderBy('created_ms')
@@ -311,7 +311,15 @@ async function oldestRows(db: Db, userId: number, limit: number) {
     .execute()
   const answers = await db
     .selectFrom('kept_answers')
-    .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'created_ms', 'parts', ANSWER_BYTES.as('bytes')])
+    .select([
+      'kind',
+      'lookup',
+      'answer_id',
+      'expires_ms',
+      'created_ms',
+      'parts',
+      STORED_ANSWER_BYTES_SQL.as('bytes'),
+    ])
     .where('owner_id', '=', userId)
     .orderBy('created_ms')
     .limit(limit)
@@ -319,7 +327,11 @@ async function oldestRows(db: Db, userId: number, limit: number) {
   const rows: readonly {
     readonly id?: string
     readonly hash?: string
-    readonly answer?: AnswerPlace & { readonly kind: string; readonly lookup: string; readonly parts: number }
+    readonly answer?: AnswerPartsLocation & {
+      readonly kind: string
+      readonly lookup: string
+      readonly parts: number
+    }
     readonly user_id: number
     readonly storedMs: number
     readonly bytes: number | null
@@ -349,7 +361,7 @@ interface ResponsePart {
 
 /**
  * Stores a part, encrypted so that it can be decrypted only for this position, before the row of its response
- * is stored. Replaces the part of an earlier attempt.
+ * is stored. Replaces a part that was stored before, for example by a write that was repeated.
  */
 export async function storeResponsePart(
   db: Db,

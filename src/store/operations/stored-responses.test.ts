@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import {
-  idPrefix,
+  nativeResponseIdPrefix,
   MAX_PREVIOUS_RESPONSES,
   NATIVE_RETENTION_MS,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
-import { removeStoredOfUser } from '../stored-of-user.ts'
+import { removeStoredDataOfUser } from '../stored-data-of-user.ts'
 import type { CallProvenance } from './stored-responses.ts'
 
 const NOW = 1_760_000_000_000
@@ -128,7 +128,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
       provenance: {
         keyTag: 't',
         response: {
-          id: `${idPrefix(issuedMs)}${index}`,
+          id: `${nativeResponseIdPrefix(issuedMs)}${index}`,
           upstreamId: `up_${index}`,
           tokens: 1,
           previousId: null,
@@ -153,7 +153,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', { ...kept('a'), userId })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
-    await removeStoredOfUser(store, userId)
+    await removeStoredDataOfUser(store, userId)
     await store.write('storeResponse', { ...kept('b'), userId })
     await store.write('storeResponse', response('c', { userId, callId: 'call', rate: '{}' }))
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import {
-  idPrefix,
+  nativeResponseIdPrefix,
   NATIVE_RETENTION_MS,
   MAX_PREVIOUS_RESPONSES,
   addStreamedPart,
@@ -17,7 +17,7 @@ import type { Db } from './operation.ts'
 import {
   updateStoredBytes,
   type StoredBytesOfUser,
-  RESPONSE_BYTES,
+  STORED_RESPONSE_BYTES_SQL,
   responsePart,
 } from './signatures-and-response-parts.ts'
 import type { StoredResponseRow } from '../row-types.ts'
@@ -82,7 +82,7 @@ export async function storeResponse(
 function countedRows(db: Db, id: string) {
   return db
     .selectFrom('stored_responses')
-    .select(['user_id', RESPONSE_BYTES.as('bytes')])
+    .select(['user_id', STORED_RESPONSE_BYTES_SQL.as('bytes')])
     .where('id', '=', id)
     .execute()
 }
@@ -144,7 +144,7 @@ export async function deleteResponse(
     .where('id', '=', id)
     .where('user_id', '=', userId)
     .where('call_id', 'is', null)
-    .returning(['user_id', RESPONSE_BYTES.as('bytes')])
+    .returning(['user_id', STORED_RESPONSE_BYTES_SQL.as('bytes')])
     .execute()
   await updateStoredBytes(db, { removed })
   await db
@@ -171,7 +171,7 @@ export async function pruneResponses(
       eb
         .selectFrom('stored_responses')
         .select('id')
-        .where('id', '<', idPrefix(nowMs - NATIVE_RETENTION_MS))
+        .where('id', '<', nativeResponseIdPrefix(nowMs - NATIVE_RETENTION_MS))
         .where('content_cipher', 'is', null)
         .where('call_id', 'is', null)
         .where('expires_ms', '<=', nowMs)
@@ -189,7 +189,7 @@ export async function pruneResponses(
         .where((or) => or('call_id', 'is', null).or('expires_ms', '<=', nowMs - SETTLED_WITHIN_MS))
         .limit(limit),
     )
-    .returning(['user_id', RESPONSE_BYTES.as('bytes')])
+    .returning(['user_id', STORED_RESPONSE_BYTES_SQL.as('bytes')])
     .execute()
   await updateStoredBytes(db, { removed: others })
   const origins = await db
@@ -230,7 +230,7 @@ const FACTS = [
 type FactsRow = Pick<StoredResponseRow, (typeof FACTS)[number]>
 
 /** One response in a chain in which each continues the previous one. */
-export interface ChainLink {
+export interface ResponseChainLink {
   readonly id: string
   readonly previousId: string | null
   /** Size of its content in bytes; null if it has none. */
@@ -274,9 +274,9 @@ export async function responseFacts(
 export async function responseChain(
   db: Db,
   { id, userId, nowMs, maxBytes }: LookUp & { readonly maxBytes: number },
-): Promise<readonly ChainLink[]> {
+): Promise<readonly ResponseChainLink[]> {
   const found = sql`response.user_id = ${userId} and response.expires_ms > ${nowMs}`
-  const { rows } = await sql<ChainLink>`
+  const { rows } = await sql<ResponseChainLink>`
     with recursive chain (id, previous_id, bytes, links, total) as (
       select id, previous_id, kept_bytes, 1, coalesce(kept_bytes, 0)
         from stored_responses as response where id = ${id} and ${found}

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import type { Origin } from '../../domain/audit.ts'
+import type { ChangeOrigin } from '../../domain/audit.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
 import {
-  afterOperatorChange,
-  updateGrants,
+  operatorLimitsAfterChange,
+  operatorLimitsAfterEdit,
   findLoosenedLimit,
   findLoosenedGrant,
 } from '../../domain/usage-limits.ts'
@@ -15,9 +15,9 @@ import {
   type TokenChanges,
   type TokenStatus,
 } from '../../domain/records/token.ts'
-import { statusAt } from '../../domain/api-key.ts'
+import { tokenStatusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
-import { ownTokens, tokenFromRow } from '../account-rows.ts'
+import { undeletedTokensOfUser, tokenFromRow } from '../account-rows.ts'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
 import {
   newUsageLimitColumns,
@@ -72,7 +72,7 @@ async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets)
   const rows = tokens.map((token, index) => ({
     ...TOKEN.newRow(token),
     key_hash: hashes[index] ?? '',
-    // The key is encrypted below, because the encryption needs the id of the row.
+    // The key is encrypted after the insert, because the encryption needs the id of the row.
     key_cipher: '',
     ...newUsageLimitColumns(token),
   }))
@@ -110,7 +110,7 @@ export async function createUserToken(
     .returning('id')
     .executeTakeFirst()
   if (!user) throw new GatewayError('not_found', 'the user is gone')
-  const { count } = await ownTokens(db, user.id)
+  const { count } = await undeletedTokensOfUser(db, user.id)
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
   if (count >= maxTokens) {
@@ -125,7 +125,7 @@ export async function createUserToken(
 /** A change of one token. */
 export interface TokenChange {
   /** Who makes the change, for the audit log. */
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenChanges
@@ -163,7 +163,7 @@ export async function changeToken(
   const { budget, rateLimit, ...plain } = fields
   const { operator_terms } = before.token
   const given = isByOperator
-    ? afterOperatorChange(operator_terms, { budget, rateLimit }, before.token.rateLimit.windowMs)
+    ? operatorLimitsAfterChange(operator_terms, { budget, rateLimit }, before.token.rateLimit.windowMs)
     : operator_terms
   const limits = usageLimitColumns({ budget, rateLimit })
   const fresh = {
@@ -171,12 +171,12 @@ export async function changeToken(
     ...plain,
     ...usageLimitsFromRow({ ...columnsOfUsageLimits(before.token), ...limits }),
   }
-  const grants = isByOperator ? updateGrants(given.grants, fresh, plain) : given.grants
+  const grants = isByOperator ? operatorLimitsAfterEdit(given.grants, fresh, plain) : given.grants
   const { grants: _, ...others } = given
   const changed: Token = { ...fresh, operator_terms: { ...others, ...(grants && { grants }) } }
   if (!isByOperator) requireTightened(changed)
   requireQuotaOf(changed, fields.remain_quota !== undefined, maxQuota)
-  const token = { ...changed, status: statusAt(changed, changed.remain_quota, nowMs) }
+  const token = { ...changed, status: tokenStatusAt(changed, changed.remain_quota, nowMs) }
   await db
     .updateTable('tokens')
     .set({ ...TOKEN.toRow(token), ...limits })
@@ -263,7 +263,7 @@ export async function enableOrDisableToken(
   const found = await findTokenWithKey(db, { tokenId, userId }, secrets)
   if (!found) return null
   const { token, key } = found
-  if (status === TOKEN_STATUS.enabled) refuseUnusable(statusAt(token, token.remain_quota, nowMs))
+  if (status === TOKEN_STATUS.enabled) refuseUnusable(tokenStatusAt(token, token.remain_quota, nowMs))
   await db.updateTable('tokens').set({ status }).where('id', '=', tokenId).execute()
   return { token: { ...token, status }, key }
 }
@@ -298,7 +298,7 @@ export async function deleteTokens(
   }: { readonly userId: number; readonly tokenIds: readonly number[]; readonly nowSeconds: number },
 ): Promise<number[]> {
   const requestedIds = new Set(tokenIds)
-  const live = await ownTokens(db, userId).select('id').orderBy('id').execute()
+  const live = await undeletedTokensOfUser(db, userId).select('id').orderBy('id').execute()
   const ids = live.map(({ id }) => id).filter((id) => requestedIds.has(id))
   await inChunks(ids, (some) =>
     db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', 'in', some).execute(),

@@ -1,12 +1,12 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
 import type { AttemptEntry, CallExtraFacts } from '../../domain/call-detail.ts'
 import { type CALL_ORDERS, USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
-import { type FilterValues, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
+import { type FilterValues, type UsageFilter, filterValueList } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
-import { channelIds, presentChannelNames, withChannels } from './channel-names.ts'
+import { channelIds, presentChannelNames, withLoggedChannelNames } from './channel-names.ts'
 import type { Db } from './operation.ts'
 import type { Database } from '../row-types.ts'
-import { firstIdOf } from '../usage-id.ts'
+import { firstCallIdAt } from '../usage-id.ts'
 
 /**
  * Maximum number of rows in one list: the newest of its period. To see older rows, choose a period that ends
@@ -88,7 +88,7 @@ function orderedBy(rows: RowsQuery, { by, isAscending }: CallOrder) {
     .orderBy('usage_log.id', direction)
 }
 
-type RowsQuery = ReturnType<typeof matchingRows>
+type RowsQuery = ReturnType<typeof selectMatchingCalls>
 
 /**
  * Selects all matching rows, and a subset that surely contains the `count` calls that ended last. Sorting
@@ -100,9 +100,9 @@ async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: b
     const least = Math.max(filter.fromMs ?? 0, await leastLateEnd(db, scan, count))
     return { all: rowsByUser(db, scan, filter.fromMs), latest: rowsByUser(db, scan, least) }
   }
-  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
+  const scan = await resolveScanBounds(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
   if (!scan) return null
-  const all = matchingRows(db, scan)
+  const all = selectMatchingCalls(db, scan)
   // The rows of one user or session are read in the order of their ends, so no subset is needed.
   if (!isByEnd || scannedIndex(scan.filter)) return { all, latest: all }
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
@@ -113,7 +113,11 @@ async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: b
  * newest calls by id. 0 if there are no calls.
  */
 async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
-  const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
+  const newest = selectMatchingCalls(db, scan)
+    .select('ended_ms')
+    .orderBy('id', 'desc')
+    .limit(count)
+    .as('newest')
   const { least } = await db
     .selectFrom(newest)
     .select(({ fn }) => fn.min<number | null>('ended_ms').as('least'))
@@ -213,7 +217,7 @@ export async function scanUsage(
   db: Db,
   given: UsageScan,
 ): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsageCursor | null }> {
-  const scan = await boundScan(db, given)
+  const scan = await resolveScanBounds(db, given)
   if (!scan) return { entries: [], next: null }
   let query = withNames(db)
     .where((eb) => withinScan(eb, scan))
@@ -233,7 +237,7 @@ function withNames(db: Db) {
     .select(['users.username', 'tokens.name as token_name'])
 }
 
-/** Converts rows of `withNames`, and replaces former channel names by the present ones. */
+/** Converts rows that `withNames` selects to entries of the usage log with the present names of channels. */
 async function entriesFromRows(
   db: Db,
   rows: readonly (UsageLogRow & { readonly username: string; readonly token_name: string })[],
@@ -289,7 +293,7 @@ type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log
  * Determines the last row of a scan, and the user's id if the filter has a username. Null if that user is
  * unknown.
  */
-export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | null> {
+export async function resolveScanBounds(db: Db, scan: UsageScan): Promise<BoundedScan | null> {
   const filter = await resolveFilterNames(db, scan.filter)
   if (!filter) return null
   const open: BoundedScan = { ...scan, filter, end: null }
@@ -305,7 +309,7 @@ export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | 
 }
 
 /** Selects the matching rows of a scan. */
-export function matchingRows(db: Db, scan: BoundedScan) {
+export function selectMatchingCalls(db: Db, scan: BoundedScan) {
   return db
     .selectFrom('usage_log')
     .where((eb) => withinScan(eb, scan))
@@ -316,17 +320,17 @@ export function matchingRows(db: Db, scan: BoundedScan) {
  * Replaces the usernames in a filter by user ids, because the index has ids. A single id is returned as a
  * number. Null if no user can match.
  */
-export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'username'>>(
+export async function withUserIds<Filter extends Pick<UsageFilter, 'user_id' | 'username'>>(
   db: Db,
   filter: Filter,
 ): Promise<(Filter & { readonly user_id?: FilterValues<number> | undefined }) | null> {
   const { user_id: given, username } = filter
-  const wanted = given === undefined ? undefined : valuesOf(given)
+  const wanted = given === undefined ? undefined : filterValueList(given)
   if (username === undefined) return wanted ? { ...filter, user_id: oneOrMore(wanted) } : filter
   const named = await db
     .selectFrom('users')
     .select('id')
-    .where('username', 'in', valuesOf(username))
+    .where('username', 'in', filterValueList(username))
     .execute()
   const ids = named.map(({ id }) => id).filter((id) => wanted?.includes(id) ?? true)
   return ids.length > 0 ? { ...filter, user_id: oneOrMore(ids) } : null
@@ -337,8 +341,8 @@ export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'use
  * or channel.
  */
 export async function resolveFilterNames(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
-  const ofUser = await withUser(db, filter)
-  return ofUser && withChannels(db, ofUser)
+  const ofUser = await withUserIds(db, filter)
+  return ofUser && withLoggedChannelNames(db, ofUser)
 }
 
 const oneOrMore = (ids: readonly number[]): FilterValues<number> => {
@@ -357,7 +361,7 @@ function scannedIndex({
   | { readonly column: 'user_id'; readonly value: number }
   | { readonly column: 'session'; readonly value: string }
   | undefined {
-  const sessions = session === undefined ? [] : valuesOf(session)
+  const sessions = session === undefined ? [] : filterValueList(session)
   const [value] = sessions
   if (value !== undefined && sessions.length === 1) return { column: 'session', value }
   return typeof userId === 'number' ? { column: 'user_id', value: userId } : undefined
@@ -404,15 +408,15 @@ function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<Sq
   else if (id !== undefined) bounds.push(eb('usage_log.id', 'in', id))
   if (!isByEnd) {
     if (after) before(after.id)
-    else if (beforeMs !== undefined) before(firstIdOf(beforeMs))
+    else if (beforeMs !== undefined) before(firstCallIdAt(beforeMs))
     if (end) from(end.id)
-    else if (fromMs !== undefined) from(firstIdOf(fromMs - MAX_CALL_MS))
+    else if (fromMs !== undefined) from(firstCallIdAt(fromMs - MAX_CALL_MS))
     return eb.and(bounds)
   }
   const lastMs = after ? after.ended_ms + 1 : beforeMs
   const firstMs = end?.ended_ms ?? fromMs
-  if (lastMs !== undefined) before(firstIdOf(lastMs))
-  if (firstMs !== undefined) from(firstIdOf(firstMs - MAX_RECOVERY_DELAY_MS))
+  if (lastMs !== undefined) before(firstCallIdAt(lastMs))
+  if (firstMs !== undefined) from(firstCallIdAt(firstMs - MAX_RECOVERY_DELAY_MS))
   return eb.and(bounds)
 }
 
@@ -430,9 +434,9 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   // The plus sign makes SQLite use the index of sessions instead of that of users, because one session has
   // fewer rows.
   if (users !== undefined && index?.column !== 'user_id')
-    wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', valuesOf(users)))
+    wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', filterValueList(users)))
   if (session !== undefined && index?.column !== 'session')
-    wanted.push(eb('usage_log.session', 'in', valuesOf(session)))
+    wanted.push(eb('usage_log.session', 'in', filterValueList(session)))
   // The index of a user or session already selects the rows by time.
   if (!index && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
   if (!index && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
@@ -441,17 +445,17 @@ function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
       eb(
         'token_id',
         'in',
-        eb.selectFrom('tokens').select('tokens.id').where('tokens.name', 'in', valuesOf(token_name)),
+        eb.selectFrom('tokens').select('tokens.id').where('tokens.name', 'in', filterValueList(token_name)),
       ),
     )
-  if (token_id !== undefined) wanted.push(eb('token_id', 'in', valuesOf(token_id)))
-  if (model !== undefined) wanted.push(eb('model', 'in', valuesOf(model)))
-  if (channel !== undefined) wanted.push(eb('channel', 'in', valuesOf(channel)))
-  if (group !== undefined) wanted.push(eb('usage_log.group_name', 'in', valuesOf(group)))
-  if (tier !== undefined) wanted.push(eb('service_tier', 'in', valuesOf(tier)))
-  if (region !== undefined) wanted.push(eb('region', 'in', valuesOf(region)))
+  if (token_id !== undefined) wanted.push(eb('token_id', 'in', filterValueList(token_id)))
+  if (model !== undefined) wanted.push(eb('model', 'in', filterValueList(model)))
+  if (channel !== undefined) wanted.push(eb('channel', 'in', filterValueList(channel)))
+  if (group !== undefined) wanted.push(eb('usage_log.group_name', 'in', filterValueList(group)))
+  if (tier !== undefined) wanted.push(eb('service_tier', 'in', filterValueList(tier)))
+  if (region !== undefined) wanted.push(eb('region', 'in', filterValueList(region)))
   if (reasons !== undefined) wanted.push(eb('reason', 'in', reasons))
   if (causes !== undefined) wanted.push(eb('cause', 'in', causes))
-  if (broke !== undefined) wanted.push(eb('cache_break', 'in', valuesOf(broke)))
+  if (broke !== undefined) wanted.push(eb('cache_break', 'in', filterValueList(broke)))
   return eb.and(wanted)
 }

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { type BreakCounts, breakCounts, CACHE_BREAKS } from '../../domain/cache-break.ts'
+import { type CacheBreakCounts, cacheBreakCountsOf, CACHE_BREAKS } from '../../domain/cache-break.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { COUNT_COLUMNS } from '../usage-row.ts'
-import { type Db, namesOf } from './operation.ts'
-import { boundScan, MAX_LISTED_ROWS, matchingRows } from './usage-log.ts'
+import { type Db, namesOfAccounts } from './operation.ts'
+import { resolveScanBounds, MAX_LISTED_ROWS, selectMatchingCalls } from './usage-log.ts'
 
 /** Sums over the calls of one session of a client. */
 export interface UsageSession {
@@ -21,7 +21,7 @@ export interface UsageSession {
   readonly quota: number
   readonly cache_saved: number
   readonly cache_surcharge: number
-  readonly breaks: BreakCounts
+  readonly breaks: CacheBreakCounts
   /** End of the first call in Unix milliseconds. */
   readonly first_ms: number
   /** End of the last call in Unix milliseconds. */
@@ -60,7 +60,7 @@ export async function usageSessions(
     limit,
   }: { readonly filter: UsageFilter; readonly offset: number; readonly limit: number },
 ): Promise<{ readonly total: number; readonly sessions: readonly UsageSession[] }> {
-  const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
+  const scan = await resolveScanBounds(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
   if (!scan) return { total: 0, sessions: [] }
   const grouped = rowsBySession(db, scan)
     .select(({ fn }) => fn.max<number>('ended_ms').as('last_ms'))
@@ -74,7 +74,7 @@ export async function usageSessions(
     .limit(limit)
     .offset(offset)
     .execute()
-  const names = await namesOf(
+  const names = await namesOfAccounts(
     db,
     'user',
     shown.map(({ user_id }) => user_id),
@@ -105,7 +105,7 @@ async function sumsOf(
   userId: number,
   maxRows: number,
 ): Promise<Omit<UsageSession, 'session' | 'user_id' | 'username'> | undefined> {
-  const scan = await boundScan(db, { filter, after: null, maxRows })
+  const scan = await resolveScanBounds(db, { filter, after: null, maxRows })
   const row = await (scan ? rowsBySession(db, scan) : undefined)
     ?.where('usage_log.user_id', '=', userId)
     .select(({ fn }) => [
@@ -131,7 +131,7 @@ async function sumsOf(
       quota: row.quota,
       cache_saved: row.cache_saved,
       cache_surcharge: row.cache_surcharge,
-      breaks: breakCounts(CACHE_BREAKS.map((reason) => row[`break_${reason}`])),
+      breaks: cacheBreakCountsOf(CACHE_BREAKS.map((reason) => row[`break_${reason}`])),
       first_ms: row.first_ms,
       last_ms: row.last_ms,
     }
@@ -139,8 +139,8 @@ async function sumsOf(
 }
 
 /** Groups the rows of a scan by their session. */
-function rowsBySession(db: Db, scan: Parameters<typeof matchingRows>[1]) {
-  return matchingRows(db, scan)
+function rowsBySession(db: Db, scan: Parameters<typeof selectMatchingCalls>[1]) {
+  return selectMatchingCalls(db, scan)
     .where('usage_log.session', '<>', sql.lit(''))
     .groupBy(['usage_log.session', 'usage_log.user_id'])
     .select(['usage_log.session', 'usage_log.user_id'])

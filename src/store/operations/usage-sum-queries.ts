@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { type BreakCounts, breakCounts } from '../../domain/cache-break.ts'
+import { type CacheBreakCounts, cacheBreakCountsOf } from '../../domain/cache-break.ts'
 import type { SumsCoverage, SeriesPlan } from '../../domain/series-plan.ts'
 import { type UsageFilter, type UsageTotals, type UsageDimension } from '../../domain/usage-filter.ts'
 import {
-  BREAK_COLUMNS,
+  CACHE_BREAK_COLUMNS,
   type DimensionColumn,
   smallestSumKind,
   LATENCY_COLUMNS,
@@ -13,12 +13,12 @@ import {
 import type { Secrets } from '../secrets.ts'
 import { channelIds, loggedChannelNames, presentChannelNames } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
-import { type Db, namesOf } from './operation.ts'
-import { readSums, type SumsQuery, type SumsRow } from './read-sums.ts'
+import { type Db, namesOfAccounts } from './operation.ts'
+import { readUsageSums, type SumsQuery, type SumsRow } from './read-sums.ts'
 import {
   resolveFilterNames as resolvedFilter,
-  matchingRows,
-  boundScan,
+  selectMatchingCalls,
+  resolveScanBounds,
   type UsageCursor,
   type UsageScan,
 } from './usage-log.ts'
@@ -101,12 +101,12 @@ interface SeriesSums {
   /** Latency histograms of all calls, for each step. */
   readonly latency: readonly Sums[]
   /** Number of prompt cache breaks in the period, by reason. */
-  readonly breaks: BreakCounts
+  readonly breaks: CacheBreakCounts
   /** Sums of the preceding period of equal length. */
   readonly previous: Sums
 }
 
-/** Input of `usageSeries`. */
+/** Which sums `usageSeries` reads, and how they are divided. */
 interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
@@ -122,7 +122,7 @@ interface SeriesQuery {
 }
 
 /** Reads the first day with complete half-hourly sums, and the first day with daily sums. */
-export async function usageCoverage(db: Db): Promise<SumsCoverage> {
+export async function usageSumsCoverage(db: Db): Promise<SumsCoverage> {
   const firstOf = (unit: 'slot' | 'day') =>
     sql`(select min(start) from usage_sums where kind = ${sql.lit(smallestSumKind(unit, ['model']).kind)})`
   const { rows } = await sql<{ slot: number | null; day: number | null }>`
@@ -147,10 +147,10 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
       breaks: {},
       previous: zeros(1, POINT_COLUMNS)[0] ?? [],
     }
-  const columns = [...POINT_COLUMNS, ...BREAK_COLUMNS, ...LATENCY_COLUMNS]
+  const columns = [...POINT_COLUMNS, ...CACHE_BREAK_COLUMNS, ...LATENCY_COLUMNS]
   const totals =
-    (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
-  const previous = await readPlannedSums(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
+    (await readSumsOfSeriesPlan(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
+  const previous = await readSumsOfSeriesPlan(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
   return {
     lines: await seriesLines(
       db,
@@ -159,9 +159,9 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
       totals.map((sums) => sums.slice(0, POINT_COLUMNS.length)),
       secrets,
     ),
-    latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length + BREAK_COLUMNS.length)),
-    breaks: breakCounts(
-      BREAK_COLUMNS.map((_, index) =>
+    latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length + CACHE_BREAK_COLUMNS.length)),
+    breaks: cacheBreakCountsOf(
+      CACHE_BREAK_COLUMNS.map((_, index) =>
         totals.reduce((sum, point) => sum + (point[POINT_COLUMNS.length + index] ?? 0), 0),
       ),
     ),
@@ -186,11 +186,11 @@ async function seriesLines(
   const sums =
     keys.length === 0
       ? new Map<never, never>()
-      : await readPlannedSums(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
+      : await readSumsOfSeriesPlan(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
   const names =
     by === 'token'
       ? await keyLabels(db, keys as readonly number[], withOwners, secrets)
-      : await namesOf(db, by, keys)
+      : await namesOfAccounts(db, by, keys)
   const idOf = by === 'channel' ? await channelIds(db, { names: keys.map(String) }) : undefined
   const left = totals.map((point) => [...point])
   const lines = keys.map((key): SeriesLine => {
@@ -223,7 +223,7 @@ async function rankedByEach(
 }> {
   // Equal values are sorted by the higher charge, then by more calls.
   const columns = [...new Set<SeriesRank>([...ranks, 'quota', 'requests'])]
-  const totals = await totalsByKey(db, filter, by, plan, columns)
+  const totals = await totalsByDimensionValue(db, filter, by, plan, columns)
   const placesBy = new Map<SeriesRank, ReadonlyMap<string | number, number>>()
   const found = new Set<string | number>()
   for (const rank of ranks) {
@@ -254,7 +254,7 @@ async function rankedByEach(
  * Lists the values of a dimension by the sum of the first column, highest first. Equal values are sorted by
  * the next column.
  */
-export async function rankedKeys(
+export async function rankDimensionValues(
   db: Db,
   filter: UsageFilter,
   by: DimensionColumn,
@@ -262,7 +262,7 @@ export async function rankedKeys(
   columns: readonly string[],
 ): Promise<(string | number)[]> {
   return inOrder(
-    await totalsByKey(db, filter, by, plan, columns),
+    await totalsByDimensionValue(db, filter, by, plan, columns),
     columns.map((_, index) => index),
   )
 }
@@ -285,7 +285,7 @@ function inOrder(
 }
 
 /** Reads the sums of a whole period for each value of a dimension. */
-export async function totalsByKey(
+export async function totalsByDimensionValue(
   db: Db,
   filter: UsageFilter,
   by: DimensionColumn,
@@ -295,7 +295,7 @@ export async function totalsByKey(
   const totals = new Map<string | number, number[]>()
   const present = by === 'channel' ? await presentChannelNames(db) : undefined
   const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
-    for (const { key: logged, sums } of await readSums(db, { filter, by, columns, ...of })) {
+    for (const { key: logged, sums } of await readUsageSums(db, { filter, by, columns, ...of })) {
       const key = present?.get(String(logged)) ?? logged ?? ''
       const total = totals.get(key) ?? columns.map(() => 0)
       totals.set(
@@ -313,10 +313,10 @@ export async function totalsByKey(
 }
 
 /**
- * Reads the sums of each step of a plan, for each value of the dimension `given.by`. Without a dimension, the
- * result has one entry, with key null.
+ * Reads the sums of each step of a time series, as `plan` says, for each value of the dimension `given.by`.
+ * Without a dimension, the result has one entry, with key null.
  */
-export async function readPlannedSums(
+export async function readSumsOfSeriesPlan(
   db: Db,
   given: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
   plan: SeriesPlan,
@@ -335,15 +335,15 @@ export async function readPlannedSums(
     const point = points[step]
     if (point) for (const [index, value] of sums.entries()) point[index]! += sign * value
   }
+  const readSums = (unit: 'day' | 'slot', starts: readonly number[]) =>
+    readUsageSums(db, { ...query, unit, starts, perStart: true })
   if (days.length > 0) {
-    const starts = daysOf(plan)
-    for (const { at, key, sums } of await readSums(db, { ...query, unit: 'day', starts, perStart: true }))
+    for (const { at, key, sums } of await readSums('day', daysOf(plan)))
       add(key, sums, days[(at ?? 0) - firstDay], 1)
   }
   if (moved.length > 0) {
     const moves = new Map(moved.map((one) => [one.slot, one]))
-    const starts = [...moves.keys()]
-    for (const { at, key, sums } of await readSums(db, { ...query, unit: 'slot', starts, perStart: true })) {
+    for (const { at, key, sums } of await readSums('slot', [...moves.keys()])) {
       add(key, sums, moves.get(at ?? 0)?.to, 1)
       add(key, sums, moves.get(at ?? 0)?.from, -1)
     }
@@ -361,7 +361,10 @@ const zeros = (steps: number, columns: readonly string[]): number[][] =>
  * to the number of removed rows. Sums that are not divided by API key are removed first, because they show
  * which days are complete.
  */
-export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: number }): Promise<number> {
+export async function pruneHalfHourSums(
+  db: Db,
+  { nowMs: beforeMs }: { readonly nowMs: number },
+): Promise<number> {
   const end = Math.floor(beforeMs / (SLOTS_PER_DAY * SLOT_MS)) * SLOTS_PER_DAY
   for (const by of [['model'], ['model', 'user_id']] as const) {
     const kind = sql.lit(smallestSumKind('slot', by).kind)
@@ -397,9 +400,9 @@ export async function sumUsageScan(
   db: Db,
   given: UsageScan,
 ): Promise<{ readonly totals: UsageTotals; readonly next: UsageCursor | null }> {
-  const scan = await boundScan(db, given)
+  const scan = await resolveScanBounds(db, given)
   if (!scan) return { totals: totalsOf(undefined), next: null }
-  const row = await matchingRows(db, scan)
+  const row = await selectMatchingCalls(db, scan)
     .select([
       sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
         'requests',
@@ -428,7 +431,7 @@ export async function sumUsageDays(
 ): Promise<UsageTotals> {
   const resolved = await resolvedFilter(db, filter)
   if (!resolved) return totalsOf(undefined)
-  const [row] = await readSums(db, { filter: resolved, unit: 'day', starts: days, columns: COLUMNS })
+  const [row] = await readUsageSums(db, { filter: resolved, unit: 'day', starts: days, columns: COLUMNS })
   return totalsOf(row)
 }
 
@@ -440,7 +443,7 @@ export async function usageByDay(
   const resolved = await resolvedFilter(db, filter)
   if (!resolved) return []
   const query = { filter: resolved, unit: 'day', starts: days, columns: COLUMNS } as const
-  const rows = await readSums(db, { ...query, perStart: true, by: 'model' })
+  const rows = await readUsageSums(db, { ...query, perStart: true, by: 'model' })
   return rows
     .map((row) => ({ day: row.at ?? 0, model: String(row.key), ...totalsOf(row) }))
     .toSorted((one, other) => one.day - other.day || (one.model < other.model ? -1 : 1))
@@ -461,14 +464,14 @@ export async function usageGroups(
 ): Promise<UsageGroup[]> {
   const query = { filter: {}, unit: 'day', starts: days, columns: COLUMNS } as const
   if (by === 'day') {
-    const rows = await readSums(db, { ...query, perStart: true })
+    const rows = await readUsageSums(db, { ...query, perStart: true })
     return rows
       .toSorted((one, other) => (one.at ?? 0) - (other.at ?? 0))
       .map((row) => ({ name: dateOf(row.at ?? 0), id: undefined, ...totalsOf(row) }))
   }
-  const rows = await readSums(db, { ...query, by: DIMENSION_COLUMN[by] })
+  const rows = await readUsageSums(db, { ...query, by: DIMENSION_COLUMN[by] })
   const hasIds = by === 'user' || by === 'key'
-  const names = await namesOf(
+  const names = await namesOfAccounts(
     db,
     by === 'key' ? 'token' : by,
     rows.map(({ key }) => key ?? 0),

@@ -5,9 +5,9 @@ import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, inChunks } from './operation.ts'
 import { UNANSWERED_COLUMN } from '../sum-kinds.ts'
-import { DIMENSION_COLUMN, totalsByKey } from './usage-sum-queries.ts'
+import { DIMENSION_COLUMN, totalsByDimensionValue } from './usage-sum-queries.ts'
 
-/** A value that occurs in a field of calls. */
+/** A value that calls have in the usage log, such as the name of a model, with the number of these calls. */
 export interface UsageValue {
   /** Name of the value, or id of a user, API key or channel. */
   readonly value: string | number
@@ -15,7 +15,7 @@ export interface UsageValue {
   readonly calls: number
 }
 
-/** Fields whose values can be listed. */
+/** Facts of calls in the usage log whose values can be listed. */
 export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'service_tier' | 'region'
 
 /**
@@ -35,14 +35,18 @@ export async function usageValues(
   secrets: Secrets,
 ): Promise<readonly UsageValue[]> {
   const { field, filter, plan, limit, withOwners } = query
-  const totals = await totalsByKey(db, filter, DIMENSION_COLUMN[field], plan, ['requests', UNANSWERED_COLUMN])
+  const totals = await totalsByDimensionValue(db, filter, DIMENSION_COLUMN[field], plan, [
+    'requests',
+    UNANSWERED_COLUMN,
+  ])
   const ranked = [...totals]
     .map(([value, sums]) => ({ value, calls: sums.reduce((sum, count) => sum + count, 0) }))
     .filter(({ calls }) => calls > 0)
     .toSorted((one, other) => other.calls - one.calls)
   const wanted = query.q.toLowerCase()
   const found: UsageValue[] = []
-  // Labels are read in groups, because only the first matching values are listed.
+  // Labels are read for a limited number of values at a time, because only the first matching values are
+  // listed.
   for (let from = 0; from < ranked.length; from += LABELLED_AT_ONCE) {
     const least = found[limit - 1]?.calls ?? 0
     const some = ranked.slice(from, from + LABELLED_AT_ONCE).filter(({ calls }) => calls >= least)

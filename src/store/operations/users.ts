@@ -19,11 +19,11 @@ import { GatewayError } from '../../errors.ts'
 import type { Database } from '../row-types.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
 import { newUsageLimitColumns, usageLimitColumns } from '../usage-limit-columns.ts'
-import { managedUserFromRow, userFromRow, liveUsers } from '../account-rows.ts'
+import { managedUserFromRow, userFromRow, undeletedUsers } from '../account-rows.ts'
 import { inChunks, type Db } from './operation.ts'
-import type { Origin } from '../../domain/audit.ts'
+import type { ChangeOrigin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
-import { liveUser } from './find-accounts.ts'
+import { undeletedUser } from './find-accounts.ts'
 import { updateStoredBytes } from './signatures-and-response-parts.ts'
 import { Role } from '../../domain/role.ts'
 
@@ -146,7 +146,7 @@ export interface QuotaChange {
 /** A change of one user. */
 export interface UserChange {
   /** Who makes the change, for the audit log. */
-  readonly origin?: Origin
+  readonly origin?: ChangeOrigin
   readonly userId: number
   readonly fields?: UserChanges
   readonly quota?: QuotaChange | undefined
@@ -165,7 +165,7 @@ export interface UserChange {
   readonly keepAccessTokens?: boolean | undefined
 }
 
-/** Result of `changeUser`. */
+/** A user after a change by `changeUser`. */
 interface ChangedUser {
   readonly user: ManagedUser
   /** Change of the user's quota, in quota units. */
@@ -191,7 +191,7 @@ export async function changeUser(
     keepAccessTokens = false,
   }: UserChange,
 ): Promise<ChangedUser | null> {
-  const before = await liveUser(db, userId)
+  const before = await undeletedUser(db, userId)
   if (!before) return null
   refuseRole(before, roleBelow)
   requireVersion(version, userVersion(managedUserFromRow(before)))
@@ -279,7 +279,7 @@ export async function setAccessToken(
 
 /**
  * Marks a user and all its tokens as deleted, and removes its sessions, identities, password and access
- * token. Stored responses, signatures and answers must be removed afterwards (`removeStoredOfUser`). Returns
+ * token. Stored responses, signatures and answers must be removed afterwards (`removeStoredDataOfUser`). Returns
  * false if there is no such user. The row stays, because charges refer to it, but gets another name, so that
  * the username becomes free.
  */
@@ -294,7 +294,7 @@ export async function deleteUser(
   },
 ): Promise<boolean> {
   const { userId, deleted_time } = user
-  const row = await liveUser(db, userId)
+  const row = await undeletedUser(db, userId)
   if (!row) return false
   refuseRole(row, user.roleBelow)
   await refuseLastRoot(db, row)
@@ -341,7 +341,7 @@ function refuseRole({ username, role }: UserRow, roleBelow: number | undefined):
 /** Throws if this is the last enabled root user. */
 async function refuseLastRoot(db: Db, { id, username, role }: UserRow): Promise<void> {
   if (role !== Role.root) return
-  const other = await liveUsers(db)
+  const other = await undeletedUsers(db)
     .select('id')
     .where('role', '=', Role.root)
     .where('status', '=', USER_STATUS.enabled)

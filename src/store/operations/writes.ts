@@ -16,7 +16,7 @@ export {
   recordRefusedSignIn,
   recordReveal,
   recordCacheRemoval,
-  recordStop,
+  recordCallStop,
   pruneAuditLog,
 } from './audit-log.ts'
 export { pruneBudgets, pruneLentBudgets } from './budgets.ts'
@@ -26,7 +26,7 @@ export {
   deleteChannels,
   drainChannel,
   recordChannelTest,
-  setEntries,
+  setStoredSettings,
   storePriceSet,
 } from './configuration.ts'
 export {
@@ -48,14 +48,14 @@ export {
   storeAnswerPart,
 } from './kept-answers.ts'
 export {
-  removeOldestStored,
-  removeStoredSum,
+  removeOldestStoredData,
+  removeStoredBytesSum,
   storeSignatures,
   pruneSignatures,
   removeOrphanedParts,
   storeResponsePart,
 } from './signatures-and-response-parts.ts'
-export { reportModelEndings, storeModelEnds } from './model-ends.ts'
+export { reportModelRetirements, storeModelRetirements } from './model-retirements.ts'
 export { addRefusals } from './refusals.ts'
 export { addRefusedCalls, pruneRefusedCalls } from './refused-calls.ts'
 export { importAccount, seedUsers } from './seed-accounts.ts'
@@ -86,5 +86,5 @@ export {
   createUserToken,
   deleteTokens,
 } from './tokens.ts'
-export { pruneSlots } from './usage-sum-queries.ts'
+export { pruneHalfHourSums } from './usage-sum-queries.ts'
 export { changeUser, setAccessToken, createUser, deleteUser } from './users.ts'

@@ -11,7 +11,7 @@ const LIVENESS_MS = 5_000
 const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
 
-/** Callbacks of a listener. */
+/** Functions that are called with announcements and for new connections. */
 export interface Listener {
   /** Called with each text that a node announced, including this node. */
   received(text: string): void
@@ -73,7 +73,7 @@ export class Announcements {
     }
   }
 
-  /** Disconnects. */
+  /** Closes the connection and does not open it again. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#running

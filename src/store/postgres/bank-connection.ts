@@ -14,7 +14,10 @@ const CONNECT_TIMEOUT_MS = 1_500
 const STATEMENT_TIMEOUT_MS = 2_500
 /** Timeout after which the client gives up a statement, in milliseconds. */
 const QUERY_TIMEOUT_MS = 3_000
-/** Milliseconds that an earlier session of this node has to end before the node's name counts as taken. */
+/**
+ * Milliseconds that an earlier database session of this node has to end before the node's name counts as
+ * taken.
+ */
 const NAME_TIMEOUT_MS = 1_000
 
 /** Options of a connection to the bank. */
@@ -117,13 +120,13 @@ export class BankConnection {
     }
   }
 
-  // Takes an advisory lock for the session, because two processes with the same name would spend the same
-  // borrowed quota.
+  // Takes an advisory lock for the database session, because two processes with the same name would spend the
+  // same borrowed quota.
   async #takeName(client: Client): Promise<void> {
     if (this.#node === undefined) return
     const key = createHash('sha256').update(`sluice node ${this.#node}`).digest().readBigInt64BE()
-    // For a machine that is unreachable, the server ends the session within six seconds. An earlier session
-    // of this process is ended by the query below.
+    // If this machine becomes unreachable, the server ends the database session within six seconds. An
+    // earlier session of this process is ended by the query below.
     const statements = `
       set tcp_keepalives_idle = 3;
       set tcp_keepalives_interval = 1;

@@ -5,9 +5,9 @@ import { BankModel } from '../../../test/bank-model.ts'
 import { BANKS, exactly, held } from '../../../test/bank-fixture.ts'
 import { openedRows, type TestDatabase } from '../../../test/store-engines.ts'
 import { newToken, newUser, settledCall } from '../../../test/store-rows.ts'
-import { budgetList } from '../../domain/budget.ts'
+import { formatBudgetList } from '../../domain/budget.ts'
 import type { Rows } from '../store.ts'
-import { outboxRow } from '../usage-row.ts'
+import { serializeForOutbox } from '../usage-row.ts'
 import { postgresBank } from './bank.ts'
 import { BankConnection } from './bank-connection.ts'
 
@@ -98,9 +98,9 @@ async function runs(
   const noted = new Map<string, { id: string; quota: number }[]>()
   const known = new Map<string, { id: string; quota: number }[]>()
   const of = { t: `t:${token.id}`, u: `u:${user.id}`, b: `b:month:2026-11-01:g:run ${run}` } as const
-  const budgets = budgetList([of.b])
+  const budgets = formatBudgetList([of.b])
   const row = ({ id, quota }: { id: string; quota: number }): string =>
-    outboxRow(settledCall({ userId: user.id, tokenId: token.id }, id, { quota, budgets }))
+    serializeForOutbox(settledCall({ userId: user.id, tokenId: token.id }, id, { quota, budgets }))
   let budget = 2_500
   // Registers the nodes, by their first report.
   for (const name of NODES) await bank(name).compare()
@@ -225,7 +225,7 @@ test.each(BANKS)(
         numRuns: Number(process.env['RUNS'] ?? 12),
       },
     )
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   },
   300_000,
 )

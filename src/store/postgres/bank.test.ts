@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { BANKS, bankFixture, exactly, held, report } from '../../../test/bank-fixture.ts'
 import { newToken, SECRETS, settledCall } from '../../../test/store-rows.ts'
-import { outboxRow } from '../usage-row.ts'
+import { serializeForOutbox } from '../usage-row.ts'
 import { hashKey } from '../secrets.ts'
 import { SUM_KINDS } from '../sum-kinds.ts'
 
@@ -73,7 +73,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
   test('the quota bank stores the details of a call that a node reports', async () => {
     const { node, database } = await bankFixture(engine)
     const call = settledCall({ userId: 1, tokenId: 1 }, 'x', { note: 'cut_arguments' })
-    await node('a').apply([outboxRow(call), report('y', 1)], [])
+    await node('a').apply([serializeForOutbox(call), report('y', 1)], [])
     expect(await database.sql('select id, note from usage_log order by id')).toEqual([
       { id: 'x', note: 'cut_arguments' },
       { id: 'y', note: '' },
@@ -94,7 +94,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
         { account: 'u:1', node: 'a', amount: 650 },
       ],
     })
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 2 })
   })
 
@@ -161,7 +161,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await database.sql('select reason, quota from usage_log')).toEqual([
       { reason: 'lost-node', quota: 70 },
     ])
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 0 })
   })
 
@@ -179,7 +179,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await database.sql('select reason, quota from usage_log')).toEqual([
       { reason: 'complete', quota: 55 },
     ])
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
     const sums = 'select kind, sum(quota) as quota, sum(failed) as failed from usage_sums group by kind'
     expect(await database.sql(`select kind, quota::int, failed::int from (${sums}) s order by kind`)).toEqual(
       SUM_KINDS.map(({ kind }) => ({ kind, quota: 55, failed: 0 })),
@@ -269,7 +269,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       'select (select used_quota from users) as used, (select sum(leased)::bigint from tokens) as leased, (select leased from users) as of_user',
     )
     expect(sums).toEqual({ used: 4 * 25 * 6 * 10, leased: 0, of_user: 0 })
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   }, 300_000)
 
   test("the relay's database role can read and call the quota bank, but cannot write balances or charges directly", async () => {

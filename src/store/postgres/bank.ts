@@ -4,7 +4,7 @@ import type { TokenRow } from '../../domain/records/token.ts'
 import type { UserRow } from '../../domain/records/user.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import type { BankConnection } from './bank-connection.ts'
-import { isConflict } from './failure.ts'
+import { isRetryableConflict } from './failure.ts'
 
 /** Maximum number of attempts at a statement that conflicts with other transactions. */
 const MAX_ATTEMPTS = 5
@@ -34,7 +34,10 @@ interface LockedRow<Locked> {
 
 /** The bank as it is used by the node with this name, over one connection. Runs one statement at a time. */
 export function postgresBank(connection: BankConnection, node: string): Bank {
-  /** Accounts whose rows were locked at an earlier attempt. The bank does not wait for these locks again. */
+  /**
+   * Accounts whose rows were locked when this statement was tried before. The bank does not wait for these
+   * locks again.
+   */
   const locked = new Set<AccountName>()
   const run = <Row>(call: string, values: readonly unknown[], name: string): Promise<Row[]> =>
     withRetries(async () => {
@@ -143,7 +146,7 @@ async function withRetries<Result>(work: () => Promise<Result>): Promise<Result>
     try {
       return await work()
     } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw error
+      if (attempt === MAX_ATTEMPTS || !isRetryableConflict(error)) throw error
       await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }
   }

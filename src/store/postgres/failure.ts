@@ -27,7 +27,7 @@ const REFUSED_WRITES: ReadonlySet<string> = new Set(['25', '42501', '53'])
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
 
 /** Whether the transaction should be repeated, because it may succeed or fail with a clearer error. */
-export function isConflict(error: unknown): boolean {
+export function isRetryableConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error))
 }
 

@@ -19,7 +19,7 @@ import {
   NO_DIMENSION,
   SLOTS_PER_DAY,
   SUM_COLUMNS,
-  SUM_KEY,
+  USAGE_SUMS_KEY,
   SUM_KINDS,
   COMPLETE_REASONS,
 } from '../sum-kinds.ts'
@@ -93,9 +93,9 @@ const SUM_PARTS = {
   sum_updates: SUM_COLUMNS.map((column) => `${column} = s.${column} + excluded.${column}`).join(', '),
   sum_keys: KEYS.join(', '),
   sum_dimensions: DIMENSION_COLUMNS.join(', '),
-  sum_key: SUM_KEY.join(', '),
-  sum_key_of_kinds: SUM_KEY.map((column) => `c.${column}`).join(', '),
-  sum_key_of_rows: SUM_KEY.map((column) => `s.${column}`).join(', '),
+  sum_key: USAGE_SUMS_KEY.join(', '),
+  sum_key_of_kinds: USAGE_SUMS_KEY.map((column) => `c.${column}`).join(', '),
+  sum_key_of_rows: USAGE_SUMS_KEY.map((column) => `s.${column}`).join(', '),
 } as const
 
 /**

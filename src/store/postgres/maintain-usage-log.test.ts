@@ -8,7 +8,12 @@ import { dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import * as reads from '../operations/reads.ts'
 import type { Database } from '../row-types.ts'
-import { type DayRange, daysPerPartition, MAINTENANCE_LOCK, missingRanges } from './maintain-usage-log.ts'
+import {
+  type DayRange,
+  daysPerPartition,
+  MAINTENANCE_LOCK,
+  missingPartitionRanges,
+} from './maintain-usage-log.ts'
 import { openPostgresStore, type SharedRows } from './open.ts'
 import { connectionPool } from './pool.ts'
 
@@ -226,13 +231,13 @@ test.each([
 
 test('missing partitions of the usage log are created around the existing ones', () => {
   const covered = [{ firstDay: 12, endDay: 13 }]
-  expect(missingRanges(covered, { firstDay: 10, endDay: 15 }, 1)).toEqual([
+  expect(missingPartitionRanges(covered, { firstDay: 10, endDay: 15 }, 1)).toEqual([
     { firstDay: 10, endDay: 11 },
     { firstDay: 11, endDay: 12 },
     { firstDay: 13, endDay: 14 },
     { firstDay: 14, endDay: 15 },
   ])
-  expect(missingRanges(covered, { firstDay: 10, endDay: 15 }, 7)).toEqual([
+  expect(missingPartitionRanges(covered, { firstDay: 10, endDay: 15 }, 7)).toEqual([
     { firstDay: 10, endDay: 12 },
     { firstDay: 13, endDay: 20 },
   ])
@@ -251,7 +256,7 @@ test('after missing partitions of the usage log are created, each day that needs
         return { firstDay, endDay: day }
       })
       const wanted = { firstDay: from, endDay: from + days }
-      const made = missingRanges(covered, wanted, width)
+      const made = missingPartitionRanges(covered, wanted, width)
       const all = [...covered, ...made]
       for (let one = 0; one < 120; one += 1) {
         const holders = all.filter(({ firstDay, endDay }) => firstDay <= one && one < endDay).length
@@ -262,7 +267,7 @@ test('after missing partitions of the usage log are created, each day that needs
         expect(endDay - firstDay).toBeGreaterThan(0)
         expect(endDay - firstDay).toBeLessThanOrEqual(width)
       }
-      expect(missingRanges(all, wanted, width)).toEqual([])
+      expect(missingPartitionRanges(all, wanted, width)).toEqual([])
     }),
   )
 })

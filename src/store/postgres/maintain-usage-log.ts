@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { Database } from '../row-types.ts'
-import { firstIdOf, startMsOfCall } from '../usage-id.ts'
+import { firstCallIdAt, startMsOfCall } from '../usage-id.ts'
 import { isLockTimeout } from './failure.ts'
 
 const DAY_MS = 86_400_000
@@ -98,7 +98,7 @@ async function nextStep(
   const today = Math.floor(nowMs / DAY_MS)
   const soon = { firstDay: today - 1, endDay: today + 1 + DAYS_AHEAD }
   const width = daysPerPartition(retentionDays ?? 1)
-  const missing = missingRanges(partitions, soon, width)
+  const missing = missingPartitionRanges(partitions, soon, width)
   if (missing.length > 0) return { made: await attachPartitions(db, missing) }
   if (retentionDays === undefined) return undefined
   const cutoffMs = nowMs - retentionDays * DAY_MS
@@ -107,7 +107,7 @@ async function nextStep(
   const astray = await firstDayAstray(db, { firstDay: Math.floor(cutoffMs / DAY_MS), endDay: soon.endDay })
   if (astray !== undefined) {
     const day = { firstDay: astray, endDay: astray + 1 }
-    return { made: await attachPartitions(db, missingRanges(partitions, day, width)) }
+    return { made: await attachPartitions(db, missingPartitionRanges(partitions, day, width)) }
   }
   const removed = await removeOld(db, cutoffMs)
   return removed > 0 ? { removed } : undefined
@@ -134,7 +134,7 @@ async function firstDayAstray(
 ): Promise<number | undefined> {
   const { rows } = await sql<{ id: string | null }>`
     select min(id) as id from usage_log_default
-    where id >= ${firstIdOf(firstDay * DAY_MS)} and id < ${firstIdOf(endDay * DAY_MS)}
+    where id >= ${firstCallIdAt(firstDay * DAY_MS)} and id < ${firstCallIdAt(endDay * DAY_MS)}
       and id ~ '^[0-9a-f]{8}-[0-9a-f]{4}(-|$)'`.execute(db)
   const startMs = startMsOfCall(rows[0]?.id ?? '')
   return startMs === undefined ? undefined : Math.floor(startMs / DAY_MS)
@@ -180,7 +180,7 @@ async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]
  */
 async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRange): Promise<string> {
   const name = `usage_log_${new Date(firstDay * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
-  const [from, to] = [firstIdOf(firstDay * DAY_MS), firstIdOf(endDay * DAY_MS)]
+  const [from, to] = [firstCallIdAt(firstDay * DAY_MS), firstCallIdAt(endDay * DAY_MS)]
   // The tables are locked first, so that a lock timeout happens before any row is moved.
   await sql`lock table usage_log in share update exclusive mode`.execute(db)
   await sql`lock table usage_log_default in access exclusive mode`.execute(db)
@@ -215,7 +215,7 @@ export function daysPerPartition(retentionDays: number): number {
  * Lists the ranges of days that must be added to cover the range `wanted`, in order; each has at most `width`
  * days. Existing ranges may have any width. New ranges do not overlap them.
  */
-export function missingRanges(
+export function missingPartitionRanges(
   covered: readonly DayRange[],
   wanted: DayRange,
   width: number,

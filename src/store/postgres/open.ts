@@ -9,7 +9,7 @@ import type * as writes from '../operations/writes.ts'
 import type { Database } from '../row-types.ts'
 import { refuseOtherSecret, databaseMessageKey, type Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
-import { isConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
+import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
 import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
 import { connectionPool } from './pool.ts'
@@ -158,7 +158,7 @@ async function write(
           return auditedWrite(transaction, name, input, secrets)
         })
     } catch (error) {
-      const isRetryable = isConflict(error) || isLockTimeout(error)
+      const isRetryable = isRetryableConflict(error) || isLockTimeout(error)
       if (attempt === MAX_ATTEMPTS || !isRetryable) throw mapDatabaseError(error)
       await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }

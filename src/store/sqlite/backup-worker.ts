@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { BackupOptions } from './backup.ts'
-import { refuseForeignLog } from './connection.ts'
+import { refuseForeignWal } from './connection.ts'
 import { mapDatabaseError, serializeError, sqliteCode } from './failure.ts'
 import type { SerializedError } from './messages.ts'
 
@@ -12,8 +12,8 @@ import type { SerializedError } from './messages.ts'
  */
 function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {
-    refuseForeignLog(path)
-    // Not opened read-only: after a crash, opening the database recovers its WAL.
+    refuseForeignWal(path)
+    // The database is not opened read-only, because opening it after a crash must recover its WAL.
     const source = new DatabaseSync(path, { timeout: 5000 })
     try {
       source.exec('PRAGMA trusted_schema = OFF')
@@ -32,7 +32,8 @@ function copy({ path, target }: BackupOptions): SerializedError | undefined {
   }
 }
 
-// A full disk (SQLITE_FULL) is the disk of the copy, because no other file is written.
+// Whether an error means that the disk of the copy is full. SQLITE_FULL can only concern that disk, because
+// no other file is written.
 function isFull(error: unknown): boolean {
   const SQLITE_FULL = 13
   return sqliteCode(error) === SQLITE_FULL

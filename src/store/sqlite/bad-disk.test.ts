@@ -57,7 +57,7 @@ describe.each(DISKS)('$kind that is full', () => {
       ),
     )
     expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(taken + 100)
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 
   test('a start of the gateway on a full disk fails with advice, and succeeds once there is space', async () => {
@@ -89,7 +89,11 @@ describe.each(DISKS)('$kind that is full', () => {
     expect(error.message).toMatch(/no room/)
     rmSync(filler)
     expect((await store.write('recover', { owner: 'now', nowMs: 1 })).count).toBe(2000)
-    expect(await store.read('conservation')).toMatchObject({ tokens: [], days: [], openHolds: { count: 0 } })
+    expect(await store.read('findUnbalancedAccounts')).toMatchObject({
+      tokens: [],
+      days: [],
+      openHolds: { count: 0 },
+    })
   })
 })
 

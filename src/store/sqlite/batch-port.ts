@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { BatchReply, FromThread, ThreadOptions, ToThread } from './messages.ts'
+import type { BatchReply, MessageFromThread, ThreadOptions, MessageToThread } from './messages.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
 /** Connection to a database that is open elsewhere. Passes batches of operations to the function `run`. */
@@ -12,7 +12,7 @@ export class BatchPort extends EventEmitter {
   }
 
   /** Accepts the messages that a database thread accepts. Closing this port does not close the database. */
-  postMessage(message: ThreadOptions | ToThread): void {
+  postMessage(message: ThreadOptions | MessageToThread): void {
     if ('role' in message) queueMicrotask(() => this.#reply({ kind: 'ready' }))
     else if (message.kind === 'close') queueMicrotask(() => this.emit('exit'))
     else
@@ -31,7 +31,7 @@ export class BatchPort extends EventEmitter {
   /** Does nothing, because this port, unlike a thread, never keeps the process alive. */
   ref(): void {}
 
-  #reply(message: FromThread): void {
+  #reply(message: MessageFromThread): void {
     this.emit('message', message)
   }
 }

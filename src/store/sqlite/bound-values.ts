@@ -1,7 +1,9 @@
 import type { SQLInputValue } from 'node:sqlite'
 import { refuseNul } from '../refuse-nul.ts'
 
-/** Converts values for the SQLite driver. Throws `invalid_request` if a text contains NUL. */
+/**
+ * Returns values in the form that the SQLite driver accepts. Throws `invalid_request` if a text contains NUL.
+ */
 export function boundValues(values: readonly unknown[]): readonly SQLInputValue[] {
   refuseNul(values)
   return values as readonly SQLInputValue[]

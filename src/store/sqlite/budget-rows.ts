@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type BudgetName, ownerOf } from '../../domain/budget.ts'
+import { type BudgetName, budgetOwnerOf } from '../../domain/budget.ts'
 import type { BudgetOpening } from '../ledger-writes.ts'
 
 /**
@@ -31,7 +31,7 @@ export class BudgetRows {
    * so that the charges of the transaction are included.
    */
   open({ name, amount }: BudgetOpening): { readonly used: number } {
-    this.#open.run(name, ownerOf(name), amount)
+    this.#open.run(name, budgetOwnerOf(name), amount)
     return this.find(name)
   }
 
@@ -47,7 +47,7 @@ export class BudgetRows {
 
   /** Writes the charges that were added up in memory. */
   write(): void {
-    for (const [name, quota] of this.#charges) this.#charge.run(name, ownerOf(name), quota)
+    for (const [name, quota] of this.#charges) this.#charge.run(name, budgetOwnerOf(name), quota)
     this.#charges.clear()
   }
 

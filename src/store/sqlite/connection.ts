@@ -22,7 +22,7 @@ const LOGGED_FORMAT = 2
  * copy without removing the WAL. SQLite would then write pages of the former database into the copy. Copies
  * made by Sluice need no WAL.
  */
-export function refuseForeignLog(path: string): void {
+export function refuseForeignWal(path: string): void {
   if (wasClosedCleanly(path)) return
   const header = Buffer.alloc(FORMAT_OFFSET + 1)
   const file = openSync(path, 'r')
@@ -39,9 +39,9 @@ export function refuseForeignLog(path: string): void {
 
 /** Opens the connection for writing. A commit is durable: it survives a power failure. */
 export function openForWriting(path: string): DatabaseSync {
-  // SQLite gives its additional files the same permissions as this file.
+  // SQLite gives its additional files the same permissions as the database file.
   createPrivateFile(path)
-  refuseForeignLog(path)
+  refuseForeignWal(path)
   for (const suffix of ['-wal', '-shm', '-journal']) keepPrivate(path + suffix)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, enableForeignKeyConstraints: true })
   db.exec('PRAGMA journal_mode = WAL')
@@ -53,7 +53,7 @@ export function openForWriting(path: string): DatabaseSync {
 
 /** Opens a read-only connection, which sees only committed data. */
 export function openForReading(path: string): DatabaseSync {
-  refuseForeignLog(path)
+  refuseForeignWal(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true })
   db.exec('PRAGMA trusted_schema = OFF')
   return db

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { deriveSecrets } from '../secrets.ts'
 import { unpackBatch } from './packed-batch.ts'
-import type { ThreadOptions, ToThread } from './messages.ts'
+import type { ThreadOptions, MessageToThread } from './messages.ts'
 import { DatabaseThread } from './database-thread.ts'
 
 let folder: string
@@ -30,7 +30,7 @@ afterEach(async () => {
 /** The number of operations in each batch that was posted so far. */
 function batches(): number[] {
   return posted.mock.calls.flatMap(([message]) => {
-    const order = message as ThreadOptions | ToThread
+    const order = message as ThreadOptions | MessageToThread
     return 'kind' in order && order.kind === 'batch' ? [unpackBatch(order.operations).length] : []
   })
 }

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { MessagePort, Worker } from 'node:worker_threads'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { deserializeError } from './failure.ts'
-import { READS, WRITES, GroupCommit } from './group-commit.ts'
-import type { FromThread, ThreadExpectation, ThreadOptions, ToThread } from './messages.ts'
+import { READ_BATCH_RULE, WRITE_BATCH_RULE, GroupCommit } from './group-commit.ts'
+import type { MessageFromThread, ThreadExpectation, ThreadOptions, MessageToThread } from './messages.ts'
 
 /**
  * Memory limits of a thread in MB. Messages are small and short-lived, so a small young generation is enough.
@@ -26,7 +26,7 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
   const thread = new Worker(WORKER, {
     name: 'sluice database',
     workerData: { expectsMigrations } satisfies ThreadExpectation,
-    // Does not pass on options of the main program such as `--eval` or the debugger's port.
+    // Options of the main program, such as `--eval` or the debugger's port, are not passed on to the thread.
     execArgv: [],
     resourceLimits: MEMORY_LIMITS,
   })
@@ -39,14 +39,14 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
  * `BatchPort`.
  */
 export interface DatabasePort {
-  on(event: 'message', listener: (message: FromThread) => void): unknown
+  on(event: 'message', listener: (message: MessageFromThread) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'exit' | 'close', listener: () => void): unknown
-  postMessage(message: ThreadOptions | ToThread): void
+  postMessage(message: ThreadOptions | MessageToThread): void
   ref(): void
 }
 
-/** Queues operations for a database thread, and sends them in groups that are committed together. */
+/** Queues operations for a database thread, and sends them in batches that are committed together. */
 export class DatabaseThread {
   /** Resolves when the database is open; rejects if that fails. */
   readonly ready: Promise<void>
@@ -68,7 +68,7 @@ export class DatabaseThread {
   ) {
     this.#worker = idle
     this.#queue = new GroupCommit(
-      options.role === 'reader' ? READS : WRITES,
+      options.role === 'reader' ? READ_BATCH_RULE : WRITE_BATCH_RULE,
       (operations) => this.#post({ kind: 'batch', operations }),
       onFailed,
     )
@@ -78,7 +78,7 @@ export class DatabaseThread {
     this.ready = ready.promise
     this.ready.catch(() => {})
     let isReady = false
-    this.#worker.on('message', (message: FromThread) => {
+    this.#worker.on('message', (message: MessageFromThread) => {
       if (message.kind === 'ready') {
         isReady = true
         ready.resolve()
@@ -106,7 +106,7 @@ export class DatabaseThread {
     })
   }
 
-  /** Number of operations whose promise is not settled yet. */
+  /** Number of operations whose promise is pending. */
   get queued(): number {
     return this.#queue.length
   }
@@ -117,8 +117,8 @@ export class DatabaseThread {
   }
 
   /**
-   * Queues an operation. Promises are settled in the order of the calls, unless `fairBatch` changes the order
-   * under load.
+   * Queues an operation. Promises resolve or reject in the order of the calls, unless `fairBatch` changes the
+   * order under load.
    */
   run(name: string, input: unknown): Promise<unknown> {
     return this.#queue.run(name, input)
@@ -137,7 +137,7 @@ export class DatabaseThread {
     return this.#ended
   }
 
-  #post(message: ThreadOptions | ToThread): void {
+  #post(message: ThreadOptions | MessageToThread): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
     this.#worker.postMessage(message)
   }

@@ -7,7 +7,7 @@ import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Store } from '../store.ts'
-import { LATENCY_COLUMNS, NO_DIMENSION, SUM_KEY } from '../sum-kinds.ts'
+import { LATENCY_COLUMNS, NO_DIMENSION, USAGE_SUMS_KEY } from '../sum-kinds.ts'
 
 // 2026-03-01T00:00:00Z is 20,513 days after 1970-01-01.
 const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
@@ -42,10 +42,10 @@ async function daysIn(
   store: Pick<Store, 'read'>,
   path: string,
 ): Promise<Readonly<Record<string, unknown>>[]> {
-  await store.read('usageCoverage')
+  await store.read('usageSumsCoverage')
   const file = new DatabaseSync(path, { readOnly: true })
   const rows = file
-    .prepare(`SELECT * FROM usage_sums WHERE ${kindIs('days')} ORDER BY ${SUM_KEY.join(', ')}`)
+    .prepare(`SELECT * FROM usage_sums WHERE ${kindIs('days')} ORDER BY ${USAGE_SUMS_KEY.join(', ')}`)
     .all()
   file.close()
   const others = new Set(['kind', ...LATENCY_COLUMNS])
@@ -155,5 +155,5 @@ test('the daily usage sums of a user and of a token add up to the amounts in the
   expect(days.reduce((sum, row) => sum + (row['quota'] as number), 0)).toBe(user?.used_quota)
   // 300 hours are 13 days, of two tokens each.
   expect(days).toHaveLength(26)
-  expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
 })

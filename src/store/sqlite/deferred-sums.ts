@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import {
-  addCall,
-  dimensionsIn,
+  addCallToSums,
+  dimensionValuesOfCall,
   SLOT_MS,
   SLOTS_PER_DAY,
   SUM_COLUMNS,
-  SUM_KEY,
+  USAGE_SUMS_KEY,
   SUM_KINDS,
 } from '../sum-kinds.ts'
 
@@ -17,11 +17,11 @@ const PART_ROWS = 50
 /** Number of notes (see `NOTE_ROWS`) after which `sumUp` ends, even if they contain few rows. */
 const PART_NOTES = 200
 
-/** Result of `DeferredSums.sumUp`. */
+/** How far `DeferredSums.sumUp` has added calls to the sums of usage. */
 export interface SumProgress {
   /** Number of the last note (a row of `unsummed_calls`) that was to be added to the sums. */
   readonly through: number
-  /** Whether some notes up to `through` still have to be added. */
+  /** Whether some notes (rows of `unsummed_calls`) up to `through` still have to be added. */
   readonly isBehind: boolean
 }
 
@@ -66,7 +66,7 @@ export class DeferredSums {
   #waiting: number
 
   constructor(db: DatabaseSync) {
-    this.#rows = new SummedRows(db, 'usage_sums', SUM_KEY, SUM_COLUMNS)
+    this.#rows = new SummedRows(db, 'usage_sums', USAGE_SUMS_KEY, SUM_COLUMNS)
     this.#insertNote = db.prepare('INSERT INTO unsummed_calls (sums) VALUES (?)')
     this.#notes = db.prepare(
       `SELECT rowid AS note, sums FROM unsummed_calls ORDER BY rowid LIMIT ${PART_NOTES + 1}`,
@@ -80,14 +80,14 @@ export class DeferredSums {
   }
 
   /**
-   * Number of rows in all notes that are not in the sums yet. After a rollback it is an estimate, but it is 0
-   * only if there are none.
+   * Number of rows in all notes (in `unsummed_calls`) that are not in the sums yet. After a rollback it is an
+   * estimate, but it is 0 only if there are none.
    */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** Adds a call that the open transaction settles to its next note. */
+  /** Adds a call that the open transaction settles to the next note (row of `unsummed_calls`). */
   add(call: SettledCall): void {
     const { user_id, token_id, model, channel, group, service_tier = '', region = '', ended_ms } = call
     const slot = Math.floor(ended_ms / SLOT_MS)
@@ -97,10 +97,13 @@ export class DeferredSums {
       row = [[slot, user_id, token_id, model, channel, group, service_tier, region], SUM_COLUMNS.map(() => 0)]
       this.#open.set(name, row)
     }
-    addCall(row[1], call)
+    addCallToSums(row[1], call)
   }
 
-  /** Writes notes for the calls that `add` was given. Call it before the transaction ends. */
+  /**
+   * Writes notes (rows of `unsummed_calls`) for the calls that `add` was given. Call it before the
+   * transaction ends.
+   */
   writeNotes(): void {
     if (this.#open.size === 0) return
     const rows: readonly SlotRow[] = [...this.#open.values()]
@@ -110,15 +113,18 @@ export class DeferredSums {
     this.discard()
   }
 
-  /** Discards the calls that are not in a note yet, because their transaction was rolled back. */
+  /**
+   * Discards the calls that are not in a note (row of `unsummed_calls`) yet, because their transaction was
+   * rolled back.
+   */
   discard(): void {
     this.#open.clear()
   }
 
   /**
-   * Adds some of the notes to the sums, the oldest first. It takes so little time that calls can wait for it.
-   * Call it after `writeNotes`. `through` is the last note that the caller needs in the sums; the newest one
-   * by default.
+   * Adds some of the notes (rows of `unsummed_calls`) to the sums, the oldest first. It takes so little time
+   * that calls can wait for it. Call it after `writeNotes`. `through` is the last note that the caller needs
+   * in the sums; the newest one by default.
    */
   sumUp(through?: number): SumProgress {
     const last = through ?? this.#newest()
@@ -159,13 +165,13 @@ export class DeferredSums {
     return (this.#newestNote.get() as { readonly note: number }).note
   }
 
-  // Called once for each half hour and its dimensions, so that the rows of each kind are not written for
-  // every call.
+  // Called once for each half hour and its dimensions, so that the rows of each kind of sums are not written
+  // for every call.
   #addToKinds([[slot, user_id, token_id, model, channel, group, service_tier, region], sums]: SlotRow): void {
     const values = { user_id, token_id, model, channel, group_name: group, service_tier, region }
     for (const kind of SUM_KINDS) {
       const start = kind.unit === 'slot' ? slot : Math.floor(slot / SLOTS_PER_DAY)
-      this.#rows.add([kind.kind, start, ...dimensionsIn(kind, values)], sums)
+      this.#rows.add([kind.kind, start, ...dimensionValuesOfCall(kind, values)], sums)
     }
   }
 }

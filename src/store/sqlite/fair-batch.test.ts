@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type BatchRule, fairBatch, READS, WRITES } from './group-commit.ts'
+import { type BatchRule, fairBatch, READ_BATCH_RULE, WRITE_BATCH_RULE } from './group-commit.ts'
 import type { QueuedOperation } from './messages.ts'
 
 interface Waiting {
@@ -9,7 +9,7 @@ interface Waiting {
 const settle = (userId: number, id = ''): Waiting => ({ operation: ['settle', { user_id: userId, id }] })
 const times = (count: number, one: () => Waiting): Waiting[] => Array.from({ length: count }, one)
 
-const few: BatchRule = { ...WRITES, maxOperations: 4 }
+const few: BatchRule = { ...WRITE_BATCH_RULE, maxOperations: 4 }
 
 describe('writes', () => {
   test('database writes that fit into a batch are written in one batch, in order', () => {
@@ -52,7 +52,7 @@ describe('writes', () => {
         fc.array(operation, { maxLength: 40 }),
         fc.integer({ min: 1, max: 8 }),
         (operations, maxOperations) => {
-          const rule = { ...WRITES, maxOperations }
+          const rule = { ...WRITE_BATCH_RULE, maxOperations }
           let queue: Waiting[] = operations.map((one) => ({ operation: one }))
           const all = [...queue]
           const written: Waiting[] = []
@@ -83,9 +83,9 @@ describe('reads', () => {
 
   test('a batch has one read of the usage log per user and one of those over all users, and all reads of other kinds', () => {
     const queue = [usage(1), usage(1), usage(), usage(2), profile, usage(), profile]
-    const { batch, rest } = fairBatch(queue, READS)
+    const { batch, rest } = fairBatch(queue, READ_BATCH_RULE)
     expect(batch).toEqual([queue[0], queue[2], queue[3], queue[4], queue[6]])
     expect(rest).toEqual([queue[1], queue[5]])
-    expect(fairBatch(rest, READS).rest).toEqual([])
+    expect(fairBatch(rest, READ_BATCH_RULE).rest).toEqual([])
   })
 })

@@ -8,8 +8,8 @@ const MAX_TURNS = 8
 /** Maximum milliseconds to wait until a batch is as large as the previous one. */
 const MAX_GATHER_MS = 5
 /**
- * Size of the previous batch from which the next one waits to become as large. Below it, waiting would not
- * make batches larger.
+ * If the previous batch had at least this many operations, the next one waits to become as large. Otherwise
+ * waiting would not make batches larger.
  */
 const MIN_CROWD = 8
 
@@ -49,14 +49,14 @@ export class GroupCommit {
     this.#onFailed = onFailed
   }
 
-  /** Number of operations whose promise is not settled yet. */
+  /** Number of operations whose promise is pending. */
   get length(): number {
     return this.#waiting.length + (this.#inFlight?.length ?? 0)
   }
 
   /**
-   * Queues an operation. Promises are settled in the order of the calls, unless `fairBatch` changes the order
-   * under load.
+   * Queues an operation. Promises resolve or reject in the order of the calls, unless `fairBatch` changes the
+   * order under load.
    */
   run(name: string, input: unknown): Promise<unknown> {
     if (this.#refusal) return Promise.reject(this.#refusal)
@@ -77,7 +77,7 @@ export class GroupCommit {
     this.#sendBatch()
   }
 
-  /** Settles the promises of the current batch according to the reply. */
+  /** Resolves or rejects the promises of the current batch according to the reply. */
   finish(reply: BatchReply): void {
     const batch = this.#inFlight ?? []
     this.#inFlight = undefined
@@ -179,7 +179,7 @@ const ALL_USERS = 0
  * gets one write of a call into the batch; the writes of one user keep their order. The maximum size of a
  * batch limits the time of a commit.
  */
-export const WRITES: BatchRule = {
+export const WRITE_BATCH_RULE: BatchRule = {
   maxOperations: 500,
   maxPerUser: Number.POSITIVE_INFINITY,
   turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { user_id: number }).user_id : 'order'),
@@ -189,7 +189,7 @@ export const WRITES: BatchRule = {
  * Rule for reads. Reads need no order. Each user can have only one read of the usage log in a batch, because
  * such a read may take long.
  */
-export const READS: BatchRule = {
+export const READ_BATCH_RULE: BatchRule = {
   maxOperations: 500,
   maxPerUser: 1,
   turnOf([, input]) {

@@ -4,7 +4,7 @@ import { valueListerOf } from '../../domain/records/record.ts'
 import { HOLD, type HoldOpening, type HoldRow, type SettledCall } from '../../domain/records/usage.ts'
 import { PARKED_OWNER } from '../ledger-writes.ts'
 import { boundValues } from './bound-values.ts'
-import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
+import { formatBudgetList, parseBudgetList, chargedBudgets } from '../../domain/budget.ts'
 
 const listHold = valueListerOf(HOLD.columns)
 const COLUMNS = HOLD.columns.map(({ name }) => name).join(', ')
@@ -56,7 +56,7 @@ export function prepareHolds(
   }
 }
 
-/** Returns the parameters of `insertHold`. */
+/** Returns the values of a new hold, in the order of the parameters of `insertHold`. */
 export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
   return boundValues(listHold(opening))
 }
@@ -82,7 +82,7 @@ export function testWriteHold({ insertProbe, deleteHold }: HoldStatements): void
 /**
  * Returns the parameters of `orphans`: the two owners whose holds stay open, and the maximum number of rows.
  */
-export function orphanValues(
+export function orphanHoldParameters(
   { owner, parkedToo = false }: { readonly owner: string; readonly parkedToo?: boolean },
   limit: number,
 ): readonly SQLInputValue[] {
@@ -93,7 +93,7 @@ export function orphanValues(
  * Builds the settlement of a call that a crash left open. Charges the prompt and the delivered output, but at
  * most the amount of the hold.
  */
-export function crashedCall(row: HoldRow, nowMs: number): SettledCall {
+export function settlementOfCrashedCall(row: HoldRow, nowMs: number): SettledCall {
   const hold = HOLD.fromRow(row)
   const { model, group, amount, prompt_amount, progress_amount } = hold
   return {
@@ -106,6 +106,6 @@ export function crashedCall(row: HoldRow, nowMs: number): SettledCall {
     ended_ms: nowMs,
     usage: NO_USAGE,
     duration_ms: Math.max(0, nowMs - hold.started_ms),
-    budgets: budgetList(chargedBudgets(budgetsIn(hold.budgets), group)),
+    budgets: formatBudgetList(chargedBudgets(parseBudgetList(hold.budgets), group)),
   }
 }

@@ -2,15 +2,15 @@ import { type BatchReply, type QueuedOperation, SUM_UP_OPERATION } from './messa
 import type { WriteBatches } from './write-batch.ts'
 
 /**
- * Number of rows in notes from which some rows are added to the sums after each pause. With fewer rows it is
- * worth waiting longer, because further rows may belong to the same sum.
+ * Number of rows waiting to be added to the sums of usage, from which some are added after each pause. With
+ * fewer rows it is worth waiting longer, because further rows may belong to the same sum.
  */
 const ENOUGH = 100
 /** Milliseconds between two steps of adding rows to the sums. Batches of writes run in this pause. */
 const PAUSE_MS = 20
 /**
- * Number of rows in notes from which the pauses are shorter, because reads of sums wait until all rows are
- * added.
+ * Number of rows waiting to be added to the sums of usage, from which the pauses are shorter, because reads
+ * of sums wait until all rows are added.
  */
 const MANY = 2000
 /** Milliseconds between two steps of adding rows to the sums, if at least `MANY` rows wait. */

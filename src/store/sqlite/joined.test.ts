@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { shareRuns } from './open.ts'
+import { shareConcurrentRuns } from './open.ts'
 
 test('requests for a shared operation that arrive while it runs share its next run', async () => {
   const ends: (() => void)[] = []
-  const run = shareRuns(() => new Promise((resolve) => ends.push(resolve)))
+  const run = shareConcurrentRuns(() => new Promise((resolve) => ends.push(resolve)))
   const first = run()
   const [second, third] = [run(), run()]
   expect(ends).toHaveLength(1)
@@ -19,7 +19,7 @@ test('requests for a shared operation that arrive while it runs share its next r
 
 test('a failed run of a shared operation rejects only the requests that waited for that run', async () => {
   let runs = 0
-  const run = shareRuns(() => {
+  const run = shareConcurrentRuns(() => {
     runs += 1
     return runs === 1 ? Promise.reject(new Error('no')) : Promise.resolve()
   })

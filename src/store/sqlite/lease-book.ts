@@ -1,4 +1,4 @@
-import { ownerOf } from '../../domain/budget.ts'
+import { budgetOwnerOf } from '../../domain/budget.ts'
 import type { AccountName } from '../bank.ts'
 
 /** Lease of one borrower on one account: quota units lent to a process. */
@@ -48,7 +48,7 @@ export class LeaseBook {
 
   /** The accounts of an owner's budgets from which somebody has borrowed. */
   budgetsOf(owner: string): AccountName[] {
-    return [...this.#accounts.keys()].filter((name) => name.startsWith('b:') && ownerOf(name) === owner)
+    return [...this.#accounts.keys()].filter((name) => name.startsWith('b:') && budgetOwnerOf(name) === owner)
   }
 
   lend(account: AccountName, borrower: string, amount: number): void {
@@ -113,7 +113,7 @@ export class LeaseBook {
 
   /**
    * Ends the leases of an account, except for the amounts of the borrowers' open holds. Returns the new epoch
-   * of the account.
+   * of the account (how often its leases were ended).
    */
   recall(account: AccountName, openHolds: ReadonlyMap<string, number>): number {
     const lent = this.#lent(account)

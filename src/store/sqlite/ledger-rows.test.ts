@@ -26,7 +26,7 @@ describe('a settlement', () => {
     })
     expect(account?.user).toMatchObject({ used_quota: 300, quota: 999_700, request_count: 1 })
     expect(account?.openHolds).toEqual({ token: 0, user: 0 })
-    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+    expect(await store.read('findUnbalancedAccounts')).toEqual(NOTHING_WRONG)
   })
 
   test('a settlement charges a call once, however often it is written, in one commit or in several', async () => {
@@ -40,7 +40,7 @@ describe('a settlement', () => {
     const account = await store.write('loadAccount', { tokenId })
     expect(account?.token.used_quota).toBe(300)
     expect(account?.user).toMatchObject({ used_quota: 300, request_count: 1 })
-    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+    expect(await store.read('findUnbalancedAccounts')).toEqual(NOTHING_WRONG)
   })
 
   test('a settlement stores every detail of the call in the usage log', async () => {
@@ -207,11 +207,11 @@ describe('a settlement', () => {
     }
     const ada = await store.read('userByName', 'ada')
     expect(ada?.request_count).toBe((accounts[0]?.calls ?? 0) + (accounts[1]?.calls ?? 0))
-    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+    expect(await store.read('findUnbalancedAccounts')).toEqual(NOTHING_WRONG)
   })
 })
 
-describe('conservation', () => {
+describe('findUnbalancedAccounts', () => {
   test('the audit of the books names tokens and users whose use is not the sum of their charges, and sums up the open holds', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, userId, tokenId, who } = await storeWithAccount(path)
@@ -221,7 +221,7 @@ describe('conservation', () => {
     const tamper = new DatabaseSync(path)
     tamper.exec('UPDATE tokens SET used_quota = used_quota + 1; UPDATE users SET used_quota = used_quota - 1')
     tamper.close()
-    expect(await store.read('conservation')).toEqual({
+    expect(await store.read('findUnbalancedAccounts')).toEqual({
       tokens: [tokenId],
       users: [userId],
       days: [],
@@ -288,7 +288,7 @@ describe('recovery', () => {
       count: 0,
       quota: 0,
     })
-    expect((await store.read('conservation')).tokens).toEqual([])
+    expect((await store.read('findUnbalancedAccounts')).tokens).toEqual([])
   })
 
   test('recovery after a crash leaves the holds of background calls open, and settles them only if `parkedToo` is set', async () => {
@@ -329,6 +329,6 @@ describe('recovery', () => {
     const took = performance.now() - start
     expect(recovered).toEqual({ count: 10_000, quota: 1_000_000 })
     expect(took).toBeLessThan(Math.max(1000, 5 * written))
-    expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
+    expect(await store.read('findUnbalancedAccounts')).toEqual(NOTHING_WRONG)
   })
 })

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { budgetsIn } from '../../domain/budget.ts'
+import { parseBudgetList } from '../../domain/budget.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
 import {
   HOLD,
@@ -14,9 +14,9 @@ import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import { ROW_COLUMNS, rowValues } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
 import {
-  crashedCall,
+  settlementOfCrashedCall,
   holdValues,
-  orphanValues,
+  orphanHoldParameters,
   prepareHolds,
   testWriteHold,
   type HoldStatements,
@@ -58,8 +58,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   /**
-   * Begins a transaction that settles the calls with these ids. If it also creates their holds, these are not
-   * written. The set of ids is changed afterwards.
+   * Begins a transaction that settles the calls with these ids. Holds of these calls that the same
+   * transaction creates are not written. The caller must not use the set again, because it is changed later.
    */
   begin(settled: Set<string>): void {
     this.#settled = settled
@@ -107,7 +107,7 @@ export class LedgerRows implements LedgerWrites {
       this.#charged?.push(call)
       this.#charge(call)
       this.#sums.add(call)
-      if (call.budgets !== '') this.#budgets.charge(budgetsIn(call.budgets), call.quota)
+      if (call.budgets !== '') this.#budgets.charge(parseBudgetList(call.budgets), call.quota)
       if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
   }
@@ -128,7 +128,7 @@ export class LedgerRows implements LedgerWrites {
 
   recover({ nowMs, ...run }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
     return this.#settleCrashed(nowMs, () =>
-      this.#statements.orphans.all(...orphanValues(run, RECOVERY_BATCH)),
+      this.#statements.orphans.all(...orphanHoldParameters(run, RECOVERY_BATCH)),
     )
   }
 
@@ -143,7 +143,7 @@ export class LedgerRows implements LedgerWrites {
     for (;;) {
       const orphans = nextHolds() as HoldRow[]
       for (const hold of orphans) {
-        const call = crashedCall(hold, nowMs)
+        const call = settlementOfCrashedCall(hold, nowMs)
         this.settle(call)
         count += 1
         sum += call.quota

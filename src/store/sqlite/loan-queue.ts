@@ -1,4 +1,4 @@
-import type { AccountName, LoanPlace } from '../bank.ts'
+import type { AccountName, LoanQueuePlace } from '../bank.ts'
 
 /** Returns the free quota of an account, in quota units. */
 type FreeOf = (account: AccountName) => number
@@ -35,7 +35,7 @@ export class LoanQueue {
    * before it and lack quota of the same account.
    */
   isBehind(
-    { order = Number.POSITIVE_INFINITY, waits }: LoanPlace,
+    { order = Number.POSITIVE_INFINITY, waits }: LoanQueuePlace,
     needs: readonly { readonly account: AccountName; readonly need: number }[],
     freeOf: FreeOf,
   ): boolean {
@@ -65,7 +65,7 @@ export class LoanQueue {
   }
 
   /** Adds a call, or replaces the amount that it needs; returns its order. */
-  put(borrower: string, place: LoanPlace, accounts: readonly AccountName[]): number {
+  put(borrower: string, place: LoanQueuePlace, accounts: readonly AccountName[]): number {
     this.remove(borrower, place.ticket)
     const order = place.order ?? (this.#arrivals += 1)
     const entry = { order, amount: place.amount, accounts }

@@ -1,11 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type BudgetName, ownerOf } from '../../domain/budget.ts'
+import { type BudgetName, budgetOwnerOf } from '../../domain/budget.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
 import type { ParkedHold, SettledCall } from '../../domain/records/usage.ts'
 import type { UserRow } from '../../domain/records/user.ts'
 import {
   type AccountName,
-  accountsOf,
+  accountsOfCall,
   type AccountState,
   type Bank,
   type BankStatement,
@@ -72,8 +72,8 @@ export class LocalBank implements BankOperations {
   }
 
   /**
-   * Returns the states of accounts. `accounts` contains lists of account names as JSON. The open holds in
-   * `held` are not recorded, because this database contains the holds.
+   * Returns the states of the accounts in a borrower's report: those in `accounts` (lists of account names as
+   * JSON) and in `held`. The reported open holds are not recorded, because this database contains the holds.
    */
   apply(borrower: string, accounts: readonly string[], held: readonly HoldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
@@ -106,12 +106,12 @@ export class LocalBank implements BankOperations {
    * before the leases of the present borrower end.
    */
   setAside(borrower: string, hold: ParkedHold): void {
-    for (const account of accountsOf(hold)) this.#book.move(account, borrower, nameOf(hold), hold.amount)
+    for (const account of accountsOfCall(hold)) this.#book.move(account, borrower, nameOf(hold), hold.amount)
   }
 
   /** Lends a borrower the amount that was kept for a parked hold, because the borrower continues its call. */
   takeUp(borrower: string, hold: ParkedHold): void {
-    for (const account of accountsOf(hold)) this.#book.move(account, nameOf(hold), borrower, hold.amount)
+    for (const account of accountsOfCall(hold)) this.#book.move(account, nameOf(hold), borrower, hold.amount)
   }
 
   /** Ends all leases of a borrower whose process has ended. */
@@ -123,7 +123,7 @@ export class LocalBank implements BankOperations {
   /** Pays a committed charge from the borrower's leases. */
   charge(borrower: string, call: SettledCall): void {
     if (call.quota === 0) return
-    for (const account of accountsOf(call)) this.#book.spend(account, borrower, call.quota)
+    for (const account of accountsOfCall(call)) this.#book.spend(account, borrower, call.quota)
   }
 
   /** Ends the leases of changed accounts where necessary, and announces all changes that were committed. */
@@ -317,7 +317,7 @@ class AccountRows {
  */
 function budgetAmount({ account, amount }: BudgetRequest, { token, user }: AccountPair): number {
   const period = account.split(':')[1]
-  const owner = ownerOf(account)
+  const owner = budgetOwnerOf(account)
   if (owner === `t:${token.id}` && token.budget_period === period) return token.budget
   if (owner === `u:${user.id}` && user.budget_period === period) return user.budget
   return amount

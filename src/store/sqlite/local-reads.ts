@@ -1,13 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
-import type { ListedEnd } from '../../domain/model-end.ts'
-import type { User, UserRow, UserSeed } from '../../domain/records/user.ts'
+import type { ListedRetirement } from '../../domain/model-retirement.ts'
+import type { User, UserRow, DeclaredUser } from '../../domain/records/user.ts'
 import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
-import type { Token, TokenRow, TokenSeed } from '../../domain/records/token.ts'
+import type { Token, TokenRow, DeclaredToken } from '../../domain/records/token.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
 import type { DeclaredRow, StoredSettingRow } from '../row-types.ts'
-import { channelFromRow, entryFromRow } from '../channel-rows.ts'
+import { channelFromRow, storedSettingFromRow } from '../channel-rows.ts'
 import type { ChannelRow } from '../../domain/records/channel.ts'
 import type { Secrets } from '../secrets.ts'
 import { declaredContentColumns } from '../content-log-columns.ts'
@@ -71,8 +71,8 @@ export class LocalReads {
     return this.#alertState.get()?.['present'] === 1
   }
 
-  modelEnds(): ListedEnd[] {
-    return this.#modelEnds.all() as unknown as ListedEnd[]
+  modelRetirements(): ListedRetirement[] {
+    return this.#modelEnds.all() as unknown as ListedRetirement[]
   }
 
   countUsers(): number {
@@ -84,7 +84,7 @@ export class LocalReads {
     const entries = this.#entries.all() as unknown as StoredSettingRow[]
     return {
       channels: channels.map((row) => channelFromRow(row, this.#secrets)),
-      entries: entries.map((row) => entryFromRow(row, this.#secrets)),
+      entries: entries.map((row) => storedSettingFromRow(row, this.#secrets)),
     }
   }
 
@@ -98,7 +98,7 @@ export class LocalReads {
   }
 
   /** Returns the indexes of the declarations for which `seedUsers` may change something; usually none. */
-  pendingSeeds({ seeds }: { readonly seeds: readonly UserSeed[] }): number[] {
+  pendingDeclaredUsers({ seeds }: { readonly seeds: readonly DeclaredUser[] }): number[] {
     const renamed = this.#renamed(seeds)
     return seeds.flatMap((seed, index) => (!renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index]))
   }
@@ -107,12 +107,12 @@ export class LocalReads {
    * Declared usernames that a user had originally, but no longer has. A user who has such a name now is a
    * different one.
    */
-  #renamed(seeds: readonly UserSeed[]): ReadonlySet<unknown> {
+  #renamed(seeds: readonly DeclaredUser[]): ReadonlySet<unknown> {
     const names = JSON.stringify(seeds.map(({ username }) => username))
     return new Set(this.#formerNames.all(names).map((user) => user['first_username']))
   }
 
-  #hasSeed(seed: UserSeed): boolean {
+  #hasSeed(seed: DeclaredUser): boolean {
     const user = this.#userByName.get(seed.username)
     if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
     if (user['deleted_time'] !== null) return true
@@ -120,7 +120,7 @@ export class LocalReads {
     return hasLimits(user, seed.limits) && this.#hasTokens(user['id'] as number, seed.tokens)
   }
 
-  #hasTokens(userId: number, declared: readonly TokenSeed[]): boolean {
+  #hasTokens(userId: number, declared: readonly DeclaredToken[]): boolean {
     if (declared.length === 0) return true
     const names = JSON.stringify(declared.map(({ name }) => name))
     const tokens = Map.groupBy(this.#tokensByName.all(userId, names), (token) => token['name'])

@@ -8,11 +8,12 @@ export interface ThreadExpectation {
   readonly expectsMigrations?: boolean
 }
 
-/** First message to a thread. */
+/** First message to a database thread: its role, and the file to open. */
 export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
   /**
-   * For the local file of a node in a cluster. It needs no secrets, because nothing in the file is encrypted.
+   * Options for the local file of a node in a cluster. They contain no secrets, because nothing in the file
+   * is encrypted.
    */
   | { readonly role: 'node'; readonly path: string }
 
@@ -23,11 +24,11 @@ export type ThreadOptions =
 export const SUM_UP_OPERATION = 'sumUp'
 
 const SUM_READS: ReadonlySet<string> = new Set([
-  'conservation',
+  'findUnbalancedAccounts',
   'modelCallers',
   'sumUsageDays',
   'usageByDay',
-  'usageCoverage',
+  'usageSumsCoverage',
   'usageGroups',
   'usageSeries',
 ])
@@ -44,8 +45,8 @@ export function isSumRead(name: string): boolean {
 const LOCAL_READS = [
   'countUsers',
   'hasAlertState',
-  'modelEnds',
-  'pendingSeeds',
+  'modelRetirements',
+  'pendingDeclaredUsers',
   'storedConfiguration',
   'tokenByKeyHash',
 ] as const
@@ -61,13 +62,13 @@ export function isLocalRead(name: string): name is LocalRead {
 /** Name and input of an operation. */
 export type QueuedOperation = readonly [name: string, input: unknown]
 
-/** A message to a thread. A batch is sent only after the reply to the previous one. */
-export type ToThread =
+/** A message to a database thread. A batch is sent only after the reply to the previous one. */
+export type MessageToThread =
   | { readonly kind: 'batch'; readonly operations: PackedBatch }
   | { readonly kind: 'close' }
 
-/** Message from a thread. */
-export type FromThread =
+/** Message from a database thread. */
+export type MessageFromThread =
   /** Sent once the database is open. */
   | { readonly kind: 'ready' }
   /** Sent if the database could not be opened. */

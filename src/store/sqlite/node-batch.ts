@@ -9,13 +9,13 @@ import {
 import type { NodeWrites, OutboxEntry, UnsharedProvenance } from '../node-file.ts'
 import type { CallProvenance } from '../operations/stored-responses.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
-import { outboxRow } from '../usage-row.ts'
+import { serializeForOutbox } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
 import {
-  crashedCall,
+  settlementOfCrashedCall,
   type HoldStatements,
   holdValues,
-  orphanValues,
+  orphanHoldParameters,
   prepareHolds,
   testWriteHold,
 } from './hold-statements.ts'
@@ -123,7 +123,7 @@ class NodeRows implements NodeWrites {
       call.user_id,
       call.quota,
       call.budgets,
-      outboxRow(call),
+      serializeForOutbox(call),
     ])
     const isNew = this.#insert.run(...values).changes === 1
     const { provenance } = call
@@ -147,9 +147,11 @@ class NodeRows implements NodeWrites {
   recover({ nowMs, ...run }: Parameters<NodeWrites['recover']>[0]): { count: number; quota: number } {
     let [count, quota] = [0, 0]
     for (;;) {
-      const orphans = this.#holds.orphans.all(...orphanValues(run, RECOVERY_BATCH)) as unknown as HoldRow[]
+      const orphans = this.#holds.orphans.all(
+        ...orphanHoldParameters(run, RECOVERY_BATCH),
+      ) as unknown as HoldRow[]
       for (const hold of orphans) {
-        const call = crashedCall(hold, nowMs)
+        const call = settlementOfCrashedCall(hold, nowMs)
         this.settle(call)
         count += 1
         quota += call.quota

@@ -19,7 +19,7 @@ import { SUM_UP_OPERATION } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import type { SumProgress } from './deferred-sums.ts'
 import { WriteBatches } from './write-batch.ts'
-import { SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
+import { SUM_COLUMNS, USAGE_SUMS_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
 const T0 = Date.UTC(2026, 2, 1)
 const WHO = { userId: 1, tokenId: 1 }
@@ -33,7 +33,9 @@ function sumsIn(path: string): Rows {
     return Object.fromEntries(
       SUM_KINDS.map(({ kind, name }) => [
         name,
-        file.prepare(`SELECT * FROM usage_sums WHERE kind = ${kind} ORDER BY ${SUM_KEY.join(', ')}`).all(),
+        file
+          .prepare(`SELECT * FROM usage_sums WHERE kind = ${kind} ORDER BY ${USAGE_SUMS_KEY.join(', ')}`)
+          .all(),
       ]),
     )
   } finally {
@@ -52,7 +54,7 @@ async function afterCrash(path: string): Promise<string> {
   const copy = join(temporaryFolder(), 'sluice.db')
   for (const end of ['', '-wal']) cpSync(`${path}${end}`, `${copy}${end}`)
   const store = await openedStore(copy)
-  await store.read('usageCoverage')
+  await store.read('usageSumsCoverage')
   await store.close()
   return copy
 }
@@ -81,7 +83,7 @@ test('usage sums after a crash are exactly those of the committed calls', async 
         await settle({ ended_ms: T0 })
         for (const calls of commits) await Promise.all(calls.map(settle))
         const recovered = sumsIn(await afterCrash(path))
-        await store.read('usageCoverage')
+        await store.read('usageSumsCoverage')
         const read = sumsIn(path)
         expect(recovered).toEqual(read)
         const all = [settledCall(WHO, '', { ended_ms: T0 }), ...commits.flat()]
@@ -111,7 +113,7 @@ test('after a rolled-back transaction each committed call is in the usage sums e
   await settle('c')
   await settle('d')
   expect(sumsIn(await afterCrash(path))).toEqual(sumsIn(await afterCrash(path)))
-  await store.read('usageCoverage')
+  await store.read('usageSumsCoverage')
   for (const { name } of SUM_KINDS)
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 4, quota: 1200 })
 })
@@ -132,7 +134,11 @@ test.each<[string, (store: Store) => Promise<unknown>, unknown]>([
   ['the sum of days', (store) => store.read('sumUsageDays', EVERY), { requests: 1, quota: 300 }],
   ['usage by day', (store) => store.read('usageByDay', EVERY), [{ requests: 1, quota: 300 }]],
   ['usage by key', (store) => store.read('usageGroups', { by: 'key', days: {} }), [{ requests: 1 }]],
-  ['the check of all sums', (store) => store.read('conservation'), { tokens: [], users: [], days: [] }],
+  [
+    'the check of all sums',
+    (store) => store.read('findUnbalancedAccounts'),
+    { tokens: [], users: [], days: [] },
+  ],
 ])('the read of %s includes a call that was settled just before it', async (_, read, expected) => {
   const { store } = await storeWithAccount(join(temporaryFolder(), 'sluice.db'))
   await store.write('settle', settledCall(WHO, 'a', { ended_ms: T0 }))
@@ -188,7 +194,11 @@ test('a read of usage sums includes all calls that were settled before it', asyn
       store.write('settle', settledCall(WHO, `id-${i}`, { model: `m-${i}`, ended_ms: T0 })),
     ),
   )
-  await Promise.all([store.read('usageCoverage'), store.read('usageCoverage'), store.read('usageCoverage')])
+  await Promise.all([
+    store.read('usageSumsCoverage'),
+    store.read('usageSumsCoverage'),
+    store.read('usageSumsCoverage'),
+  ])
   expect(sumsIn(path)['slots']).toHaveLength(CALLS)
   for (const { name } of SUM_KINDS)
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: CALLS, quota: 300 * CALLS })
@@ -217,13 +227,13 @@ test('a failure to write usage sums makes reads of the sums fail, but no call', 
   }
   change("CREATE TRIGGER spoil BEFORE INSERT ON usage_sums BEGIN SELECT RAISE(ABORT, 'no'); END")
   const settle = (id: string) => store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
-  const [read] = await Promise.allSettled([store.read('usageCoverage'), settle('a'), settle('b')])
+  const [read] = await Promise.allSettled([store.read('usageSumsCoverage'), settle('a'), settle('b')])
   expect(read).toMatchObject({ status: 'fulfilled' })
-  const [failed, settled] = await Promise.allSettled([store.read('usageCoverage'), settle('c')])
+  const [failed, settled] = await Promise.allSettled([store.read('usageSumsCoverage'), settle('c')])
   expect(failed).toMatchObject({ status: 'rejected' })
   expect(settled).toMatchObject({ status: 'fulfilled' })
   change('DROP TRIGGER spoil')
-  await store.read('usageCoverage')
+  await store.read('usageSumsCoverage')
   for (const { name } of SUM_KINDS)
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 3, quota: 900 })
 })

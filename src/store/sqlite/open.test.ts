@@ -144,7 +144,7 @@ describe('the queue', () => {
       'fulfilled',
     ])
     expect(await store.read('userByName', 'eve')).toBeNull()
-    expect((await store.read('conservation')).openHolds).toEqual({ count: 3, amount: 3000 })
+    expect((await store.read('findUnbalancedAccounts')).openHolds).toEqual({ count: 3, amount: 3000 })
   })
 
   test('a database operation whose input cannot be sent to the database thread is rejected, and later operations succeed', async () => {
@@ -187,7 +187,7 @@ describe('a database that cannot be written', () => {
     expect((error as Error).message).toMatch(/locked by another program/)
     expect((error as Error).cause).toBeInstanceOf(Error)
     await waiting
-    expect((await store.read('conservation')).openHolds.count).toBe(1)
+    expect((await store.read('findUnbalancedAccounts')).openHolds.count).toBe(1)
   })
 
   test('a database cannot be opened without its folder, and the error says why', async () => {
@@ -209,7 +209,7 @@ describe('closing', () => {
     // The log was merged into the file.
     expect(readdirSync(dirname(path))).toEqual(['sluice.db'])
     const again = await openedStore(path, 'own')
-    expect((await again.read('conservation')).openHolds.count).toBe(700)
+    expect((await again.read('findUnbalancedAccounts')).openHolds.count).toBe(700)
   })
 })
 
@@ -298,7 +298,7 @@ test('a start on an up-to-date database and calls of existing users do not load 
   const operations = [
     ['countUsers', undefined],
     ['storedConfiguration', undefined],
-    ['pendingSeeds', { seeds }],
+    ['pendingDeclaredUsers', { seeds }],
     ['recover', { owner: 'now', nowMs: 1 }],
     ['tokenByKeyHash', hashKey(SECRETS, 'k1')],
     ['loadAccount', { tokenId: 1 }],

@@ -40,7 +40,7 @@ export async function openSqliteStore(options: {
   function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
-  const sumUp = shareRuns(async () => {
+  const sumUp = shareConcurrentRuns(async () => {
     let progress = (await writer.run(SUM_UP_OPERATION, undefined)) as SumProgress
     while (progress.isBehind) progress = (await writer.run(SUM_UP_OPERATION, progress.through)) as SumProgress
   })
@@ -106,7 +106,7 @@ class LazyReader {
  * Limits `work` to one run at a time. Calls during a run all share the next run, so that each call waits for
  * a run that began after the call.
  */
-export function shareRuns(work: () => Promise<void>): () => Promise<void> {
+export function shareConcurrentRuns(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   const start = (): Promise<void> => {

@@ -101,7 +101,9 @@ test('the quota leases of a lost worker end once its holds are settled, and thos
     free: 500_000 - 100 - 2000,
     amount: 2000,
   })
-  expect(await database.store.read('conservation')).toMatchObject({ openHolds: { count: 1, amount: 1000 } })
+  expect(await database.store.read('findUnbalancedAccounts')).toMatchObject({
+    openHolds: { count: 1, amount: 1000 },
+  })
 })
 
 test("lowering a token's quota, changing its status or deleting it ends all its leases; a higher quota or a charge does not", async () => {

@@ -256,8 +256,8 @@ class SharedWriter {
       await (this.#running ?? new Promise((turn) => setImmediate(turn)))
   }
 
-  // Begins at the end of the event loop's turn, so that batches of several clients that are read in one turn
-  // are joined.
+  // Starts the work at the end of the event loop's turn, so that batches of several clients that are read in
+  // one turn are joined.
   #schedule(): void {
     if (this.#isScheduled || this.#running) return
     this.#isScheduled = true

@@ -16,7 +16,10 @@ import type { QueuedOperation } from './messages.ts'
  */
 export type PackedBatch = readonly unknown[]
 
-/** Field names of a record, and an object with these fields. */
+/**
+ * How a record is packed: the names of its fields in order, and an object with these fields, which is copied
+ * to restore a record.
+ */
 interface Form<T> {
   readonly names: readonly (keyof T)[]
   readonly empty: T
@@ -31,7 +34,7 @@ function formOf<T>(...records: readonly object[]): Form<T> {
 
 const HOLD_FORM = formOf<HoldOpening>(HOLD.fields)
 
-/** The fields of a settlement that contain a single value, not a list or an object. */
+/** The values of a settlement that are neither a list nor an object. */
 type PlainCall = Omit<SettledCall, 'usage' | 'provenance'>
 
 const CALL_FORM = formOf<PlainCall>(USAGE.fields, SETTLEMENT_FIELDS.fields)
@@ -41,8 +44,8 @@ const USAGE_FORM = formOf<Usage>(USAGE_COUNTS)
 const NO_REASONING: Provenance['reasoning'] = []
 
 /**
- * Fields of the response that a settlement records. The id is first, because it shows whether there is a
- * response.
+ * What a settlement records about the response, as names of values. The id is first, because it shows whether
+ * there is a response.
  */
 const RESPONSE_FORM = formOf<NativeResponseRecord>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
@@ -90,8 +93,8 @@ export function unpackBatch(values: PackedBatch): QueuedOperation[] {
   return operations
 }
 
-// Missing parts of the provenance are packed as undefined. So is an empty list of reasoning, because cloning
-// a list takes longer.
+// Missing parts of the provenance (which channel and key answered) are packed as undefined. So is an empty
+// list of reasoning, because cloning a list takes longer.
 function packProvenance(values: unknown[], provenance: Provenance | undefined): void {
   values.push(provenance?.keyTag)
   if (!provenance) return

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { refuseOtherSecret, type Secrets } from '../secrets.ts'
-import { isCurrent } from '../migrations/steps.ts'
+import { isSchemaCurrent } from '../migrations/steps.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
 /**
@@ -20,8 +20,8 @@ export async function prepareDatabase(
   secrets: Secrets,
   { stoppedClean = true }: { readonly stoppedClean?: boolean } = {},
 ): Promise<void> {
-  if (!stoppedClean) refuseDamaged(connection, CHECKED_TABLES)
-  if (!isCurrent(stepsRun(connection))) {
+  if (!stoppedClean) refuseDamagedTables(connection, CHECKED_TABLES)
+  if (!isSchemaCurrent(stepsRun(connection))) {
     const { migrateConnection } = await import('./migrate-connection.ts')
     await migrateConnection(connection)
   }
@@ -41,7 +41,7 @@ function stepsRun(connection: DatabaseSync): string[] {
 }
 
 /** Checks those of the tables that exist for damage. Throws `StoreUnavailable` if one is damaged. */
-export function refuseDamaged(connection: DatabaseSync, names: readonly string[]): void {
+export function refuseDamagedTables(connection: DatabaseSync, names: readonly string[]): void {
   const tables = tablesOf(connection)
   for (const table of names.filter((name) => tables.has(name))) {
     const { quick_check: found } = connection.prepare(`PRAGMA quick_check('${table}')`).get() ?? {}

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { HOLD } from '../../domain/records/usage.ts'
 import { SQLITE_TYPES, recordColumns, tableStatement } from '../migrations/schema/table.ts'
-import { refuseDamaged } from './prepare-database.ts'
+import { refuseDamagedTables } from './prepare-database.ts'
 
 /**
  * Format number of the file in version 0.1.0, stored in SQLite's `user_version`. Lower numbers are from
@@ -46,7 +46,7 @@ export function prepareNodeFile(
   db: DatabaseSync,
   { stoppedClean }: { readonly stoppedClean: boolean },
 ): void {
-  if (!stoppedClean) refuseDamaged(db, ['node', 'holds', 'outbox', 'provenance'])
+  if (!stoppedClean) refuseDamagedTables(db, ['node', 'holds', 'outbox', 'provenance'])
   const format = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
   if (format > FORMAT) {
     throw new Error(

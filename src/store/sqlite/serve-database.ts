@@ -3,7 +3,13 @@ import type { MessagePort } from 'node:worker_threads'
 import { unpackBatch } from './packed-batch.ts'
 import { openForReading, openForWriting, wasClosedCleanly } from './connection.ts'
 import { mapOpeningError, serializeError } from './failure.ts'
-import type { BatchReply, FromThread, QueuedOperation, ThreadOptions, ToThread } from './messages.ts'
+import type {
+  BatchReply,
+  MessageFromThread,
+  QueuedOperation,
+  ThreadOptions,
+  MessageToThread,
+} from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
@@ -76,7 +82,7 @@ export function serveDatabase(port: MessagePort, onOpen: () => void = () => {}):
 }
 
 async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => void): Promise<void> {
-  const send = (message: FromThread): void => port.postMessage(message)
+  const send = (message: MessageFromThread): void => port.postMessage(message)
   let thread: OpenThread
   try {
     thread = await openThread(options)
@@ -86,7 +92,7 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
     return
   }
   let isClosing = false
-  port.on('message', (message: ToThread) => {
+  port.on('message', (message: MessageToThread) => {
     if (message.kind === 'close') {
       // The message to close may arrive twice, but the database can be closed only once.
       if (isClosing) return

@@ -1,6 +1,6 @@
 import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
 import { secondsToFirstByte } from '../../domain/records/usage.ts'
-import { commonAttributes, costOf, errorType, type Modalities, tokenCounts } from '../gen-ai.ts'
+import { commonAttributes, costInUsd, errorType, type TokensByModality, tokenCounts } from '../gen-ai.ts'
 import type { TracedCall } from '../telemetry.ts'
 import { definedAttributes } from './defined-attributes.ts'
 
@@ -68,16 +68,16 @@ export class CallMetrics {
     if (counts.cacheWrite > 0) this.#cacheWrite.add(counts.cacheWrite, text)
     if (counts.reasoning > 0)
       this.#reasoning.add(counts.reasoning, { ...attributes, 'gen_ai.token.modality': 'text' })
-    if (settlement.quota > 0) this.#cost.add(costOf(call), attributes)
+    if (settlement.quota > 0) this.#cost.add(costInUsd(call), attributes)
   }
 }
 
 /** Name of the modality for all tokens, if the provider does not count them by modality. */
-function nameOfRest(counts: Modalities): string {
+function nameOfRest(counts: TokensByModality): string {
   return 'unknown' in counts ? 'unknown' : 'text'
 }
 
-function addBy(counter: Counter, counts: Modalities, attributes: Attributes): void {
+function addBy(counter: Counter, counts: TokensByModality, attributes: Attributes): void {
   for (const [modality, count] of Object.entries(counts))
     counter.add(count, { ...attributes, 'gen_ai.token.modality': modality })
 }

@@ -3,7 +3,7 @@ import type { LogRecordExporter, ReadableLogRecord } from '@opentelemetry/sdk-lo
 import type { PushMetricExporter, ResourceMetrics } from '@opentelemetry/sdk-metrics'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { ExportCounts } from '../export-counts.ts'
-import type { Protocol, Signal, SignalSettings } from '../telemetry-settings.ts'
+import type { ExportEncoding, Signal, SignalSettings } from '../telemetry-settings.ts'
 
 /**
  * Options of the exporters. All other options are read by the exporters from OpenTelemetry's environment
@@ -14,15 +14,16 @@ interface ExporterOptions {
 }
 
 // The packages of a protocol are imported only if the protocol is used.
-const SPAN_EXPORTERS: Readonly<Record<Protocol, (options: ExporterOptions) => Promise<SpanExporter>>> = {
-  'http/protobuf': async (options) =>
-    new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter(options),
-  'http/json': async (options) =>
-    new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter(options),
-}
+const SPAN_EXPORTERS: Readonly<Record<ExportEncoding, (options: ExporterOptions) => Promise<SpanExporter>>> =
+  {
+    'http/protobuf': async (options) =>
+      new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter(options),
+    'http/json': async (options) =>
+      new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter(options),
+  }
 
 const METRIC_EXPORTERS: Readonly<
-  Record<Protocol, (options: ExporterOptions) => Promise<PushMetricExporter>>
+  Record<ExportEncoding, (options: ExporterOptions) => Promise<PushMetricExporter>>
 > = {
   'http/protobuf': async (options) =>
     new (await import('@opentelemetry/exporter-metrics-otlp-proto')).OTLPMetricExporter(options),
@@ -30,7 +31,9 @@ const METRIC_EXPORTERS: Readonly<
     new (await import('@opentelemetry/exporter-metrics-otlp-http')).OTLPMetricExporter(options),
 }
 
-const LOG_EXPORTERS: Readonly<Record<Protocol, (options: ExporterOptions) => Promise<LogRecordExporter>>> = {
+const LOG_EXPORTERS: Readonly<
+  Record<ExportEncoding, (options: ExporterOptions) => Promise<LogRecordExporter>>
+> = {
   'http/protobuf': async (options) =>
     new (await import('@opentelemetry/exporter-logs-otlp-proto')).OTLPLogExporter(options),
   'http/json': async (options) =>

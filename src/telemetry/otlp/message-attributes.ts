@@ -4,7 +4,13 @@ import type { Conversation, MediaPart, Part, Tool } from '@sluice/wire/conversat
 import { geminiCodec } from '@sluice/wire/gemini'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { messagesCodec } from '@sluice/wire/messages'
-import { choiceOf, choicesOf, type Choice, type ReplyEvent, type ReplyPart } from '@sluice/wire/reply'
+import {
+  choiceOfPart,
+  requestedChoiceCount,
+  type Choice,
+  type ReplyEvent,
+  type ReplyPart,
+} from '@sluice/wire/reply'
 import { responsesCodec } from '@sluice/wire/responses'
 import type { CallKind } from '../../domain/endpoints.ts'
 import type { CallContent } from '../telemetry.ts'
@@ -67,7 +73,7 @@ export function messageAttributesOf(
   if (!codec) return {}
   const asked = attempt(() => codec.decodeRequest(scanObject(content.request, RESPONSE_LIMITS), new Set()))
   const { answer } = content
-  const choices = asked ? choicesOf(asked) : 1
+  const choices = asked ? requestedChoiceCount(asked) : 1
   const answers = answer && attempt(() => (isStream ? streamed : whole)(codec, answer, choices))
   return {
     ...(asked && request(asked)),
@@ -195,7 +201,7 @@ class StreamedParts {
   get choices(): ReplyPart[][] {
     const choices: ReplyPart[][] = []
     for (const [index, part] of [...this.#parts].toSorted(([one], [other]) => one - other))
-      (choices[choiceOf(index)] ??= []).push(part)
+      (choices[choiceOfPart(index)] ??= []).push(part)
     return choices.filter(Boolean)
   }
 

@@ -3,7 +3,7 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
 import { claudeVersion, isSince } from '@sluice/wire/model-capabilities'
 import type { AdaptedBody } from '../provider.ts'
-import { bedrockTier } from '../tier-headers.ts'
+import { bedrockTierHeader } from '../tier-headers.ts'
 
 /** Version of the messages protocol that Bedrock requires in the body. */
 const VERSION = 'bedrock-2023-05-31'
@@ -65,7 +65,7 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
     if (scan.has(name) && !betas.includes(beta)) dropped.push(name)
   const replace = new Map<string, string>()
   const remove = ['model', 'stream', TIER, ...dropped]
-  const tier = scan.has(TIER) ? bedrockTier(scan.value(TIER)) : undefined
+  const tier = scan.has(TIER) ? bedrockTierHeader(scan.value(TIER)) : undefined
   if (tier?.isLacking) dropped.push(TIER)
   if (body !== given) dropped.push('cache_control.ttl')
   if (!scan.has('anthropic_version')) replace.set('anthropic_version', JSON.stringify(VERSION))

@@ -34,8 +34,8 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
       return await posted(agent, url, form)
     }
     if (!direct || directAllows !== allows) {
-      const { guardedAgent } = await import('../ssrf-guard.ts')
-      direct = guardedAgent(allows, TIMEOUT_MS)
+      const { createGuardedAgent } = await import('../ssrf-guard.ts')
+      direct = createGuardedAgent(allows, TIMEOUT_MS)
       directAllows = allows
     }
     return posted(direct, url, form)

@@ -1,4 +1,4 @@
-import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER, vertexTier } from '../tier-headers.ts'
+import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER, vertexTierHeader } from '../tier-headers.ts'
 import { type ProtocolName } from '@sluice/wire/protocols'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
@@ -97,7 +97,7 @@ function withTierHeader(
   if (!members.some((name) => body.includes(`"${name}"`))) return { body, dropped: [] }
   const scan = scanObject(body)
   const named = members.filter((name) => scan.has(name))
-  const tiers = named.map((name) => ({ name, ...vertexTier(scan.value(name)) }))
+  const tiers = named.map((name) => ({ name, ...vertexTierHeader(scan.value(name)) }))
   const headers = tiers.flatMap(({ header }) => header).slice(0, 2)
   return {
     body: applyEdits(body, scan, { remove: named, replace: new Map() }),

@@ -1,9 +1,9 @@
 import { BlockList, isIP } from 'node:net'
 import { bearerKey } from '../../../src/accounts/authentication/key-from-request.ts'
-import { lookupKey } from '../../../src/domain/api-key.ts'
-import { atScale, decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
+import { lookupPartOfKey } from '../../../src/domain/api-key.ts'
+import { toScaledInteger, decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
 import { parseAddresses } from '../../../src/domain/ip-allow-list.ts'
-import { matches, patternError } from '../../../src/domain/search-pattern.ts'
+import { matchesPattern, patternError } from '../../../src/domain/search-pattern.ts'
 import { isPublicAddress } from '../../../src/upstreams/ssrf-guard.ts'
 import type { Target } from '../target.ts'
 import { INHERITED } from '../../corpus/values.ts'
@@ -63,9 +63,9 @@ export const TEXTS = {
     run(input) {
       const text = input.toString('latin1')
       for (const sent of [text, bearerKey(text) ?? '']) {
-        const key = lookupKey(sent)
+        const key = lookupPartOfKey(sent)
         if (key !== undefined && !/^[0-9A-Za-z]{1,128}$/.test(key)) throw new Error(`the key ${key}`)
-        if (lookupKey(`sk-${sent}`) !== key) throw new Error('sk- is not taken off')
+        if (lookupPartOfKey(`sk-${sent}`) !== key) throw new Error('sk- is not taken off')
       }
     },
   },
@@ -110,7 +110,7 @@ export const TEXTS = {
       if (!read) return
       const again = parseDecimal(decimalText(read))
       const scale = Math.max(read.scale, again?.scale ?? 0)
-      if (!again || atScale(again, scale) !== atScale(read, scale))
+      if (!again || toScaledInteger(again, scale) !== toScaledInteger(read, scale))
         throw new Error(`${text} is written otherwise`)
       const [meant, got] = [Number(text), Number(decimalText(read))]
       if (meant !== got) throw new Error(`${text} is read as ${got}`)
@@ -124,7 +124,7 @@ export const TEXTS = {
       const [pattern = '', text = ''] = input.toString().split('\n')
       if (patternError(pattern) !== undefined || text.length > 200) return
       const parts = pattern.split('%').map((part) => part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'))
-      if (matches(pattern, text) !== new RegExp(`^${parts.join('[^]*')}$`).test(text))
+      if (matchesPattern(pattern, text) !== new RegExp(`^${parts.join('[^]*')}$`).test(text))
         throw new Error(`${pattern} and ${text}`)
     },
   },

@@ -2,25 +2,25 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
-  type AnswerForm,
-  chatAnswers,
-  completionsAnswers,
+  type AnswerForms,
+  chatAnswerForms,
+  completionsAnswerForms,
   parseEvents,
-  geminiAnswers,
+  geminiAnswerForms,
   type Json,
-  messagesAnswers,
-  responsesAnswers,
+  messagesAnswerForms,
+  responsesAnswerForms,
   withUsageChunk,
 } from './index.ts'
 
 const WITH_USAGE = { includeUsage: true }
 const folder = process.env['RECORDINGS']
 
-const FORMS: readonly (readonly [string, AnswerForm])[] = [
-  ['chat', chatAnswers],
-  ['messages', messagesAnswers],
-  ['responses', responsesAnswers],
-  ['gemini', geminiAnswers],
+const FORMS: readonly (readonly [string, AnswerForms])[] = [
+  ['chat', chatAnswerForms],
+  ['messages', messagesAnswerForms],
+  ['responses', responsesAnswerForms],
+  ['gemini', geminiAnswerForms],
 ]
 
 function recordings(protocol: string, ending: string): (readonly [string, string])[] {
@@ -105,7 +105,7 @@ describe('chat', () => {
       chunk({ delta: {}, finish_reason: 'tool_calls' }),
       usageChunk,
     )
-    expect(chatAnswers.whole(parseEvents(`${stream}data: [DONE]\n\n`))).toEqual({
+    expect(chatAnswerForms.whole(parseEvents(`${stream}data: [DONE]\n\n`))).toEqual({
       id: 'c1',
       object: 'chat.completion',
       created: 7,
@@ -130,19 +130,21 @@ describe('chat', () => {
     'a chat completion with the finish reason %j does not count as complete',
     (reason) => {
       const whole = { choices: [{ index: 0, message: { content: 'a' }, finish_reason: reason }] }
-      expect(chatAnswers.isComplete(whole)).toBe(false)
-      expect(chatAnswers.isComplete({ choices: [{ ...whole.choices[0], finish_reason: 'stop' }] })).toBe(true)
+      expect(chatAnswerForms.isComplete(whole)).toBe(false)
+      expect(chatAnswerForms.isComplete({ choices: [{ ...whole.choices[0], finish_reason: 'stop' }] })).toBe(
+        true,
+      )
     },
   )
 
   test('an answer with a refusal, an error or a truncated choice does not count as complete', () => {
     const stop = { message: { content: 'a' }, finish_reason: 'stop' }
-    expect(chatAnswers.isComplete({ choices: [{ ...stop, message: { refusal: 'No.' } }] })).toBe(false)
-    expect(chatAnswers.isComplete({ choices: [stop], error: { message: 'x' } })).toBe(false)
-    expect(chatAnswers.isComplete({ choices: [stop, { ...stop, finish_reason: 'length' }] })).toBe(false)
-    expect(chatAnswers.isComplete({ choices: [] })).toBe(false)
+    expect(chatAnswerForms.isComplete({ choices: [{ ...stop, message: { refusal: 'No.' } }] })).toBe(false)
+    expect(chatAnswerForms.isComplete({ choices: [stop], error: { message: 'x' } })).toBe(false)
+    expect(chatAnswerForms.isComplete({ choices: [stop, { ...stop, finish_reason: 'length' }] })).toBe(false)
+    expect(chatAnswerForms.isComplete({ choices: [] })).toBe(false)
     expect(
-      chatAnswers.whole(parseEvents(sse(chunk({ delta: {} }), { error: { message: 'x' } }))),
+      chatAnswerForms.whole(parseEvents(sse(chunk({ delta: {} }), { error: { message: 'x' } }))),
     ).toBeUndefined()
   })
 
@@ -179,8 +181,10 @@ describe('chat', () => {
         { text: 'Hi', index: 1, logprobs: null, finish_reason: 'stop' },
       ],
     }
-    expect(completionsAnswers.whole(parseEvents(completionsAnswers.frames(whole, WITH_USAGE)))).toEqual(whole)
-    expect(completionsAnswers.frames(whole, { includeUsage: false })).not.toContain('usage')
+    expect(
+      completionsAnswerForms.whole(parseEvents(completionsAnswerForms.frames(whole, WITH_USAGE))),
+    ).toEqual(whole)
+    expect(completionsAnswerForms.frames(whole, { includeUsage: false })).not.toContain('usage')
     const pieces = sse(
       {
         ...whole,
@@ -193,7 +197,7 @@ describe('chat', () => {
         choices: [{ text: 'lo', index: 0, logprobs: null, finish_reason: 'stop' }],
       },
     )
-    expect(completionsAnswers.whole(parseEvents(pieces))?.['choices']).toEqual([whole.choices[0]])
+    expect(completionsAnswerForms.whole(parseEvents(pieces))?.['choices']).toEqual([whole.choices[0]])
   })
 })
 
@@ -206,7 +210,7 @@ test.each([
   ['pause_turn', false],
   ['model_context_window_exceeded', false],
 ])('a messages answer counts as complete or not by its stop reason: %s, %s', (stop_reason, expected) => {
-  expect(messagesAnswers.isComplete({ type: 'message', content: [], stop_reason })).toBe(expected)
+  expect(messagesAnswerForms.isComplete({ type: 'message', content: [], stop_reason })).toBe(expected)
 })
 
 test.each([
@@ -216,7 +220,7 @@ test.each([
   [{ candidates: [{ finishReason: 'STOP' }], promptFeedback: { blockReason: 'SAFETY' } }, false],
   [{ candidates: [] }, false],
 ])('a Gemini answer counts as complete or not: %j, %s', (whole, expected) => {
-  expect(geminiAnswers.isComplete(whole)).toBe(expected)
+  expect(geminiAnswerForms.isComplete(whole)).toBe(expected)
 })
 
 test.each([
@@ -228,5 +232,5 @@ test.each([
     false,
   ],
 ])('a response counts as complete or not: %j, %s', (whole, expected) => {
-  expect(responsesAnswers.isComplete(whole)).toBe(expected)
+  expect(responsesAnswerForms.isComplete(whole)).toBe(expected)
 })

@@ -1,5 +1,12 @@
 import { asRecord } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn, type StreamEvent } from './form.ts'
+import {
+  type AnswerForms,
+  isErrorBody,
+  type Json,
+  dataFrame,
+  recordsInList,
+  type StreamEvent,
+} from './answer-forms.ts'
 
 const DONE = 'data: [DONE]\n\n'
 const MAX_CHOICES = 128
@@ -9,7 +16,7 @@ const OWN_ENDS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls', 'function_
 const REPLACED: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'format', 'signature', 'index'])
 
 /** Converts answers of `/v1/chat/completions` between one JSON object and a stream of events. */
-export const chatAnswers: AnswerForm = {
+export const chatAnswerForms: AnswerForms = {
   whole(events) {
     const head = wholeHead(events, 'chat.completion')
     if (!head) return undefined
@@ -25,7 +32,7 @@ export const chatAnswers: AnswerForm = {
     for (const choice of choices.values()) {
       const message = choice['message'] as Json
       if (Array.isArray(message['tool_calls']))
-        message['tool_calls'] = recordsIn(message['tool_calls']).map(withoutIndex)
+        message['tool_calls'] = recordsInList(message['tool_calls']).map(withoutIndex)
       choice['finish_reason'] ??= null
     }
     return { ...head, choices: [...choices.values()] }
@@ -33,12 +40,12 @@ export const chatAnswers: AnswerForm = {
   frames(whole, { includeUsage }) {
     const { choices, usage, ...rest } = whole
     const head = { ...rest, object: 'chat.completion.chunk' }
-    const chunks = recordsIn(choices).flatMap((choice, at): Json[] => {
+    const chunks = recordsInList(choices).flatMap((choice, at): Json[] => {
       const { index = at, message, delta: _delta, finish_reason, ...others } = choice
       const said = { ...asRecord(message) }
       const calls = said['tool_calls']
       if (Array.isArray(calls))
-        said['tool_calls'] = recordsIn(calls).map((call, place) => ({ index: place, ...call }))
+        said['tool_calls'] = recordsInList(calls).map((call, place) => ({ index: place, ...call }))
       return [
         { ...head, choices: [{ ...others, index, delta: said, finish_reason: null }] },
         { ...head, choices: [{ index, delta: {}, finish_reason }] },
@@ -54,7 +61,7 @@ export const chatAnswers: AnswerForm = {
 }
 
 /** Converts answers of `/v1/completions` between one JSON object and a stream of events. */
-export const completionsAnswers: AnswerForm = {
+export const completionsAnswerForms: AnswerForms = {
   whole(events) {
     const head = wholeHead(events, 'text_completion')
     if (!head) return undefined
@@ -71,7 +78,7 @@ export const completionsAnswers: AnswerForm = {
   frames(whole, { includeUsage }) {
     const { choices, usage, ...rest } = whole
     const head = { ...rest, object: 'text_completion' }
-    const chunks = recordsIn(choices).map((choice) => ({ ...head, choices: [choice] }))
+    const chunks = recordsInList(choices).map((choice) => ({ ...head, choices: [choice] }))
     return chunks.map(dataFrame).join('') + usageFrame(head, usage, includeUsage) + DONE
   },
   isComplete: (whole) => areOwnEnds(whole, () => true),
@@ -85,7 +92,7 @@ export function withUsageChunk(stream: string, includeUsage: boolean, usage: obj
   const frames = stream.match(/[^]*?(?:\r\n\r\n|\n\n|\r\r)|[^]+$/g) ?? []
   const isUsage = frames.map((frame) => {
     const data = frame.includes('"usage"') ? eventsInFrame(frame) : undefined
-    return asRecord(data?.['usage']) !== undefined && recordsIn(data?.['choices']).length === 0
+    return asRecord(data?.['usage']) !== undefined && recordsInList(data?.['choices']).length === 0
   })
   if (isUsage.includes(true) === includeUsage) return stream
   if (!includeUsage) return frames.filter((_frame, at) => isUsage[at] !== true).join('')
@@ -113,7 +120,7 @@ function usageFrame(head: Json, usage: unknown, includeUsage: boolean): string {
  */
 function wholeHead(events: readonly StreamEvent[], object: string): Json | undefined {
   const [first] = events
-  if (!first || !events.some(({ data }) => recordsIn(data['choices']).length > 0)) return undefined
+  if (!first || !events.some(({ data }) => recordsInList(data['choices']).length > 0)) return undefined
   const head: Json = {}
   for (const { data } of events) {
     if (isErrorBody(data)) return undefined
@@ -125,7 +132,7 @@ function wholeHead(events: readonly StreamEvent[], object: string): Json | undef
 }
 
 function choicesIn(events: readonly StreamEvent[]): Json[] {
-  return events.flatMap(({ data }) => recordsIn(data['choices']))
+  return events.flatMap(({ data }) => recordsInList(data['choices']))
 }
 
 function indexOf({ index }: Json): number {
@@ -180,7 +187,7 @@ function mergedList(before: readonly unknown[], added: readonly unknown[]): unkn
 }
 
 function areOwnEnds(whole: Json, isAnswer: (choice: Json) => boolean): boolean {
-  const choices = recordsIn(whole['choices'])
+  const choices = recordsInList(whole['choices'])
   if (choices.length === 0 || isErrorBody(whole)) return false
   return choices.every((choice) => OWN_ENDS.has(choice['finish_reason']) && isAnswer(choice))
 }

@@ -1,5 +1,5 @@
-import { asRecord, textOr } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn } from './form.ts'
+import { asRecord, stringOrEmpty } from '../json/record.ts'
+import { type AnswerForms, isErrorBody, type Json, dataFrame, recordsInList } from './answer-forms.ts'
 
 /** A part with only these fields may be continued by the next part. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])
@@ -8,7 +8,7 @@ const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSi
  * Converts Gemini's responses between one JSON object and a stream of events; one object is also a valid
  * stream with one event.
  */
-export const geminiAnswers: AnswerForm = {
+export const geminiAnswerForms: AnswerForms = {
   whole(events) {
     const [first, ...others] = events
     if (!first || events.some(({ data }) => isErrorBody(data))) return undefined
@@ -18,7 +18,7 @@ export const geminiAnswers: AnswerForm = {
     for (const { data } of events) {
       const { candidates: said, ...rest } = data
       Object.assign(head, rest)
-      for (const candidate of recordsIn(said)) {
+      for (const candidate of recordsInList(said)) {
         const at = candidate['index'] ?? 0
         candidates.set(at, merged(candidates.get(at), candidate))
       }
@@ -27,7 +27,7 @@ export const geminiAnswers: AnswerForm = {
   },
   frames: (whole) => dataFrame(whole),
   isComplete(whole) {
-    const candidates = recordsIn(whole['candidates'])
+    const candidates = recordsInList(whole['candidates'])
     if (isErrorBody(whole) || asRecord(whole['promptFeedback'])?.['blockReason'] !== undefined) return false
     return candidates.length > 0 && candidates.every(({ finishReason }) => finishReason === 'STOP')
   },
@@ -37,11 +37,15 @@ function merged(before: Json | undefined, { content, ...others }: Json): Json {
   const known = asRecord(before?.['content'])
   const added = asRecord(content)
   if (!known && !added) return { ...before, ...others }
-  const parts = [...recordsIn(known?.['parts'])]
-  for (const part of recordsIn(added?.['parts'])) {
+  const parts = [...recordsInList(known?.['parts'])]
+  for (const part of recordsInList(added?.['parts'])) {
     const last = parts.at(-1)
     if (last && continues(last, part))
-      parts[parts.length - 1] = { ...last, ...part, text: textOr(last['text']) + textOr(part['text']) }
+      parts[parts.length - 1] = {
+        ...last,
+        ...part,
+        text: stringOrEmpty(last['text']) + stringOrEmpty(part['text']),
+      }
     else parts.push(part)
   }
   return { ...before, content: { ...known, ...added, parts }, ...others }

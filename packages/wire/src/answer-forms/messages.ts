@@ -1,5 +1,5 @@
-import { asRecord, parseRecord, textOr } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from './form.ts'
+import { asRecord, parseRecord, stringOrEmpty } from '../json/record.ts'
+import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from './answer-forms.ts'
 
 const OWN_ENDS: ReadonlySet<unknown> = new Set(['end_turn', 'tool_use', 'stop_sequence'])
 
@@ -11,7 +11,7 @@ const GROWING = [
 ] as const
 
 /** Converts responses of the messages protocol between one JSON object and a stream of events. */
-export const messagesAnswers: AnswerForm = {
+export const messagesAnswerForms: AnswerForms = {
   whole(events) {
     let message: Json | undefined
     const blocks = new Map<unknown, Json>()
@@ -68,7 +68,7 @@ export const messagesAnswers: AnswerForm = {
       stop_sequence: null,
       usage: { ...asRecord(usage), output_tokens: 0 },
     }
-    const blocks = recordsIn(content).flatMap((block, index) => [
+    const blocks = recordsInList(content).flatMap((block, index) => [
       { type: 'content_block_start', index, content_block: emptied(block) },
       ...deltasOf(block).map((delta) => ({ type: 'content_block_delta', index, delta })),
       { type: 'content_block_stop', index },
@@ -88,10 +88,11 @@ export const messagesAnswers: AnswerForm = {
 /** Adds a delta to a block. Returns false if the type of the delta is unknown. */
 function grow(block: Json, delta: Json, addInput: (text: string) => void): boolean {
   const growing = GROWING.find((one) => one.delta === delta['type'])
-  if (growing) block[growing.member] = textOr(block[growing.member]) + textOr(delta[growing.piece])
-  else if (delta['type'] === 'input_json_delta') addInput(textOr(delta['partial_json']))
+  if (growing)
+    block[growing.member] = stringOrEmpty(block[growing.member]) + stringOrEmpty(delta[growing.piece])
+  else if (delta['type'] === 'input_json_delta') addInput(stringOrEmpty(delta['partial_json']))
   else if (delta['type'] === 'citations_delta')
-    block['citations'] = [...recordsIn(block['citations']), delta['citation']]
+    block['citations'] = [...recordsInList(block['citations']), delta['citation']]
   else return false
   return true
 }
@@ -101,14 +102,17 @@ function emptied(block: Json): Json {
   const start = { ...block }
   for (const { member } of GROWING) if (typeof block[member] === 'string') start[member] = ''
   if (hasInput(block)) start['input'] = {}
-  if (recordsIn(block['citations']).length > 0) start['citations'] = []
+  if (recordsInList(block['citations']).length > 0) start['citations'] = []
   return start
 }
 
 function deltasOf(block: Json): Json[] {
-  const citations = recordsIn(block['citations']).map((citation) => ({ type: 'citations_delta', citation }))
+  const citations = recordsInList(block['citations']).map((citation) => ({
+    type: 'citations_delta',
+    citation,
+  }))
   const texts = GROWING.flatMap(({ member, delta, piece }) => {
-    const text = textOr(block[member])
+    const text = stringOrEmpty(block[member])
     return text === '' ? [] : [{ type: delta, [piece]: text }]
   })
   const input = hasInput(block)

@@ -1,10 +1,10 @@
-import { asRecord, textOr } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from './form.ts'
+import { asRecord, stringOrEmpty } from '../json/record.ts'
+import { type AnswerForms, isErrorBody, type Json, namedFrame, recordsInList } from './answer-forms.ts'
 
 type Event = Json & { readonly type: string }
 
 /** Converts responses of the Responses API between one JSON object and a stream of events. */
-export const responsesAnswers: AnswerForm = {
+export const responsesAnswerForms: AnswerForms = {
   whole: (events) =>
     asRecord(events.findLast(({ data }) => data['type'] === 'response.completed')?.data['response']),
   frames(whole) {
@@ -12,7 +12,7 @@ export const responsesAnswers: AnswerForm = {
     const events: Event[] = [
       { type: 'response.created', response: begun },
       { type: 'response.in_progress', response: begun },
-      ...recordsIn(whole['output']).flatMap((item, index) => itemEvents(item, index)),
+      ...recordsInList(whole['output']).flatMap((item, index) => itemEvents(item, index)),
       { type: 'response.completed', response: whole },
     ]
     return events
@@ -21,8 +21,8 @@ export const responsesAnswers: AnswerForm = {
   },
   isComplete(whole) {
     if (isErrorBody(whole) || whole['status'] !== 'completed') return false
-    return !recordsIn(whole['output']).some((item) =>
-      recordsIn(item['content']).some(({ type }) => type === 'refusal'),
+    return !recordsInList(whole['output']).some((item) =>
+      recordsInList(item['content']).some(({ type }) => type === 'refusal'),
     )
   },
 }
@@ -58,14 +58,14 @@ function itemEvents(item: Json, output_index: number): Event[] {
   const started: Json = { ...item, ...(item['status'] !== undefined && { status: 'in_progress' }) }
   const between: Event[] = []
   for (const list of ['content', 'summary'] as const) {
-    const parts = recordsIn(item[list])
+    const parts = recordsInList(item[list])
     if (parts.length === 0 || !parts.every(({ type }) => formOf(list, type))) continue
     started[list] = []
     for (const [index, part] of parts.entries()) between.push(...partEvents(list, part, index, at))
   }
   const input = INPUTS.find(({ type }) => type === item['type'])
   if (input) {
-    const text = textOr(item[input.member])
+    const text = stringOrEmpty(item[input.member])
     started[input.member] = ''
     between.push(
       { type: `response.${input.event}.delta`, ...at, delta: text },
@@ -87,8 +87,8 @@ function partEvents(list: 'content' | 'summary', part: Json, index: number, item
   const form = formOf(list, part['type'])
   if (!form) return []
   const at = { ...item, [form.place]: index }
-  const text = textOr(part['text'])
-  const annotations = recordsIn(part['annotations'])
+  const text = stringOrEmpty(part['text'])
+  const annotations = recordsInList(part['annotations'])
   const emptied = { ...part, text: '', ...(part['annotations'] !== undefined && { annotations: [] }) }
   const logprobs = Array.isArray(part['logprobs']) ? { logprobs: part['logprobs'] } : {}
   return [

@@ -4,13 +4,13 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import { describe, expect, test } from 'vitest'
 import { lawRuns } from '../../../../test/tier.ts'
 import {
-  type AnswerForm,
-  chatAnswers,
+  type AnswerForms,
+  chatAnswerForms,
   parseEvents,
-  geminiAnswers,
+  geminiAnswerForms,
   type Json,
-  messagesAnswers,
-  responsesAnswers,
+  messagesAnswerForms,
+  responsesAnswerForms,
 } from './index.ts'
 
 // The law: for every answer, whole or streamed in any way that its provider may choose, both forms say the same. What a
@@ -57,7 +57,7 @@ function readable(stream: string): ReadableStream {
 }
 
 /** Both forms, from a provider's stream and from its whole answer. */
-function expectBothForms(form: AnswerForm, whole: Json, stream: string): void {
+function expectBothForms(form: AnswerForms, whole: Json, stream: string): void {
   expect(form.whole(parseEvents(stream))).toEqual(whole)
   expect(form.whole(parseEvents(form.frames(whole, { includeUsage: true })))).toEqual(whole)
 }
@@ -127,7 +127,7 @@ describe('chat', () => {
     fc.assert(
       fc.property(answer, cuts, (one, sizes) => {
         const { whole, stream } = forms(one, sizes)
-        expectBothForms(chatAnswers, whole, stream)
+        expectBothForms(chatAnswerForms, whole, stream)
       }),
       RUNS,
     ))
@@ -144,7 +144,7 @@ describe('chat', () => {
           ).finalChatCompletion()
           return { ...rest, choices }
         }
-        const made = chatAnswers.frames(whole, { includeUsage: true })
+        const made = chatAnswerForms.frames(whole, { includeUsage: true })
         expect(await read(made)).toEqual(await read(stream))
       }),
       { numRuns: lawRuns(100) },
@@ -222,7 +222,7 @@ describe('messages', () => {
     fc.assert(
       fc.property(answer, cuts, (one, sizes) => {
         const { whole, stream } = forms(one, sizes)
-        expectBothForms(messagesAnswers, whole, stream)
+        expectBothForms(messagesAnswerForms, whole, stream)
       }),
       RUNS,
     ))
@@ -235,7 +235,7 @@ describe('messages', () => {
           const said = await MessageStream.fromReadableStream(readable(from)).finalMessage()
           return JSON.parse(JSON.stringify(said)) as object
         }
-        const made = messagesAnswers.frames(whole, { includeUsage: true })
+        const made = messagesAnswerForms.frames(whole, { includeUsage: true })
         expect(await read(made)).toMatchObject(whole)
         expect(await read(made)).toEqual(await read(stream))
       }),
@@ -293,7 +293,7 @@ describe('gemini', () => {
           ],
           usageMetadata: at === said.length - 1 ? usageMetadata : { promptTokenCount: 3 },
         }))
-        expectBothForms(geminiAnswers, whole, written(chunks))
+        expectBothForms(geminiAnswerForms, whole, written(chunks))
       }),
       RUNS,
     ))
@@ -336,8 +336,8 @@ describe('responses', () => {
           output,
           usage: { input_tokens: 3, output_tokens: tokens },
         }
-        const events = parseEvents(responsesAnswers.frames(whole, { includeUsage: true }))
-        expect(responsesAnswers.whole(events)).toEqual(whole)
+        const events = parseEvents(responsesAnswerForms.frames(whole, { includeUsage: true }))
+        expect(responsesAnswerForms.whole(events)).toEqual(whole)
         const ofType = (type: string): Json[] =>
           events.filter(({ data }) => data['type'] === type).map(({ data }) => data)
         expect(ofType('response.output_item.done').map(({ item }) => item)).toEqual(output)

@@ -1,6 +1,6 @@
 import type { ReceivedMedia } from '../received-media.ts'
 import type { Fields } from '../field.ts'
-import { asRecord, textOr } from '../json/record.ts'
+import { asRecord, stringOrEmpty } from '../json/record.ts'
 import type { ToolUse } from '../tool-use.ts'
 
 /** Counts in `arrived` the audio, the images and the encrypted reasoning of a message or a delta. */
@@ -10,21 +10,21 @@ export function recordReceivedMedia(
   elidedBytes = 0,
 ): void {
   if (!message) return
-  const sound = textOr(asRecord(message['audio'])?.['data'])
+  const sound = stringOrEmpty(asRecord(message['audio'])?.['data'])
   if (sound !== '') arrived.addSound(sound.length + elidedBytes)
   for (const list of [message['images'], message['content']])
     if (Array.isArray(list)) for (const part of list) notePicture(asRecord(part), arrived)
   const details = message['reasoning_details']
   if (!Array.isArray(details)) return
   for (const detail of details) {
-    const hidden = textOr(asRecord(detail)?.['data'])
+    const hidden = stringOrEmpty(asRecord(detail)?.['data'])
     if (hidden !== '') arrived.addHidden(hidden.length, 0)
   }
 }
 
 function notePicture(part: Fields | undefined, arrived: ReceivedMedia): void {
   const held = part?.['image_url']
-  const url = textOr(asRecord(held)?.['url'] ?? held)
+  const url = stringOrEmpty(asRecord(held)?.['url'] ?? held)
   if (url !== '') arrived.addPicture(url.startsWith('data:') ? url.slice(url.indexOf(',') + 1) : '')
 }
 

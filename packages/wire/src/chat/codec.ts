@@ -1,7 +1,7 @@
 import type { Codec } from '../codec.ts'
 import { decodeReply } from './decode/reply.ts'
 import { decodeRequest } from './decode/request.ts'
-import { encodeRequest, mustFetch } from './encode/request.ts'
+import { encodeRequest, mustFetchMedia } from './encode/request.ts'
 import { encodeReply } from './encode/reply.ts'
 import { ChatStreamDecoder } from './stream/decoder.ts'
 import { ChatStreamEncoder } from './stream/encoder.ts'
@@ -9,7 +9,7 @@ import { ChatStreamEncoder } from './stream/encoder.ts'
 /** Converts between the chat dialect and the form that all dialects share. */
 export const chatCodec: Codec = {
   decodeRequest,
-  mustFetch,
+  mustFetch: mustFetchMedia,
   encodeRequest,
   answerTool: () => undefined,
   decodeReply,

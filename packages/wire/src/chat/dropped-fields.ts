@@ -1,4 +1,4 @@
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { SHARED_FIELDS } from '../conversation.ts'
 import {
   isAnyValue,
@@ -31,7 +31,7 @@ export type DroppedName =
   | 'top_k'
 
 /** Reports a dropped field. The type ensures that the name is in the list. */
-export function reportDropped(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
   dropped.add(name)
 }
 
@@ -82,6 +82,6 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
  * Reports the top-level fields of a chat request that the conversion drops, unless their values have no
  * effect.
  */
-export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
+export function reportDroppedTopLevelFields(scan: ScannedObject, dropped: DroppedFields): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, DROPPED_FIELDS)
 }

@@ -1,5 +1,5 @@
 import type { OutputFormat } from '../conversation.ts'
-import { enumAt, fieldsAt, nullToUndefined, schemaText } from '../field.ts'
+import { requireEnumValue, requireObject, nullToUndefined, readSchemaText } from '../field.ts'
 import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
@@ -13,17 +13,17 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
   const member = scan.span('response_format')
   const format = nullToUndefined(scan.value('response_format'))
   if (!member || format === undefined) return undefined
-  const fields = fieldsAt(format, 'response_format')
+  const fields = requireObject(format, 'response_format')
   const path = 'response_format.json_schema'
-  switch (enumAt(FORMAT_KINDS, fields['type'], 'response_format.type')) {
+  switch (requireEnumValue(FORMAT_KINDS, fields['type'], 'response_format.type')) {
     case 'text':
       return undefined
     case 'json-object':
-      return schemaFormat(schemaText(scan, member.node, 'schema', 'response_format'), {}, path)
+      return schemaFormat(readSchemaText(scan, member.node, 'schema', 'response_format'), {}, path)
     case 'json-schema': {
       const holder = scan.memberOf(member.node, 'json_schema')
-      const described = fieldsAt(fields['json_schema'], path)
-      return schemaFormat(schemaText(scan, holder, 'schema', path), described, path)
+      const described = requireObject(fields['json_schema'], path)
+      return schemaFormat(readSchemaText(scan, holder, 'schema', path), described, path)
     }
   }
 }

@@ -1,13 +1,13 @@
 import type { ConversionProtocol } from '../protocols.ts'
 import type { OpaquePart, Part, ProviderSignature, ThinkingPart } from '../conversation.ts'
 import {
-  type EnvelopeContent,
-  isEnvelope,
+  type SignatureEnvelopeContent,
+  isSignatureEnvelope,
   isSignedOpaquePart,
-  openEnvelope,
+  openSignatureEnvelope,
   sealOpaquePart,
   sealSignature,
-} from '../envelope.ts'
+} from '../signature-envelope.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 
@@ -97,14 +97,16 @@ export function readThoughts(text: string, details: readonly unknown[]): Message
 /** Whether the gateway created this element of `reasoning_details`. */
 export function isDetailOfGateway(detail: unknown): boolean {
   const data = asRecord(detail)?.['data']
-  return typeof data === 'string' && isEnvelope(data)
+  return typeof data === 'string' && isSignatureEnvelope(data)
 }
 
-function enclosedIn(detail: unknown): EnvelopeContent | undefined {
-  return isDetailOfGateway(detail) ? openEnvelope(String((detail as Fields)['data']), 'chat') : undefined
+function enclosedIn(detail: unknown): SignatureEnvelopeContent | undefined {
+  return isDetailOfGateway(detail)
+    ? openSignatureEnvelope(String((detail as Fields)['data']), 'chat')
+    : undefined
 }
 
-function placeOf({ place }: EnvelopeContent): Partial<ThoughtPosition> {
+function placeOf({ place }: SignatureEnvelopeContent): Partial<ThoughtPosition> {
   const numbers = Object.entries(asRecord(place) ?? {}).filter(([, value]) => Number.isSafeInteger(value))
   return Object.fromEntries(numbers)
 }

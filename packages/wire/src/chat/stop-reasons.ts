@@ -26,7 +26,7 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
  * Determines why the reply of a chat upstream ended. A normal end with tool calls becomes `tool-calls`,
  * because forced calls end with `stop`. An unknown or missing reason means a normal end.
  */
-export function stopOf(
+export function readChatStop(
   finishReason: string | undefined,
   { calledTools }: { readonly calledTools: boolean },
 ): Stop {

@@ -1,4 +1,4 @@
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { Conversation, Thinking } from '../conversation.ts'
 import {
   DEFAULT_EFFORT,
@@ -10,10 +10,16 @@ import {
   disablingEffort,
   THINKING_OFF,
 } from '../thinking.ts'
-import { refuse } from '../field-check.ts'
+import { refuseField } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
-import { fieldsAt, booleanAt, kindOf, nullToUndefined, enumAt } from '../field.ts'
+import {
+  requireObject,
+  requireBoolean,
+  describeValueKind,
+  nullToUndefined,
+  requireEnumValue,
+} from '../field.ts'
 
 /** The efforts that every upstream with an effort setting accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
@@ -23,28 +29,32 @@ const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
  * If `reasoning` contains an amount, `reasoning_effort` is ignored. In `reasoning`, `enabled: false` turns
  * thinking off, `max_tokens` takes precedence over `effort`, and `enabled: true` alone means medium effort.
  */
-export function decodeThinking(effort: unknown, reasoning: unknown, dropped: Dropped): Thinking | undefined {
-  const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning_effort')
+export function decodeThinking(
+  effort: unknown,
+  reasoning: unknown,
+  dropped: DroppedFields,
+): Thinking | undefined {
+  const named = effort === undefined ? undefined : requireEnumValue(EFFORTS, effort, 'reasoning_effort')
   return (reasoning === undefined ? undefined : decodeReasoning(reasoning, dropped)) ?? named
 }
 
-function decodeReasoning(value: unknown, dropped: Dropped): Thinking | undefined {
-  const reasoning = fieldsAt(value, 'reasoning')
+function decodeReasoning(value: unknown, dropped: DroppedFields): Thinking | undefined {
+  const reasoning = requireObject(value, 'reasoning')
   const enabled = nullToUndefined(reasoning['enabled'])
   const tokens = nullToUndefined(reasoning['max_tokens'])
   const effort = nullToUndefined(reasoning['effort'])
   if (reasoning['exclude'] === true) reportDropped(dropped, 'reasoning.exclude')
-  const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
+  const named = effort === undefined ? undefined : requireEnumValue(EFFORTS, effort, 'reasoning.effort')
   const budget = tokens === undefined ? undefined : explicitBudget(tokens)
   if (enabled === undefined) return budget ?? named
-  return booleanAt(enabled, 'reasoning.enabled')
+  return requireBoolean(enabled, 'reasoning.enabled')
     ? (budget ?? named ?? { kind: 'adaptive', effort: DEFAULT_EFFORT })
     : THINKING_OFF
 }
 
 function explicitBudget(tokens: unknown): Thinking {
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0)
-    refuse('reasoning.max_tokens', 'a non-negative integer', kindOf(tokens))
+    refuseField('reasoning.max_tokens', 'a non-negative integer', describeValueKind(tokens))
   return { kind: 'budget', tokens: tokens as number }
 }
 
@@ -56,7 +66,7 @@ function explicitBudget(tokens: unknown): Thinking {
 export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,
   capabilities: Capabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): EffortName | undefined {
   const { efforts } = capabilities
   const isRequested = thinking !== undefined && !isThinkingOff(thinking)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promptTokens } from '../usage.ts'
-import { countsOf, readInclusiveUsage } from '../reported-usage.ts'
+import { numbersOfReport, readInclusiveUsage } from '../reported-usage.ts'
 import { reportedUsage } from '../../../../test/generators/reported-usage.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
@@ -11,7 +11,7 @@ describe('usage with any details', () => {
       fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)
         if (!usage) throw new Error('it was discarded')
-        for (const tokens of Object.values(countsOf(usage))) {
+        for (const tokens of Object.values(numbersOfReport(usage))) {
           expect(Number.isSafeInteger(tokens)).toBe(true)
           expect(tokens).toBeGreaterThanOrEqual(0)
         }

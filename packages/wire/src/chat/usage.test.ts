@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { usageOfReply } from './native/tap.ts'
-import { countsOf, readInclusiveUsage, withCredibleTotal } from '../reported-usage.ts'
-import { usageOf } from './usage.ts'
+import { numbersOfReport, readInclusiveUsage, withCredibleTotal } from '../reported-usage.ts'
+import { usageInChatReply } from './usage.ts'
 
 const usage = (parts: Partial<Usage>): Usage => ({ ...NO_USAGE, ...parts })
 /** The counts of a report whose total is trusted. */
 const believed = (value: unknown): Usage | undefined => {
   const reported = readInclusiveUsage(value)
-  return reported && countsOf(reported)
+  return reported && numbersOfReport(reported)
 }
 const plain = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
@@ -203,7 +203,7 @@ describe('incomplete usage', () => {
 describe('a total that cannot be true', () => {
   const without = (value: unknown, maximum: number): Usage | undefined => {
     const kept = withCredibleTotal(readInclusiveUsage(value) ?? usage({}), maximum)
-    return kept && countsOf(kept)
+    return kept && numbersOfReport(kept)
   }
 
   test('tokens that only an implausible total_tokens implies are not charged, and no detail exceeds its count', () => {
@@ -348,17 +348,19 @@ describe('a detail that cannot be true', () => {
 
 test('a chat usage is read from its documented place, and otherwise from the other places that upstreams use', () => {
   const other = { prompt_tokens: 1, completion_tokens: 1 }
-  expect(usageOf({ usage: null, x_groq: { usage: plain } })?.input).toBe(100)
-  expect(usageOf({ choices: [{ usage: plain }] })?.input).toBe(100)
-  expect(usageOf({ usage: { prompt_tokens: 7 }, x_groq: { usage: plain } })).toMatchObject({
+  expect(usageInChatReply({ usage: null, x_groq: { usage: plain } })?.input).toBe(100)
+  expect(usageInChatReply({ choices: [{ usage: plain }] })?.input).toBe(100)
+  expect(usageInChatReply({ usage: { prompt_tokens: 7 }, x_groq: { usage: plain } })).toMatchObject({
     input: 100,
     output: 20,
   })
-  expect(usageOf({ usage: { prompt_tokens: 7 }, x_groq: {} })).toMatchObject({
+  expect(usageInChatReply({ usage: { prompt_tokens: 7 }, x_groq: {} })).toMatchObject({
     input: 7,
     outputIsUnknown: true,
   })
-  expect(usageOf({ usage: plain, x_groq: { usage: other }, choices: [{ usage: other }] })?.input).toBe(100)
+  expect(
+    usageInChatReply({ usage: plain, x_groq: { usage: other }, choices: [{ usage: other }] })?.input,
+  ).toBe(100)
 })
 
 describe('a whole reply', () => {

@@ -1,4 +1,4 @@
-import { type Counts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
+import { type UpstreamCounts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
 import { statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReplyIdentity } from '../codec.ts'
@@ -8,7 +8,7 @@ import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
  * Finds the usage in a chunk or a reply: at the top level (under either of two names), in a choice, or in an
  * error. Returns the first usage that contains the output tokens, or the first one if none does.
  */
-export function usageOf(reply: Counts): ReportedUsage | undefined {
+export function usageInChatReply(reply: UpstreamCounts): ReportedUsage | undefined {
   const choices = reply['choices']
   let found: ReportedUsage | undefined
   for (const holder of [

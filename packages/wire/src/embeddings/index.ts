@@ -1,11 +1,11 @@
 /** Exports of the embeddings protocol. */
 export {
   EMBEDDINGS_LIMITS,
-  EMBEDDINGS_PROMPT,
-  embeddingsNames,
+  EMBEDDINGS_PROMPT_RULES,
+  embeddingsFieldNames,
   embeddingsRequestSchema,
   readEmbeddingsRequest,
 } from './request.ts'
 export { EmbeddingsReply } from './reply.ts'
-export { checkTexts, decodeTexts, openAiEmbedForm } from './openai-embed-form.ts'
+export { requireTextInputs, decodeTexts, openAiEmbeddingsApi } from './openai-embeddings-api.ts'
 export { VectorsWriter } from './vectors.ts'

@@ -1,10 +1,10 @@
-import { isError, type ReplyFacts } from '../reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from '../reply-facts.ts'
 import { VectorReader } from '../vectors.ts'
 import type { VectorForm } from './request.ts'
 import { convertVector } from './vectors.ts'
 import { NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
-import { countAt, type Counts, maxCount } from '../reported-usage.ts'
+import { plausibleCountAt, type UpstreamCounts, largestCount } from '../reported-usage.ts'
 
 /** Matches the beginning of a list that may contain vectors. */
 const BEGUN = /"data"\s*:\s*\[\s*\{/
@@ -67,7 +67,7 @@ export class EmbeddingsReply {
  */
 export function embeddingsFacts(outline: string): ReplyFacts {
   const reply = parseRecord(outline) ?? {}
-  const error = isError(reply['error'])
+  const error = isErrorMember(reply['error'])
   const valid = !error && hasVectors(reply['data'])
   const usage = valid ? readEmbeddingsUsage((key) => reply[key]) : undefined
   return { valid, error, usage, text: () => '' }
@@ -81,7 +81,7 @@ function hasVectors(data: unknown): boolean {
   )
 }
 
-const NONE: Counts = {}
+const NONE: UpstreamCounts = {}
 
 /**
  * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Output that some servers
@@ -93,9 +93,9 @@ function readEmbeddingsUsage(member: (key: string) => unknown): Usage | undefine
   const usage = asRecord(member('usage')) ?? NONE
   const billed = asRecord(asRecord(member('meta'))?.['billed_units']) ?? NONE
   const input =
-    maxCount(usage, 'prompt_tokens', 'input_tokens') ||
-    countAt(usage, 'total_tokens') ||
-    countAt(billed, 'input_tokens') ||
-    countAt({ tokens: member('prompt_eval_count') }, 'tokens')
+    largestCount(usage, 'prompt_tokens', 'input_tokens') ||
+    plausibleCountAt(usage, 'total_tokens') ||
+    plausibleCountAt(billed, 'input_tokens') ||
+    plausibleCountAt({ tokens: member('prompt_eval_count') }, 'tokens')
   return input > 0 ? { ...NO_USAGE, input } : undefined
 }

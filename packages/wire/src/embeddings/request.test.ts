@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { EMBEDDINGS_LIMITS, EMBEDDINGS_PROMPT, readEmbeddingsRequest } from './request.ts'
+import { EMBEDDINGS_LIMITS, EMBEDDINGS_PROMPT_RULES, readEmbeddingsRequest } from './request.ts'
 import { promptTextOf } from '../prompt-text.ts'
 
-const promptText = (body: Buffer) => promptTextOf(body, EMBEDDINGS_PROMPT, '')
+const promptText = (body: Buffer) => promptTextOf(body, EMBEDDINGS_PROMPT_RULES, '')
 const bytesOf = (fields: object): Buffer => Buffer.from(JSON.stringify({ model: 'm', ...fields }))
 const read = (fields: object) => readEmbeddingsRequest(scanObject(bytesOf(fields), EMBEDDINGS_LIMITS))
 

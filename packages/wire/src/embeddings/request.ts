@@ -3,21 +3,21 @@ import {
   type Check,
   checkMembers,
   checkTokenIds,
-  checkValue,
+  createValueCheck,
   isInteger,
   isPresent,
   type JsonSchema,
   kindName,
-  modelName,
-  refuse,
+  modelNameCheck,
+  refuseField,
   requestSchema,
-  text,
+  textCheck,
   tokenIdsSchema,
   withSchema,
 } from '../field-check.ts'
 import type { ScanLimits } from '../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import type { PromptLevels } from '../prompt-text.ts'
+import type { PromptRules } from '../prompt-text.ts'
 import { FEATURE_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { requestNames } from '../request-names.ts'
 
@@ -51,10 +51,10 @@ const inputSchema: JsonSchema = {
 
 /** Checks for the table in `docs/api.md: Embeddings`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['model', modelName],
+  ['model', modelNameCheck],
   ['input', withSchema(inputSchema, checkInput)],
-  ['encoding_format', text],
-  ['dimensions', checkValue('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
+  ['encoding_format', textCheck],
+  ['dimensions', createValueCheck('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
 ])
 
 const REQUIRED = ['model', 'input'] as const
@@ -88,11 +88,11 @@ const EXPECTED = 'a non-empty string, token ids, or a non-empty array of these'
 function checkInput(scan: ScannedObject, { node, count }: Member): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') return checkText(scan, node, 'input')
-  if (kind !== 'array') refuse('input', EXPECTED, kindName(scan, node))
-  if (count === 0) refuse('input', EXPECTED, 'an empty array')
+  if (kind !== 'array') refuseField('input', EXPECTED, kindName(scan, node))
+  if (count === 0) refuseField('input', EXPECTED, 'an empty array')
   const elements = scan.elements(node)
   if (areNumbers(scan, elements)) return checkTokenIds(scan, elements, 'input')
-  if (count > MAX_INPUTS) refuse('input', `at most ${MAX_INPUTS} inputs`, String(count))
+  if (count > MAX_INPUTS) refuseField('input', `at most ${MAX_INPUTS} inputs`, String(count))
   for (const [index, element] of elements.entries()) checkElement(scan, element, `input[${index}]`)
 }
 
@@ -102,14 +102,14 @@ function checkElement(scan: ScannedObject, node: Node, path: string): void {
   // Some providers embed other things than texts: `{"image": …}`.
   if (kind === 'object') return
   const expected = 'a non-empty string or token ids'
-  if (kind !== 'array') refuse(path, expected, kindName(scan, node))
+  if (kind !== 'array') refuseField(path, expected, kindName(scan, node))
   const ids = scan.elements(node)
-  if (ids.length === 0) refuse(path, expected, 'an empty array')
+  if (ids.length === 0) refuseField(path, expected, 'an empty array')
   checkTokenIds(scan, ids, path)
 }
 
 function checkText(scan: ScannedObject, node: Node, path: string): void {
-  if (scan.endOf(node) - scan.startOf(node) === '""'.length) refuse(path, EXPECTED, 'an empty string')
+  if (scan.endOf(node) - scan.startOf(node) === '""'.length) refuseField(path, EXPECTED, 'an empty string')
 }
 
 /**
@@ -135,10 +135,10 @@ function promptBound(scan: ScannedObject): number {
 export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, members: 1_000 }
 
 /** Names of the fields of embeddings requests, which must be spelled exactly. */
-export const embeddingsNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
+export const embeddingsFieldNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
 
 /** Describes which members of an embeddings request belong to the prompt. */
-export const EMBEDDINGS_PROMPT = {
+export const EMBEDDINGS_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: { model: 'service', encoding_format: 'service', dimensions: 'service', user: 'metadata' },
@@ -147,4 +147,4 @@ export const EMBEDDINGS_PROMPT = {
   },
   turns: 'input',
   hasTokenIds: true,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules

@@ -2,8 +2,8 @@ import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { modelOf } from './model-name.ts'
-import { memberInEitherSpelling, valueNodeOf } from './spelling.ts'
+import { modelWithoutPrefix } from './model-name.ts'
+import { memberInEitherSpelling, valueNodeOf } from './field-spelling.ts'
 import type { ReceivedMedia } from '../received-media.ts'
 
 /**
@@ -29,7 +29,7 @@ export function candidateAt(
  * Returns the JSON texts of the responses in a body. If the body is an array, which is a collected stream,
  * each element is a response.
  */
-export function answerTexts(body: string): readonly string[] {
+export function jsonTextsOfResponses(body: string): readonly string[] {
   if (!body.trimStart().startsWith('[')) return [body]
   const scan = scanned(`{"answers":${body}}`)
   const answers = scan?.span('answers')
@@ -37,7 +37,7 @@ export function answerTexts(body: string): readonly string[] {
 }
 
 /** Returns the parts of a candidate; none if its content is absent or empty. */
-export function partsOf(candidate: Fields): readonly unknown[] {
+export function partsOfCandidate(candidate: Fields): readonly unknown[] {
   const parts = asRecord(candidate['content'])?.['parts']
   return Array.isArray(parts) ? (parts as readonly unknown[]) : []
 }
@@ -49,7 +49,7 @@ export function idAndModelOf({ responseId, modelVersion }: Fields): {
 } {
   return {
     id: typeof responseId === 'string' ? responseId : '',
-    model: typeof modelVersion === 'string' ? modelOf(modelVersion) : '',
+    model: typeof modelVersion === 'string' ? modelWithoutPrefix(modelVersion) : '',
   }
 }
 
@@ -57,13 +57,15 @@ export function idAndModelOf({ responseId, modelVersion }: Fields): {
  * Returns the text of a chunk, and whether it is a thought, if the chunk contains nothing else except token
  * counts; undefined for any other chunk.
  */
-export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
+export function textOfPlainChunk(
+  chunk: Fields,
+): { readonly text: string; readonly isThought: boolean } | undefined {
   const { candidates } = chunk
   const [value, ...others] = Array.isArray(candidates) ? (candidates as readonly unknown[]) : []
   const candidate = asRecord(value)
   if (!candidate || others.length > 0 || (candidate['index'] ?? 0) !== 0) return undefined
   if (Object.keys(candidate).some((name) => name !== 'content' && name !== 'index')) return undefined
-  const [only, ...more] = partsOf(candidate)
+  const [only, ...more] = partsOfCandidate(candidate)
   const part = asRecord(only)
   const text = part?.['text']
   if (!part || more.length > 0 || typeof text !== 'string' || text === '') return undefined

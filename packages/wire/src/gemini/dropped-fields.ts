@@ -1,9 +1,9 @@
 import { reroutingMemberName } from '../upstream-settings.ts'
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { isNotEmpty, type IsMeaningful, isNotFalse } from '../dropped-fields.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { camelCase, topMember } from './spelling.ts'
+import { camelCase, topMember } from './field-spelling.ts'
 
 /** Names of dropped fields that this codec may report, in addition to the keys of `FIELDS` and `CONFIG`. */
 type DroppedName =
@@ -32,7 +32,7 @@ type DroppedName =
   | 'tools.web_search'
 
 /** Reports a dropped field. The type ensures that the name contains no text of a client. */
-export function reportDropped(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
   dropped.add(name)
 }
 
@@ -91,7 +91,7 @@ const READ_CONFIG: ReadonlySet<string> = new Set([
 ])
 
 /** Reports the fields of a request that the conversion ignores, if their values differ from the default. */
-export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
+export function reportDroppedTopLevelFields(scan: ScannedObject, dropped: DroppedFields): void {
   for (const { key } of scan.members.values()) nameField(key, scan.value(key), [READ_FIELDS, FIELDS], dropped)
   const config = topMember(scan, 'generationConfig')
   for (const [key, value] of Object.entries(asRecord(config && scan.value(config.key)) ?? {}))
@@ -102,7 +102,7 @@ function nameField(
   key: string,
   value: unknown,
   [read, known]: readonly [ReadonlySet<string>, ReadonlyMap<string, IsMeaningful>],
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): void {
   const name = camelCase(key)
   if (value === null || read.has(name)) return

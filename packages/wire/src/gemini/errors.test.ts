@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { geminiErrorText, readGeminiError, statusOf } from './errors.ts'
+import { geminiErrorText, readGeminiError, statusOfStreamError } from './errors.ts'
 
 describe('an error of the gateway', () => {
   test('an error of the gateway to a Gemini client has the status by number and name, its code as reason, and the request id', () => {
@@ -51,7 +51,7 @@ describe('an error of the gateway', () => {
     [{ type: 'api_error', code: 'overloaded' }, 503],
     [{ type: 'unheard_of', code: 'unheard_of' }, 500],
   ])('an error inside a Gemini stream has an HTTP status: %j', (parts, status) => {
-    expect(statusOf(parts)).toBe(status)
+    expect(statusOfStreamError(parts)).toBe(status)
   })
 })
 

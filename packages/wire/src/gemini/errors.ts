@@ -72,7 +72,7 @@ export function geminiErrorText({
 }
 
 /** Returns the HTTP status that matches an error within a stream. */
-export function statusOf({ type, code, status }: Omit<ErrorContent, 'message'>): number {
+export function statusOfStreamError({ type, code, status }: Omit<ErrorContent, 'message'>): number {
   return status ?? STATUSES.get(code) ?? STATUSES.get(type) ?? 500
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
 import type { Citation } from '../reply.ts'
-import { citationsIn, GroundingCollector } from './grounding.ts'
+import { citationFinderOf, GroundingCollector } from './grounding.ts'
 
 /** Texts in the order in which they grew, with spans of code points in each. */
 const answers = fc.array(
@@ -37,7 +37,7 @@ test('citations of a Gemini answer are read at the positions of the whole text a
         points += Array.from(text).length
       }
       const written = JSON.parse(`{${grounding.write()}"index":0}`) as Record<string, unknown>
-      const read = citationsIn(written)?.(parts.map(({ text }) => text).join('')) ?? []
+      const read = citationFinderOf(written)?.(parts.map(({ text }) => text).join('')) ?? []
       expect(read).toEqual(expected)
     }),
   )

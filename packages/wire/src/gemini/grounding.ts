@@ -13,7 +13,7 @@ export type FindCitations = (text: string) => readonly Citation[]
  * Reads the sources that a candidate states for its text: pages found by a search with the text segments that
  * they support, and quoted works. Undefined if it states none.
  */
-export function citationsIn(candidate: Fields): FindCitations | undefined {
+export function citationFinderOf(candidate: Fields): FindCitations | undefined {
   const grounding = asRecord(candidate['groundingMetadata'])
   const pages = listOf(grounding?.['groundingChunks']).map((chunk) => readPage(asRecord(chunk['web'])))
   const supports = listOf(grounding?.['groundingSupports'])

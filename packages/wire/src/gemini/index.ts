@@ -11,9 +11,9 @@ export {
   checkCountRequest,
   textToCount,
   countTokensBody,
-  countNames,
-  embedNames,
-  geminiNames,
+  countTokensFieldNames,
+  embedFieldNames,
+  geminiFieldNames,
   geminiRequestSchema,
   readGeminiRequest,
 } from './native/request.ts'
@@ -23,10 +23,10 @@ export {
   geminiErrorText,
   readGeminiError,
 } from './errors.ts'
-export { gateGeminiRequest } from './native/gate.ts'
-export { ArrayElements, JsonArray } from './native/json-array.ts'
-export { answerPath, methodPath, modelOf } from './model-name.ts'
-export { GEMINI_CONVERSATION, GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './native/prompt.ts'
+export { adaptGeminiRequest } from './native/adapt-request.ts'
+export { JsonArraySplitter, EventsToJsonArray } from './native/json-array.ts'
+export { generateContentPath, methodPath, modelWithoutPrefix } from './model-name.ts'
+export { GEMINI_COMPARISON_RULES, GEMINI_EMBED_PROMPT_RULES, GEMINI_PROMPT_RULES } from './native/prompt.ts'
 export { GeminiTap, usageOfAnswer } from './native/tap.ts'
 export { maxTokensOf } from './encode/request.ts'
 

@@ -1,13 +1,13 @@
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { Conversation, OutputFormat } from '../conversation.ts'
-import { kindName, refuse } from '../field-check.ts'
-import { fieldsAt, textAt } from '../field.ts'
-import { membersOf, type MemberText } from '../json/json-edit.ts'
+import { kindName, refuseField } from '../field-check.ts'
+import { requireObject, requireText } from '../field.ts'
+import { jsonMembersOf, type MemberText } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { withFormatAsInstruction } from '../output-format.ts'
 import { reportDropped } from './dropped-fields.ts'
-import { memberInEitherSpelling, valueNodeOf, topMember } from './spelling.ts'
+import { memberInEitherSpelling, valueNodeOf, topMember } from './field-spelling.ts'
 
 const JSON_TYPE = 'application/json'
 const PATH = 'generationConfig'
@@ -17,16 +17,16 @@ const PATH = 'generationConfig'
  * `text/x.enum`, is dropped and reported. Throws `invalid_request` with the path of an invalid value, and if
  * both kinds of schema are given.
  */
-export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): OutputFormat | undefined {
+export function decodeOutputFormat(scan: ScannedObject, dropped: DroppedFields): OutputFormat | undefined {
   const config = topMember(scan, 'generationConfig')
   if (!config) return undefined
-  const fields = fieldsAt(scan.value(config.key), PATH)
+  const fields = requireObject(scan.value(config.key), PATH)
   const given = memberInEitherSpelling(fields, 'responseMimeType')
-  const type = given === undefined ? undefined : textAt(given, `${PATH}.responseMimeType`)
-  const json = objectIn(scan, config.node, 'responseJsonSchema', PATH)
-  const openApi = objectIn(scan, config.node, 'responseSchema', PATH)
+  const type = given === undefined ? undefined : requireText(given, `${PATH}.responseMimeType`)
+  const json = findSchemaObject(scan, config.node, 'responseJsonSchema', PATH)
+  const openApi = findSchemaObject(scan, config.node, 'responseSchema', PATH)
   if (json !== undefined && openApi !== undefined)
-    refuse(`${PATH}.responseJsonSchema`, `either this or 'responseSchema'`, 'both')
+    refuseField(`${PATH}.responseJsonSchema`, `either this or 'responseSchema'`, 'both')
   if (type !== undefined && type !== JSON_TYPE) {
     if (type !== 'text/plain') reportDropped(dropped, 'response_format')
     return undefined
@@ -44,7 +44,7 @@ export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): Outpu
 /** Encodes the output format as members of `generationConfig`. */
 export function encodeOutputFormat(format: OutputFormat | undefined): MemberText[] {
   if (!format) return []
-  const type = membersOf({ responseMimeType: JSON_TYPE })
+  const type = jsonMembersOf({ responseMimeType: JSON_TYPE })
   return format.kind === 'json-object' ? type : [...type, ['responseJsonSchema', format.schema]]
 }
 
@@ -55,7 +55,7 @@ export function encodeOutputFormat(format: OutputFormat | undefined): MemberText
 export function withSupportedFormat(
   conversation: Conversation,
   { mixesTools }: GeminiCapabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Conversation {
   const { outputFormat, tools, webSearch } = conversation
   if (!outputFormat || mixesTools || (tools.length === 0 && !webSearch)) return conversation
@@ -115,7 +115,7 @@ function typesIn(scan: ScannedObject, node: Node): Node[] {
 }
 
 /** Finds a schema in an object; throws `invalid_request` with its path if it is not an object. */
-export function objectIn(
+export function findSchemaObject(
   scan: ScannedObject,
   holder: Node | undefined,
   name: string,
@@ -123,6 +123,6 @@ export function objectIn(
 ): Node | undefined {
   const node = valueNodeOf(scan, holder, name)
   if (node !== undefined && scan.kindOf(node) !== 'object')
-    refuse(`${path}.${name}`, 'an object', kindName(scan, node))
+    refuseField(`${path}.${name}`, 'an object', kindName(scan, node))
   return node
 }

@@ -1,17 +1,22 @@
 import type { OpaquePart, ProviderSignature, ThinkingPart } from '../conversation.ts'
-import { ENVELOPE_PREFIX, openEnvelope, sealOpaquePart, sealSignature } from '../envelope.ts'
+import {
+  SIGNATURE_ENVELOPE_PREFIX,
+  openSignatureEnvelope,
+  sealOpaquePart,
+  sealSignature,
+} from '../signature-envelope.ts'
 
 /**
  * Google's documented placeholder for the signature of a call that no Gemini model made. It is sent as plain
  * text, not in base64.
  */
-export const UNSIGNED_CALL = 'skip_thought_signature_validator'
+export const UNSIGNED_CALL_SIGNATURE = 'skip_thought_signature_validator'
 
 /**
  * Beginning of every `thoughtSignature` in which the gateway has enclosed data of another protocol. The
  * length of the prefix is a multiple of three bytes, so that its base64 does not depend on what follows.
  */
-const SEALED = Buffer.from(`"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`)
+const SEALED = Buffer.from(`"${Buffer.from(SIGNATURE_ENVELOPE_PREFIX).toString('base64')}`)
 
 /**
  * Whether a body may contain a signature that encloses one of another provider. If this returns false, the
@@ -31,7 +36,7 @@ export function readSignature(
   signs?: ProviderSignature['signs'],
 ): ThinkingPart | OpaquePart {
   const content = Buffer.from(signature, 'base64').toString()
-  const enclosed = openEnvelope(content, 'gemini')
+  const enclosed = openSignatureEnvelope(content, 'gemini')
   if ('opaque' in enclosed) return enclosed.opaque
   const { proof } = enclosed
   if (!proof) return { kind: 'thinking', text }

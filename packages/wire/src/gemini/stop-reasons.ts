@@ -50,7 +50,7 @@ export function finishReasonOf(value: unknown): string | undefined {
  * Derives the stop reason of a complete response. The finish reason of a normal end does not say whether
  * there were calls; `calledTools` does. Unknown reasons count as a normal end.
  */
-export function stopOf(finishReason: string, { calledTools }: Answered): Stop {
+export function readGeminiStop(finishReason: string, { calledTools }: Answered): Stop {
   const reason = REASONS.get(finishReason)
   return { reason: reason ?? (calledTools ? 'tool-calls' : 'end') }
 }

@@ -10,15 +10,15 @@ import type { Fields } from '../field.ts'
 import { firstStatedTier, laterStatedService, type StatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import {
-  countAt,
+  plausibleCountAt,
   findExplainingDetails,
-  detailOf,
+  createTokenDetail,
   promptUsage,
   type ReportedUsage,
-  sumOf,
-  toCount,
+  sumOfDetails,
+  plausibleCount,
 } from '../reported-usage.ts'
-import { partsOf } from './answer.ts'
+import { partsOfCandidate } from './answer.ts'
 
 /** Used instead of a reported total of tokens that is implausible. */
 const NO_TOTAL = 0
@@ -33,17 +33,17 @@ const NO_TOTAL = 0
 function read(
   usage: Fields,
   uses: readonly ToolUse[],
-  total = toCount(usage['totalTokenCount']),
+  total = plausibleCount(usage['totalTokenCount']),
 ): ReportedUsage | undefined {
-  const candidates = countAt(usage, 'candidatesTokenCount')
-  const thoughts = countAt(usage, 'thoughtsTokenCount')
-  const toolUse = countAt(usage, 'toolUsePromptTokenCount')
+  const candidates = plausibleCountAt(usage, 'candidatesTokenCount')
+  const thoughts = plausibleCountAt(usage, 'thoughtsTokenCount')
+  const toolUse = plausibleCountAt(usage, 'toolUsePromptTokenCount')
   const rest = Math.max((total ?? 0) - candidates - thoughts - toolUse, 0)
-  const prompt = toCount(usage['promptTokenCount']) ?? (rest > 0 ? rest : undefined)
+  const prompt = plausibleCount(usage['promptTokenCount']) ?? (rest > 0 ? rest : undefined)
   if (prompt === undefined) return undefined
   const excess = Math.max(rest - prompt, 0)
-  const detail = detailOf(countAt(usage, 'cachedContentTokenCount'), prompt + toolUse)
-  const beside = sumOf(findExplainingDetails(excess, [detail]))
+  const detail = createTokenDetail(plausibleCountAt(usage, 'cachedContentTokenCount'), prompt + toolUse)
+  const beside = sumOfDetails(findExplainingDetails(excess, [detail]))
   const unexplained = excess - beside
   const cached = Math.min(detail.tokens, prompt + toolUse + beside)
   const input = prompt + toolUse + beside - cached
@@ -81,7 +81,7 @@ function read(
 
 /** Reads the usage of an embeddings response, which only newer models report; undefined without a prompt. */
 export function embeddedUsage(usage: Fields = {}): Usage | undefined {
-  const input = countAt(usage, 'promptTokenCount') || countAt(usage, 'totalTokenCount')
+  const input = plausibleCountAt(usage, 'promptTokenCount') || plausibleCountAt(usage, 'totalTokenCount')
   if (input === 0) return undefined
   // Some responses name the member with the details `promptTokensDetails`.
   const details = usage['promptTokenDetails'] ?? usage['promptTokensDetails']
@@ -96,7 +96,7 @@ function ofModality(details: unknown, modality: string): number {
   let tokens = 0
   for (const value of details as readonly unknown[]) {
     const detail = asRecord(value)
-    if (detail?.['modality'] === modality) tokens += countAt(detail, 'tokenCount')
+    if (detail?.['modality'] === modality) tokens += plausibleCountAt(detail, 'tokenCount')
   }
   return tokens
 }
@@ -161,7 +161,7 @@ function noteTools(tally: ToolUseCounter, { candidates }: Fields): void {
 function usesIn(candidate: Fields): (readonly [ToolKind, number])[] {
   const grounding = asRecord(candidate['groundingMetadata'])
   const address = asRecord(candidate['urlContextMetadata'])
-  const executed = partsOf(candidate).some((part) => asRecord(asRecord(part)?.['executableCode']))
+  const executed = partsOfCandidate(candidate).some((part) => asRecord(asRecord(part)?.['executableCode']))
   if (!grounding && !address && !executed) return []
   const chunks = listOf(grounding?.['groundingChunks']).map((chunk) => asRecord(chunk))
   const cites = (name: string): boolean => chunks.some((chunk) => chunk?.[name] !== undefined)

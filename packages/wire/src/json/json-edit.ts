@@ -4,7 +4,7 @@ import type { Member, Node, ScannedObject } from './scanned-object.ts'
  * Changes of top-level members. `replace` contains JSON texts by name; a member that does not exist is
  * appended. If a name is in both, it is replaced.
  */
-export interface Edits {
+export interface MemberEdits {
   readonly remove: readonly string[]
   readonly replace: ReadonlyMap<string, string>
 }
@@ -17,7 +17,7 @@ interface Splice {
 }
 
 /** Applies the changes and leaves all other bytes as they are. Returns the same Buffer if nothing changes. */
-export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: Edits): Buffer {
+export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: MemberEdits): Buffer {
   const splices = splicesOf(scan, changes)
   if (splices.length === 0) return bytes
   const parts: Buffer[] = []
@@ -31,7 +31,7 @@ export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: Edits): 
 }
 
 /** The replacements in the order of the text. They do not overlap. */
-function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
+function splicesOf(scan: ScannedObject, { remove, replace }: MemberEdits): Splice[] {
   const removed = new Set(remove.filter((key) => !replace.has(key)))
   const splices: Splice[] = []
   let lastRemaining: Member | undefined
@@ -86,7 +86,7 @@ export function renderArray(
 }
 
 /** Writes an object with another value for one of its members, which must exist. */
-export function withMember(scan: ScannedObject, object: Node, member: Node, text: string): string {
+export function replaceMemberValue(scan: ScannedObject, object: Node, member: Node, text: string): string {
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))
   const after = bytes.toString('utf8', scan.endOf(member), scan.endOf(object))
@@ -97,7 +97,7 @@ export function withMember(scan: ScannedObject, object: Node, member: Node, text
  * Writes an object with only these of its members. Returns its own text if it has no other members, and
  * undefined if it has none of them.
  */
-export function withMembers(
+export function keepMembers(
   scan: ScannedObject,
   object: Node,
   isKept: (name: string) => boolean,
@@ -128,11 +128,11 @@ export function renderObject(members: readonly MemberText[]): string {
 }
 
 /** Returns the members of an object as text. Members that JSON.stringify would leave out are undefined. */
-export function membersOf(fields: object): MemberText[] {
+export function jsonMembersOf(fields: object): MemberText[] {
   return Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)])
 }
 
 /** Writes an array of values given as JSON text. */
-export function arrayOf(texts: readonly string[]): string {
+export function jsonArrayOf(texts: readonly string[]): string {
   return `[${texts.join(',')}]`
 }

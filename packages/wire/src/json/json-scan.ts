@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { WireError } from '../wire-error.ts'
 import { keyText, type Member, ScannedObject } from './scanned-object.ts'
-import { StringEnds } from './string-ends.ts'
+import { StringEndFinder } from './string-end-finder.ts'
 
 /**
  * Limits of accepted JSON: depth of nesting, number of values (without keys), and number of top-level keys.
@@ -78,7 +78,7 @@ const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.fr
 export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): ScannedObject {
   if (!isUtf8(bytes)) throw new WireError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
   const length = bytes.length
-  const strings = new StringEnds(bytes)
+  const strings = new StringEndFinder(bytes)
   const tape: number[] = []
   const open: number[] = []
   const members = new Map<string, Member>()
@@ -181,7 +181,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
 }
 
 /** Offset after the closing quote of the string that begins at `start`. */
-function stringEnd(bytes: Buffer, strings: StringEnds, start: number, length: number): number {
+function stringEnd(bytes: Buffer, strings: StringEndFinder, start: number, length: number): number {
   let p = start + 1
   const long = p + LONG_RUN
   while (p < long && PLAIN[bytes[p] as number] === 1) p++

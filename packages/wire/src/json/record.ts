@@ -15,6 +15,6 @@ export function parseRecord(text: string): Record<string, unknown> | undefined {
 }
 
 /** Returns the value if it is a string; otherwise ''. */
-export function textOr(value: unknown): string {
+export function stringOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -1,5 +1,5 @@
 import { hasBytesAt } from './bytes.ts'
-import { findStringFlags, type StringFlags } from './string-flags.ts'
+import { findStringKinds, type FoundStringKinds } from './string-kinds.ts'
 
 /** Type of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
@@ -36,7 +36,7 @@ export class ScannedObject {
   /** The tape itself, for code that must go through all values quickly. Other code uses the methods. */
   readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
-  #notes: StringFlags | undefined
+  #notes: FoundStringKinds | undefined
 
   constructor(bytes: Buffer, members: ReadonlyMap<string, Member>, tape: readonly number[], end: number) {
     this.bytes = bytes
@@ -94,8 +94,8 @@ export class ScannedObject {
    * Which names and lifetimes of prompt caching occur in the object's short strings. The strings are searched
    * only once.
    */
-  get notes(): StringFlags {
-    return (this.#notes ??= findStringFlags(this.bytes, this.tape))
+  get notes(): FoundStringKinds {
+    return (this.#notes ??= findStringKinds(this.bytes, this.tape))
   }
 
   /** Whether a key or string in the object begins with these bytes, which must include the opening quote. */

@@ -1,16 +1,16 @@
 /** Exports of the protocols for images and audio. */
 export {
   type Fields,
-  flagIn,
+  readFlagField,
   formFields,
   imageFormSchema,
   imageRequestSchema,
-  integerIn,
+  readIntegerField,
   jsonFields,
-  mediaNames,
-  modelIn,
+  mediaFieldNames,
+  requireModelField,
   speechRequestSchema,
-  textIn,
+  readTextField,
   transcriptFormSchema,
   variationFormSchema,
 } from './request.ts'

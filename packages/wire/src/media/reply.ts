@@ -1,16 +1,16 @@
 import { addUsage, NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
-import { isError } from '../reply-facts.ts'
+import { isErrorMember } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { FrameAction } from '../sse/frame-loop.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorContent } from '../upstream-error.ts'
 import { JsonOutline } from '../json/json-outline.ts'
 import {
-  countAt,
-  type Counts,
-  countsOf,
-  maxCount,
+  plausibleCountAt,
+  type UpstreamCounts,
+  numbersOfReport,
+  largestCount,
   readInclusiveUsage,
   withCredibleTotal,
 } from '../reported-usage.ts'
@@ -67,7 +67,7 @@ export class MediaTap extends StreamTap {
       return 'end'
     }
     const event = parseRecord(data)
-    if (isErrorEvent(frame) || (event && isError(event['error']))) {
+    if (isErrorEvent(frame) || (event && isErrorMember(event['error']))) {
       this.error = { data, afterContent: this.hasContent }
       return 'end'
     }
@@ -143,7 +143,7 @@ export class ImageReply {
     const data = Array.isArray(reply['data']) ? (reply['data'] as readonly unknown[]) : []
     return {
       images: data.filter(isImage).length,
-      isError: isError(reply['error']),
+      isError: isErrorMember(reply['error']),
       usage: readMediaUsage(reply['usage'], 'image'),
       size: textIn(reply['size']),
       quality: textIn(reply['quality']),
@@ -181,8 +181,8 @@ export function jsonTranscript(body: string): TranscriptFacts {
   const reply = parseRecord(body)
   const text = reply?.['text']
   return {
-    isValid: typeof text === 'string' && !isError(reply?.['error']),
-    isError: isError(reply?.['error']),
+    isValid: typeof text === 'string' && !isErrorMember(reply?.['error']),
+    isError: isErrorMember(reply?.['error']),
     usage: readMediaUsage(reply?.['usage'], 'text'),
     seconds: secondsIn(reply?.['duration']),
     lastCue: 0,
@@ -200,7 +200,7 @@ export function plainTranscript(body: string): TranscriptFacts {
   return { isValid: true, isError: false, usage: undefined, seconds: 0, lastCue, text: body }
 }
 
-const NONE: Counts = {}
+const NONE: UpstreamCounts = {}
 
 /**
  * The modality that an endpoint generates. Output tokens count as this modality if the usage does not state
@@ -227,7 +227,7 @@ export function readMediaUsage(value: unknown, output: OutputModality): Usage | 
   if (!tokens || tokens.outputIsUnknown || tokens.input + tokens.cacheRead + tokens.output === 0)
     return seconds > 0 ? { ...NO_USAGE, seconds } : undefined
   return {
-    ...countsOf(tokens),
+    ...numbersOfReport(tokens),
     seconds,
     ...outputModalities(tokens.output, outputDetails, output),
   }
@@ -235,19 +235,19 @@ export function readMediaUsage(value: unknown, output: OutputModality): Usage | 
 
 function outputModalities(
   tokens: number,
-  stated: Counts,
+  stated: UpstreamCounts,
   output: OutputModality,
 ): Pick<Usage, 'audioOutput' | 'imageOutput'> {
-  const text = maxCount(stated, 'text_tokens', 'reasoning_tokens')
-  const audio = countAt(stated, 'audio_tokens')
-  const image = countAt(stated, 'image_tokens')
+  const text = largestCount(stated, 'text_tokens', 'reasoning_tokens')
+  const audio = plausibleCountAt(stated, 'audio_tokens')
+  const image = plausibleCountAt(stated, 'image_tokens')
   if (text + audio + image === 0)
     return { audioOutput: output === 'audio' ? tokens : 0, imageOutput: output === 'image' ? tokens : 0 }
   const audioOutput = Math.min(audio, tokens)
   return { audioOutput, imageOutput: Math.min(image, tokens - audioOutput) }
 }
 
-function details(usage: Counts, ...names: readonly string[]): Counts {
+function details(usage: UpstreamCounts, ...names: readonly string[]): UpstreamCounts {
   for (const name of names) {
     const found = asRecord(usage[name])
     if (found) return found

@@ -1,4 +1,4 @@
-import { isPresent, type JsonSchema, refuse } from '../field-check.ts'
+import { isPresent, type JsonSchema, refuseField } from '../field-check.ts'
 import { WireError } from '../wire-error.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { FormPart } from '../multipart.ts'
@@ -75,50 +75,50 @@ export function formFields(parts: readonly FormPart[]): Fields {
 function onlyField(parts: readonly FormPart[], name: string): FormPart | undefined {
   const [first, second] = parts.filter((part) => part.name === name)
   if (second) throw new WireError('invalid_request', `the form has two fields '${name}'`)
-  if (first?.filename !== undefined) refuse(name, 'a field', 'a file')
+  if (first?.filename !== undefined) refuseField(name, 'a field', 'a file')
   return first
 }
 
 /** Returns the model's name. Throws `invalid_request` if it is missing or invalid. */
-export function modelIn(fields: Fields): string {
+export function requireModelField(fields: Fields): string {
   const name = fields.get('model')
   if (name === undefined || name === '') throw new WireError('invalid_request', "'model' is required.")
   if (typeof name !== 'string' || name.length > MAX_MODEL_LENGTH || /\p{Cc}/u.test(name))
-    refuse('model', `a name of 1 to ${MAX_MODEL_LENGTH} characters`, 'another value')
+    refuseField('model', `a name of 1 to ${MAX_MODEL_LENGTH} characters`, 'another value')
   return name
 }
 
 /**
  * Returns a field that is a text; undefined if it is absent. Throws `invalid_request` for any other value.
  */
-export function textIn(fields: Fields, name: string): string | undefined {
+export function readTextField(fields: Fields, name: string): string | undefined {
   const value = fields.get(name)
   if (value === undefined || typeof value === 'string') return value
-  return refuse(name, 'a string', 'another value')
+  return refuseField(name, 'a string', 'another value')
 }
 
 /**
  * Reads a flag, given as a boolean or as a text such as "true" or "1". Throws `invalid_request` for any other
  * value.
  */
-export function flagIn(fields: Fields, name: string): boolean {
+export function readFlagField(fields: Fields, name: string): boolean {
   const value = fields.get(name)
   if (value === undefined || value === false || value === 'false' || value === 'False' || value === '0')
     return false
   if (value === true || value === 'true' || value === 'True' || value === '1') return true
-  return refuse(name, 'true or false', 'another value')
+  return refuseField(name, 'true or false', 'another value')
 }
 
 /**
  * Returns a field that is an integer, given as a number or as a text. Throws `invalid_request` if it is out
  * of range.
  */
-export function integerIn(fields: Fields, name: string, from: number, to: number): number | undefined {
+export function readIntegerField(fields: Fields, name: string, from: number, to: number): number | undefined {
   const value = fields.get(name)
   if (value === undefined) return undefined
   const number = typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
   if (typeof number === 'number' && Number.isInteger(number) && number >= from && number <= to) return number
-  return refuse(name, `an integer from ${from} to ${to}`, 'another value')
+  return refuseField(name, `an integer from ${from} to ${to}`, 'another value')
 }
 
 const image = knownNames('type url image_url file_id')
@@ -126,7 +126,7 @@ const image = knownNames('type url image_url file_id')
 /**
  * Names of the fields of requests for images or audio, in JSON and in forms. They must be spelled exactly.
  */
-export const mediaNames = requestNames(
+export const mediaFieldNames = requestNames(
   [
     'model',
     'prompt',

@@ -1,5 +1,5 @@
 import type { Citation, ReplyPart } from '../reply.ts'
-import { FOREIGN_PAGE } from '../envelope.ts'
+import { FOREIGN_PAGE_ENVELOPE } from '../signature-envelope.ts'
 import { asRecord } from '../json/record.ts'
 import type { SearchResultPage, SearchPart } from '../conversation.ts'
 import { ToolUseCounter, type ToolUse } from '../tool-use.ts'
@@ -53,7 +53,13 @@ export function readCitation(value: Readonly<Record<string, unknown>> | undefine
  * sends it back.
  */
 export function writeCitation({ url, title }: Citation): object {
-  return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: FOREIGN_PAGE }
+  return {
+    type: 'web_search_result_location',
+    cited_text: '',
+    url,
+    title,
+    encrypted_index: FOREIGN_PAGE_ENVELOPE,
+  }
 }
 
 function textOf(value: unknown): string {
@@ -75,7 +81,7 @@ export const FOREIGN_SEARCH_ID_PREFIX = 'srvtoolu_sluice'
  * Reads web searches from the blocks of a message: a `server_tool_use` block contains the query, a later
  * `web_search_tool_result` block the pages.
  */
-export class ServerSearches {
+export class ServerSearchReader {
   readonly #queries = new Map<string, string>()
 
   /** Reads a block of a message. If the block is the result of a search, returns the search. */
@@ -130,7 +136,7 @@ function writePage({ url, title }: SearchResultPage): Block {
     type: 'web_search_result',
     url,
     title: title || url,
-    encrypted_content: FOREIGN_PAGE,
+    encrypted_content: FOREIGN_PAGE_ENVELOPE,
     page_age: null,
   }
 }

@@ -1,5 +1,5 @@
 import { reroutingMemberName } from '../upstream-settings.ts'
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 
 /**
  * Top-level fields of messages requests that other protocols cannot express. They are reported by their own
@@ -43,11 +43,11 @@ type DroppedName =
   | 'web_search'
 
 /** Reports a dropped field. The type ensures that the name contains no text of a client. */
-export function reportDropped(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
   dropped.add(name)
 }
 
 /** Reports a top-level field that the conversion ignores. */
-export function dropField(dropped: Dropped, field: string): void {
+export function dropField(dropped: DroppedFields, field: string): void {
   dropped.add(FIELDS.has(field) ? field : (reroutingMemberName(field) ?? 'unknown'))
 }

@@ -1,4 +1,4 @@
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { EndUser } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import { reportDropped } from './dropped-fields.ts'
@@ -13,7 +13,7 @@ const MAX_LENGTH = 64
  * Reads the user's id from `metadata`, as an object to spread into a conversation. Other members of
  * `metadata` are dropped and reported, because other protocols cannot express them.
  */
-export function decodeEndUser(metadata: unknown, dropped: Dropped): { endUser?: EndUser } {
+export function decodeEndUser(metadata: unknown, dropped: DroppedFields): { endUser?: EndUser } {
   const { user_id: id, ...others } = asRecord(metadata) ?? {}
   const isKept = typeof id === 'string' && id !== '' && Array.from(id).length <= MAX_LENGTH
   if (Object.keys(others).length > 0 || (!isKept && id !== undefined && id !== null))

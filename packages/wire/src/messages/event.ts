@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
+import { eventNameOfFrame, isErrorEvent } from '../sse/frame-splitter.ts'
 
 /** The parsed JSON in the data of an event. */
 export type Event = Readonly<Record<string, unknown>>
@@ -11,7 +11,7 @@ export type Event = Readonly<Record<string, unknown>>
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
   const type = event['type']
-  return typeof type === 'string' ? type : (eventOf(frame) ?? '')
+  return typeof type === 'string' ? type : (eventNameOfFrame(frame) ?? '')
 }
 
 /** Returns the index of an event's block; 0 if it is missing or invalid. */
@@ -21,7 +21,7 @@ export function blockIndex(event: Event): number {
 }
 
 /** Whether a second `message_start` repeats the first one, as some upstreams send it. */
-export function isSameMessage(before: unknown, id: unknown): boolean {
+export function isRepeatedMessageStart(before: unknown, id: unknown): boolean {
   return typeof id === 'string' && id !== '' && id === before
 }
 

@@ -11,13 +11,13 @@ import { MessagesStreamEncoder } from './stream/encoder.ts'
 export {
   countedModel,
   countRequestSchema,
-  messagesNames,
+  messagesFieldNames,
   messagesRequestSchema,
   readMessagesRequest,
 } from './native/request.ts'
 export { messagesErrorBody, forwardableError as passedOnError } from './errors.ts'
-export { gateMessagesRequest } from './native/gate.ts'
-export { MESSAGES_CONVERSATION, MESSAGES_PROMPT } from './native/prompt.ts'
+export { adaptMessagesRequest } from './native/adapt-request.ts'
+export { MESSAGES_COMPARISON_RULES, MESSAGES_PROMPT_RULES } from './native/prompt.ts'
 export { MessagesTap, usageOfMessage } from './native/tap.ts'
 export { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
 

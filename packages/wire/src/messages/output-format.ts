@@ -1,15 +1,15 @@
 import type { Conversation, OutputFormat, OutputSchema } from '../conversation.ts'
-import type { Dropped } from '../codec.ts'
-import { kindName, refuse } from '../field-check.ts'
+import type { DroppedFields } from '../codec.ts'
+import { kindName, refuseField } from '../field-check.ts'
 import { renderObject } from '../json/json-edit.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import {
   answerToolName,
   withFormatAsInstruction,
   withFormatAsTool,
-  type WithSchemaFormat,
+  type ConversationWithSchema,
 } from '../output-format.ts'
-import { schemaText } from '../field.ts'
+import { readSchemaText } from '../field.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { reportDropped } from './dropped-fields.ts'
 
@@ -31,16 +31,16 @@ function readFormat(scan: ScannedObject, node: Node | undefined, path: string): 
   if (format === undefined) return undefined
   const type = scan.memberOf(format, 'type')
   if (type === undefined || scan.parse(type) !== 'json_schema')
-    refuse(`${path}.type`, `'json_schema'`, 'something else')
-  const schema = schemaText(scan, format, 'schema', path)
-  if (schema === undefined) refuse(`${path}.schema`, 'an object', 'nothing')
+    refuseField(`${path}.type`, `'json_schema'`, 'something else')
+  const schema = readSchemaText(scan, format, 'schema', path)
+  if (schema === undefined) refuseField(`${path}.schema`, 'an object', 'nothing')
   // Messages providers always enforce a schema.
   return { kind: 'json-schema', schema, name: undefined, description: undefined, strict: true }
 }
 
 function objectAt(scan: ScannedObject, node: Node | undefined, path: string): Node | undefined {
   if (node === undefined || scan.kindOf(node) === 'null') return undefined
-  return scan.kindOf(node) === 'object' ? node : refuse(path, 'an object', kindName(scan, node))
+  return scan.kindOf(node) === 'object' ? node : refuseField(path, 'an object', kindName(scan, node))
 }
 
 /** Encodes the format as JSON text. */
@@ -59,8 +59,8 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
 export function withSupportedFormat(
   conversation: Conversation,
   capabilities: Capabilities,
-  dropped: Dropped,
-): WithSchemaFormat {
+  dropped: DroppedFields,
+): ConversationWithSchema {
   const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
   if (format.kind === 'json-object') return withFormatAsInstruction(conversation, format)

@@ -8,11 +8,17 @@ import {
 import { addUsage, NO_USAGE, type Usage, cacheWriteTokens } from '../usage.ts'
 import { statedServiceOfMessages, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
-import { countAt, type Counts, promptUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
+import {
+  plausibleCountAt,
+  type UpstreamCounts,
+  promptUsage,
+  type ReportedUsage,
+  plausibleCount,
+} from '../reported-usage.ts'
 
-const NONE: Counts = {}
+const NONE: UpstreamCounts = {}
 
-/** Fields that together are the number of prompt tokens. */
+/** Fields of a reported usage whose sum is the number of prompt tokens. */
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
@@ -25,30 +31,30 @@ const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input
  */
 export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = []): ReportedUsage | undefined {
   const usage = asRecord(value)
-  if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
+  if (!usage || plausibleCount(usage['input_tokens']) === undefined) return undefined
   const sums = compactionsIn(usage).map(countsIn).reduce(addUsage, countsIn(usage))
   const counts = withStatedService(
     withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen),
     statedServiceOfMessages(usage),
   )
-  return toCount(usage['output_tokens']) === undefined ? promptUsage(counts) : counts
+  return plausibleCount(usage['output_tokens']) === undefined ? promptUsage(counts) : counts
 }
 
-function countsIn(usage: Counts): Usage {
+function countsIn(usage: UpstreamCounts): Usage {
   const split = asRecord(usage['cache_creation']) ?? NONE
-  const cacheWrite1h = countAt(split, 'ephemeral_1h_input_tokens')
-  const written = countAt(usage, 'cache_creation_input_tokens')
-  const output = countAt(usage, 'output_tokens')
-  const reasoning = countAt(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens')
+  const cacheWrite1h = plausibleCountAt(split, 'ephemeral_1h_input_tokens')
+  const written = plausibleCountAt(usage, 'cache_creation_input_tokens')
+  const output = plausibleCountAt(usage, 'output_tokens')
+  const reasoning = plausibleCountAt(asRecord(usage['output_tokens_details']) ?? NONE, 'thinking_tokens')
   return {
     ...NO_USAGE,
-    input: countAt(usage, 'input_tokens'),
-    cacheRead: countAt(usage, 'cache_read_input_tokens'),
-    cacheWrite5m: Math.max(countAt(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
+    input: plausibleCountAt(usage, 'input_tokens'),
+    cacheRead: plausibleCountAt(usage, 'cache_read_input_tokens'),
+    cacheWrite5m: Math.max(plausibleCountAt(split, 'ephemeral_5m_input_tokens'), written - cacheWrite1h),
     cacheWrite1h,
     output,
     reasoning: Math.min(reasoning, output),
-    webSearches: countAt(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
+    webSearches: plausibleCountAt(asRecord(usage['server_tool_use']) ?? NONE, 'web_search_requests'),
   }
 }
 
@@ -56,9 +62,9 @@ function countsIn(usage: Counts): Usage {
  * Adds the uses of the provider's tools. All code executions of a message share one container, which counts
  * as one use.
  */
-function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
+function withTools(sums: Usage, server: UpstreamCounts, seen: readonly ToolUse[]): ReportedUsage {
   const reported = (name: string, kind: ToolKind): number =>
-    toCount(server[name]) ?? countUsesOfKind(seen, kind)
+    plausibleCount(server[name]) ?? countUsesOfKind(seen, kind)
   const fetches = reported('web_fetch_requests', 'web_fetch')
   const executions = Math.min(reported('code_execution_requests', 'code_execution'), 1)
   const tools: readonly ToolUse[] = [
@@ -66,7 +72,7 @@ function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): Repor
     ...(fetches > 0 ? [{ kind: 'web_fetch', count: fetches } as const] : []),
     ...(executions > 0 ? [{ kind: 'code_execution', count: executions } as const] : []),
   ]
-  const isReported = toCount(server['web_search_requests']) !== undefined
+  const isReported = plausibleCount(server['web_search_requests']) !== undefined
   return {
     ...sums,
     ...(!isReported && { webSearches: countUsesOfKind(seen, 'web_search') }),
@@ -79,15 +85,15 @@ function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): Repor
  * replace earlier ones. Prompt numbers that are implausible or all zero replace nothing, because some
  * upstreams repeat the fields without values.
  */
-export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
+export function mergedUsage(before: UpstreamCounts | undefined, later: unknown): UpstreamCounts | undefined {
   const counts = asRecord(later)
   if (!counts) return before
-  const saysPrompt = PROMPT.some((name) => countAt(counts, name) > 0)
+  const saysPrompt = PROMPT.some((name) => plausibleCountAt(counts, name) > 0)
   const merged: Record<string, unknown> = { ...before }
   for (const [name, value] of Object.entries(counts)) {
     if (value === null || value === undefined) continue
     const isPrompt = (PROMPT as readonly string[]).includes(name)
-    const saysNothing = isPrompt && (!saysPrompt || toCount(value) === undefined)
+    const saysNothing = isPrompt && (!saysPrompt || plausibleCount(value) === undefined)
     if (saysNothing && before?.[name] !== undefined) continue
     merged[name] = value
   }
@@ -96,7 +102,7 @@ export function mergedUsage(before: Counts | undefined, later: unknown): Counts 
 
 /** Collects the usage of one stream, which is reported in several events. */
 export class StreamedUsage {
-  #counts: Counts | undefined
+  #counts: UpstreamCounts | undefined
   #isFinal = false
   /** Uses of the provider's tools that blocks have reported. */
   readonly tools = new ToolUseCounter()
@@ -143,7 +149,7 @@ const COUNTS = [
  * provider charges for their tokens, but does not include them in the sums. Returns an empty list if the sums
  * equal all iterations, because a proxy has included them already.
  */
-function compactionsIn(usage: Counts): Counts[] {
+function compactionsIn(usage: UpstreamCounts): UpstreamCounts[] {
   const iterations = listed(usage['iterations'])
   const compactions = iterations.filter(({ type }) => type === 'compaction')
   return compactions.length > 0 && totalOf(usage) < iterations.reduce((sum, one) => sum + totalOf(one), 0)
@@ -151,14 +157,14 @@ function compactionsIn(usage: Counts): Counts[] {
     : []
 }
 
-function listed(iterations: unknown): Counts[] {
+function listed(iterations: unknown): UpstreamCounts[] {
   return Array.isArray(iterations)
     ? iterations.map((one: unknown) => asRecord(one)).filter((one) => one !== undefined)
     : []
 }
 
-function totalOf(counts: Counts): number {
-  return COUNTS.reduce((sum, name) => sum + countAt(counts, name), 0)
+function totalOf(counts: UpstreamCounts): number {
+  return COUNTS.reduce((sum, name) => sum + plausibleCountAt(counts, name), 0)
 }
 
 /** Writes the usage. `input_tokens` excludes cache reads and writes; `docs/api.md: Messages response`. */

@@ -1,9 +1,9 @@
 /** Exports of the rerank protocol. */
 export {
-  gateRerankRequest,
+  adaptRerankRequest,
   readRerankRequest,
-  RERANK_PROMPT,
-  rerankNames,
+  RERANK_PROMPT_RULES,
+  rerankFieldNames,
   rerankRequestSchema,
   searchUnitBound,
   searchUnits,

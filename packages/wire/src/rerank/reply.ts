@@ -1,10 +1,16 @@
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { type ScanLimits, scanObject } from '../json/json-scan.ts'
-import { isError, type ReplyFacts } from '../reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from '../reply-facts.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import { type RerankRequest, textNode, bytesOfValue } from './request.ts'
+import { type RerankRequest, documentTextNode, bytesOfValue } from './request.ts'
 import { asRecord } from '../json/record.ts'
-import { countAt, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
+import {
+  plausibleCountAt,
+  type UpstreamCounts,
+  largestCount,
+  type ReportedUsage,
+  plausibleCount,
+} from '../reported-usage.ts'
 
 /**
  * What was read of an upstream's response, and a function that writes the response for the client after the
@@ -47,7 +53,7 @@ export function readRerankReply(
   documentForm: DocumentForm,
 ): RerankReply {
   const reply = scanned(bytes)
-  const error = reply !== undefined && isError(reply.value('error'))
+  const error = reply !== undefined && isErrorMember(reply.value('error'))
   const list = reply && LISTS.map((key) => reply.span(key)).find((member) => isList(reply, member))
   const ranked = reply && list && !error ? rankedResults(reply, list, request.documents.length) : undefined
   if (!reply || !list || !ranked) {
@@ -139,7 +145,7 @@ function resultPieces(
 
 /** Whether a document contains text. Some servers send an empty text or object instead of leaving it out. */
 function hasText(reply: ScannedObject, document: Node): boolean {
-  const node = textNode(reply, document)
+  const node = documentTextNode(reply, document)
   return node !== undefined && reply.endOf(node) - reply.startOf(node) > '""'.length
 }
 
@@ -147,7 +153,7 @@ function separated(groups: readonly (readonly Buffer[])[]): Buffer[] {
   return groups.flatMap((group, position) => (position === 0 ? group : [COMMA, ...group]))
 }
 
-const NONE: Counts = {}
+const NONE: UpstreamCounts = {}
 
 /**
  * Reads the usage of a rerank upstream: tokens, and search units (`meta.billed_units.search_units`) of providers
@@ -165,15 +171,16 @@ export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined
   const tokens = places.map(tokensIn).find((found) => found !== undefined)
   const units = billed['search_units']
   // Cohere's schema allows fractions of a search unit.
-  const searchUnits = toCount(typeof units === 'number' ? Math.ceil(units) : undefined) ?? 0
+  const searchUnits = plausibleCount(typeof units === 'number' ? Math.ceil(units) : undefined) ?? 0
   if (tokens) return { ...tokens, searchUnits }
   return searchUnits > 0 ? { ...NO_USAGE, searchUnits, promptIsUnknown: true } : undefined
 }
 
-function tokensIn(counts: Counts): Usage | undefined {
-  const output = maxCount(counts, 'completion_tokens', 'output_tokens')
+function tokensIn(counts: UpstreamCounts): Usage | undefined {
+  const output = largestCount(counts, 'completion_tokens', 'output_tokens')
   // Some providers fill in only the total and leave the prompt at zero.
-  const input = maxCount(counts, 'prompt_tokens', 'input_tokens') || countAt(counts, 'total_tokens') - output
+  const input =
+    largestCount(counts, 'prompt_tokens', 'input_tokens') || plausibleCountAt(counts, 'total_tokens') - output
   return input > 0 ? { ...NO_USAGE, input, output } : undefined
 }
 

@@ -2,7 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { WireError } from '../wire-error.ts'
 import { scanObject } from '../json/json-scan.ts'
-import { type GatedRerank, gateRerankRequest, readRerankRequest, RERANK_PROMPT } from './request.ts'
+import {
+  type AdaptedRerankRequest,
+  adaptRerankRequest,
+  readRerankRequest,
+  RERANK_PROMPT_RULES,
+} from './request.ts'
 import { settingsOf } from '../../../../test/upstream-settings.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
 import { promptTextOf } from '../prompt-text.ts'
@@ -122,9 +127,13 @@ describe('the upper bound of a rerank prompt', () => {
 const V1 = 'https://api.example.com/v1'
 const V2 = 'https://api.example.com/v2'
 
-function gated(text: string, fields: Partial<UpstreamSettings> = {}, passThrough = false): GatedRerank {
+function gated(
+  text: string,
+  fields: Partial<UpstreamSettings> = {},
+  passThrough = false,
+): AdaptedRerankRequest {
   const scan = scanObject(Buffer.from(text))
-  return gateRerankRequest(scan, readRerankRequest(scan), settingsOf(fields), passThrough)
+  return adaptRerankRequest(scan, readRerankRequest(scan), settingsOf(fields), passThrough)
 }
 
 const FULL =
@@ -134,7 +143,7 @@ const PLAIN = '{"model":"m","query":"q", "documents":["a","b"],"top_n":2,"x":1}'
 describe('a request to a channel of the first version', () => {
   test("the first version of the rerank API gets the client's own buffer where nothing has to change", () => {
     const scan = scanObject(Buffer.from(PLAIN))
-    const { body } = gateRerankRequest(scan, readRerankRequest(scan), settingsOf({ base_url: V1 }), false)
+    const { body } = adaptRerankRequest(scan, readRerankRequest(scan), settingsOf({ base_url: V1 }), false)
     expect(body).toBe(scan.bytes)
   })
   test('the first version of the rerank API gets every field unchanged, and max_chunk_per_doc also as max_chunks_per_doc', () => {
@@ -195,7 +204,7 @@ test('the query and the texts of each document of a rerank request are counted o
     instruction: 'rank by age',
     top_n: 2,
   }
-  expect(promptTextOf(Buffer.from(JSON.stringify(body)), RERANK_PROMPT, '')).toEqual({
+  expect(promptTextOf(Buffer.from(JSON.stringify(body)), RERANK_PROMPT_RULES, '')).toEqual({
     text: 'what "is" this?\ninstruction\nrank by age\none\n\ntitle\nits title\ntwo — 2\nthree',
     extraTokens: 0,
     chargedExtraTokens: 0,

@@ -1,23 +1,23 @@
 import { WireError } from '../wire-error.ts'
 import {
-  boolean,
+  booleanCheck,
   type Check,
   checkMembers,
-  checkSecret,
-  checkValue,
-  integer,
+  createSecretCheck,
+  createValueCheck,
+  integerCheck,
   isInteger,
   isPresent,
   isText,
   type JsonSchema,
   kindName,
-  modelName,
-  refuse,
+  modelNameCheck,
+  refuseField,
   requestSchema,
   withSchema,
 } from '../field-check.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
-import type { PromptLevels } from '../prompt-text.ts'
+import type { PromptRules } from '../prompt-text.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { knownNames, requestNames } from '../request-names.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
@@ -37,13 +37,13 @@ export interface RerankRequest {
 
 /** Checks for the fields in the table of `docs/api.md: Rerank`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['model', modelName],
-  ['query', checkSecret('a string', isText)],
+  ['model', modelNameCheck],
+  ['query', createSecretCheck('a string', isText)],
   ['documents', documents()],
-  ['top_n', checkValue('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
-  ['return_documents', boolean],
-  ['max_chunk_per_doc', integer],
-  ['overlap_tokens', integer],
+  ['top_n', createValueCheck('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
+  ['return_documents', booleanCheck],
+  ['max_chunk_per_doc', integerCheck],
+  ['overlap_tokens', integerCheck],
 ])
 
 const REQUIRED = ['query', 'documents'] as const
@@ -77,7 +77,7 @@ function documents(): Check {
   return withSchema({ type: 'array', minItems: 1, items: { anyOf: [text, withText] } }, checkDocuments)
 }
 
-/** Builds the JSON Schema of requests that `readRerankRequest` accepts. */
+/** Builds the JSON Schema of a valid rerank request, for the description of the API. */
 export function rerankRequestSchema(): JsonSchema {
   return requestSchema(['model', ...REQUIRED], CHECKS)
 }
@@ -85,13 +85,13 @@ export function rerankRequestSchema(): JsonSchema {
 /** Checks the documents without parsing them. */
 function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
   const expected = 'a non-empty array of strings or objects with text'
-  if (scan.kindOf(node) !== 'array') refuse('documents', expected, kindName(scan, node))
-  if (count === 0) refuse('documents', expected, 'an empty array')
+  if (scan.kindOf(node) !== 'array') refuseField('documents', expected, kindName(scan, node))
+  if (count === 0) refuseField('documents', expected, 'an empty array')
   for (const [index, document] of scan.elements(node).entries()) {
-    if (textNode(scan, document) !== undefined) continue
+    if (documentTextNode(scan, document) !== undefined) continue
     const isObject = scan.kindOf(document) === 'object'
     const actual = isObject ? 'an object without it' : kindName(scan, document)
-    refuse(`documents[${index}]`, "a string or an object whose 'text' is a string", actual)
+    refuseField(`documents[${index}]`, "a string or an object whose 'text' is a string", actual)
   }
 }
 
@@ -108,7 +108,7 @@ function promptBound(scan: ScannedObject): number {
 }
 
 /** Describes which members of a rerank request belong to the prompt. */
-export const RERANK_PROMPT = {
+export const RERANK_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: {
@@ -124,16 +124,16 @@ export const RERANK_PROMPT = {
     document: { notPrompt: {}, read: { text: 'text' } },
   },
   turns: 'documents',
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** Names of the fields of rerank requests, which must be spelled exactly. */
-export const rerankNames = requestNames(
+export const rerankFieldNames = requestNames(
   [...CHECKS.keys(), 'max_chunks_per_doc', 'max_tokens_per_doc', 'rank_fields'],
   { documents: knownNames('text') },
 )
 
 /** Finds the text of a document, which is the document itself or its `text`; undefined if it has none. */
-export function textNode(scan: ScannedObject, document: Node): Node | undefined {
+export function documentTextNode(scan: ScannedObject, document: Node): Node | undefined {
   const kind = scan.kindOf(document)
   if (kind === 'string') return document
   const text = kind === 'object' ? scan.memberOf(document, 'text') : undefined
@@ -146,7 +146,7 @@ export function bytesOfValue(scan: ScannedObject, node: Node): Buffer {
 }
 
 /** A rerank request as it is sent to a channel. */
-export interface GatedRerank extends EditedRequest {
+export interface AdaptedRerankRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
@@ -154,7 +154,7 @@ export interface GatedRerank extends EditedRequest {
 /** Matches addresses of channels that use version 2 of the protocol. */
 const VERSION_2 = /\/v2$/
 
-/** Fields that version 2 refuses and for which it has no other field. */
+/** Request fields of version 1 for which version 2 of the protocol has no field with the same meaning. */
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
 /**
@@ -164,12 +164,12 @@ const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_to
  * documents, so the gateway adds them to the response. In pass-through mode only the model's name is changed.
  * `passThrough` switches this mode on for all channels; a channel can also have it on its own.
  */
-export function gateRerankRequest(
+export function adaptRerankRequest(
   scan: ScannedObject,
   request: RerankRequest,
   channel: UpstreamSettings,
   passThrough: boolean,
-): GatedRerank {
+): AdaptedRerankRequest {
   const remove: string[] = []
   const replace = new Map<string, string>()
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
@@ -192,7 +192,7 @@ export function gateRerankRequest(
 /** Returns the documents as a JSON array of texts; undefined if all of them are texts already. */
 function documentTexts(scan: ScannedObject, { documents }: RerankRequest): string | undefined {
   if (documents.every((document) => scan.kindOf(document) === 'string')) return undefined
-  return `[${documents.map((document) => bytesOfValue(scan, textNode(scan, document) ?? document).toString()).join(',')}]`
+  return `[${documents.map((document) => bytesOfValue(scan, documentTextNode(scan, document) ?? document).toString()).join(',')}]`
 }
 
 /**
@@ -218,7 +218,7 @@ export function searchUnitBound(scan: ScannedObject): number {
  */
 export function searchUnits(scan: ScannedObject, tokens: number): number {
   const { query, documents } = partsOf(scan)
-  const lengths = documents.map((document) => lengthOf(scan, textNode(scan, document) ?? document))
+  const lengths = documents.map((document) => lengthOf(scan, documentTextNode(scan, document) ?? document))
   const bytes = lengths.reduce((sum, length) => sum + length, query)
   return unitsOf(lengths.map((length) => ((query + length) * tokens) / bytes))
 }

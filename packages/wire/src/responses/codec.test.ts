@@ -3,7 +3,7 @@ import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import type { Reply } from '../reply.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { responsesCodec } from './index.ts'
-import { CustomInput } from '../openai-tools.ts'
+import { CustomInputDecoder } from '../openai-tools.ts'
 import { maxTokensOf } from './encode/request.ts'
 import { foldReply } from '../../../../test/conversion/fold-reply.ts'
 
@@ -78,7 +78,7 @@ describe('a parsed responses stream', () => {
 
 describe('the input of a custom tool', () => {
   test('the streamed input of a custom tool has escape sequences whole that were divided between pieces', () => {
-    const input = new CustomInput()
+    const input = new CustomInputDecoder()
     const pieces = ['{"input":"a\\', 'n\\u00', 'fc\\ud83d', '\\ude00"}'].map((piece) => input.push(piece))
     expect(pieces).toEqual(['a', '\n', 'ü', '😀'])
     expect(input.end()).toBe('')

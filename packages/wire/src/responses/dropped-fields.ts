@@ -1,4 +1,4 @@
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { SHARED_FIELDS, type SharedField } from '../conversation.ts'
 import {
   isAnyValue,
@@ -44,7 +44,7 @@ type DroppedName =
   | 'top_k'
 
 /** Reports a dropped field. The type ensures that the name contains no text of a client. */
-export function reportDropped(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
   dropped.add(name)
 }
 
@@ -54,8 +54,8 @@ const asksFor =
     Array.isArray(value) && value.some((entry) => !known.includes(entry as string))
 
 /**
- * Fields that a conversation cannot express, each with a function that returns whether a value differs from
- * the default.
+ * Request fields that a conversion loses, each with a function that returns whether a value differs from the
+ * default.
  */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['background', isNotFalse],
@@ -75,7 +75,7 @@ export const SHARED_TOP_LEVEL_FIELDS: readonly SharedField[] = SHARED_FIELDS.fil
   (name) => name !== 'verbosity',
 )
 
-/** Fields that the conversion uses. */
+/** Request fields that the conversion to another protocol uses. */
 const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'model',
   'input',
@@ -100,6 +100,6 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
  * Reports the top-level fields of a request that the conversion ignores, if their values differ from the
  * default.
  */
-export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
+export function reportDroppedTopLevelFields(scan: ScannedObject, dropped: DroppedFields): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, FIELDS)
 }

@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
+import { eventNameOfFrame, isErrorEvent } from '../sse/frame-splitter.ts'
 
 /** The parsed JSON in the data of an event. */
 export type Event = Readonly<Record<string, unknown>>
@@ -22,7 +22,7 @@ export const TERMINAL_EVENTS: ReadonlySet<string> = new Set([
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
   const type = event['type']
-  return typeof type === 'string' ? type : (eventOf(frame) ?? '')
+  return typeof type === 'string' ? type : (eventNameOfFrame(frame) ?? '')
 }
 
 /**
@@ -50,7 +50,7 @@ export const DELTA_EVENTS = [
 ] as const
 
 /** The response in an event that contains one. */
-export function responseIn(event: Event): Event | undefined {
+export function responseInEvent(event: Event): Event | undefined {
   return asRecord(event['response'])
 }
 

@@ -1,7 +1,7 @@
 import type { Codec } from '../codec.ts'
 import { decodeReply } from './decode/reply.ts'
 import { decodeRequest } from './decode/request.ts'
-import { encodeRequest, mustFetch } from './encode/request.ts'
+import { encodeRequest, mustFetchMedia } from './encode/request.ts'
 import { encodeReply } from './encode/reply.ts'
 import { ResponsesStreamDecoder } from './stream/decoder.ts'
 import { ResponsesStreamEncoder } from './stream/encoder.ts'
@@ -15,7 +15,7 @@ export {
   usageOfCompaction,
   usageOfResponse,
 } from './native/tap.ts'
-export { gateResponsesRequest } from './native/gate.ts'
+export { adaptResponsesRequest } from './native/adapt-request.ts'
 export {
   hasThoughtsOfOtherDialects,
   hasOnlyMessages,
@@ -25,15 +25,15 @@ export {
   referredIds,
   replaceItemReferences,
 } from './native/items.ts'
-export { type ItemPageQuery, readItemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
-export { RESPONSES_CONVERSATION, RESPONSES_PROMPT } from './native/prompt.ts'
-export { RenamedIds } from './native/renamed-ids.ts'
+export { type ItemPageQuery, readItemQuery, type ItemSpan, ItemSpanFinder } from './native/item-spans.ts'
+export { RESPONSES_COMPARISON_RULES, RESPONSES_PROMPT_RULES } from './native/prompt.ts'
+export { IdReplacer } from './native/id-replacer.ts'
 export {
   textToCount,
   countedModel,
   readCompactionRequest,
   readResponsesRequest,
-  responsesNames,
+  responsesFieldNames,
   type ResponsesRequest,
   responsesRequestSchema,
 } from './native/request.ts'
@@ -41,7 +41,7 @@ export {
 /** Codec of the responses protocol. */
 export const responsesCodec: Codec = {
   decodeRequest,
-  mustFetch,
+  mustFetch: mustFetchMedia,
   encodeRequest,
   answerTool: () => undefined,
   decodeReply,

@@ -1,5 +1,5 @@
 import type { OutputFormat } from '../conversation.ts'
-import { enumAt, fieldsAt, nullToUndefined, schemaText } from '../field.ts'
+import { requireEnumValue, requireObject, nullToUndefined, readSchemaText } from '../field.ts'
 import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
@@ -11,14 +11,18 @@ import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const holder = scan.span('text')
   const text = nullToUndefined(scan.value('text'))
-  const value = text === undefined ? undefined : nullToUndefined(fieldsAt(text, 'text')['format'])
+  const value = text === undefined ? undefined : nullToUndefined(requireObject(text, 'text')['format'])
   if (!holder || value === undefined) return undefined
   const path = 'text.format'
-  const fields = fieldsAt(value, path)
-  const kind = enumAt(FORMAT_KINDS, fields['type'], `${path}.type`)
+  const fields = requireObject(value, path)
+  const kind = requireEnumValue(FORMAT_KINDS, fields['type'], `${path}.type`)
   if (kind === 'text') return undefined
   if (kind === 'json-object') return { kind }
-  return schemaFormat(schemaText(scan, scan.memberOf(holder.node, 'format'), 'schema', path), fields, path)
+  return schemaFormat(
+    readSchemaText(scan, scan.memberOf(holder.node, 'format'), 'schema', path),
+    fields,
+    path,
+  )
 }
 
 /** Encodes the output format as JSON text. */

@@ -1,7 +1,7 @@
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { ReplyContext } from '../conversation.ts'
-import { arrayOf, renderObject } from '../json/json-edit.ts'
+import { jsonArrayOf, renderObject } from '../json/json-edit.ts'
 
 /** Settings that a response object repeats from its request, with their default values as JSON text. */
 const SETTINGS = {
@@ -83,7 +83,7 @@ export class ResponseObject {
       model: this.#model,
     })
     const usageText = usage ? JSON.stringify(usageOut(usage)) : 'null'
-    return `${head.slice(0, -1)},"output":${arrayOf(output)},${this.#settings},"usage":${usageText}}`
+    return `${head.slice(0, -1)},"output":${jsonArrayOf(output)},${this.#settings},"usage":${usageText}}`
   }
 }
 

@@ -19,7 +19,10 @@ interface Answered {
 }
 
 /** Determines from the status why a finished response stopped. */
-export function stopOf(response: Readonly<Record<string, unknown>>, { calledTools }: Answered): Stop {
+export function readResponsesStop(
+  response: Readonly<Record<string, unknown>>,
+  { calledTools }: Answered,
+): Stop {
   if (response['status'] === 'incomplete') {
     const reason = asRecord(response['incomplete_details'])?.['reason']
     return { reason: FROM_WIRE.get(reason) ?? 'length' }

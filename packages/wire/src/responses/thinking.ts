@@ -1,4 +1,4 @@
-import type { Dropped } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { Thinking } from '../conversation.ts'
 import {
   EFFORTS,
@@ -8,7 +8,7 @@ import {
   disablingEffort,
   requestedEffort,
 } from '../thinking.ts'
-import { enumAt, fieldsAt, nullToUndefined } from '../field.ts'
+import { requireEnumValue, requireObject, nullToUndefined } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
 
@@ -19,14 +19,16 @@ const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
  * Decodes the effort in `reasoning`. Its setting for summaries is ignored, because summaries are always
  * returned.
  */
-export function decodeThinking(value: unknown, dropped: Dropped): Thinking | undefined {
+export function decodeThinking(value: unknown, dropped: DroppedFields): Thinking | undefined {
   const given = nullToUndefined(value)
   if (given === undefined) return undefined
-  const { effort, context, mode } = fieldsAt(given, 'reasoning')
+  const { effort, context, mode } = requireObject(given, 'reasoning')
   if (nullToUndefined(context) !== undefined && context !== 'auto')
     reportDropped(dropped, 'reasoning.context')
   if (nullToUndefined(mode) !== undefined && mode !== 'standard') reportDropped(dropped, 'reasoning.mode')
-  return nullToUndefined(effort) === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
+  return nullToUndefined(effort) === undefined
+    ? undefined
+    : requireEnumValue(EFFORTS, effort, 'reasoning.effort')
 }
 
 /** The value of `reasoning` in a responses request. */
@@ -44,7 +46,7 @@ interface Reasoning {
 export function encodeThinking(
   thinking: Thinking | undefined,
   capabilities: Capabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Reasoning | undefined {
   if (!thinking) return undefined
   const { efforts } = capabilities

@@ -1,7 +1,14 @@
 import { TOOL_CHOICE_KINDS, TOOL_CHOICE_MODES, TOOL_CHOICE_WORDS } from '../openai-tools.ts'
-import type { Conversation, Tool, ToolChoice, ToolForm } from '../conversation.ts'
-import { refuse } from '../field-check.ts'
-import { enumAt, type Fields, fieldsAt, listAt, nullToUndefined, textAt } from '../field.ts'
+import type { Conversation, Tool, ToolChoice, ClientTool } from '../conversation.ts'
+import { refuseField } from '../field-check.ts'
+import {
+  requireEnumValue,
+  type Fields,
+  requireObject,
+  requireArray,
+  nullToUndefined,
+  requireText,
+} from '../field.ts'
 import type { OfferedTools } from './decode/tools.ts'
 
 /** The tools that may be called, and how their use is restricted. */
@@ -18,35 +25,35 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   const choice = nullToUndefined(value)
   if (choice === undefined) return { tools, webSearch, toolChoice: undefined }
   if (typeof choice === 'string') {
-    const kind = enumAt(TOOL_CHOICE_KINDS, choice, 'tool_choice')
+    const kind = requireEnumValue(TOOL_CHOICE_KINDS, choice, 'tool_choice')
     if (kind === 'any' && tools.length === 0 && offered.hasDropped)
-      refuse('tool_choice', UNAVAILABLE, 'tools that only their provider can run')
+      refuseField('tool_choice', UNAVAILABLE, 'tools that only their provider can run')
     return { tools, webSearch, toolChoice: { kind } }
   }
-  const fields = fieldsAt(choice, 'tool_choice')
+  const fields = requireObject(choice, 'tool_choice')
   if (fields['type'] === 'allowed_tools') return decodeAllowed(fields, offered)
   const chosen = new Choosable(tools).find(fields, 'tool_choice')
-  if (!chosen) refuse('tool_choice', UNAVAILABLE, 'one that it cannot be given')
+  if (!chosen) refuseField('tool_choice', UNAVAILABLE, 'one that it cannot be given')
   return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
 }
 
 /** Decodes `allowed_tools`. It may also name dropped tools, if at least one of its other tools is left. */
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
-  const kind = enumAt(TOOL_CHOICE_MODES, choice['mode'], 'tool_choice.mode')
+  const kind = requireEnumValue(TOOL_CHOICE_MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
   const choosable = new Choosable(tools)
   let searches = false
-  const named = listAt(choice['tools'], 'tool_choice.tools')
+  const named = requireArray(choice['tools'], 'tool_choice.tools')
   for (const [index, entry] of named.entries()) {
     const path = `tool_choice.tools[${index}]`
-    const fields = fieldsAt(entry, path)
+    const fields = requireObject(entry, path)
     const found = choosable.find(fields, path)
     if (found) allowed.add(found)
     else if (String(fields['type']).startsWith('web_search')) searches = true
     else if (fields['type'] === 'function' || fields['type'] === 'custom')
-      refuse(`${path}.name`, `the name of a tool in 'tools'`, 'another name')
+      refuseField(`${path}.name`, `the name of a tool in 'tools'`, 'another name')
   }
-  if (kind === 'any' && allowed.size === 0) refuse('tool_choice.tools', UNAVAILABLE, 'none')
+  if (kind === 'any' && allowed.size === 0) refuseField('tool_choice.tools', UNAVAILABLE, 'none')
   const kept = tools.filter((tool) => allowed.has(tool))
   return {
     tools: kept,
@@ -56,7 +63,7 @@ function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offe
 }
 
 /** How the client declared the tool. */
-function formOf({ form, name }: Tool): ToolForm {
+function formOf({ form, name }: Tool): ClientTool {
   return form ?? { type: 'function', name }
 }
 
@@ -79,8 +86,8 @@ class Choosable {
    * are considered.
    */
   find(choice: Fields, path: string): Tool | undefined {
-    const type = textAt(choice['type'], `${path}.type`)
-    const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type
+    const type = requireText(choice['type'], `${path}.type`)
+    const name = type === 'function' || type === 'custom' ? requireText(choice['name'], `${path}.name`) : type
     const namespace = nullToUndefined(choice['namespace'])
     const named = this.#tools.get(JSON.stringify([type, name])) ?? []
     return namespace === undefined ? named[0] : named.find((tool) => formOf(tool).namespace === namespace)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../usage.ts'
 import { usageOfResponse } from './native/tap.ts'
-import { usageOf } from './usage.ts'
+import { usageInResponse } from './usage.ts'
 
 const USAGE = { input_tokens: 100, output_tokens: 40, total_tokens: 140 }
 
@@ -12,7 +12,7 @@ describe('usage of a response', () => {
       input_tokens_details: { cached_tokens: 30, cache_write_tokens: 20 },
       output_tokens_details: { reasoning_tokens: 10 },
     }
-    expect(usageOf({ usage })).toEqual({
+    expect(usageInResponse({ usage })).toEqual({
       ...NO_USAGE,
       input: 50,
       cacheRead: 30,
@@ -24,14 +24,19 @@ describe('usage of a response', () => {
   })
 
   test('the usage of a response has zero for details that a server omits, and is unknown if the server states none', () => {
-    expect(usageOf({ usage: USAGE })).toMatchObject({ input: 100, cacheRead: 0, output: 40, reasoning: 0 })
-    expect(usageOf({ usage: null })).toBeUndefined()
-    expect(usageOf({})).toBeUndefined()
+    expect(usageInResponse({ usage: USAGE })).toMatchObject({
+      input: 100,
+      cacheRead: 0,
+      output: 40,
+      reasoning: 0,
+    })
+    expect(usageInResponse({ usage: null })).toBeUndefined()
+    expect(usageInResponse({})).toBeUndefined()
   })
 
   test('a detail in the usage of a response that cannot be true is limited, and the other counts stay', () => {
     const usage = { ...USAGE, input_tokens_details: { cached_tokens: 200 } }
-    expect(usageOf({ usage })).toMatchObject({ input: 0, cacheRead: 100, output: 40 })
+    expect(usageInResponse({ usage })).toMatchObject({ input: 0, cacheRead: 100, output: 40 })
   })
 
   test('the usage of a response counts searches by tool_usage, or by its items if that is missing', () => {
@@ -41,9 +46,9 @@ describe('usage of a response', () => {
       { type: 'web_search_call' },
       { type: 'web_search_call', action: { type: 'open_page' } },
     ]
-    expect(usageOf({ usage: USAGE, output })?.webSearches).toBe(2)
+    expect(usageInResponse({ usage: USAGE, output })?.webSearches).toBe(2)
     expect(
-      usageOf({ usage: USAGE, output, tool_usage: { web_search: { num_requests: 1 } } })?.webSearches,
+      usageInResponse({ usage: USAGE, output, tool_usage: { web_search: { num_requests: 1 } } })?.webSearches,
     ).toBe(1)
   })
 })

@@ -1,5 +1,11 @@
 import { ToolUseCounter, type ToolUse, usesOfOtherKinds, countUsesOfKind } from '../tool-use.ts'
-import { countAt, type Counts, readInclusiveUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
+import {
+  plausibleCountAt,
+  type UpstreamCounts,
+  readInclusiveUsage,
+  type ReportedUsage,
+  plausibleCount,
+} from '../reported-usage.ts'
 import { statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import { isSearch } from './search-item.ts'
@@ -12,11 +18,11 @@ type Response = Readonly<Record<string, unknown>>
  * otherwise from its items. `tally` contains the uses in the items of the stream, because the last event may
  * leave items out.
  */
-export function usageOf(response: Response, tally?: ToolUseCounter): ReportedUsage | undefined {
+export function usageInResponse(response: Response, tally?: ToolUseCounter): ReportedUsage | undefined {
   const counts = readInclusiveUsage(response['usage'])
   if (!counts) return undefined
   const usage = withStatedService(counts, statedTier(response['service_tier']))
-  const uses = toolsOf(response, tally)
+  const uses = toolUsesInResponse(response, tally)
   if (uses.length === 0 && !tally?.uses.length) return usage
   return {
     ...usage,
@@ -26,7 +32,7 @@ export function usageOf(response: Response, tally?: ToolUseCounter): ReportedUsa
 }
 
 /** The uses of the provider's tools in a response. */
-export function toolsOf(response: Response, tally = new ToolUseCounter()): readonly ToolUse[] {
+export function toolUsesInResponse(response: Response, tally = new ToolUseCounter()): readonly ToolUse[] {
   noteItems(tally, response['output'])
   return reportedUses(response, tally.uses)
 }
@@ -45,14 +51,14 @@ const REPORTED = [
 function reportedUses(response: Response, seen: readonly ToolUse[]): readonly ToolUse[] {
   const tool = asRecord(response['tool_usage'])
   const details = asRecord(asRecord(response['usage'])?.['server_side_tool_usage_details'])
-  const searches = toCount(asRecord(tool?.['web_search'])?.['num_requests'])
+  const searches = plausibleCount(asRecord(tool?.['web_search'])?.['num_requests'])
   let uses = searches === undefined ? seen : withCount(seen, 'web_search', searches)
   for (const [kind, names] of details ? REPORTED : [])
-    if (details && names.some((name) => toCount(details[name]) !== undefined))
+    if (details && names.some((name) => plausibleCount(details[name]) !== undefined))
       uses = withCount(
         uses,
         kind,
-        names.reduce((sum, name) => sum + countAt(details, name), 0),
+        names.reduce((sum, name) => sum + plausibleCountAt(details, name), 0),
       )
   return withForms(uses, response, asRecord(tool?.['image_gen']))
 }
@@ -63,15 +69,15 @@ function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: numbe
 }
 
 /**
- * Adds what the price of a tool depends on: the image model and the memory size of containers, from the tools
- * of the request that the response repeats.
+ * Adds to each use of a tool what its price depends on: the memory size of the container, or the image model
+ * and its tokens. Memory and model are in the tools of the request, which the response repeats.
  */
 function withForms(
   uses: readonly ToolUse[],
   response: Response,
-  drawn: Counts | undefined,
+  drawn: UpstreamCounts | undefined,
 ): readonly ToolUse[] {
-  const output = drawn ? countAt(drawn, 'output_tokens') : 0
+  const output = drawn ? plausibleCountAt(drawn, 'output_tokens') : 0
   if (uses.length === 0 && output === 0) return uses
   const memory = textOf(asRecord(toolOf(response, /^code_interpreter$/)?.['container'])?.['memory_limit'])
   const model = textOf(toolOf(response, /^image_generation$/)?.['model'])
@@ -81,8 +87,8 @@ function withForms(
   })
   if (!drawn || output === 0) return formed
   const details = asRecord(drawn['input_tokens_details']) ?? {}
-  const input = countAt(drawn, 'input_tokens')
-  const image = Math.min(countAt(details, 'image_tokens'), input)
+  const input = plausibleCountAt(drawn, 'input_tokens')
+  const image = Math.min(plausibleCountAt(details, 'image_tokens'), input)
   const pictures = Math.max(countUsesOfKind(uses, 'image_generation'), 1)
   const tokens = { text: input - image, image, output }
   return [

@@ -4,4 +4,4 @@
  */
 export { SignedReply, signedPartsOfReply } from './signed-reply.ts'
 export { readSignedParts, SIGNING_DIALECTS, type SignedParts, signedPartsText } from './signed-parts.ts'
-export { SignedTurns } from './signed-turns.ts'
+export { UnsignedTurnFinder } from './unsigned-turn-finder.ts'

@@ -1,4 +1,4 @@
-import { protocolsWith } from '../protocols.ts'
+import { protocolsWithProperty } from '../protocols.ts'
 import type {
   Conversation,
   MediaPart,
@@ -21,7 +21,7 @@ type SignedThought = ThinkingPart & { readonly proof: ProviderSignature }
 export type SignedElement =
   | SignedThought
   | OpaquePart
-  /** `length` is in UTF-16 code units. */
+  /** The length of a text between thoughts, in UTF-16 code units. */
   | { readonly kind: 'said'; readonly length: number }
 
 /**
@@ -37,7 +37,9 @@ export interface SignedParts {
 }
 
 /** Protocols whose providers sign parts of their replies. */
-export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsWith(({ isSigned }) => isSigned))
+export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(
+  protocolsWithProperty(({ isSigned }) => isSigned),
+)
 
 /** Version of the format in which signed parts are stored. Texts in other versions are not read. */
 const VERSION = 1

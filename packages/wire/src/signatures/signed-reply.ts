@@ -1,8 +1,8 @@
-import { choiceOf, type ReplyEvent, type ReplyPart, type StartedPart } from '../reply.ts'
-import { CopiedText } from '../frame-writer.ts'
+import { choiceOfPart, type ReplyEvent, type ReplyPart, type StartedPart } from '../reply.ts'
+import { CopyableText } from '../frame-writer.ts'
 import { TextBuffer } from '../text-buffer.ts'
 import { callAnchor, type SignedParts, type SignedElement, textAnchor } from './signed-parts.ts'
-import { isSignedOpaquePart } from '../envelope.ts'
+import { isSignedOpaquePart } from '../signature-envelope.ts'
 
 /**
  * Finds what a model signed in its reply, by anchor (see `SignedParts`); empty if it signed nothing.
@@ -63,8 +63,8 @@ class GrowingText {
   #copied: TextBuffer | undefined
   #copiedBytes = 0
 
-  add(event: { readonly text: string } | CopiedText): void {
-    if (!(event instanceof CopiedText) || event.size > MAX_COPIED_BYTES) {
+  add(event: { readonly text: string } | CopyableText): void {
+    if (!(event instanceof CopyableText) || event.size > MAX_COPIED_BYTES) {
       this.#decode()
       this.#texts.push(event.text)
       return
@@ -103,7 +103,7 @@ export class SignedReply {
    * choice.
    */
   add(event: ReplyEvent): void {
-    if ('index' in event && choiceOf(event.index) > 0) return
+    if ('index' in event && choiceOfPart(event.index) > 0) return
     switch (event.kind) {
       case 'part-start':
         this.#parts.set(event.index, { started: event.part, text: new GrowingText(), proof: undefined })

@@ -1,7 +1,7 @@
 import { ReceivedMedia } from '../received-media.ts'
 import { type FrameText, type FrameTemplate, learnTemplate, type FrameTextReader } from './frame-template.ts'
 import type { SharedTemplates } from './shared-templates.ts'
-import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
+import { frameData, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
 /**
  * What to do with a frame (an event of a stream with the blank line after it): forward it, drop it, or end
@@ -48,7 +48,10 @@ export abstract class FrameLoop {
   /** Reads a frame that matches no template. */
   protected abstract readFrame(data: string, frame: string): FrameAction
 
-  /** A value that changes with each frame that contains text. */
+  /**
+   * A number that increases with each frame that contains text, so that a template can be learned from that
+   * frame.
+   */
   protected abstract get progress(): number
 
   /** Whether the data of a frame mark the end of the stream in this protocol. */
@@ -100,7 +103,7 @@ export abstract class FrameLoop {
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
     // A last frame that has no blank line after it is only read if it may be the terminator, which is short.
-    const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : dataOf(bytes.toString())
+    const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : frameData(bytes.toString())
     const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'
     return { bytes, wasRead }
@@ -112,7 +115,7 @@ export abstract class FrameLoop {
       return 'forward'
     }
     const text = frame.toString()
-    const data = dataOf(this.isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
+    const data = frameData(this.isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
     this.isFirst = false
     if (data === undefined) return 'forward'
     this.sawEvent = true

@@ -1,8 +1,8 @@
 import type { StreamDecoder } from '../codec.ts'
 import { type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from './frame-splitter.ts'
 import { FrameLoop, type FrameAction } from './frame-loop.ts'
-import { type CopiedPart, CopiedText, textOf } from '../frame-writer.ts'
-import type { FrameTemplate, TextMatch } from './frame-template.ts'
+import { type CopyablePart, CopyableText, decodeFrameText } from '../frame-writer.ts'
+import type { FrameTemplate, FrameTextMatch } from './frame-template.ts'
 import type { ReplyEvent } from '../reply.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 import { StreamedInputs } from '../tool-input.ts'
@@ -13,7 +13,7 @@ import type { ReportedUsage } from '../reported-usage.ts'
  * data of the frames.
  */
 export abstract class FrameReader extends FrameLoop implements StreamDecoder {
-  /** Whether texts may be returned as `CopiedText`, which refers to the pushed bytes. */
+  /** Whether texts may be returned as `CopyableText`, which refers to the pushed bytes. */
   copiesTexts = false
   #events: ReplyEvent[] = []
   /** Whether the stream has ended, so that later bytes are ignored. */
@@ -45,7 +45,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
    * Returns the part to which the text of a matching frame is appended, so that its bytes can be copied.
    * Returns undefined if the text must be read by `readPiece` instead, because it has a further effect.
    */
-  protected copyPiece(_index: number, _bytes: Buffer, _match: TextMatch): CopiedPart | undefined {
+  protected copyPiece(_index: number, _bytes: Buffer, _match: FrameTextMatch): CopyablePart | undefined {
     return undefined
   }
 
@@ -128,12 +128,12 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
 
   // Consecutive texts of one part become one event. The caller takes the events after each push, so all texts
   // of an event refer to the bytes of the same push.
-  #emitCopied({ kind, index }: CopiedPart, bytes: Buffer, known: FrameTemplate): void {
+  #emitCopied({ kind, index }: CopyablePart, bytes: Buffer, known: FrameTemplate): void {
     const last = this.#events.at(-1)
-    if (last instanceof CopiedText && last.index === index) last.add(known)
+    if (last instanceof CopyableText && last.index === index) last.add(known)
     else if (kind !== 'tool-input' || this.#inputs.passes(index))
-      this.#events.push(new CopiedText(kind, index, bytes, known))
-    else this.emit({ kind, index, text: textOf(bytes, known) })
+      this.#events.push(new CopyableText(kind, index, bytes, known))
+    else this.emit({ kind, index, text: decodeFrameText(bytes, known) })
   }
 
   #throwFailure(): void {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cpuMs } from '../../../../test/fixtures/pace.ts'
 import { WireError } from '../wire-error.ts'
-import { dataOf, eventOf, FrameSplitter } from './frame-splitter.ts'
+import { frameData, eventNameOfFrame, FrameSplitter } from './frame-splitter.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 /**
@@ -171,16 +171,16 @@ test.each(['\n\n', '\r\r', '\r\n\r\n'])(
 
 describe('data', () => {
   test('the data of a stream frame follows the rules of server-sent events', () => {
-    expect(dataOf('data: a\n\n')).toBe('a')
-    expect(dataOf('data:a\r\n\r\n')).toBe('a')
-    expect(dataOf('data:  a\n\n')).toBe(' a')
-    expect(dataOf('data: a\ndata\ndata: b\n\n')).toBe('a\n\nb')
-    expect(dataOf(': ping\n\n')).toBeUndefined()
-    expect(dataOf('event: error\ndata: {}\n\n')).toBe('{}')
-    expect(dataOf(' data: a\n\n')).toBeUndefined()
-    expect(dataOf('data: a')).toBe('a')
-    expect(eventOf('event: error\ndata: {}\n\n')).toBe('error')
-    expect(eventOf('data: event: x\n\n')).toBeUndefined()
+    expect(frameData('data: a\n\n')).toBe('a')
+    expect(frameData('data:a\r\n\r\n')).toBe('a')
+    expect(frameData('data:  a\n\n')).toBe(' a')
+    expect(frameData('data: a\ndata\ndata: b\n\n')).toBe('a\n\nb')
+    expect(frameData(': ping\n\n')).toBeUndefined()
+    expect(frameData('event: error\ndata: {}\n\n')).toBe('{}')
+    expect(frameData(' data: a\n\n')).toBeUndefined()
+    expect(frameData('data: a')).toBe('a')
+    expect(eventNameOfFrame('event: error\ndata: {}\n\n')).toBe('error')
+    expect(eventNameOfFrame('data: event: x\n\n')).toBeUndefined()
   })
 
   test('the data of a stream frame agrees with a parser that reads server-sent events line by line', () => {
@@ -201,7 +201,7 @@ describe('data', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(line, end), { maxLength: 6 }), (lines) => {
         const frame = lines.flat().join('')
-        expect(dataOf(frame)).toBe(referenceData(frame))
+        expect(frameData(frame)).toBe(referenceData(frame))
       }),
       { numRuns: lawRuns(3000) },
     )

@@ -179,7 +179,7 @@ function isLineEnd(byte: number | undefined): boolean {
  * line. Undefined if it has none, like a comment. The caller must remove a byte order mark at the start of
  * the stream.
  */
-export function dataOf(frame: string): string | undefined {
+export function frameData(frame: string): string | undefined {
   const end = frame.length - BLANK.length
   const isPlain = frame.startsWith('data: ') && frame.endsWith(BLANK) && frame.indexOf('\n') === end
   return isPlain && !frame.includes('\r') ? frame.slice(6, end) : fieldOf(frame, 'data')
@@ -198,13 +198,13 @@ function fieldOf(frame: string, name: string): string | undefined {
 }
 
 /** Returns the name of the event; undefined for an event without a name. */
-export function eventOf(frame: string): string | undefined {
+export function eventNameOfFrame(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
 }
 
 /** Whether the event is named `error`. Such an event is an error even if its data does not look like one. */
 export function isErrorEvent(frame: string): boolean {
-  return frame.includes('error') && eventOf(frame) === 'error'
+  return frame.includes('error') && eventNameOfFrame(frame) === 'error'
 }
 
 const BLANK = '\n\n'

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { dataOf } from './frame-splitter.ts'
+import { frameData } from './frame-splitter.ts'
 
 /** A text in a frame, which continues a text of the reply. */
 export interface FrameText {
@@ -15,7 +15,7 @@ export interface FrameText {
 export type FrameTextReader = (data: string) => FrameText | undefined
 
 /** Position of the text in the bytes of a frame that matches a template, without its quotes. */
-export interface TextMatch {
+export interface FrameTextMatch {
   readonly from: number
   readonly to: number
   /** Number of escape sequences in the text. */
@@ -39,7 +39,10 @@ const COMMON_ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\bfnrt'))
  * providers instead write a varying number of spaces before the last brace.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
-/** A text that is put into a frame to find the position of its text. It does not occur in responses. */
+/**
+ * A text that replaces the model's text in a frame, to find the position of that text. It does not occur in
+ * responses.
+ */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
@@ -48,7 +51,7 @@ const NOT_FOUND = -1
  * A frame with a placeholder for the text that the model wrote. A frame that equals it in all other bytes
  * need not be parsed, because it can differ only in this text and in numbers such as the event's number.
  */
-export class FrameTemplate implements TextMatch {
+export class FrameTemplate implements FrameTextMatch {
   /** Index of the text in the reply that the frame continues. */
   readonly index: number
   readonly #head: BytesWithNumbers
@@ -195,7 +198,7 @@ export function learnTemplate(
   for (let places = 0; at >= 0 && places < MAX_CANDIDATES; places++) {
     const head = frame.subarray(0, at + 1)
     const tail = frame.subarray(at + literal.length - 1)
-    const data = dataOf(`${head.toString()}${SENTINEL}${tail.toString()}`)
+    const data = frameData(`${head.toString()}${SENTINEL}${tail.toString()}`)
     if (data !== undefined && read(data)?.text === SENTINEL)
       return new FrameTemplate(piece.index, Buffer.from(head), Buffer.from(tail))
     at = frame.indexOf(literal, at + 1)

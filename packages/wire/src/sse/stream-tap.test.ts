@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { LargeEvent } from './stream-tap.ts'
-import { dataOf, eventOf } from './frame-splitter.ts'
+import { frameData, eventNameOfFrame } from './frame-splitter.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 const field = fc.tuple(
@@ -26,9 +26,9 @@ test('an event of a stream is read in the same way in pieces as in one piece', (
         expect(bytes.toString('utf8', at - size + end)).toBeOneOf(['data: next\n\n', '\ndata: next\n\n'])
         // The outline contains line ends as white space.
         expect((event.data ?? '').trim().replaceAll(/\s+/g, ' ')).toBe(
-          (dataOf(frame) ?? '').trim().replaceAll(/\s+/g, ' '),
+          (frameData(frame) ?? '').trim().replaceAll(/\s+/g, ' '),
         )
-        expect(eventOf(event.frame) ?? '').toBe(eventOf(frame) ?? '')
+        expect(eventNameOfFrame(event.frame) ?? '').toBe(eventNameOfFrame(frame) ?? '')
       },
     ),
     { numRuns: lawRuns(3000) },

@@ -8,16 +8,16 @@ import type { FrameTemplate } from './frame-template.ts'
 import type { StatedService } from '../service-tier.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
-import { NO_TOOLS, type ReportedToolUses } from '../tool-use.ts'
+import { NO_TOOL_USES, type ReportedToolUses } from '../tool-use.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 import { closeJson, JsonOutline } from '../json/json-outline.ts'
 
-/** What follows from a chunk that was pushed. */
-export interface TapStep {
+/** What to do after a chunk of the stream was pushed into the tap. */
+export interface TapPushResult {
   /** Bytes to send now, if any; the pushed chunk itself if it is forwarded unchanged. */
   readonly forward: Buffer | undefined
   /**
-   * Whether the stream has ended with an end marker or an error. `ending` of `TapEnd` then contains the
+   * Whether the stream has ended with an end marker or an error. `ending` of `TapEndResult` then contains the
    * marker or error and everything after it.
    */
   readonly terminal: boolean
@@ -32,7 +32,7 @@ export interface StreamError {
 }
 
 /** What is known about a stream after the upstream has closed it. */
-export interface TapEnd {
+export interface TapEndResult {
   /**
    * The end marker or error event, and everything after it; empty if there was neither. After the call was
    * charged, these bytes are sent or replaced.
@@ -71,7 +71,7 @@ export abstract class StreamTap extends FrameLoop {
   /** What the stream states about the prompt cache; undefined if it states nothing. */
   diagnosis: CacheDiagnosis | undefined
   /** Uses of the provider's tools, for protocols that report them. */
-  readonly tools: ReportedToolUses = NO_TOOLS
+  readonly tools: ReportedToolUses = NO_TOOL_USES
   /** Id, model and finish reasons that the stream states. */
   readonly names = new AnswerMetadata()
   /** Whether the end marker of the stream was read. */
@@ -127,7 +127,7 @@ export abstract class StreamTap extends FrameLoop {
     return this.#large !== undefined
   }
 
-  push(chunk: Buffer): TapStep {
+  push(chunk: Buffer): TapPushResult {
     if (this.#isTerminal) {
       this.#hold(chunk)
       return { forward: undefined, terminal: true }
@@ -136,7 +136,7 @@ export abstract class StreamTap extends FrameLoop {
     return { forward: this.#process(chunk), terminal: this.#isTerminal }
   }
 
-  end(): TapEnd {
+  end(): TapEndResult {
     const isCut = this.isMidEvent
     const { bytes, wasRead } = this.readRest()
     if (wasRead && this.verdict !== 'swallow') this.#hold(bytes)
@@ -283,7 +283,7 @@ export abstract class StreamTap extends FrameLoop {
     return held
   }
 
-  #forwardLarge(large: LargeEvent, chunk: Buffer): TapStep {
+  #forwardLarge(large: LargeEvent, chunk: Buffer): TapPushResult {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
     // The event is not counted again: it was counted when its first bytes were forwarded.
@@ -331,7 +331,7 @@ const MAX_UTF8_BYTES = 3
 
 /**
  * Reads an event while it is being forwarded. Only its name and an outline of its data are kept. Lines and
- * fields are separated by the rules of `FrameSplitter` and `dataOf`.
+ * fields are separated by the rules of server-sent events.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()

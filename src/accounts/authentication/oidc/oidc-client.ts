@@ -3,7 +3,7 @@ import type { CustomFetch } from 'openid-client'
 import { request } from 'undici'
 import type { OidcProvider } from '../../../domain/settings.ts'
 import { GatewayError } from '../../../errors.ts'
-import { guardedAgent } from '../../../upstreams/ssrf-guard.ts'
+import { createGuardedAgent } from '../../../upstreams/ssrf-guard.ts'
 
 /** Tolerated difference of clocks in `exp`, `iat` and `nbf`, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60
@@ -11,7 +11,7 @@ const CLOCK_TOLERANCE_SECONDS = 60
 const MAX_SUBJECT_LENGTH = 255
 
 /** Secrets of one sign-in, against which its callback is checked. */
-export interface SignInChecks {
+export interface SignInCallbackChecks {
   readonly state: string
   readonly nonce: string
   /** Secret code verifier of the sign-in (PKCE, RFC 7636). */
@@ -24,14 +24,14 @@ export interface VerifiedIdentity {
   readonly subject: string
   /** Claims of the id_token, and of the userinfo endpoint if the id_token lacks a required one. */
   readonly claims: Readonly<Record<string, unknown>>
-  /** URL at which the provider ends its own session; undefined if it has none. */
+  /** URL at which the identity provider ends its own session; undefined if it has none. */
   readonly logoutUrl: string | undefined
 }
 
 /** Dependencies of `OidcClient`. */
 interface OidcClientDependencies {
   readonly allowsPrivateNetworks: () => boolean
-  /** Called for failures of a provider, with a sentence for the operator. */
+  /** Called if an identity provider fails, with a sentence for the operator. */
   readonly warn: (sentence: string) => void
 }
 
@@ -47,10 +47,13 @@ export class OidcClient {
   }
 
   /**
-   * Begins a sign-in. Resolves to the URL to send the browser to. Rejects with 503 if the provider is
-   * unreachable.
+   * Begins a sign-in. Resolves to the URL to send the browser to. Rejects with 503 if the identity provider
+   * is unreachable.
    */
-  async begin(provider: OidcProvider, redirectUri: string): Promise<{ url: string; checks: SignInChecks }> {
+  async begin(
+    provider: OidcProvider,
+    redirectUri: string,
+  ): Promise<{ url: string; checks: SignInCallbackChecks }> {
     return this.#with(provider, async (config) => {
       const checks = {
         state: library.randomState(),
@@ -77,7 +80,7 @@ export class OidcClient {
   async complete(
     provider: OidcProvider,
     callback: URL,
-    { state, nonce, verifier }: SignInChecks,
+    { state, nonce, verifier }: SignInCallbackChecks,
     afterLogout: string,
   ): Promise<VerifiedIdentity> {
     return this.#with(provider, async (config) => {
@@ -191,28 +194,31 @@ function unavailable({ name }: OidcProvider): GatewayError {
   )
 }
 
-/** Timeout of a request to a provider; short, because a person is waiting. */
+/** Timeout of a request to an identity provider; short, because a person is waiting. */
 const PROVIDER_TIMEOUT_MS = 5_000
-/** Maximum size in bytes of a provider's response; metadata and keys are far smaller. */
+/** Maximum size in bytes of an identity provider's response; metadata and keys are far smaller. */
 const MAX_BYTES = 512 * 1024
 /** Statuses whose responses have no body. */
 const WITHOUT_BODY = new Set([101, 204, 205, 304])
 
 /**
- * Fetches from a provider, without following redirects. The issuer's origin is the operator's choice and may
- * be private, like the address of a declared channel. Other origins, which the provider's metadata name, may
- * be private only if `allowsPrivateNetworks`. Close it with `[Symbol.asyncDispose]`.
+ * Fetches from an identity provider, without following redirects. The issuer's origin is the operator's
+ * choice and may be private, like the address of a declared channel. Other origins, which the provider's
+ * metadata name, may be private only if `allowsPrivateNetworks`. `[Symbol.asyncDispose]` closes its
+ * connections.
  */
 class ProviderFetch implements AsyncDisposable {
   readonly #issuerOrigin: string
-  readonly #own = guardedAgent(true, PROVIDER_TIMEOUT_MS)
-  readonly #others: ReturnType<typeof guardedAgent>
-  /** Why the first failed request to the provider failed, for the operator; undefined if none failed. */
+  readonly #own = createGuardedAgent(true, PROVIDER_TIMEOUT_MS)
+  readonly #others: ReturnType<typeof createGuardedAgent>
+  /**
+   * Why the first failed request to the identity provider failed, for the operator; undefined if none failed.
+   */
   failure: string | undefined
 
   constructor(issuer: string, allowsPrivateNetworks: boolean) {
     this.#issuerOrigin = new URL(issuer).origin
-    this.#others = guardedAgent(allowsPrivateNetworks, PROVIDER_TIMEOUT_MS)
+    this.#others = createGuardedAgent(allowsPrivateNetworks, PROVIDER_TIMEOUT_MS)
   }
 
   readonly fetch: CustomFetch = async (url, { method, headers, body, signal }) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
-import { localPath } from './oidc-sign-ins.ts'
+import { localRedirectPath } from './oidc-sign-ins.ts'
 
 test.each([
   ['/', '/'],
@@ -21,7 +21,7 @@ test.each([
   ['javascript:alert(1)', '/'],
   [`/${'x'.repeat(3000)}`, '/'],
 ])('a sign-in with the requested target %j redirects to %j', (given, path) => {
-  expect(localPath(given)).toBe(path)
+  expect(localRedirectPath(given)).toBe(path)
 })
 
 test('no requested path makes a sign-in redirect to another host or breaks a header', () => {
@@ -45,7 +45,7 @@ test('no requested path makes a sign-in redirect to another host or breaks a hea
     .map((all) => `/${all.join('')}`)
   fc.assert(
     fc.property(text, (given) => {
-      const path = localPath(given)
+      const path = localRedirectPath(given)
       expect(new URL(path, 'https://ai.example/login').origin).toBe('https://ai.example')
       expect(path).toMatch(/^\/[\x21-\x7e]*$/)
     }),

@@ -14,7 +14,7 @@ import {
   pendingSignInExpiry,
 } from './pending-sign-in.ts'
 
-/** Page of the console to which people return after signing out at their provider. */
+/** Page of the console to which people return after signing out at their identity provider. */
 const AFTER_LOGOUT = '/login'
 
 /** Dependencies of `OidcSignIns`. */
@@ -23,7 +23,7 @@ interface OidcDependencies {
   readonly secrets: Secrets
   readonly options: () => Options
   readonly nowMs: () => number
-  /** Called for failures of a provider, with a sentence for the operator. */
+  /** Called if an identity provider fails, with a sentence for the operator. */
   readonly warn: (sentence: string) => void
 }
 
@@ -69,7 +69,7 @@ export class OidcSignIns {
     const redirectUri = `${publicOrigin(request, options())}/api/user/oidc/${provider.name}/callback`
     const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
     const expiresTime = pendingSignInExpiry(nowMs())
-    const pending = { ...checks, redirectUri, next: localPath(next), link, expiresTime }
+    const pending = { ...checks, redirectUri, next: localRedirectPath(next), link, expiresTime }
     const cookie = pendingCookie(secrets, provider.name, pending, request, options())
     return { location: url, cookie }
   }
@@ -115,7 +115,7 @@ const BASE = 'http://gateway.invalid'
  * Returns a path of this gateway with its query, as a browser would resolve it; `/` for anything that leads
  * elsewhere: `//host`, `/\host`, other schemes.
  */
-export function localPath(given: string | undefined): string {
+export function localRedirectPath(given: string | undefined): string {
   if (given === undefined || !given.startsWith('/') || given.length > 2000) return '/'
   const url = URL.parse(given, BASE)
   // Segments such as `/.//host` may have resolved to `//host`.

@@ -48,7 +48,8 @@ export function pendingCookie(
     name: nameOf(pending.state),
     value: seal(secrets, JSON.stringify(pending), placeOf(provider, pending.state)),
     httpOnly: true,
-    // The provider's redirect is a cross-site request, for which a browser would not send a `strict` cookie.
+    // The redirect from the identity provider is a cross-site request, for which a browser would not send a
+    // `strict` cookie.
     sameSite: 'lax',
     path: '/api/user/oidc/',
     secure: hasSecureCookies(request, options),
@@ -57,8 +58,8 @@ export function pendingCookie(
 }
 
 /**
- * Returns the sign-in with this state that the browser began at this provider; undefined if there is none or
- * it has expired.
+ * Returns the sign-in with this state that the browser began at this identity provider; undefined if there is
+ * none or it has expired.
  */
 export function findPendingSignIn(
   secrets: Secrets,
@@ -81,7 +82,8 @@ function nameOf(state: string): string {
   return `sign-in-${state.slice(0, 16)}`
 }
 
-// The encryption is bound to provider and state, so that no other provider can end the sign-in.
+// The encryption is bound to identity provider and state, so that no other identity provider can end the
+// sign-in.
 function placeOf(provider: string, state: string): SealContext {
   return { table: 'pending sign-ins', row: `${provider} ${state}` }
 }

@@ -1,8 +1,8 @@
 import {
-  CHAT_CONVERSATION,
-  chatNames,
+  CHAT_COMPARISON_RULES,
+  chatFieldNames,
   ChatTap,
-  gateChatRequest,
+  adaptChatRequest,
   readChatRequest,
   usageOfReply,
 } from '@sluice/wire/chat'
@@ -19,7 +19,7 @@ import type { Dialect, RequestReaderContext } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
-type ChatRequest = Parameters<typeof gateChatRequest>[1] & {
+type ChatRequest = Parameters<typeof adaptChatRequest>[1] & {
   readonly maxTokens: number | undefined
   readonly includeUsage: boolean
   readonly providerTools?: ProviderTools
@@ -51,7 +51,7 @@ export function chatRequests(
         ...(endpoint === chatConversion && nativeConversation(channel, endpoint, request.model, scan)),
         ...nativeTools(channel, 'chat', request.model, request.providerTools),
         prepare(passThrough) {
-          const gated = gateChatRequest(scan, request, channel, {
+          const gated = adaptChatRequest(scan, request, channel, {
             passThrough,
             statesTier: mayNameTier(endpoint.path(request.model, request.stream)),
           })
@@ -86,8 +86,8 @@ export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',
     endpoint: 'chat',
-    names: chatNames,
-    conversation: CHAT_CONVERSATION,
+    names: chatFieldNames,
+    conversation: CHAT_COMPARISON_RULES,
     keeping: chatStorageRules,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)

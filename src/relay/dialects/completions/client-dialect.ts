@@ -1,7 +1,7 @@
 import {
-  checkConvertible,
-  completionNames,
-  COMPLETIONS_PROMPT,
+  checkConvertibleCompletion,
+  completionFieldNames,
+  COMPLETIONS_PROMPT_RULES,
   completionsCodec,
   readCompletionRequest,
 } from '@sluice/wire/chat'
@@ -19,7 +19,7 @@ const PATH = '/completions'
 const completionsConversion: ConversionDialect = {
   ...chatConversion,
   codec: completionsCodec,
-  prompt: COMPLETIONS_PROMPT,
+  prompt: COMPLETIONS_PROMPT_RULES,
   path: () => PATH,
 }
 
@@ -31,7 +31,7 @@ export function completionsDialect(conversions: Conversions, chat: Dialect): Dia
   return {
     name: 'chat',
     endpoint: 'completions',
-    names: completionNames,
+    names: completionFieldNames,
     keeping: completionsStorageRules,
     read: (scan, headers, reader) =>
       isChat(scan) ? chat.read(scan, headers, reader) : completion(conversions, scan, reader),
@@ -57,7 +57,7 @@ function completion(
         // If the request must be converted for every channel, it is checked here, so that a refused request
         // is not counted against limits.
         if (!channels.some((channel) => dialectForChannel(channel, 'chat', model) === 'chat'))
-          checkConvertible(scan)
+          checkConvertibleCompletion(scan)
         return channels
       },
       forChannels,

@@ -1,10 +1,10 @@
-import type { Dropped } from '@sluice/wire/codec'
+import type { DroppedFields } from '@sluice/wire/codec'
 import {
-  checkTexts,
+  requireTextInputs,
   decodeTexts,
   EMBEDDINGS_LIMITS,
-  EMBEDDINGS_PROMPT,
-  embeddingsNames,
+  EMBEDDINGS_PROMPT_RULES,
+  embeddingsFieldNames,
   EmbeddingsReply,
   readEmbeddingsRequest,
   VectorsWriter,
@@ -30,13 +30,13 @@ export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) =>
 )
 
 /**
- * Dialect of embeddings: passed through to channels that speak chat, with vectors in the requested format;
- * converted for others.
+ * Dialect of embeddings. Requests are passed through to channels that speak chat, and converted for others.
+ * Vectors are returned in the requested format.
  */
 export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
-  names: embeddingsNames,
+  names: embeddingsFieldNames,
   keeping: unstreamedStorageRules('embeddings'),
   servedBy: EMBEDDINGS_PROTOCOLS,
   scanLimits: EMBEDDINGS_LIMITS,
@@ -49,13 +49,13 @@ export const embeddingsDialect: Dialect = {
         path: '/embeddings',
         headers: [],
         ...withMappedModel(scan, model, channel, passThrough),
-        prompt: EMBEDDINGS_PROMPT,
+        prompt: EMBEDDINGS_PROMPT_RULES,
         passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbeddingsReply(form))),
         tap: throwNoStreams,
         reply: throwNoStreams,
       })
       const converted = (upstream: EmbedUpstream): AttemptRequest => {
-        const dropped: Dropped = new Set()
+        const dropped: DroppedFields = new Set()
         const texts = decodeTexts(scan, dropped)
         return vectorRequest(upstream, texts, dropped, () => new VectorsWriter(form, model))
       }
@@ -66,9 +66,9 @@ export const embeddingsDialect: Dialect = {
         promptBound,
         forModel,
         channelsFor(channels) {
-          // If the request must be converted for every channel, it is checked here, so that a refused request
-          // is not counted against limits.
-          if (!channels.some(speaksOpenAiEmbeddings)) checkTexts(scan)
+          // If the request must be converted for every channel, its texts are checked already when it is
+          // read, so that a request that is refused does not count against limits.
+          if (!channels.some(speaksOpenAiEmbeddings)) requireTextInputs(scan)
           return channels
         },
         forChannels: (channels) =>

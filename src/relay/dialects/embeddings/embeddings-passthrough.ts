@@ -20,7 +20,7 @@ interface VectorsReply {
   end(): Buffer
 }
 
-/** A response with vectors in the client's own dialect. */
+/** Passes a response with vectors in the client's own dialect through to the client. */
 export class EmbeddingsPassthrough implements Passthrough {
   readonly #reply: VectorsReply
   readonly #held = new BufferedStart()
@@ -110,8 +110,8 @@ export function embeddingsResponses(
 }
 
 /**
- * Measures the reported tokens; if none were reported, those of the prompt. Tokens are not counted if only
- * calls have a price.
+ * Resolves to the usage to charge: the reported tokens; if none were reported, the counted tokens of the
+ * prompt. Nothing is counted if only calls have a price.
  */
 export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<ChargedUsage> {
   if (reported) return Promise.resolve({ usage: reported, isEstimate: false })

@@ -1,11 +1,11 @@
 import { addUsage, NO_USAGE, type Usage } from '@sluice/wire/usage'
-import type { Dropped } from '@sluice/wire/codec'
+import type { DroppedFields } from '@sluice/wire/codec'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type {
-  EmbedForm,
-  EmbedRequest,
+  EmbeddingsApi,
+  UpstreamEmbedRequest,
   EmbedRequests,
   TextsToEmbed,
   VectorResponseReader,
@@ -31,7 +31,7 @@ import type { AttemptRequest } from '../../request-stages.ts'
 export function vectorRequest(
   { form, protocol, path, model }: EmbedUpstream,
   texts: TextsToEmbed,
-  dropped: Dropped,
+  dropped: DroppedFields,
   writer: () => VectorResponseWriter,
 ): AttemptRequest {
   const requests = form.requests(texts, model, dropped)
@@ -54,7 +54,7 @@ export function vectorRequest(
  * request is charged.
  */
 function vectorsResponses(
-  form: EmbedForm,
+  form: EmbeddingsApi,
   requests: EmbedRequests,
   writer: () => VectorResponseWriter,
 ): PassthroughResponses {
@@ -67,13 +67,13 @@ function vectorsResponses(
 
 /** Writes vectors of several upstream responses as one response. */
 class ConvertedPassthrough implements Passthrough {
-  readonly #form: EmbedForm
+  readonly #form: EmbeddingsApi
   readonly #writer: VectorResponseWriter
   readonly #texts: number
   /** The request whose response is being read. */
-  #current: EmbedRequest
+  #current: UpstreamEmbedRequest
   /** The requests that are still to be sent. */
-  readonly #more: EmbedRequest[]
+  readonly #more: UpstreamEmbedRequest[]
   /** The texts of the requests that were answered. */
   readonly #answered: string[] = []
   readonly #held = new BufferedStart()
@@ -85,7 +85,7 @@ class ConvertedPassthrough implements Passthrough {
   #usage: Usage | undefined = NO_USAGE
   #charged = NO_USAGE
 
-  constructor(form: EmbedForm, [first, ...more]: EmbedRequests, writer: VectorResponseWriter) {
+  constructor(form: EmbeddingsApi, [first, ...more]: EmbedRequests, writer: VectorResponseWriter) {
     this.#form = form
     this.#writer = writer
     this.#current = first
@@ -141,7 +141,7 @@ class ConvertedPassthrough implements Passthrough {
     return measure
   }
 
-  /** Measures the answered requests; if `isCurrentPaid`, also the texts of the current one. */
+  /** Resolves to the usage of the answered requests; if `isCurrentPaid`, also that of the current request. */
   #measureSent(call: Call, isCurrentPaid: boolean): Promise<ChargedUsage> {
     const uncounted = this.#usage ? [] : this.#answered
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted

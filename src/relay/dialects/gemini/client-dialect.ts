@@ -2,32 +2,32 @@ import { geminiStorageRules, unstreamedStorageRules } from '../../answer-cache/a
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
-import type { Dropped } from '@sluice/wire/codec'
+import type { DroppedFields } from '@sluice/wire/codec'
 import { reroutingMemberNames } from '@sluice/wire/edit-request'
-import { openAiEmbedForm } from '@sluice/wire/embeddings'
+import { openAiEmbeddingsApi } from '@sluice/wire/embeddings'
 import {
   decodeEmbedRequest,
   type EmbedMethod,
   EmbedReply,
   EmbedReplyWriter,
-  gateEmbedRequest,
+  adaptEmbedRequest,
   readEmbedRequest,
 } from '@sluice/wire/gemini/embed'
 import {
-  GEMINI_CONVERSATION,
-  answerPath,
-  embedNames,
-  gateGeminiRequest,
-  GEMINI_EMBED_PROMPT,
-  geminiNames,
+  GEMINI_COMPARISON_RULES,
+  generateContentPath,
+  embedFieldNames,
+  adaptGeminiRequest,
+  GEMINI_EMBED_PROMPT_RULES,
+  geminiFieldNames,
   GeminiTap,
-  JsonArray,
+  EventsToJsonArray,
   methodPath,
   readGeminiRequest,
   usageOfAnswer,
 } from '@sluice/wire/gemini'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
-import type { TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { TapEndResult, TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Conversions } from '../conversions.ts'
@@ -40,22 +40,24 @@ import { geminiConversion } from '../conversion-dialects.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /** Parts of a request that are in its path and not in its body. */
-export interface GeminiTarget {
+export interface GeminiRequestPath {
   readonly model: string
   /** A whole response, a stream of events, a stream as one JSON array, or an embeddings method. */
   readonly form: 'whole' | 'events' | 'array' | EmbedMethod
 }
 
-/** Dialect of the Gemini API: passed through to channels that speak it, converted for others. */
-export function geminiDialect(conversions: Conversions, { model, form }: GeminiTarget): Dialect {
+/**
+ * Dialect of the Gemini API. Requests are passed through to channels that speak it, and converted for others.
+ */
+export function geminiDialect(conversions: Conversions, { model, form }: GeminiRequestPath): Dialect {
   if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(model, form)
   const stream = form !== 'whole'
   const jsonArray = form === 'array'
   return {
     name: 'gemini',
     endpoint: 'gemini',
-    names: geminiNames,
-    conversation: GEMINI_CONVERSATION,
+    names: geminiFieldNames,
+    conversation: GEMINI_COMPARISON_RULES,
     keeping: geminiStorageRules,
     read(scan, _headers, reader) {
       const forModel = (name: string): ParsedRequest => {
@@ -78,9 +80,9 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
             const model = { name, upstreamModel, requiresSignatures }
             return {
               protocol: 'gemini',
-              path: answerPath(upstreamModel, stream),
+              path: generateContentPath(upstreamModel, stream),
               headers: [],
-              ...gateGeminiRequest(scan, model, channel, passThrough),
+              ...adaptGeminiRequest(scan, model, channel, passThrough),
               prompt: geminiConversion.prompt,
               upstreamModel,
               tap: () => (jsonArray ? new ArrayTap() : new GeminiTap()),
@@ -125,22 +127,24 @@ function isGemini(...names: readonly string[]): boolean {
   return names.some((name) => /gemini/i.test(name))
 }
 
-/** Converts a native stream of events for a client that reads one JSON array. */
+/**
+ * Converts a native stream of events to one JSON array, for a client that requested a stream of this form.
+ */
 class ArrayTap extends GeminiTap {
-  readonly #array = new JsonArray()
+  readonly #array = new EventsToJsonArray()
 
   override keepAliveFrame(): undefined {
     return undefined
   }
 
-  override push(chunk: Buffer): TapStep {
+  override push(chunk: Buffer): TapPushResult {
     const { forward, terminal } = super.push(chunk)
     this.#dropErrorFrame()
     const elements = forward && this.#array.push(forward)
     return { forward: elements && elements.length > 0 ? elements : undefined, terminal }
   }
 
-  override end(): TapEnd {
+  override end(): TapEndResult {
     const end = super.end()
     this.#dropErrorFrame()
     return end
@@ -167,12 +171,15 @@ class ArrayTap extends GeminiTap {
   }
 }
 
-/** Dialect of the Gemini API's embeddings: passed through to channels that speak it, converted for others. */
+/**
+ * Dialect of the Gemini API's embeddings. Requests are passed through to channels that speak it, and
+ * converted for others.
+ */
 function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
     endpoint: 'embeddings',
-    names: embedNames,
+    names: embedFieldNames,
     keeping: unstreamedStorageRules(method),
     servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {
@@ -180,7 +187,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
       const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
         const requestInForm = (upstream: EmbedUpstream): AttemptRequest => {
-          const dropped: Dropped = new Set(reroutingMemberNames(scan))
+          const dropped: DroppedFields = new Set(reroutingMemberNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
           return vectorRequest(upstream, texts, dropped, () => new EmbedReplyWriter(method))
         }
@@ -188,8 +195,8 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
           protocol: 'gemini',
           path: methodPath(upstreamModel(channel), method),
           headers: [],
-          ...gateEmbedRequest(scan, upstreamModel(channel), channel, passThrough),
-          prompt: GEMINI_EMBED_PROMPT,
+          ...adaptEmbedRequest(scan, upstreamModel(channel), channel, passThrough),
+          prompt: GEMINI_EMBED_PROMPT_RULES,
           upstreamModel: upstreamModel(channel),
           passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbedReply())),
           tap: throwNoStreams,
@@ -197,7 +204,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
         })
         // Creates the request for channels that speak OpenAI's embeddings protocol.
         const inTexts = (channel: Channel): EmbedUpstream => ({
-          form: openAiEmbedForm,
+          form: openAiEmbeddingsApi,
           protocol: 'chat',
           path: '/embeddings',
           model: upstreamModel(channel),

@@ -1,11 +1,17 @@
-import { checkCountRequest, textToCount, countTokensBody, countNames, methodPath } from '@sluice/wire/gemini'
+import {
+  checkCountRequest,
+  textToCount,
+  countTokensBody,
+  countTokensFieldNames,
+  methodPath,
+} from '@sluice/wire/gemini'
 import type { CountTokensEndpoint } from '../count-tokens.ts'
 
 /** The endpoint `POST /v1beta/models/{model}:countTokens`, which counts the tokens of a request. */
-export function geminiCounting(model: string): CountTokensEndpoint {
+export function geminiCountTokens(model: string): CountTokensEndpoint {
   return {
     protocol: 'gemini',
-    names: countNames,
+    names: countTokensFieldNames,
     path: (upstreamModel) => methodPath(upstreamModel, 'countTokens'),
     model(scan) {
       checkCountRequest(scan)

@@ -2,14 +2,14 @@ import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import { highestImagePrice } from '../../../domain/price.ts'
 import {
   type Fields,
-  flagIn,
+  readFlagField,
   formFields,
   ImageReply,
-  integerIn,
+  readIntegerField,
   jsonFields,
   MediaTap,
-  modelIn,
-  textIn,
+  requireModelField,
+  readTextField,
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Call } from '../../call.ts'
@@ -19,9 +19,9 @@ import { WithheldChunk } from './withhold-end.ts'
 import {
   type EditableBody,
   editableFormBody,
-  formMedia,
+  createFormMediaDialect,
   editableJsonBody,
-  jsonMedia,
+  createJsonMediaDialect,
   parsedRequestOf,
 } from './media-request.ts'
 import type { Dialect, FormDialect } from '../dialect.ts'
@@ -40,7 +40,7 @@ type Path = '/images/generations' | '/images/edits' | '/images/variations'
 
 /** Image endpoints with JSON requests. */
 export const imagesByJson = (path: Path): Dialect =>
-  jsonMedia('images', (scan) => {
+  createJsonMediaDialect('images', (scan) => {
     const fields = jsonFields(scan)
     const images = fields.get('images') ?? fields.get('image')
     const inputs = Array.isArray(images) ? images.length : images === undefined ? 0 : 1
@@ -54,7 +54,7 @@ export const imagesByJson = (path: Path): Dialect =>
 
 /** Image endpoints with forms. */
 export const imagesByForm = (path: Path): FormDialect =>
-  formMedia('images', (form) => {
+  createFormMediaDialect('images', (form) => {
     const files = form.parts.filter(({ filename }) => filename !== undefined).length
     return relayedImages(path, formFields(form.parts), editableFormBody(form), files)
   })
@@ -67,16 +67,16 @@ interface ImageRequest {
 }
 
 function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: number): ParsedRequest {
-  const model = modelIn(fields)
-  const n = integerIn(fields, 'n', 1, MAX_IMAGES) ?? 1
-  const partials = integerIn(fields, 'partial_images', 0, MAX_PARTIALS) ?? 0
-  const request = { n, size: textIn(fields, 'size'), quality: textIn(fields, 'quality') }
+  const model = requireModelField(fields)
+  const n = readIntegerField(fields, 'n', 1, MAX_IMAGES) ?? 1
+  const partials = readIntegerField(fields, 'partial_images', 0, MAX_PARTIALS) ?? 0
+  const request = { n, size: readTextField(fields, 'size'), quality: readTextField(fields, 'quality') }
   return parsedRequestOf({
     model,
     path,
     body,
-    stream: flagIn(fields, 'stream'),
-    prompt: textIn(fields, 'prompt') ?? '',
+    stream: readFlagField(fields, 'stream'),
+    prompt: readTextField(fields, 'prompt') ?? '',
     fileTokens: inputs * INPUT_IMAGE_TOKENS,
     outputTokens: n * (IMAGE_TOKENS + partials * PARTIAL_TOKENS),
     measuredPrompt: { images: 1 },
@@ -148,8 +148,8 @@ class ImagePassthrough implements Passthrough {
 }
 
 /**
- * Measures the reported tokens; if none were reported, the number of images, or estimated tokens if images
- * have no price.
+ * Resolves to the usage to charge: the reported tokens; if none were reported, the number of images, or
+ * estimated tokens if images have no price.
  */
 async function measureImages(
   call: Call,

@@ -1,8 +1,8 @@
 import type { EndpointDialects } from '../../parse-request.ts'
 import type { RecordingLengths } from '../../recording-length.ts'
 import { imagesByForm, imagesByJson } from './images.ts'
-import { speech } from './speech.ts'
-import { transcriptions } from './transcriptions.ts'
+import { speechDialect } from './speech.ts'
+import { transcriptionsDialect } from './transcriptions.ts'
 
 /** Endpoints for images and audio. */
 export type MediaEndpoint =
@@ -19,8 +19,8 @@ export function mediaDialects(lengths: RecordingLengths): Readonly<Record<MediaE
     generations: { json: imagesByJson('/images/generations') },
     edits: { json: imagesByJson('/images/edits'), form: imagesByForm('/images/edits') },
     variations: { form: imagesByForm('/images/variations') },
-    speech: { json: speech(lengths) },
-    transcriptions: { form: transcriptions('/audio/transcriptions', lengths) },
-    translations: { form: transcriptions('/audio/translations', lengths) },
+    speech: { json: speechDialect(lengths) },
+    transcriptions: { form: transcriptionsDialect('/audio/transcriptions', lengths) },
+    translations: { form: transcriptionsDialect('/audio/translations', lengths) },
   }
 }

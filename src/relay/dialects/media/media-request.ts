@@ -3,7 +3,7 @@ import type { Endpoint } from '../../../domain/endpoints.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { editRequest } from '@sluice/wire/edit-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { mediaNames } from '@sluice/wire/media'
+import { mediaFieldNames } from '@sluice/wire/media'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
@@ -12,7 +12,7 @@ import type { PassthroughResponses } from '../passthrough.ts'
 
 /** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {
-  /** Content type to send; JSON if absent. */
+  /** Content type of the body that is sent; JSON if absent. */
   readonly contentType?: string
   /**
    * Returns the body with this model name. If `isOpen` is false, fields that may lead to another model or
@@ -112,17 +112,20 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelPlan {
 
 const SERVED = {
   name: 'chat',
-  names: mediaNames,
+  names: mediaFieldNames,
   // Image and audio endpoints exist only on servers of the chat protocol, so nothing is converted.
   servedBy: ['chat'],
 } as const
 
 /** Creates an image or audio endpoint with JSON requests. */
-export function jsonMedia(endpoint: Endpoint, read: (scan: ScannedObject) => ParsedRequest): Dialect {
+export function createJsonMediaDialect(
+  endpoint: Endpoint,
+  read: (scan: ScannedObject) => ParsedRequest,
+): Dialect {
   return { ...SERVED, endpoint, read: (scan) => read(scan) }
 }
 
 /** Creates an image or audio endpoint with forms. */
-export function formMedia(endpoint: Endpoint, read: FormDialect['read']): FormDialect {
+export function createFormMediaDialect(endpoint: Endpoint, read: FormDialect['read']): FormDialect {
   return { ...SERVED, endpoint, read }
 }

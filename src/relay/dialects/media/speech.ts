@@ -1,6 +1,6 @@
 import { NO_USAGE } from '@sluice/wire/usage'
 import { GatewayError } from '../../../errors.ts'
-import { type Fields, jsonFields, MediaTap, modelIn, textIn } from '@sluice/wire/media'
+import { type Fields, jsonFields, MediaTap, requireModelField, readTextField } from '@sluice/wire/media'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { RecordingLengths } from '../../recording-length.ts'
 import type { Call } from '../../call.ts'
@@ -8,7 +8,7 @@ import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldByte } from './withhold-end.ts'
 import type { Dialect } from '../dialect.ts'
-import { editableJsonBody, jsonMedia, parsedRequestOf } from './media-request.ts'
+import { editableJsonBody, createJsonMediaDialect, parsedRequestOf } from './media-request.ts'
 
 /** Characters per second of slow speech and of normal speech. */
 const SLOW_CHARACTERS = 5
@@ -23,21 +23,21 @@ const PCM_BYTES_PER_SECOND = 48_000
 const SAMPLE_BYTES = 262_144
 
 /** Endpoint that converts text to speech. */
-export const speech = (lengths: RecordingLengths): Dialect =>
-  jsonMedia('speech', (scan) => {
+export const speechDialect = (lengths: RecordingLengths): Dialect =>
+  createJsonMediaDialect('speech', (scan) => {
     const fields = jsonFields(scan)
-    const model = modelIn(fields)
-    const input = textIn(fields, 'input')
+    const model = requireModelField(fields)
+    const input = readTextField(fields, 'input')
     if (input === undefined) throw new GatewayError('invalid_request', "'input' is required.")
     const characters = codePoints(input)
     const seconds = Math.ceil(characters / SLOW_CHARACTERS / speedOf(fields)) + 1
-    const isRaw = textIn(fields, 'response_format') === 'pcm'
+    const isRaw = readTextField(fields, 'response_format') === 'pcm'
     return parsedRequestOf({
       model,
       path: '/audio/speech',
       body: editableJsonBody(scan),
-      stream: textIn(fields, 'stream_format') === 'sse',
-      prompt: `${input}\n${textIn(fields, 'instructions') ?? ''}`,
+      stream: readTextField(fields, 'stream_format') === 'sse',
+      prompt: `${input}\n${readTextField(fields, 'instructions') ?? ''}`,
       fileTokens: 0,
       outputTokens: seconds * HELD_TOKENS_PER_SECOND,
       measuredPrompt: { characters },
@@ -135,8 +135,8 @@ class SpeechPassthrough implements Passthrough {
 }
 
 /**
- * Measures characters, otherwise seconds of audio, otherwise tokens estimated from the seconds, depending on
- * what has a price.
+ * Resolves to the usage to charge, depending on what has a price: characters, otherwise seconds of audio,
+ * otherwise tokens estimated from the seconds.
  */
 async function measureSpeech(
   call: Call,

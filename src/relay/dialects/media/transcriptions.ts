@@ -2,13 +2,13 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import { GatewayError } from '../../../errors.ts'
 import { JsonOutline } from '@sluice/wire/json/json-outline'
 import {
-  flagIn,
+  readFlagField,
   formFields,
   jsonTranscript,
   MediaTap,
-  modelIn,
+  requireModelField,
   plainTranscript,
-  textIn,
+  readTextField,
   type TranscriptFacts,
 } from '@sluice/wire/media'
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
@@ -17,7 +17,7 @@ import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldChunk } from './withhold-end.ts'
 import type { FormDialect } from '../dialect.ts'
-import { editableFormBody, formMedia, parsedRequestOf } from './media-request.ts'
+import { editableFormBody, createFormMediaDialect, parsedRequestOf } from './media-request.ts'
 
 /**
  * Tokens per second of audio: the usual number, and the maxima for which quota is reserved, for the audio and
@@ -36,15 +36,15 @@ const BEGUN = /"(?:text|task|segments|words|duration)"\s*:/
 const BYTES_PER_TOKEN = 4
 
 /** Endpoint for transcripts and translations of a recording. */
-export const transcriptions = (
+export const transcriptionsDialect = (
   path: '/audio/transcriptions' | '/audio/translations',
   lengths: RecordingLengths,
 ): FormDialect =>
-  formMedia('transcriptions', async (form, { caller }) => {
+  createFormMediaDialect('transcriptions', async (form, { caller }) => {
     const fields = formFields(form.parts)
-    const model = modelIn(fields)
-    const stream = flagIn(fields, 'stream')
-    const prompt = textIn(fields, 'prompt') ?? ''
+    const model = requireModelField(fields)
+    const stream = readFlagField(fields, 'stream')
+    const prompt = readTextField(fields, 'prompt') ?? ''
     const [file, second] = form.parts.filter(({ name }) => name === 'file')
     if (!file) throw new GatewayError('invalid_request', "'file' is required.")
     if (second) throw new GatewayError('invalid_request', "the form has two fields 'file'")
@@ -93,7 +93,7 @@ const NO_FACTS: TranscriptFacts = {
   text: '',
 }
 
-/** Passes a transcript in JSON through. */
+/** Passes a transcript in JSON through to the client. */
 class JsonPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -132,7 +132,7 @@ class JsonPassthrough implements Passthrough {
   }
 }
 
-/** Passes a transcript that is plain text or subtitles through. */
+/** Passes a transcript that is plain text or subtitles through to the client. */
 class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -173,9 +173,9 @@ class TextPassthrough implements Passthrough {
 }
 
 /**
- * Measures the reported tokens. If none were reported, measures the seconds of the recording: those in the
- * response, otherwise those read from the file, but at least up to the last subtitle. If seconds have no
- * price, tokens are estimated from them.
+ * Resolves to the usage to charge: the reported tokens; if none were reported, the seconds of the recording
+ * as stated in the response, otherwise as read from the file, but at least up to the last subtitle. If
+ * seconds have no price, tokens are estimated from them.
  */
 async function measureTranscript(
   { plan: { rate }, services: { count } }: Call,

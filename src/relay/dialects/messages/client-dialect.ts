@@ -1,9 +1,9 @@
 import { messagesStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import {
-  MESSAGES_CONVERSATION,
-  gateMessagesRequest,
-  messagesNames,
+  MESSAGES_COMPARISON_RULES,
+  adaptMessagesRequest,
+  messagesFieldNames,
   MessagesTap,
   readMessagesRequest,
   usageOfMessage,
@@ -15,13 +15,13 @@ import { messagesConversion } from '../conversion-dialects.ts'
 import { versionHeaders } from './version-headers.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
-/** Dialect of messages: passed through to channels that speak it, converted for others. */
+/** Dialect of messages. Requests are passed through to channels that speak it, and converted for others. */
 export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',
     endpoint: 'messages',
-    names: messagesNames,
-    conversation: MESSAGES_CONVERSATION,
+    names: messagesFieldNames,
+    conversation: MESSAGES_COMPARISON_RULES,
     keeping: messagesStorageRules,
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)
@@ -37,7 +37,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
           ...nativeConversation(channel, messagesConversion, name, scan, upstreamHeaders),
           ...nativeTools(channel, 'messages', name, request.providerTools),
           prepare(passThrough) {
-            const gated = gateMessagesRequest(scan, request, channel, passThrough)
+            const gated = adaptMessagesRequest(scan, request, channel, passThrough)
             return {
               protocol: 'messages',
               path: messagesConversion.path(gated.upstreamModel, stream),

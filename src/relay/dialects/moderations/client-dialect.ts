@@ -1,6 +1,6 @@
 import { withMappedModel } from '@sluice/wire/edit-request'
 import {
-  MODERATIONS_PROMPT,
+  MODERATIONS_PROMPT_RULES,
   moderationFieldNames,
   readModerationsReply,
   readModerationsRequest,
@@ -9,7 +9,10 @@ import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
-/** Dialect of moderations: passed through to channels that speak chat; free if the model has no price. */
+/**
+ * Dialect of moderations. Requests are passed through to channels that speak chat. A call is free if the
+ * model has no price.
+ */
 export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',
@@ -37,7 +40,7 @@ export const moderationsDialect: Dialect = {
               path: '/moderations',
               headers: [],
               ...withMappedModel(scan, model, channel, passThrough),
-              prompt: MODERATIONS_PROMPT,
+              prompt: MODERATIONS_PROMPT_RULES,
               tap: throwNoStreams,
               reply: (bytes) => ({ facts: readModerationsReply(bytes), body: () => bytes }),
             }),

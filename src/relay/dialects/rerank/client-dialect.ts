@@ -1,11 +1,11 @@
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import {
   type DocumentForm,
-  gateRerankRequest,
+  adaptRerankRequest,
   readRerankReply,
   readRerankRequest,
-  RERANK_PROMPT,
-  rerankNames,
+  RERANK_PROMPT_RULES,
+  rerankFieldNames,
   searchUnitBound,
   searchUnits,
 } from '@sluice/wire/rerank'
@@ -14,13 +14,13 @@ import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
 /**
- * Dialect of rerank: passed through to channels that speak it; the results are returned in the order of their
- * relevance.
+ * Dialect of rerank. Requests are passed through to channels that speak it. The results are returned in the
+ * order of their relevance.
  */
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',
   endpoint: 'rerank',
-  names: rerankNames,
+  names: rerankFieldNames,
   keeping: unstreamedStorageRules(`rerank ${documentForm}`),
   read(scan) {
     const read = readRerankRequest(scan)
@@ -45,13 +45,13 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
             outputMaximum: 0,
             choices: 1,
             prepare(passThrough) {
-              const { body, upstreamModel, dropped } = gateRerankRequest(scan, request, channel, passThrough)
+              const { body, upstreamModel, dropped } = adaptRerankRequest(scan, request, channel, passThrough)
               return {
                 protocol: 'rerank',
                 path: '/rerank',
                 headers: [],
                 body,
-                prompt: RERANK_PROMPT,
+                prompt: RERANK_PROMPT_RULES,
                 upstreamModel,
                 dropped,
                 tap: throwNoStreams,

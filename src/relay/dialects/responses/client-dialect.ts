@@ -3,16 +3,16 @@ import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
-  RESPONSES_CONVERSATION,
-  gateResponsesRequest,
+  RESPONSES_COMPARISON_RULES,
+  adaptResponsesRequest,
   readResponsesRequest,
-  responsesNames,
+  responsesFieldNames,
   type ResponsesRequest,
   usageOfResponse,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { type NativeResponseServices, NativeResponse, NativeTap } from '../../responses/native-response.ts'
-import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { channelsOfReasoningAccount } from '../../responses/reasoning-origin.ts'
 import {
   findReferences,
   toProviderRequest,
@@ -26,17 +26,17 @@ import { responsesConversion } from '../conversion-dialects.ts'
 import { sessionFinder } from '../../affinity/session.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
-/** Settings that the response repeats if the gateway keeps it. */
+/** Settings that are stated in a converted response if the gateway keeps the response. */
 const KEPT = new Map([['store', 'true']])
 
-/** Dialect of responses: passed through to channels that speak it, converted for others. */
+/** Dialect of responses. Requests are passed through to channels that speak it, and converted for others. */
 export function responsesDialect(conversions: Conversions, services: NativeResponseServices): Dialect {
   const { responses } = services
   return {
     name: 'responses',
     endpoint: 'responses',
-    names: responsesNames,
-    conversation: RESPONSES_CONVERSATION,
+    names: responsesFieldNames,
+    conversation: RESPONSES_COMPARISON_RULES,
     keeping: responsesStorageRules,
     async read(scan, headers, reader) {
       const request = readResponsesRequest(scan)
@@ -46,7 +46,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       if (!composed) return read
       // A request that continues a stored conversation does not contain its beginning, so the session is
       // found in `composed`, the request with the stored content.
-      return { ...read, session: sessionFinder(headers, composed, RESPONSES_CONVERSATION) }
+      return { ...read, session: sessionFinder(headers, composed, RESPONSES_COMPARISON_RULES) }
     },
   }
 
@@ -83,7 +83,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
           previous,
         })
         const { replace, dropped } = toProviderRequest(ownScan, referred)
-        const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace, statesTier: true })
+        const gated = adaptResponsesRequest(ownScan, own, channel, { passThrough, replace, statesTier: true })
         return {
           protocol: 'responses',
           path: responsesConversion.path(gated.upstreamModel, own.stream),
@@ -107,7 +107,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       channelsFor(channels) {
         const able = continued ? channelsToContinue(continued, channels) : channels
         const ready = request.background ? ableToGoOn(able) : able
-        return account ? channelsOfOrigin(ready, account) : ready
+        return account ? channelsOfReasoningAccount(ready, account) : ready
       },
       forChannels: (channels, model) =>
         planChannels('responses', name, channels, model, native, (spoken) => {
@@ -132,7 +132,8 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
   }
 }
 
-// A response that continues after its client has left must be stored by its upstream.
+// Returns the channels that can continue a response after its client has left: those that store it upstream.
+// Throws if there are none.
 function ableToGoOn(channels: readonly Channel[]): readonly Channel[] {
   const able = channels.filter(
     ({ protocol: protocols, disable_store }) => protocols.includes('responses') && !disable_store,

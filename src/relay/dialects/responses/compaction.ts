@@ -2,16 +2,16 @@ import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
-  gateResponsesRequest,
+  adaptResponsesRequest,
   readCompactionRequest,
-  RenamedIds,
-  RESPONSES_PROMPT,
-  responsesNames,
+  IdReplacer,
+  RESPONSES_PROMPT_RULES,
+  responsesFieldNames,
   type ResponsesRequest,
   usageOfCompaction,
 } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
-import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { channelsOfReasoningAccount } from '../../responses/reasoning-origin.ts'
 import {
   findReferences,
   toProviderRequest,
@@ -24,14 +24,14 @@ import { type Dialect, type RequestReaderContext, throwNoStreams } from '../dial
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
- * Dialect of `POST /v1/responses/compact`: passed through to channels that speak responses. The upstream's
- * reply has the form of a response.
+ * Dialect of `POST /v1/responses/compact`. Requests are passed through to channels that speak responses. The
+ * upstream's reply has the form of a response.
  */
 export function compactionDialect(responses: ResponseStore): Dialect {
   return {
     name: 'responses',
     endpoint: 'responses',
-    names: responsesNames,
+    names: responsesFieldNames,
     async read(scan, _headers, reader) {
       const request = readCompactionRequest(scan)
       const referred = await findReferences(scan, request.previousResponseId, reader, responses)
@@ -58,15 +58,15 @@ export function compactionDialect(responses: ResponseStore): Dialect {
       }),
       prepare(passThrough) {
         const { replace, dropped } = toProviderRequest(scan, referred)
-        const gated = gateResponsesRequest(scan, own, channel, { passThrough, replace })
-        const ids = new RenamedIds()
+        const gated = adaptResponsesRequest(scan, own, channel, { passThrough, replace })
+        const ids = new IdReplacer()
         if (previous) ids.add(previous.upstreamId, previous.id)
         return {
           protocol: 'responses',
           path: '/responses/compact',
           headers: [],
           ...gated,
-          prompt: RESPONSES_PROMPT,
+          prompt: RESPONSES_PROMPT_RULES,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => ids.inProse(bytes),
           tap: throwNoStreams,
@@ -94,7 +94,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
         const speaking = channels.filter(({ protocol: protocols }) => protocols.includes('responses'))
         if (speaking.length === 0) throw notCompacted()
         if (continued) return channelsToContinue(continued, speaking)
-        return account ? channelsOfOrigin(speaking, account) : speaking
+        return account ? channelsOfReasoningAccount(speaking, account) : speaking
       },
       forChannels: (channels) => channels.map(native),
     }

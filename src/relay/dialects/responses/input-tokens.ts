@@ -1,7 +1,7 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { textToCount, countedModel, RenamedIds, responsesNames } from '@sluice/wire/responses'
+import { textToCount, countedModel, IdReplacer, responsesFieldNames } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
-import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
+import { channelsOfReasoningAccount } from '../../responses/reasoning-origin.ts'
 import {
   findReferences,
   toProviderRequest,
@@ -11,10 +11,10 @@ import type { ResponseStore } from '../../responses/response-store.ts'
 import type { CountingContext, CountTokensEndpoint } from '../count-tokens.ts'
 
 /** The endpoint `POST /v1/responses/input_tokens`, which counts the tokens of a request. */
-export function responsesCounting(responses: ResponseStore): CountTokensEndpoint {
+export function responsesCountTokens(responses: ResponseStore): CountTokensEndpoint {
   return {
     protocol: 'responses',
-    names: responsesNames,
+    names: responsesFieldNames,
     path: () => '/responses/input_tokens',
     model: countedModel,
     upstreamHeaders: () => [],
@@ -30,7 +30,7 @@ export function responsesCounting(responses: ResponseStore): CountTokensEndpoint
 
   function countedIn(scan: ScannedObject, referred: ResponseReferences): CountingContext {
     const { continued, account, composed } = referred
-    const ids = new RenamedIds()
+    const ids = new IdReplacer()
     if (continued?.kind === 'native') ids.add(continued.response.upstreamId, continued.response.id)
     const origin = continued?.response ?? account
     return {
@@ -38,7 +38,7 @@ export function responsesCounting(responses: ResponseStore): CountTokensEndpoint
       ...toProviderRequest(scan, referred),
       channelsFor(channels) {
         if (continued) return channelsToContinue(continued, channels)
-        return account ? channelsOfOrigin(channels, account) : channels
+        return account ? channelsOfReasoningAccount(channels, account) : channels
       },
       isOfKey: ({ value }, { name }) => name !== origin?.channel || responses.keyTag(value) === origin.keyTag,
       errorBody: (bytes) => ids.inProse(bytes),

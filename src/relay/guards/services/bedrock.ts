@@ -41,8 +41,8 @@ export const bedrock: ServiceMaker<'bedrock'> = ({ base_url: base, region, guard
 }
 
 /**
- * Reads an answer. `GUARDRAIL_INTERVENED` may mean that texts were blocked or that parts of them were masked;
- * the actions of the assessments show which. If they do not, the texts count as blocked.
+ * Reads the answer of `ApplyGuardrail`. `GUARDRAIL_INTERVENED` may mean that texts were blocked or that parts
+ * of them were masked; the actions of the assessments show which. If they do not, the texts count as blocked.
  */
 function judgementOf(answer: unknown, sent: readonly string[]): Judgement {
   const action = memberOf(answer, 'action')

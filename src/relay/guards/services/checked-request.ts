@@ -1,5 +1,5 @@
 import { findToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
-import { requestTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { requestTexts, type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormPart } from '@sluice/wire/multipart'
@@ -11,13 +11,15 @@ import type { CheckedText, ServiceChecks } from './service-checks.ts'
  */
 export async function checkRequestTexts(checks: ServiceChecks, scan: ScannedObject): Promise<ScannedObject> {
   const found = requestTexts(scan).filter(({ place }) => checks.concerns(place))
-  const texts = found.map((one): CheckedText => ({ ...one, text: textAt(scan.bytes, one.from, one.to) }))
+  const texts = found.map(
+    (one): CheckedText => ({ ...one, text: decodeStringAt(scan.bytes, one.from, one.to) }),
+  )
   const next = await checks.check({ texts, ...findToolCallsAndImages(scan), side: 'request' })
   const changes = found.flatMap(({ from, to }, index): TextChange[] => {
     const text = next[index]
     return text === undefined || text === texts[index]?.text ? [] : [{ from, to, text: JSON.stringify(text) }]
   })
-  return changes.length === 0 ? scan : scanObject(withTexts(scan.bytes, changes))
+  return changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { Request } from '@sluice/http1'
-import { withAnyModel } from '../../key-permissions.ts'
+import { withoutModelLimits } from '../../key-permissions.ts'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
 import { Unaffordable } from '../../../accounts/ledger/quota-refusal.ts'
 import type { Settings } from '../../../domain/settings.ts'
@@ -138,7 +138,7 @@ export class GuardModerations {
  */
 function inGroup({ token, user }: Caller, group: string): Caller {
   return {
-    token: { ...withAnyModel(token), group: '', vendor_routes: '' },
+    token: { ...withoutModelLimits(token), group: '', vendor_routes: '' },
     user: { ...user, group },
   }
 }

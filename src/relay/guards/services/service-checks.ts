@@ -1,12 +1,12 @@
 import {
   jsonTextOf,
   jsonTexts,
-  MIN_NUMBER,
+  MIN_NUMBER_LENGTH,
   type FoundToolCall,
   type ToolCallsAndImages,
-  type JsonText,
+  type JsonStringOrNumber,
 } from '@sluice/wire/tool-calls-and-images'
-import { withTexts } from '@sluice/wire/guarded-texts'
+import { applyTextChanges } from '@sluice/wire/guarded-texts'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
 import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guard.ts'
 import type { Settings } from '../../../domain/settings.ts'
@@ -23,8 +23,8 @@ import type { ServiceClient } from './service-client.ts'
 const COPIES = 3
 
 /**
- * The place that a guard must check so that its service is also asked about images: in a request, and in a
- * response.
+ * A guard's service is also asked about images if the guard checks this place: `input` for images in a
+ * request, `output` for images in a response.
  */
 const IMAGE_PLACES = { request: 'input', response: 'output' } as const
 
@@ -389,7 +389,7 @@ interface TextParts {
 }
 
 function partsOf(text: string, { isJson, isNumber, isName }: CheckedText): TextParts {
-  if (isName || (isNumber && text.length < MIN_NUMBER)) return { pieces: [], written: () => text }
+  if (isName || (isNumber && text.length < MIN_NUMBER_LENGTH)) return { pieces: [], written: () => text }
   const json = isJson ? jsonTexts(text) : undefined
   if (json) return jsonParts(text, json)
   const piece = { text }
@@ -398,7 +398,7 @@ function partsOf(text: string, { isJson, isNumber, isName }: CheckedText): TextP
 
 function jsonParts(
   text: string,
-  { bytes, texts }: { readonly bytes: Buffer; readonly texts: readonly JsonText[] },
+  { bytes, texts }: { readonly bytes: Buffer; readonly texts: readonly JsonStringOrNumber[] },
 ): TextParts {
   return {
     pieces: texts,
@@ -408,7 +408,7 @@ function jsonParts(
         if (changed === piece.text) return []
         return [{ from: piece.from, to: piece.to, text: JSON.stringify(changed) }]
       })
-      return changes.length === 0 ? text : jsonTextOf(withTexts(bytes, changes))
+      return changes.length === 0 ? text : jsonTextOf(applyTextChanges(bytes, changes))
     },
   }
 }

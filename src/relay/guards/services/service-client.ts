@@ -1,5 +1,5 @@
 import type { Agent } from 'undici'
-import { version } from '../../../domain/version.ts'
+import { packageVersion } from '../../../domain/version.ts'
 import { lookupBlockingMetadata } from '../../../upstreams/lookup-blocking-metadata.ts'
 import { ServiceFailure } from './service.ts'
 
@@ -48,7 +48,7 @@ export class ServiceClient {
         'content-type': 'application/json',
         accept: 'application/json',
         'accept-encoding': 'identity',
-        'user-agent': `sluice/${version()}`,
+        'user-agent': `sluice/${packageVersion()}`,
         ...headers,
       },
       body,

@@ -11,8 +11,8 @@ import {
 const PATH = '/beta/litellm_basic_guardrail_api'
 
 /**
- * Checks texts with a service that speaks LiteLLM's generic guardrail API. Of that API's members, only those
- * below are sent.
+ * Checks texts with a service that speaks LiteLLM's generic guardrail API. Of that API's members, only the
+ * content, its direction (request or response) and the call's id are sent.
  */
 export const webhook: ServiceMaker<'webhook'> = ({ url, headers }) => ({
   async judge({ texts, toolCalls, images, side, callId }, { post }) {

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely'
 import { CHANNEL } from '../../../domain/records/channel.ts'
-import { REFUSAL, REFUSAL_KEY } from '../../../domain/records/refusal.ts'
+import { REFUSAL, REFUSAL_KEY_COLUMNS } from '../../../domain/records/refusal.ts'
 import { TOKEN } from '../../../domain/records/token.ts'
 import { HOLD, USAGE } from '../../../domain/records/usage.ts'
 import { USER } from '../../../domain/records/user.ts'
-import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kinds.ts'
+import { LATENCY_COLUMNS, SUM_COLUMNS, USAGE_SUMS_KEY, SUM_KINDS } from '../../sum-kinds.ts'
 import { TABLES } from '../../tables.ts'
 import { type ColumnTypes, recordColumns, createTables, type Table } from './table.ts'
 
@@ -46,7 +46,7 @@ const USAGE_SUMS: Table = {
     ),
   },
   // The time is the first column of each key, so that a commit of many calls changes few pages.
-  key: SUM_KEY,
+  key: USAGE_SUMS_KEY,
 }
 
 async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
@@ -88,7 +88,7 @@ const RECORDS: readonly Table[] = [
   { name: TOKEN.table, columns: recordColumns(TOKEN), indexes: { tokens_by_user: '(user_id, id)' } },
   { name: HOLD.table, columns: recordColumns(HOLD) },
   { name: CHANNEL.table, columns: recordColumns(CHANNEL) },
-  { name: REFUSAL.table, columns: recordColumns(REFUSAL), key: REFUSAL_KEY },
+  { name: REFUSAL.table, columns: recordColumns(REFUSAL), key: REFUSAL_KEY_COLUMNS },
 ]
 
 /**
@@ -180,8 +180,8 @@ const LOCKED_MS = 399 * 86_400_000
  * `postgres/bank`.
  */
 const SQLITE_TRIGGERS: readonly string[] = [
-  // If a user's quota is no longer low, removes the mark that an alert was added. If it has become low, adds
-  // an alert.
+  // If a user's quota is no longer low, removes the record that an alert was added. If it has become low,
+  // adds an alert.
   `create trigger alert_quota_low after update of quota on users
 when new.quota <> old.quota and new.deleted_time is null
 begin

@@ -1,8 +1,8 @@
 import type { Usage } from '../../usage.ts'
 import { WireError } from '../../wire-error.ts'
-import type { Codec, Dropped, ReplyIdentity, StreamEncoder } from '../../codec.ts'
+import type { Codec, DroppedFields, ReplyIdentity, StreamEncoder } from '../../codec.ts'
 import type { Conversation } from '../../conversation.ts'
-import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import { type CopyableText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
@@ -52,7 +52,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
     return text
   }
 
-  copy(event: CopiedText, out: FrameWriter): boolean {
+  copy(event: CopyableText, out: FrameWriter): boolean {
     if (event.kind === 'text')
       out.copied((this.#textFrame ??= textFrameOf(`${this.#chunk}{"text":`, CHOICE_TAIL)), event)
     return true
@@ -110,7 +110,7 @@ export const completionsCodec: Codec = {
 /**
  * Refuses what a conversation cannot express: several prompts, token ids, and fields without an equivalent.
  */
-export function checkConvertible(scan: ScannedObject): void {
+export function checkConvertibleCompletion(scan: ScannedObject): void {
   checkFields(scan)
   onlyPrompt(scan)
 }
@@ -122,7 +122,7 @@ function checkFields(scan: ScannedObject): void {
   }
 }
 
-function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
   checkFields(scan)
   const messages = JSON.stringify([{ role: 'user', content: onlyPrompt(scan) }])
   const body = applyEdits(scan.bytes, scan, {

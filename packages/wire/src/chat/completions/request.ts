@@ -1,20 +1,20 @@
 import {
   areNumbers,
-  boolean,
+  booleanCheck,
   type Check,
   checkMembers,
-  checkSecret,
+  createSecretCheck,
   checkTokenIds,
-  checkValue,
-  integer,
+  createValueCheck,
+  integerCheck,
   isInteger,
   isNumber,
   isText,
   type JsonSchema,
   kindName,
-  modelName,
-  outputTokensOrNone,
-  refuse,
+  modelNameCheck,
+  outputTokensOrNoneCheck,
+  refuseField,
   requestSchema,
   tokenIdsSchema,
   withSchema,
@@ -22,7 +22,7 @@ import {
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../../prompt-tokens.ts'
-import { type ChatRequest, checkStop, streamOptions } from '../native/request.ts'
+import { type ChatRequest, checkStop, streamOptionsCheck } from '../native/request.ts'
 
 /** A checked completions request, with the fields of a chat request. */
 export interface CompletionRequest extends ChatRequest {
@@ -33,9 +33,9 @@ export interface CompletionRequest extends ChatRequest {
   readonly choices: number
 }
 
-const secretText = checkSecret('a string', isText)
-const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
-const count = checkValue('an integer from 1 to 128', isInteger(1, 128))
+const secretText = createSecretCheck('a string', isText)
+const penalty = createValueCheck('a number from -2 to 2', isNumber(-2, 2))
+const count = createValueCheck('an integer from 1 to 128', isInteger(1, 128))
 
 const promptSchema: JsonSchema = {
   anyOf: [
@@ -47,22 +47,22 @@ const promptSchema: JsonSchema = {
 
 /** Checks for the table in `docs/api.md: Completions`, one for each row. */
 export const COMPLETION_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['model', modelName],
+  ['model', modelNameCheck],
   ['prompt', withSchema(promptSchema, checkPrompt)],
-  ['max_tokens', outputTokensOrNone],
+  ['max_tokens', outputTokensOrNoneCheck],
   ['n', count],
   ['best_of', count],
-  ['stream', boolean],
-  ['stream_options', streamOptions],
-  ['echo', boolean],
+  ['stream', booleanCheck],
+  ['stream_options', streamOptionsCheck],
+  ['echo', booleanCheck],
   ['suffix', secretText],
-  ['logprobs', checkValue('an integer from 0 to 20', isInteger(0, 20))],
+  ['logprobs', createValueCheck('an integer from 0 to 20', isInteger(0, 20))],
   ['stop', checkStop],
-  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
-  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
+  ['temperature', createValueCheck('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', createValueCheck('a number from 0 to 1', isNumber(0, 1))],
   ['presence_penalty', penalty],
   ['frequency_penalty', penalty],
-  ['seed', integer],
+  ['seed', integerCheck],
   ['user', secretText],
 ])
 
@@ -108,15 +108,15 @@ const EXPECTED = 'a string, token ids, or a non-empty array of these'
 function checkPrompt(scan: ScannedObject, { node, count }: Member): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') return
-  if (kind !== 'array') refuse('prompt', EXPECTED, kindName(scan, node))
-  if (count === 0) refuse('prompt', EXPECTED, 'an empty array')
+  if (kind !== 'array') refuseField('prompt', EXPECTED, kindName(scan, node))
+  if (count === 0) refuseField('prompt', EXPECTED, 'an empty array')
   const elements = scan.elements(node)
   if (areNumbers(scan, elements)) return checkTokenIds(scan, elements, 'prompt')
   for (const [index, element] of elements.entries()) {
     const path = `prompt[${index}]`
     const elementKind = scan.kindOf(element)
     if (elementKind === 'string') continue
-    if (elementKind !== 'array') refuse(path, 'a string or token ids', kindName(scan, element))
+    if (elementKind !== 'array') refuseField(path, 'a string or token ids', kindName(scan, element))
     checkTokenIds(scan, scan.elements(element), path)
   }
 }

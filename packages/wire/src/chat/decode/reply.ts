@@ -11,24 +11,24 @@ import {
   type ReplyEvent,
   type StartedPart,
 } from '../../reply.ts'
-import { asRecord, textOr } from '../../json/record.ts'
-import { isError } from '../../reply-facts.ts'
+import { asRecord, stringOrEmpty } from '../../json/record.ts'
+import { isErrorMember } from '../../reply-facts.ts'
 import type { Fields } from '../../field.ts'
 import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, recordReceivedMedia } from '../answer.ts'
 import { ToolCallDecoder, parseChatReply } from './tool-call-decoder.ts'
-import { stopOf } from '../stop-reasons.ts'
+import { readChatStop } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
-import { usageOf } from '../usage.ts'
-import type { CopiedPart } from '../../frame-writer.ts'
-import type { TextMatch } from '../../sse/frame-template.ts'
+import { usageInChatReply } from '../usage.ts'
+import type { CopyablePart } from '../../frame-writer.ts'
+import type { FrameTextMatch } from '../../sse/frame-template.ts'
 
 /** Decodes a whole reply with up to `choices` choices. Throws `upstream_error` if it is not a reply. */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const reply = parseChatReply(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
-  if (!reply || !choice || isError(reply['error']))
+  if (!reply || !choice || isErrorMember(reply['error']))
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
-  const id = textOr(reply['id'])
+  const id = stringOrEmpty(reply['id'])
   const arrived = new ReceivedMedia()
   const found = Array.from({ length: choices - 1 }, (_, i) => choiceAt(reply['choices'], i + 1))
   const others = found
@@ -36,9 +36,9 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
     .map((other, i) => read(other, `${id}_${i + 1}`, arrived))
   return {
     id,
-    model: textOr(reply['model']),
+    model: stringOrEmpty(reply['model']),
     ...read(choice, id, arrived),
-    usage: usageOf(reply),
+    usage: usageInChatReply(reply),
     ...statedServiceMember(reply['service_tier']),
     ...(others.length > 0 && { others }),
     ...(citesWebPage(choice['message']) && { tools: [SEARCH_INFERRED_FROM_CITATION] }),
@@ -53,7 +53,7 @@ function read(choice: Fields, id: string, arrived: ReceivedMedia): Choice {
   parts.setReplyId(id)
   parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
   parts.end()
-  return { parts: combineEvents(events), stop: stopOf(finishReasonOf(choice), parts) }
+  return { parts: combineEvents(events), stop: readChatStop(finishReasonOf(choice), parts) }
 }
 
 /** Finds the first choice: the one with index 0, or without an index. */
@@ -73,7 +73,7 @@ export function choiceAt(choices: unknown, number: number): Fields | undefined {
 
 /** Returns a choice's finish reason; undefined if it has none. */
 export function finishReasonOf(choice: Fields): string | undefined {
-  return textOr(choice['finish_reason']) || undefined
+  return stringOrEmpty(choice['finish_reason']) || undefined
 }
 
 /** Returns the log probabilities of the tokens of a choice's content; undefined if it has none. */
@@ -169,7 +169,7 @@ export class ReplyPartsDecoder {
    * Returns the growing part if it is of this kind, so that the text can be copied as bytes; otherwise
    * undefined.
    */
-  copy(kind: 'text' | 'thinking', { codePoints }: TextMatch): CopiedPart | undefined {
+  copy(kind: 'text' | 'thinking', { codePoints }: FrameTextMatch): CopyablePart | undefined {
     if (this.#growing?.kind !== kind) return undefined
     if (kind === 'text') this.#contentLength += codePoints
     return { kind, index: this.#growing.index }
@@ -179,7 +179,7 @@ export class ReplyPartsDecoder {
    * Returns the part of the call with this index, so that its arguments can be copied as bytes; undefined if
    * the call has not begun.
    */
-  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+  copyArguments(index: number, bytes: Buffer, match: FrameTextMatch): CopyablePart | undefined {
     return this.#calls.copyArguments(index, bytes, match)
   }
 

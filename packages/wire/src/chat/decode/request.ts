@@ -1,8 +1,8 @@
 import { withoutBillingHeader } from '../../billing-header.ts'
 import { readChoiceCount } from '../../reply.ts'
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type {
-  Cache,
+  CacheMark,
   Conversation,
   MediaPart,
   MediaSource,
@@ -21,25 +21,32 @@ import type { ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import { sharedFields } from '../../shared-fields.ts'
 import { withCacheLifetimeOfRequest } from '../../cache-marks.ts'
-import { reportDropped, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
-import { contentParts, type Fields, fieldsAt, listAt, nullToUndefined, textAt } from '../../field.ts'
+import { reportDropped, type DroppedName, reportDroppedTopLevelFields } from '../dropped-fields.ts'
+import {
+  readContentParts,
+  type Fields,
+  requireObject,
+  requireArray,
+  nullToUndefined,
+  requireText,
+} from '../../field.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { decodeThinking } from '../thinking.ts'
 import { decodeToolChoice, decodeTools, decodeWebSearch } from '../tools.ts'
 import { customArguments } from '../../openai-tools.ts'
-import { refuse } from '../../field-check.ts'
+import { refuseField } from '../../field-check.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { readCacheDirective } from '../cache-control.ts'
 import { isDetailOfGateway, readThoughts, readCallSignature } from '../reasoning-details.ts'
-import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
+import { readAudioData, readFileData, readMediaUrl } from '../../media-source.ts'
 import { generatedText } from '../answer.ts'
 
 /**
  * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that a conversation cannot express
  * are reported in `dropped`. Throws `invalid_request` with the path of an unreadable value.
  */
-export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
   const value = (key: string): unknown => nullToUndefined(scan.value(key))
   const number = (key: string): number | undefined => value(key) as number | undefined
   const limits = [number('max_tokens'), number('max_completion_tokens')].filter(
@@ -47,11 +54,11 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   )
   const stop = value('stop') ?? []
   const search = value('web_search_options')
-  nameDroppedFields(scan, dropped)
+  reportDroppedTopLevelFields(scan, dropped)
   const conversation: Conversation = {
     model: value('model') as string,
     stream: value('stream') === true,
-    ...decodeMessages(listAt(value('messages'), 'messages'), dropped),
+    ...decodeMessages(requireArray(value('messages'), 'messages'), dropped),
     ...decodeToolChoice(value('tool_choice'), decodeTools(scan, dropped)),
     parallelTools: value('parallel_tool_calls') as boolean | undefined,
     maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
@@ -66,7 +73,8 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
       decodeThinkingConfig(googleThinking(value('extra_body')), 'extra_body.google.thinking_config') ??
       decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
-    webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
+    webSearch:
+      search === undefined ? undefined : decodeWebSearch(requireObject(search, 'web_search_options')),
     ...readChoiceCount('n', value('n')),
     ...readLogprobsRequest(value('logprobs') === true, value('top_logprobs')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
@@ -121,11 +129,11 @@ const DROPPED_FIELDS: ReadonlyMap<string, DroppedName> = new Map([
  * messages form no turn. A result without its call is kept, so that the upstream refuses it. Throws
  * `invalid_request` with the path of an unreadable value.
  */
-function decodeMessages(messages: readonly unknown[], dropped: Dropped): Transcript {
+function decodeMessages(messages: readonly unknown[], dropped: DroppedFields): Transcript {
   const reader = new MessagesReader(dropped)
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}]`
-    reader.read(fieldsAt(message, path), path)
+    reader.read(requireObject(message, path), path)
   }
   return reader.transcript
 }
@@ -138,9 +146,9 @@ class MessagesReader {
   readonly #calls = new CallReader()
   /** A user turn that began with tool results, if the user's next text must be added to it. */
   #results: OpenTurn | undefined
-  readonly #dropped: Dropped
+  readonly #dropped: DroppedFields
 
-  constructor(dropped: Dropped) {
+  constructor(dropped: DroppedFields) {
     this.#dropped = dropped
   }
 
@@ -149,9 +157,9 @@ class MessagesReader {
   }
 
   read(message: Fields, path: string): void {
-    const role = textAt(message['role'], `${path}.role`)
+    const role = requireText(message['role'], `${path}.role`)
     const read = MessagesReader.#ROLES.get(role)
-    if (!read) refuse(`${path}.role`, [...MessagesReader.#ROLES.keys()].join(', '), 'another role')
+    if (!read) refuseField(`${path}.role`, [...MessagesReader.#ROLES.keys()].join(', '), 'another role')
     read(this, message, path)
     for (const [key, value] of Object.entries(message)) {
       if (READ_FIELDS.has(key) || isEmptyValue(value)) continue
@@ -174,7 +182,7 @@ class MessagesReader {
     for (const part of this.#content(message, path)) {
       if (part.kind === 'text') this.#system.push(at ? { ...part, at } : part)
       else if (part.kind === 'opaque') reportDropped(this.#dropped, 'messages.content')
-      else refuse(`${path}.content`, 'text', part.kind)
+      else refuseField(`${path}.content`, 'text', part.kind)
     }
   }
 
@@ -209,7 +217,7 @@ class MessagesReader {
     if (refusal !== '') parts.push({ kind: 'text', text: refusal })
     const calls = nullToUndefined(message['tool_calls'])
     if (calls !== undefined) {
-      for (const [index, value] of listAt(calls, `${path}.tool_calls`).entries()) {
+      for (const [index, value] of requireArray(calls, `${path}.tool_calls`).entries()) {
         const call = this.#calls.readCall(value, `${path}.tool_calls[${index}]`)
         parts.push(...thoughts.before(index), ...readCallSignature(value as Fields), call)
       }
@@ -222,13 +230,13 @@ class MessagesReader {
   }
 
   #readTool(message: Fields, path: string): void {
-    const callId = textAt(message['tool_call_id'], `${path}.tool_call_id`)
+    const callId = requireText(message['tool_call_id'], `${path}.tool_call_id`)
     if (this.#calls.isOpaque(callId)) this.#addResult({ kind: 'opaque', protocol: 'chat', value: message })
     else this.#addResult(this.#result(callId, message, path))
   }
 
   #readFunction(message: Fields, path: string): void {
-    const callId = this.#calls.legacyId(textAt(message['name'], `${path}.name`))
+    const callId = this.#calls.legacyId(requireText(message['name'], `${path}.name`))
     this.#addResult(this.#result(callId, message, path))
   }
 
@@ -258,10 +266,10 @@ function isEmptyValue(value: unknown): boolean {
 
 function optionalText(message: Fields, key: string, path: string): string {
   const value = nullToUndefined(message[key])
-  return value === undefined ? '' : textAt(value, `${path}.${key}`)
+  return value === undefined ? '' : requireText(value, `${path}.${key}`)
 }
 
-function markLast(parts: Part[], cache: Cache | undefined): void {
+function markLast(parts: Part[], cache: CacheMark | undefined): void {
   const last = parts.at(-1)
   if (!cache || !last || last.kind === 'opaque' || last.kind === 'thinking' || last.kind === 'search') return
   parts[parts.length - 1] = { ...last, cache }
@@ -281,16 +289,17 @@ class CallReader {
    * `OpaquePart`), and so does its result.
    */
   readCall(value: unknown, path: string): ToolCallPart | OpaquePart {
-    const call = fieldsAt(value, path)
-    const id = textAt(call['id'], `${path}.id`)
+    const call = requireObject(value, path)
+    const id = requireText(call['id'], `${path}.id`)
     const type = nullToUndefined(call['type'])
-    const kind = type === undefined ? 'function' : textAt(type, `${path}.type`)
-    if (kind === 'custom') return customCall(id, fieldsAt(call['custom'], `${path}.custom`), `${path}.custom`)
+    const kind = type === undefined ? 'function' : requireText(type, `${path}.type`)
+    if (kind === 'custom')
+      return customCall(id, requireObject(call['custom'], `${path}.custom`), `${path}.custom`)
     if (kind !== 'function') {
       this.#opaqueIds.add(id)
       return { kind: 'opaque', protocol: 'chat', value }
     }
-    return functionCall(id, fieldsAt(call['function'], `${path}.function`), `${path}.function`)
+    return functionCall(id, requireObject(call['function'], `${path}.function`), `${path}.function`)
   }
 
   isOpaque(id: string): boolean {
@@ -299,7 +308,7 @@ class CallReader {
 
   /** Reads a `function_call`, and creates an id for it from its position among these calls. */
   readLegacyCall(value: unknown, path: string): ToolCallPart {
-    const part = functionCall(this.#nextId(), fieldsAt(value, path), path)
+    const part = functionCall(this.#nextId(), requireObject(value, path), path)
     this.#legacy.push({ name: part.name, id: part.id })
     return part
   }
@@ -324,8 +333,8 @@ function customCall(id: string, call: Fields, path: string): ToolCallPart {
   return {
     kind: 'tool-call',
     id,
-    name: textAt(call['name'], `${path}.name`),
-    input: customArguments(input === undefined ? '' : textAt(input, `${path}.input`)),
+    name: requireText(call['name'], `${path}.name`),
+    input: customArguments(input === undefined ? '' : requireText(input, `${path}.input`)),
     isCustom: true,
   }
 }
@@ -336,8 +345,8 @@ function functionCall(id: string, call: Fields, path: string): ToolCallPart {
   return {
     kind: 'tool-call',
     id,
-    name: textAt(call['name'], `${path}.name`),
-    input: inputOrEmpty(input === undefined ? '' : textAt(input, `${path}.arguments`)),
+    name: requireText(call['name'], `${path}.name`),
+    input: inputOrEmpty(input === undefined ? '' : requireText(input, `${path}.arguments`)),
   }
 }
 
@@ -345,7 +354,7 @@ function functionCall(id: string, call: Fields, path: string): ToolCallPart {
 type ContentPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
 /** Reads a part of a known type. Returns undefined if it is empty. */
-type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
+type PartReader = (part: Fields, path: string, dropped: DroppedFields) => ContentPart | undefined
 
 const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
   ['text', (part, path) => textPart(part, 'text', path)],
@@ -358,7 +367,7 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
       const hasDetail = nullToUndefined(detail) !== undefined && detail !== 'auto'
       return {
         ...media(linked(part, 'image_url', 'image/*', path), part, path),
-        ...(hasDetail && { detail: textAt(detail, `${path}.image_url.detail`) }),
+        ...(hasDetail && { detail: requireText(detail, `${path}.image_url.detail`) }),
       }
     },
   ],
@@ -371,8 +380,8 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
  * Decodes a message's content. A part of a type that only chat has becomes an opaque part. Throws
  * `invalid_request` for a part whose contents do not match its type.
  */
-function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
-  return contentParts(content, path, (type, part, at): ContentPart[] => {
+function decodeContent(content: unknown, path: string, dropped: DroppedFields): ContentPart[] {
+  return readContentParts(content, path, (type, part, at): ContentPart[] => {
     const read = PARTS.get(type)
     if (!read) return [{ kind: 'opaque', protocol: 'chat', value: part }]
     const decoded = read(part, at, dropped)
@@ -381,13 +390,13 @@ function decodeContent(content: unknown, path: string, dropped: Dropped): Conten
 }
 
 function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart | undefined {
-  const text = textAt(part[key], `${path}.${key}`)
+  const text = requireText(part[key], `${path}.${key}`)
   return text === '' ? undefined : { kind: 'text', text, ...readCacheDirective(part, path) }
 }
 
 /** Reads a `thinking` part. Some providers send it as text, others as a list of parts with text. */
 function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
-  if (typeof part['thinking'] !== 'string') listAt(part['thinking'], `${path}.thinking`)
+  if (typeof part['thinking'] !== 'string') requireArray(part['thinking'], `${path}.thinking`)
   const text = generatedText({ content: [part] }).join('')
   return text === '' ? undefined : { kind: 'thinking', text }
 }
@@ -395,28 +404,28 @@ function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
 /** Reads the `{url}` in a member of a part. Some clients send the URL without the object. */
 function linked(part: Fields, key: string, family: string, path: string): MediaSource {
   const value = part[key]
-  if (typeof value === 'string') return mediaAt(value, `${path}.${key}`, family)
+  if (typeof value === 'string') return readMediaUrl(value, `${path}.${key}`, family)
   const at = `${path}.${key}.url`
-  return mediaAt(textAt(fieldsAt(value, `${path}.${key}`)['url'], at), at, family)
+  return readMediaUrl(requireText(requireObject(value, `${path}.${key}`)['url'], at), at, family)
 }
 
 function audioPart(part: Fields, path: string): MediaPart {
   const at = `${path}.input_audio`
-  const audio = fieldsAt(part['input_audio'], at)
-  const format = textAt(audio['format'], `${at}.format`)
-  return media(audioAt(textAt(audio['data'], `${at}.data`), format, `${at}.data`), part, path)
+  const audio = requireObject(part['input_audio'], at)
+  const format = requireText(audio['format'], `${at}.format`)
+  return media(readAudioData(requireText(audio['data'], `${at}.data`), format, `${at}.data`), part, path)
 }
 
 function filePart(part: Fields, path: string): MediaPart {
   const at = `${path}.file`
-  const file = fieldsAt(part['file'], at)
+  const file = requireObject(part['file'], at)
   const data = nullToUndefined(file['file_data'])
   if (data === undefined && nullToUndefined(file['file_id']) !== undefined)
-    refuse(`${at}.file_id`, 'file_data', 'the id of a file, which cannot be passed on to this model')
+    refuseField(`${at}.file_id`, 'file_data', 'the id of a file, which cannot be passed on to this model')
   const name = nullToUndefined(file['filename'])
   return {
-    ...media(fileAt(textAt(data, `${at}.file_data`), `${at}.file_data`), part, path),
-    ...(name !== undefined && { name: textAt(name, `${at}.filename`) }),
+    ...media(readFileData(requireText(data, `${at}.file_data`), `${at}.file_data`), part, path),
+    ...(name !== undefined && { name: requireText(name, `${at}.filename`) }),
   }
 }
 

@@ -1,8 +1,8 @@
-import { type CopiedPart, textOf } from '../../frame-writer.ts'
+import { type CopyablePart, decodeFrameText } from '../../frame-writer.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { ReplyEvent } from '../../reply.ts'
-import type { TextMatch } from '../../sse/frame-template.ts'
+import type { FrameTextMatch } from '../../sse/frame-template.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 
@@ -72,11 +72,11 @@ export class ToolCallDecoder {
    * Returns the part of the call with this index, so that its arguments can be copied as bytes. Undefined if
    * the call has not begun.
    */
-  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+  copyArguments(index: number, bytes: Buffer, match: FrameTextMatch): CopyablePart | undefined {
     const call = this.#byIndex.get(index)
     if (call?.part === undefined || call.ended) return undefined
     this.#latest = call
-    call.json.feed(textOf(bytes, match))
+    call.json.feed(decodeFrameText(bytes, match))
     return { kind: 'tool-input', index: call.part }
   }
 

@@ -9,7 +9,7 @@ import {
   urlCitation,
 } from '../../reply.ts'
 import type { ReplyContext } from '../../conversation.ts'
-import { customInput } from '../../openai-tools.ts'
+import { decodeCustomInput } from '../../openai-tools.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { logprobsIn } from '../../logprobs.ts'
 import {
@@ -104,7 +104,7 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
     signature = undefined
     const { id, name, input } = part
     if (custom.has(name))
-      return [{ id, type: 'custom', custom: { name, input: customInput(input) }, ...extra }]
+      return [{ id, type: 'custom', custom: { name, input: decodeCustomInput(input) }, ...extra }]
     return [{ id, type: 'function', function: { name, arguments: inputOrEmpty(input) }, ...extra }]
   })
 }

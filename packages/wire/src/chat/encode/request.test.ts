@@ -4,7 +4,7 @@ import { anyCharacter } from '../../../../../test/generators/characters.ts'
 import { conversationOf, upstreamOf } from '../../../../../test/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../../conversation.ts'
 import { scanObject } from '../../json/json-scan.ts'
-import { encodeRequest, mustFetch } from './request.ts'
+import { encodeRequest, mustFetchMedia } from './request.ts'
 import { decodeRequest } from '../decode/request.ts'
 
 function encode(
@@ -163,12 +163,12 @@ describe('messages', () => {
     expect(messages(user(text('x'), part))).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'x' }, expected] },
     ])
-    expect(mustFetch(part)).toBe(false)
+    expect(mustFetchMedia(part)).toBe(false)
   })
 
   test('a document given by its URL cannot be encoded to chat before it is fetched', () => {
     const part = linked('https://x.org/a.pdf', 'application/pdf')
-    expect(mustFetch(part)).toBe(true)
+    expect(mustFetchMedia(part)).toBe(true)
     expect(() => messages(user(part))).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   })
 })

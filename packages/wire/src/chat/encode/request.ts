@@ -1,5 +1,5 @@
 import { WireError } from '../../wire-error.ts'
-import type { Dropped, UpstreamModel } from '../../codec.ts'
+import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type {
   Conversation,
   MediaPart,
@@ -10,16 +10,16 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
+import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import { cacheControl, hasCacheMark } from '../cache-control.ts'
+import { writeCacheDirective, hasCacheMark } from '../cache-control.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { encodeEffort } from '../thinking.ts'
-import { canSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
+import { supportsWebSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
 import { audioFormat, dataUrl } from '../../media-source.ts'
 
 /** Maximum number of stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
@@ -33,16 +33,16 @@ const MAX_STOPS = 4
 export function encodeRequest(
   conversation: Conversation,
   { name, capabilities }: UpstreamModel,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Buffer {
   const { stream, stop, outputFormat, webSearch, topK, logprobs } = conversation
   if (stop.length > MAX_STOPS)
     throw new WireError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) reportDropped(dropped, 'top_k')
-  const search = webSearch?.isOptional && !canSearch(name) ? undefined : webSearch
+  const search = webSearch?.isOptional && !supportsWebSearch(name) ? undefined : webSearch
   if (webSearch && !search) reportDropped(dropped, 'tools.web_search')
   const request = renderObject([
-    ...membersOf({
+    ...jsonMembersOf({
       model: name,
       messages: encodeMessages(conversation, capabilities, dropped),
       [capabilities.maximumField]: conversation.maxTokens,
@@ -58,7 +58,7 @@ export function encodeRequest(
     }),
     ...encodeTools(conversation, dropped),
     ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
-    ...membersOf({
+    ...jsonMembersOf({
       reasoning_effort: encodeEffort(conversation, capabilities, dropped),
       web_search_options: search && encodeWebSearch(search),
       logprobs: logprobs && true,
@@ -70,14 +70,17 @@ export function encodeRequest(
 }
 
 /** Encodes the tools. Without tools the tool choice is not sent either, because upstreams would refuse it. */
-function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
+function encodeTools(
+  { tools, toolChoice, parallelTools }: Conversation,
+  dropped: DroppedFields,
+): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
     return []
   }
   return [
-    ['tools', arrayOf(tools.map(encodeTool))],
-    ...membersOf({
+    ['tools', jsonArrayOf(tools.map(encodeTool))],
+    ...jsonMembersOf({
       tool_choice: toolChoice && encodeToolChoice(toolChoice),
       parallel_tool_calls: parallelTools,
     }),
@@ -109,7 +112,11 @@ interface SortedTurn {
  * Encodes a conversation as `messages`. System texts come first. Parts that chat cannot express are reported
  * in `dropped`. Throws `invalid_request` if there are no messages.
  */
-function encodeMessages(requested: Conversation, capabilities: ModelRules, dropped: Dropped): ChatMessage[] {
+function encodeMessages(
+  requested: Conversation,
+  capabilities: ModelRules,
+  dropped: DroppedFields,
+): ChatMessage[] {
   const { system, turns } = withSystemTextsInTurns(requested)
   const messages = turns.flatMap((turn) => encodeTurn(turn, capabilities, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
@@ -118,7 +125,7 @@ function encodeMessages(requested: Conversation, capabilities: ModelRules, dropp
   return requested.listsContent ? messages : messages.map(withPlainContent)
 }
 
-function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessage {
+function systemMessage(system: readonly TextPart[], dropped: DroppedFields): ChatMessage {
   return { role: 'system', content: contentOf(system.flatMap((part) => encodePart(part, dropped))) }
 }
 
@@ -126,7 +133,7 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
 function encodeTurn(
   turn: Turn,
   { takesThoughts, requiresThoughts, isOpenAi }: ModelRules,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): ChatMessage[] {
   const sorted: SortedTurn = { thinking: [], content: [], later: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
@@ -154,7 +161,7 @@ function encodeTurn(
   return [...results, message]
 }
 
-function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
+function sort(part: Part, turn: SortedTurn, dropped: DroppedFields): void {
   switch (part.kind) {
     case 'text':
     case 'media':
@@ -182,7 +189,7 @@ function sort(part: Part, turn: SortedTurn, dropped: Dropped): void {
   }
 }
 
-function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dropped): unknown {
+function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: DroppedFields): unknown {
   if (cache) reportDropped(dropped, 'cache_control')
   if (proof) reportDropped(dropped, 'signature')
   return { id, type: 'function', function: { name, arguments: inputOrEmpty(input) } }
@@ -192,7 +199,7 @@ function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dr
  * Encodes a tool result. Its text stays in the result, and its media are sent later in the same order. Chat
  * cannot express that a tool failed.
  */
-function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped): ChatMessage {
+function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: DroppedFields): ChatMessage {
   const content: ChatPart[] = []
   for (const piece of part.parts) {
     for (const encoded of encodePart(piece, dropped)) {
@@ -204,7 +211,7 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
   // A cache mark on the result is moved to its last text.
   const last = content.at(-1)
   if (part.cache && last && !hasCacheMark(last))
-    content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
+    content[content.length - 1] = { ...last, ...writeCacheDirective(part.cache) }
   else if (part.cache) reportDropped(dropped, 'cache_control')
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
 }
@@ -213,12 +220,12 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
 type ChatPart = Readonly<Record<string, unknown>>
 
 /** Encodes a part of the content. Returns an empty list if chat cannot express it. */
-function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): ChatPart[] {
+function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: DroppedFields): ChatPart[] {
   switch (part.kind) {
     case 'text':
-      return [{ type: 'text', text: part.text, ...cacheControl(part.cache) }]
+      return [{ type: 'text', text: part.text, ...writeCacheDirective(part.cache) }]
     case 'media':
-      return [{ ...encodeMedia(part, dropped), ...cacheControl(part.cache) }]
+      return [{ ...encodeMedia(part, dropped), ...writeCacheDirective(part.cache) }]
     case 'opaque':
       if (part.protocol === 'chat') return [part.value as ChatPart]
       reportDropped(dropped, 'content')
@@ -244,13 +251,13 @@ function withPlainContent(message: ChatMessage): ChatMessage {
  * Whether media must be fetched. Chat accepts only images and videos by URL. A URL without a media type is
  * treated as an image.
  */
-export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
+export function mustFetchMedia({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
   return kind === 'url' && !isPicture(mediaType) && !isVideo(mediaType)
 }
 
-function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
+function encodeMedia(part: MediaPart, dropped: DroppedFields): ChatPart {
   const { source, name, detail } = part
-  if (mustFetch(part))
+  if (mustFetchMedia(part))
     throw new WireError('invalid_request', 'A document that is given by its URL could not be passed on.')
   const url = source.kind === 'url' ? source.url : dataUrl(source)
   if (source.kind === 'inline' && isFile(source.mediaType))

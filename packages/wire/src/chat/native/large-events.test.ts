@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TapEnd } from '../../sse/stream-tap.ts'
+import type { TapEndResult } from '../../sse/stream-tap.ts'
 import { byTier } from '../../../../../test/tier.ts'
 import { ChatTap } from './tap.ts'
 
@@ -21,7 +21,7 @@ const picture = (bytes: number, parts: object = {}, finish: string | null = null
 interface Watched {
   readonly tap: ChatTap
   readonly forwarded: Buffer
-  readonly end: TapEnd
+  readonly end: TapEndResult
   /** Maximum bytes that were received and not yet forwarded. */
   readonly mostHeld: number
 }

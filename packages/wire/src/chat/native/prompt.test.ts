@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptTextOf } from '../../prompt-text.ts'
-import { CHAT_PROMPT, promptBounds } from './prompt.ts'
+import { CHAT_PROMPT_RULES, promptBounds } from './prompt.ts'
 
-const promptText = (body: Buffer) => promptTextOf(body, CHAT_PROMPT, '')
+const promptText = (body: Buffer) => promptTextOf(body, CHAT_PROMPT_RULES, '')
 
 const bytes = (request: object): Buffer => Buffer.from(JSON.stringify(request))
 const bound = (request: object): number => promptBounds(scanObject(bytes(request))).promptBound

@@ -3,7 +3,7 @@ import {
   DOCUMENT_TOKENS,
   featureTokens,
   IMAGE_TOKENS,
-  mediaTokensBeyondBytes,
+  extraMediaTokens,
   type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
@@ -11,12 +11,12 @@ import {
   respondsWithMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { type ConversationForm, hasAnyMember, namesExcept } from '../../conversation-digests.ts'
+import { type ConversationComparisonRules, hasAnyMember, namesExcept } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import {
   type FoundMedia,
-  type PromptLevel,
-  type PromptLevels,
+  type PromptObjectRules,
+  type PromptRules,
   OPENAI_SERVICE_MEMBERS,
 } from '../../prompt-text.ts'
 
@@ -69,7 +69,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
     for (const { part, media } of mediaIn(scan, message)) {
       hasMedia = true
       namesPrompt ||= isNamed(scan, part)
-      tokens += mediaTokensBeyondBytes(scan, media, model)
+      tokens += extraMediaTokens(scan, media, model)
     }
   }
   return { promptBound: tokens, hasMedia, namesPrompt }
@@ -137,10 +137,10 @@ const CHAT_PARTS = {
     notPrompt: { detail: 'service', format: 'kind', file_id: 'id' },
     read: { url: 'text', data: 'text', file_data: 'text', filename: 'text' },
   },
-} as const satisfies Record<string, PromptLevel>
+} as const satisfies Record<string, PromptObjectRules>
 
 /** Describes which members of a chat request belong to the prompt. */
-export const CHAT_PROMPT = {
+export const CHAT_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: {
@@ -185,18 +185,18 @@ export const CHAT_PROMPT = {
   },
   turns: 'messages',
   isFramed: true,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** How the conversations of two chat requests are compared. */
-export const CHAT_CONVERSATION: ConversationForm = {
-  levels: CHAT_PROMPT,
+export const CHAT_COMPARISON_RULES: ConversationComparisonRules = {
+  levels: CHAT_PROMPT_RULES,
   uncompared: namesExcept([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
   textIsPart: true,
   isUnforeseeable: (scan) => hasAnyMember(scan, ['transforms', 'plugins']),
 }
 
 /** Describes which members of a completions request belong to the prompt. */
-export const COMPLETIONS_PROMPT = {
+export const COMPLETIONS_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: { ...SAMPLING_OF_CHAT, ...OPENAI_SERVICE_MEMBERS, best_of: 'sampling', echo: 'service' },
@@ -205,7 +205,7 @@ export const COMPLETIONS_PROMPT = {
   },
   turns: 'prompt',
   hasTokenIds: true,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** The token estimate for a type of part. It applies if the data are of this type. */
 interface MediaKind extends MediaTokens {

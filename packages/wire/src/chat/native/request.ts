@@ -1,13 +1,13 @@
 import { WireError } from '../../wire-error.ts'
 import {
-  boolean,
+  booleanCheck,
   type Check,
   checkEachMessage,
   checkEachObject,
   checkMembers,
-  checkSecret,
-  checkValue,
-  integer,
+  createSecretCheck,
+  createValueCheck,
+  integerCheck,
   isInteger,
   isNumber,
   isPresent,
@@ -15,15 +15,15 @@ import {
   isTexts,
   type JsonSchema,
   kindName,
-  modelName,
-  object,
-  outputTokens,
-  refuse,
+  modelNameCheck,
+  objectCheck,
+  outputTokensCheck,
+  refuseField,
   requestSchema,
-  text,
+  textCheck,
   withSchema,
 } from '../../field-check.ts'
-import { type OfferedTool, type ProviderTools, toolsOfOtherTypes } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsExceptTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
@@ -43,8 +43,8 @@ export interface ChatRequest extends PromptBounds {
   readonly providerTools?: ProviderTools
 }
 
-const secretText = checkSecret('a string', isText)
-const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
+const secretText = createSecretCheck('a string', isText)
+const penalty = createValueCheck('a number from -2 to 2', isNumber(-2, 2))
 /** The schema of an object with a member that is a string. */
 const objectWith = (field: string): JsonSchema => ({
   type: 'object',
@@ -52,22 +52,22 @@ const objectWith = (field: string): JsonSchema => ({
   properties: { [field]: isText.schema },
 })
 const isTyped = withSchema(objectWith('type'), (value: unknown) => isText(asRecord(value)?.['type']))
-const choice = checkSecret(
+const choice = createSecretCheck(
   'a string or an object with a type',
   withSchema({ anyOf: [isText.schema, isTyped.schema] }, (value: unknown) => isText(value) || isTyped(value)),
 )
 /** Checks the field `stop`; an error does not contain its value. */
-export const checkStop = checkSecret(
+export const checkStop = createSecretCheck(
   'a string or an array of up to 4 strings',
   withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
 )
 /** Checks the field `stream_options`. */
-export const streamOptions = withSchema(
+export const streamOptionsCheck = withSchema(
   { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
   checkStreamOptions,
 )
 const isTokenBias = isNumber(-100, 100)
-const topLogprobs = checkValue('an integer from 0 to 20', isInteger(0, 20))
+const topLogprobs = createValueCheck('an integer from 0 to 20', isInteger(0, 20))
 
 const message: JsonSchema = {
   type: 'object',
@@ -81,28 +81,28 @@ const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
  * are accepted, because a provider may have further values.
  */
 export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['model', modelName],
+  ['model', modelNameCheck],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
-  ['max_tokens', outputTokens],
-  ['max_completion_tokens', outputTokens],
-  ['stream', boolean],
-  ['stream_options', streamOptions],
-  ['n', checkValue('an integer from 1 to 128', isInteger(1, 128))],
+  ['max_tokens', outputTokensCheck],
+  ['max_completion_tokens', outputTokensCheck],
+  ['stream', booleanCheck],
+  ['stream_options', streamOptionsCheck],
+  ['n', createValueCheck('an integer from 1 to 128', isInteger(1, 128))],
   ['stop', checkStop],
-  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
-  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
-  ['top_k', integer],
-  ['seed', integer],
+  ['temperature', createValueCheck('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', createValueCheck('a number from 0 to 1', isNumber(0, 1))],
+  ['top_k', integerCheck],
+  ['seed', integerCheck],
   ['presence_penalty', penalty],
   ['frequency_penalty', penalty],
   [
     'logit_bias',
-    checkSecret(
+    createSecretCheck(
       'an object of numbers from -100 to 100',
       withSchema({ type: 'object', additionalProperties: isTokenBias.schema }, isLogitBias),
     ),
   ],
-  ['logprobs', boolean],
+  ['logprobs', booleanCheck],
   ['top_logprobs', withSchema({ ...topLogprobs.schema }, checkTopLogprobs)],
   [
     'tools',
@@ -119,24 +119,24 @@ export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
     ),
   ],
   ['tool_choice', choice],
-  ['parallel_tool_calls', boolean],
-  ['response_format', checkSecret('an object with a type', isTyped)],
+  ['parallel_tool_calls', booleanCheck],
+  ['response_format', createSecretCheck('an object with a type', isTyped)],
   [
     'function_call',
-    checkSecret(
+    createSecretCheck(
       'a string or an object with a name',
       withSchema({ anyOf: [isText.schema, objectWith('name')] }, isFunctionCall),
     ),
   ],
-  ['functions', withSchema({ type: 'array', items: object.schema }, checkFunctions)],
-  ['prediction', object],
-  ['reasoning_effort', text],
-  ['verbosity', text],
-  ['modalities', checkValue('an array of strings', isTexts)],
-  ['audio', object],
+  ['functions', withSchema({ type: 'array', items: objectCheck.schema }, checkFunctions)],
+  ['prediction', objectCheck],
+  ['reasoning_effort', textCheck],
+  ['verbosity', textCheck],
+  ['modalities', createValueCheck('an array of strings', isTexts)],
+  ['audio', objectCheck],
   [
     'web_search_options',
-    checkSecret(
+    createSecretCheck(
       'an object whose search_context_size is a string',
       withSchema(
         { type: 'object', properties: { search_context_size: { type: ['string', 'null'] } } },
@@ -145,11 +145,11 @@ export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
     ),
   ],
   ['prompt_cache_key', secretText],
-  ['prompt_cache_retention', text],
-  ['store', boolean],
+  ['prompt_cache_retention', textCheck],
+  ['store', booleanCheck],
   [
     'metadata',
-    checkSecret(
+    createSecretCheck(
       'an object of strings',
       withSchema({ type: 'object', additionalProperties: isText.schema }, (value: unknown) =>
         Object.values(asRecord(value) ?? { not: 1 }).every(isText),
@@ -158,7 +158,7 @@ export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
   ],
   ['user', secretText],
   ['safety_identifier', secretText],
-  ['service_tier', text],
+  ['service_tier', textCheck],
 ])
 
 const REQUIRED = ['model', 'messages'] as const
@@ -194,11 +194,11 @@ export function readChatRequest(scan: ScannedObject): ChatRequest {
 function checkMessages(scan: ScannedObject, member: Member): void {
   checkEachMessage(scan, member, (message, path) => {
     const role = scan.memberOf(message, 'role')
-    if (role === undefined) refuse(`${path()}.role`, 'a string', 'nothing')
-    if (scan.kindOf(role) !== 'string') refuse(`${path()}.role`, 'a string', kindName(scan, role))
+    if (role === undefined) refuseField(`${path()}.role`, 'a string', 'nothing')
+    if (scan.kindOf(role) !== 'string') refuseField(`${path()}.role`, 'a string', kindName(scan, role))
     const content = scan.memberOf(message, 'content')
     if (content !== undefined && !CONTENT.has(scan.kindOf(content)))
-      refuse(`${path()}.content`, 'a string or an array of parts', kindName(scan, content))
+      refuseField(`${path()}.content`, 'a string or an array of parts', kindName(scan, content))
   })
 }
 
@@ -209,8 +209,8 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
     if (type === undefined && scan.memberOf(tool, 'function') !== undefined) return
-    if (type === undefined) refuse(`${path()}.type`, 'a string', 'nothing')
-    if (scan.kindOf(type) !== 'string') refuse(`${path()}.type`, 'a string', kindName(scan, type))
+    if (type === undefined) refuseField(`${path()}.type`, 'a string', 'nothing')
+    if (scan.kindOf(type) !== 'string') refuseField(`${path()}.type`, 'a string', kindName(scan, type))
   })
 }
 
@@ -219,12 +219,12 @@ function checkFunctions(scan: ScannedObject, { node }: Member): void {
 }
 
 function checkStreamOptions(scan: ScannedObject, { node }: Member): void {
-  if (scan.kindOf(node) !== 'object') refuse('stream_options', 'an object', kindName(scan, node))
+  if (scan.kindOf(node) !== 'object') refuseField('stream_options', 'an object', kindName(scan, node))
   const includeUsage = scan.memberOf(node, 'include_usage')
   if (includeUsage === undefined) return
   const kind = scan.kindOf(includeUsage)
   if (kind === 'true' || kind === 'false' || kind === 'null') return
-  refuse('stream_options.include_usage', 'true or false', kindName(scan, includeUsage))
+  refuseField('stream_options.include_usage', 'true or false', kindName(scan, includeUsage))
 }
 
 function checkTopLogprobs(scan: ScannedObject, member: Member): void {
@@ -259,7 +259,7 @@ const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
  * their own.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools: OfferedTool[] = toolsOfOtherTypes(scan, OF_CLIENTS).flatMap(({ type }) =>
+  const tools: OfferedTool[] = toolsExceptTypes(scan, OF_CLIENTS).flatMap(({ type }) =>
     typeof type === 'string' ? [{ type }] : [],
   )
   if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })

@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../../test/generators/characters.ts'
 import { generatedText } from '../answer.ts'
-import type { TapEnd } from '../../sse/stream-tap.ts'
+import type { TapEndResult } from '../../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
-import { usageOf } from '../usage.ts'
+import { usageInChatReply } from '../usage.ts'
 import { byTier, lawRuns } from '../../../../../test/tier.ts'
 
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
@@ -25,7 +25,7 @@ const DONE = 'data: [DONE]\n\n'
 interface Watched {
   readonly tap: ChatTap
   readonly forwarded: string
-  readonly end: TapEnd
+  readonly end: TapEndResult
 }
 
 function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
@@ -114,7 +114,7 @@ function reference(stream: string, swallowUsage: boolean): object {
       break
     }
     read += frame.length
-    if (value) found.usage = usageOf({ ...value }) ?? found.usage
+    if (value) found.usage = usageInChatReply({ ...value }) ?? found.usage
     if (swallowUsage && value?.usage && value.choices?.length === 0) continue
     forwarded += frame
     let any = false

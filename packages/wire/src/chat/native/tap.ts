@@ -1,7 +1,7 @@
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError, type ReplyFacts } from '../../reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
@@ -18,7 +18,7 @@ import {
   completionAsMessage,
 } from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
-import { writeUsageCounts, usageOf } from '../usage.ts'
+import { writeUsageCounts, usageInChatReply } from '../usage.ts'
 import { ReceivedMedia } from '../../received-media.ts'
 
 /** Options of `ChatTap`. */
@@ -163,10 +163,10 @@ function readChunk(data: string): ChunkFacts | undefined {
     chunk,
     choices: (choices ?? []).map(readChoice),
     deltas: (choices ?? []).map(deltaOf),
-    usage: usageOf(chunk),
+    usage: usageInChatReply(chunk),
     hasUsageObject: tellsUsage,
     isUsageChunk: choices?.length === 0 && tellsUsage,
-    isError: isError(chunk['error']) || chunk['object'] === 'error',
+    isError: isErrorMember(chunk['error']) || chunk['object'] === 'error',
   }
 }
 
@@ -197,10 +197,10 @@ function readChoice(value: unknown): ChunkChoice {
 export function usageOfReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const choices = reply['choices']
-  const error = isError(reply['error'])
+  const error = isErrorMember(reply['error'])
   return {
     valid: Array.isArray(choices) && !error,
-    usage: usageOf(reply),
+    usage: usageInChatReply(reply),
     served: statedTier(reply['service_tier']),
     ...(citesPageIn(choices) && { tools: [SEARCH_INFERRED_FROM_CITATION] }),
     error,

@@ -1,10 +1,10 @@
-import type { CopiedPart } from '../../frame-writer.ts'
-import type { FrameText, TextMatch } from '../../sse/frame-template.ts'
+import type { CopyablePart } from '../../frame-writer.ts'
+import type { FrameText, FrameTextMatch } from '../../sse/frame-template.ts'
 import { withUniquePartIndex, type Stop } from '../../reply.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
-import { asRecord, parseRecord, textOr } from '../../json/record.ts'
-import { isError } from '../../reply-facts.ts'
+import { asRecord, parseRecord, stringOrEmpty } from '../../json/record.ts'
+import { isErrorMember } from '../../reply-facts.ts'
 import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
@@ -12,9 +12,9 @@ import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, generatedText, recordRecei
 import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyPartsDecoder } from '../decode/reply.ts'
 import type { Fields } from '../../field.ts'
 import { parseChatReply } from '../decode/tool-call-decoder.ts'
-import { stopOf } from '../stop-reasons.ts'
+import { readChatStop } from '../stop-reasons.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
-import { usageOf } from '../usage.ts'
+import { usageInChatReply } from '../usage.ts'
 
 /**
  * Says which text a chunk contains: the content, the thinking, or (from `FIRST_CALL` on) the arguments of a
@@ -61,7 +61,7 @@ export class ChatStreamDecoder extends FrameReader {
   protected read(data: string, frame: string): void {
     if (this.isTerminator(data)) return this.#finish()
     const chunk = parseChatReply(data)
-    const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')
+    const isFailure = chunk && (isErrorMember(chunk['error']) || chunk['object'] === 'error')
     if (isFailure || isErrorEvent(frame)) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk)
     return undefined
@@ -73,7 +73,11 @@ export class ChatStreamDecoder extends FrameReader {
     else this.#first.growCall(index - FIRST_CALL, text)
   }
 
-  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+  protected override copyPiece(
+    index: number,
+    bytes: Buffer,
+    match: FrameTextMatch,
+  ): CopyablePart | undefined {
     if (index === TEXT) return this.#first.copy('text', match)
     if (index === THINKING) return this.#first.copy('thinking', match)
     return this.#first.copyArguments(index - FIRST_CALL, bytes, match)
@@ -84,7 +88,8 @@ export class ChatStreamDecoder extends FrameReader {
     const choices = chunk?.['choices']
     if (!chunk || !Array.isArray(choices) || choices.length !== 1) return undefined
     const choice = firstChoice(choices)
-    if (!choice || finishReasonOf(choice) || usageOf(chunk) || isError(chunk['error'])) return undefined
+    if (!choice || finishReasonOf(choice) || usageInChatReply(chunk) || isErrorMember(chunk['error']))
+      return undefined
     if (logprobsOf(choice)) return undefined
     return pieceOfDelta(asRecord(choice['delta']))
   }
@@ -98,9 +103,9 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   #take(chunk: Fields): void {
-    this.#id ||= textOr(chunk['id'])
-    this.#model ||= textOr(chunk['model'])
-    this.#usage = preferLaterUsage(this.#usage, usageOf(chunk))
+    this.#id ||= stringOrEmpty(chunk['id'])
+    this.#model ||= stringOrEmpty(chunk['model'])
+    this.#usage = preferLaterUsage(this.#usage, usageInChatReply(chunk))
     this.served = laterStatedService(this.served, statedTier(chunk['service_tier']))
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
@@ -153,14 +158,14 @@ export class ChatStreamDecoder extends FrameReader {
     }
     for (const { parts } of this.#choices) parts.end()
     const [stop = { reason: 'end' }, ...others] = this.#choices.map(
-      ({ parts, finishReason }): Stop => stopOf(finishReason, parts),
+      ({ parts, finishReason }): Stop => readChatStop(finishReason, parts),
     )
     this.emit({ kind: 'end', stop, usage: this.#usage, ...(others.length > 0 && { others }) })
   }
 
   #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
-    this.#usage = preferLaterUsage(this.#usage, chunk && usageOf(chunk))
+    this.#usage = preferLaterUsage(this.#usage, chunk && usageInChatReply(chunk))
     const { type, message } = readUpstreamError(Buffer.from(data))
     this.emit({
       kind: 'failure',

@@ -1,16 +1,16 @@
 import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import type { ReplyContext, OpaquePart, ProviderSignature } from '../../conversation.ts'
-import { CustomInput } from '../../openai-tools.ts'
+import { CustomInputDecoder } from '../../openai-tools.ts'
 import {
-  choiceOf,
+  choiceOfPart,
   type Citation,
   codePointsIn,
   type ReplyEvent,
   type StartedPart,
   type Stop,
 } from '../../reply.ts'
-import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import { type CopyableText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import { customToolNames, SIGNATURE_PLACEHOLDER, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
 import { chatErrorFrame } from '../errors.ts'
 import {
@@ -28,7 +28,7 @@ interface WrittenCall {
   readonly number: number
   hasInput: boolean
   /** Extracts the text of a custom tool's input from the arguments. */
-  readonly custom?: CustomInput
+  readonly custom?: CustomInputDecoder
   /** The bytes before and after the arguments in each further chunk of this tool call. */
   frame?: TextFrame
 }
@@ -99,15 +99,15 @@ export class ChatStreamEncoder implements StreamEncoder {
   push(events: readonly ReplyEvent[]): string {
     let text = ''
     for (const event of events) {
-      const choice = 'index' in event ? choiceOf(event.index) : 0
+      const choice = 'index' in event ? choiceOfPart(event.index) : 0
       text += choice === 0 ? this.#write(event) : this.#beginOther(choice) + this.#other(choice).#write(event)
     }
     return text
   }
 
-  copy(event: CopiedText, out: FrameWriter): boolean {
+  copy(event: CopyableText, out: FrameWriter): boolean {
     // Texts of choices other than the first are written by `push`.
-    if (choiceOf(event.index) > 0) return false
+    if (choiceOfPart(event.index) > 0) return false
     const frame = this.#frameFor(event)
     if (frame) out.copied(frame, event)
     return frame !== undefined
@@ -216,7 +216,11 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (part.kind !== 'tool-call') return ''
     const number = this.#calls.size
     const isCustom = this.#custom.has(part.name)
-    this.#calls.set(index, { number, hasInput: isCustom, ...(isCustom && { custom: new CustomInput() }) })
+    this.#calls.set(index, {
+      number,
+      hasInput: isCustom,
+      ...(isCustom && { custom: new CustomInputDecoder() }),
+    })
     const call = {
       index: number,
       id: part.id,
@@ -265,7 +269,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#delta}"tool_calls":[${call}]${NO_FINISH}`
   }
 
-  #frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
+  #frameFor({ kind, index, codePoints }: CopyableText): TextFrame | undefined {
     if (kind === 'tool-input') return this.#frameOfCall(this.#calls.get(index))
     if (kind === 'thinking') this.#thinkingLength += codePoints
     if (kind === 'thinking') return (this.#thinkingFrame ??= textFrameOf(this.#reasoning, NO_FINISH))

@@ -7,7 +7,13 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { Reply, ReplyPart, Stop, StopReason } from '../../reply.ts'
 import type { Fields } from '../../field.ts'
 import { NO_USAGE } from '../../usage.ts'
-import { countAt, maxCount, promptUsage, type ReportedUsage, toCount } from '../../reported-usage.ts'
+import {
+  plausibleCountAt,
+  largestCount,
+  promptUsage,
+  type ReportedUsage,
+  plausibleCount,
+} from '../../reported-usage.ts'
 
 /**
  * Decodes a complete reply. It contains neither an id nor the model. The input of a tool call keeps the bytes
@@ -114,13 +120,13 @@ export function readStop(reason: unknown): Stop | undefined {
  */
 export function readConverseUsage(value: unknown, tier?: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
-  const stated = toCount(usage?.['inputTokens'])
+  const stated = plausibleCount(usage?.['inputTokens'])
   if (!usage || stated === undefined) return undefined
-  const output = countAt(usage, 'outputTokens')
-  const cacheRead = maxCount(usage, 'cacheReadInputTokens', 'cacheReadInputTokenCount')
-  const written = maxCount(usage, 'cacheWriteInputTokens', 'cacheWriteInputTokenCount')
+  const output = plausibleCountAt(usage, 'outputTokens')
+  const cacheRead = largestCount(usage, 'cacheReadInputTokens', 'cacheReadInputTokenCount')
+  const written = largestCount(usage, 'cacheWriteInputTokens', 'cacheWriteInputTokenCount')
   const cached = cacheRead + written
-  const isInside = cached > 0 && cached <= stated && toCount(usage['totalTokens']) === stated + output
+  const isInside = cached > 0 && cached <= stated && plausibleCount(usage['totalTokens']) === stated + output
   const cacheWrite1h = Math.min(writtenForAnHour(usage['cacheDetails']), written)
   const counts: ReportedUsage = {
     ...NO_USAGE,
@@ -131,7 +137,7 @@ export function readConverseUsage(value: unknown, tier?: unknown): ReportedUsage
     output,
   }
   const served = withStatedService(counts, statedTier(asRecord(tier)?.['type']))
-  return toCount(usage['outputTokens']) === undefined ? promptUsage(served) : served
+  return plausibleCount(usage['outputTokens']) === undefined ? promptUsage(served) : served
 }
 
 function writtenForAnHour(details: unknown): number {
@@ -139,5 +145,5 @@ function writtenForAnHour(details: unknown): number {
   return details
     .map((detail: unknown) => asRecord(detail) ?? {})
     .filter(({ ttl }) => ttl === '1h')
-    .reduce((sum, detail) => sum + countAt(detail, 'inputTokens'), 0)
+    .reduce((sum, detail) => sum + plausibleCountAt(detail, 'inputTokens'), 0)
 }

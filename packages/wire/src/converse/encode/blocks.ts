@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { WireError } from '../../wire-error.ts'
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type {
-  Cache,
+  CacheMark,
   MediaPart,
   MediaSource,
   Part,
@@ -12,12 +12,12 @@ import type {
   ToolResultPart,
 } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
-import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
+import { jsonArrayOf, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /** Placeholder for a text that is missing or blank although upstreams require it. */
-export const PLACEHOLDER = '{"text":"..."}'
+export const TEXT_BLOCK_PLACEHOLDER = '{"text":"..."}'
 
 /** First text in the result of a failed tool, for models that do not accept the status of a result. */
 const FAILED = '{"text":"The tool failed:"}'
@@ -28,10 +28,10 @@ const FAILED = '{"text":"The tool failed:"}'
  */
 export class BlockWriter {
   readonly #capabilities: ConverseCapabilities
-  readonly #dropped: Dropped
+  readonly #dropped: DroppedFields
   readonly #media = new MediaBlocks()
 
-  constructor(capabilities: ConverseCapabilities, dropped: Dropped) {
+  constructor(capabilities: ConverseCapabilities, dropped: DroppedFields) {
     this.#capabilities = capabilities
     this.#dropped = dropped
   }
@@ -68,7 +68,7 @@ export class BlockWriter {
   }
 
   /** Encodes a cache mark as the block after a part or a tool. */
-  cachePoint(cache: Cache | undefined): string[] {
+  cachePoint(cache: CacheMark | undefined): string[] {
     if (!cache) return []
     const ttl = cache.ttl === '5m' ? undefined : cache.ttl
     return [JSON.stringify({ cachePoint: { type: 'default', ttl } })]
@@ -96,7 +96,7 @@ export class BlockWriter {
         `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
       )
     const call = renderObject([
-      ...membersOf({ toolUseId: wireId(id, this.#capabilities.hasShortIds), name }),
+      ...jsonMembersOf({ toolUseId: wireId(id, this.#capabilities.hasShortIds), name }),
       ['input', object],
     ])
     return renderObject([['toolUse', call]])
@@ -108,7 +108,7 @@ export class BlockWriter {
     if (isError && !statesFailures) content.unshift(FAILED)
     const result = renderObject([
       ['toolUseId', JSON.stringify(wireId(callId, hasShortIds))],
-      ['content', arrayOf(content.length > 0 ? content : [PLACEHOLDER])],
+      ['content', jsonArrayOf(content.length > 0 ? content : [TEXT_BLOCK_PLACEHOLDER])],
       ['status', isError && statesFailures ? '"error"' : undefined],
     ])
     return renderObject([['toolResult', result]])
@@ -131,7 +131,7 @@ export class BlockWriter {
  * The cache mark of a tool result: its own, or that of its last part with one, because Converse accepts no
  * mark on such a part.
  */
-function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
+function cacheOf({ cache, parts }: ToolResultPart): CacheMark | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
 }
 

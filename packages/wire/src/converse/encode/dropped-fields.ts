@@ -1,4 +1,4 @@
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 
 /** Names of fields of other protocols that this codec may report as dropped. */
 type DroppedName =
@@ -17,6 +17,6 @@ type DroppedName =
   | 'top_p'
 
 /** Reports a dropped field. The type ensures that the name contains no text of a client. */
-export function reportDropped(dropped: Dropped, name: DroppedName): void {
+export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
   dropped.add(name)
 }

@@ -1,9 +1,9 @@
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
-import { type MemberText, membersOf, renderObject } from '../../json/json-edit.ts'
+import { type MemberText, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import {
-  budgetOf,
+  thinkingBudgetOf,
   DEFAULT_EFFORT,
   isThinkingOff,
   nearestEffort,
@@ -36,7 +36,7 @@ interface Inference {
 export function encodeInference(
   conversation: Conversation,
   capabilities: Capabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): MemberText[] {
   const { maxTokens, temperature, topP, additional } = inferenceOf(conversation, capabilities, dropped)
   const stopSequences = conversation.stop.filter((sequence) => sequence.trim() !== '')
@@ -58,7 +58,11 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
   return inferenceOf(conversation, capabilities, new Set()).maxTokens
 }
 
-function inferenceOf(conversation: Conversation, capabilities: Capabilities, dropped: Dropped): Inference {
+function inferenceOf(
+  conversation: Conversation,
+  capabilities: Capabilities,
+  dropped: DroppedFields,
+): Inference {
   const { thinking, topP, maxTokens } = conversation
   const { isKnown } = capabilities
   const plain = (additional: object): Inference => ({
@@ -104,7 +108,7 @@ function claudeInference(
   requested: Thinking,
   { thinking: form, alwaysThinks }: Capabilities,
   plain: (additional: object) => Inference,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Inference {
   const { toolChoice, turns, maxTokens } = conversation
   const isForced = toolChoice?.kind === 'any' || toolChoice?.kind === 'tool'
@@ -122,7 +126,9 @@ function claudeInference(
     return { ...sampling, additional: { thinking: { type: 'adaptive' }, ...output } }
   }
   const wantedBudget =
-    requested.kind === 'budget' ? requested.tokens : budgetOf(requestedEffort(requested) ?? DEFAULT_EFFORT)
+    requested.kind === 'budget'
+      ? requested.tokens
+      : thinkingBudgetOf(requestedEffort(requested) ?? DEFAULT_EFFORT)
   const budget = Math.max(wantedBudget, MIN_BUDGET)
   return {
     ...sampling,
@@ -144,7 +150,7 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
 
 function withoutSampling(
   { maxTokens, temperature, topP, topK }: Conversation,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Omit<Inference, 'additional'> {
   if (temperature !== undefined && temperature !== 1) reportDropped(dropped, 'temperature')
   if (topP !== undefined && topP !== 1) reportDropped(dropped, 'top_p')
@@ -152,13 +158,13 @@ function withoutSampling(
   return { maxTokens, temperature: undefined, topP: undefined }
 }
 
-function temperatureOf({ temperature }: Conversation, dropped: Dropped): number | undefined {
+function temperatureOf({ temperature }: Conversation, dropped: DroppedFields): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
   reportDropped(dropped, 'temperature')
   return MAX_TEMPERATURE
 }
 
-function topKOf({ topK }: Conversation, { converse }: Capabilities, dropped: Dropped): object {
+function topKOf({ topK }: Conversation, { converse }: Capabilities, dropped: DroppedFields): object {
   if (topK === undefined) return {}
   switch (converse.topK) {
     case 'top_k':
@@ -173,6 +179,6 @@ function topKOf({ topK }: Conversation, { converse }: Capabilities, dropped: Dro
 }
 
 function filled(fields: object): string | undefined {
-  const text = renderObject(membersOf(fields))
+  const text = renderObject(jsonMembersOf(fields))
   return text === '{}' ? undefined : text
 }

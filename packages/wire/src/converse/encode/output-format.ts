@@ -1,13 +1,13 @@
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type { Conversation, OutputSchema } from '../../conversation.ts'
-import { membersOf, renderObject } from '../../json/json-edit.ts'
+import { jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import {
-  acceptedName,
+  acceptedSchemaName,
   answerToolName,
   withFormatAsInstruction,
   withFormatAsTool,
-  type WithSchemaFormat,
+  type ConversationWithSchema,
 } from '../../output-format.ts'
 import { reportDropped } from './dropped-fields.ts'
 
@@ -18,8 +18,8 @@ import { reportDropped } from './dropped-fields.ts'
 export function withSupportedFormat(
   conversation: Conversation,
   capabilities: Capabilities,
-  dropped: Dropped,
-): WithSchemaFormat {
+  dropped: DroppedFields,
+): ConversationWithSchema {
   const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
   if (format.kind === 'json-object') return withFormatAsInstruction(conversation, format)
@@ -45,7 +45,7 @@ export function answerTool(
 
 /** Encodes `outputConfig`, in which the schema is written as a string. */
 export function encodeOutputFormat({ schema, name, description }: OutputSchema): string {
-  const jsonSchema = renderObject(membersOf({ schema, name: acceptedName(name), description }))
+  const jsonSchema = renderObject(jsonMembersOf({ schema, name: acceptedSchemaName(name), description }))
   const structure = renderObject([['jsonSchema', jsonSchema]])
   return renderObject([
     [

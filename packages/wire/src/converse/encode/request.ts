@@ -1,15 +1,15 @@
 import { WireError } from '../../wire-error.ts'
-import { refuseChoices } from '../../reply.ts'
-import type { Dropped, UpstreamModel } from '../../codec.ts'
+import { refuseSeveralChoices } from '../../reply.ts'
+import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type { Conversation, Part, Tool, ToolChoice, Turn } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
-import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
+import { jsonArrayOf, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { reportDropped } from './dropped-fields.ts'
-import { BlockWriter, PLACEHOLDER } from './blocks.ts'
+import { BlockWriter, TEXT_BLOCK_PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 
@@ -24,11 +24,11 @@ const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
 export function encodeRequest(
   requested: Conversation,
   { capabilities }: UpstreamModel,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Buffer {
   dropSeedAndPenalties(requested, dropped)
   dropLogprobs(requested, dropped)
-  refuseChoices(requested)
+  refuseSeveralChoices(requested)
   const { converse } = capabilities
   const conversation = withSystem(
     withSupportedFormat(withSystemTextsInTurns(requested), capabilities, dropped),
@@ -38,8 +38,8 @@ export function encodeRequest(
   const system = conversation.system.flatMap((part) => writer.writeText(part))
   const { outputFormat } = conversation
   const body = renderObject([
-    ['system', system.length > 0 ? arrayOf(system) : undefined],
-    ['messages', arrayOf(encodeTurns(conversation.turns, converse, dropped))],
+    ['system', system.length > 0 ? jsonArrayOf(system) : undefined],
+    ['messages', jsonArrayOf(encodeTurns(conversation.turns, converse, dropped))],
     ['toolConfig', encodeTools(conversation, converse, dropped)],
     ...encodeInference(conversation, capabilities, dropped),
     ['outputConfig', outputFormat && encodeOutputFormat(outputFormat)],
@@ -59,7 +59,10 @@ function withSystem<Given extends Conversation>(conversation: Given, takesSystem
 }
 
 /** The service tier as JSON text. Other fields in `shared` are reported as dropped. */
-function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Dropped): string | undefined {
+function tierOf(
+  { shared, endUser, isStandardTier }: Conversation,
+  dropped: DroppedFields,
+): string | undefined {
   if (endUser?.field === 'metadata') dropped.add('metadata')
   let tier = isStandardTier ? '{"type":"default"}' : undefined
   for (const [name, value] of shared ?? []) {
@@ -85,7 +88,11 @@ interface WrittenTurn {
  * turn. A turn without text, and a document without text beside it, get a placeholder, because upstreams
  * refuse both.
  */
-function encodeTurns(turns: readonly Turn[], capabilities: ConverseCapabilities, dropped: Dropped): string[] {
+function encodeTurns(
+  turns: readonly Turn[],
+  capabilities: ConverseCapabilities,
+  dropped: DroppedFields,
+): string[] {
   const writer = new BlockWriter(capabilities, dropped)
   const merged: { readonly role: Turn['role']; readonly parts: Written[] }[] = []
   for (const { role, parts } of withTrimmedPrefill(turns)) {
@@ -101,7 +108,7 @@ function encodeTurns(turns: readonly Turn[], capabilities: ConverseCapabilities,
   return merged
     .map(resultsFirst)
     .flatMap((turn) => (capabilities.mixesTools ? [turn] : unmixed(turn, dropped)))
-    .map(({ role, parts }) => `{"role":"${role}","content":${arrayOf(withWords(parts))}}`)
+    .map(({ role, parts }) => `{"role":"${role}","content":${jsonArrayOf(withWords(parts))}}`)
 }
 
 /**
@@ -117,7 +124,7 @@ function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
 }
 
 /** Whether a part may be sent in a turn of this role. Media may only be in turns of the user. */
-function isSayable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
+function isSayable(part: Part, role: Turn['role'], dropped: DroppedFields): boolean {
   const isForeign = part.kind === 'media' && role === 'assistant'
   if (isForeign) reportDropped(dropped, 'content')
   return !isForeign
@@ -128,7 +135,7 @@ function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
 }
 
 /** Puts tool results into a turn of their own, and drops parts that are in the same turn as tool calls. */
-function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
+function unmixed(turn: WrittenTurn, dropped: DroppedFields): WrittenTurn[] {
   const { role, parts } = turn
   if (role === 'assistant') {
     const calls = parts.filter(({ kind }) => kind === 'tool-call')
@@ -154,7 +161,7 @@ function withWords(parts: readonly Written[]): readonly string[] {
   const blocks = parts.flatMap((part) => part.blocks)
   const hasDocument = parts.some((part) => part.blocks[0]?.startsWith('{"document"') === true)
   const isSilent = hasDocument && parts.every(({ kind }) => kind !== 'text')
-  return blocks.length === 0 || isSilent ? [...blocks, PLACEHOLDER] : blocks
+  return blocks.length === 0 || isSilent ? [...blocks, TEXT_BLOCK_PLACEHOLDER] : blocks
 }
 
 /**
@@ -165,7 +172,7 @@ function withWords(parts: readonly Written[]): readonly string[] {
 function encodeTools(
   conversation: Conversation,
   capabilities: ConverseCapabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): string | undefined {
   const { toolChoice, parallelTools, webSearch } = conversation
   if (webSearch) reportDropped(dropped, 'tools.web_search')
@@ -189,7 +196,7 @@ function encodeTools(
     ...writer.cachePoint(tool.cache),
   ])
   return renderObject([
-    ['tools', arrayOf(texts)],
+    ['tools', jsonArrayOf(texts)],
     ['toolChoice', choice],
   ])
 }
@@ -199,7 +206,7 @@ const ANY = '{"any":{}}'
 function choiceOf(
   choice: ToolChoice | undefined,
   { choices }: ConverseCapabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): string | undefined {
   switch (choice?.kind) {
     case undefined:
@@ -221,12 +228,12 @@ function choiceOf(
 function encodeTool(
   { name, description, schema = '{}', strict }: Tool,
   { takesStrict }: ConverseCapabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): string {
   if (strict === true && !takesStrict) reportDropped(dropped, 'tools.strict')
   const spec = renderObject([
     // Upstreams refuse an empty description.
-    ...membersOf({ name, description: description || undefined }),
+    ...jsonMembersOf({ name, description: description || undefined }),
     ['inputSchema', renderObject([['json', withType(schema)]])],
     ['strict', strict === true && takesStrict ? 'true' : undefined],
   ])

@@ -1,6 +1,6 @@
-import type { ConversationForm } from '../../conversation-digests.ts'
+import type { ConversationComparisonRules } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
+import type { FoundMedia, PromptRules } from '../../prompt-text.ts'
 import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../../prompt-tokens.ts'
 
 /** How the tokens of media are estimated, by the member that contains the media. */
@@ -34,7 +34,7 @@ function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
 }
 
 /** Describes which members of a Converse request belong to the prompt. */
-export const CONVERSE_PROMPT = {
+export const CONVERSE_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: {
@@ -84,11 +84,11 @@ export const CONVERSE_PROMPT = {
   },
   turns: 'messages',
   isFramed: true,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** How the conversations of two Converse requests are compared. */
-export const CONVERSE_CONVERSATION: ConversationForm = {
-  levels: CONVERSE_PROMPT,
+export const CONVERSE_COMPARISON_RULES: ConversationComparisonRules = {
+  levels: CONVERSE_PROMPT_RULES,
   uncompared: new Set([
     'modelId',
     'inferenceConfig',

@@ -1,10 +1,10 @@
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Stop } from '../../reply.ts'
-import { isError } from '../../reply-facts.ts'
+import { isErrorMember } from '../../reply-facts.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
-import { eventOf, isErrorEvent } from '../../sse/frame-splitter.ts'
+import { eventNameOfFrame, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { isServerCall, readConverseUsage, readStop } from '../decode/reply.ts'
@@ -40,9 +40,9 @@ export class ConverseStreamDecoder extends FrameReader {
 
   protected read(data: string, frame: string): void {
     const event = parseRecord(data)
-    if (isErrorEvent(frame) || (event && isError(event['error']))) return this.#report(data)
+    if (isErrorEvent(frame) || (event && isErrorMember(event['error']))) return this.#report(data)
     if (!event) return
-    const type = eventOf(frame) ?? ''
+    const type = eventNameOfFrame(frame) ?? ''
     switch (type) {
       case 'messageStart':
         return this.#start()

@@ -1,11 +1,11 @@
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type { MediaPart, OpaquePart, TextPart, ThinkingPart } from '../../conversation.ts'
-import { refuse } from '../../field-check.ts'
-import { type Fields, textAt } from '../../field.ts'
-import { inlineAt, mediaAt } from '../../media-source.ts'
+import { refuseField } from '../../field-check.ts'
+import { type Fields, requireText } from '../../field.ts'
+import { readInlineMedia, readMediaUrl } from '../../media-source.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { readSignature } from '../signature.ts'
-import { memberInEitherSpelling } from '../spelling.ts'
+import { memberInEitherSpelling } from '../field-spelling.ts'
 
 /** A part of a turn that is neither a function call nor a function response. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
@@ -27,9 +27,9 @@ const FILES_OF_GOOGLE =
  * part after it, as in the provider's streams. A part of an unknown kind is dropped and reported. Throws
  * `invalid_request` with the path of an invalid value.
  */
-export function decodePlainPart(part: Fields, path: string, dropped: Dropped): PlainPart[] {
+export function decodePlainPart(part: Fields, path: string, dropped: DroppedFields): PlainPart[] {
   const signature = memberInEitherSpelling(part, 'thoughtSignature')
-  const signed = signature === undefined ? '' : textAt(signature, `${path}.thoughtSignature`)
+  const signed = signature === undefined ? '' : requireText(signature, `${path}.thoughtSignature`)
   if (GEMINI_ONLY_PARTS.some((name) => memberInEitherSpelling(part, name) !== undefined))
     return [{ kind: 'opaque', protocol: 'gemini', value: part }]
   const text = memberInEitherSpelling(part, 'text')
@@ -38,7 +38,7 @@ export function decodePlainPart(part: Fields, path: string, dropped: Dropped): P
     reportDropped(dropped, 'parts')
     return []
   }
-  const written = text === undefined ? '' : textAt(text, `${path}.text`)
+  const written = text === undefined ? '' : requireText(text, `${path}.text`)
   if (part['thought'] === true && !media) {
     if (signed !== '') return [readSignature(signed, written)]
     return written === '' ? [] : [{ kind: 'thinking', text: written }]
@@ -48,7 +48,7 @@ export function decodePlainPart(part: Fields, path: string, dropped: Dropped): P
 }
 
 /** Reads media, given as data or as a URL; undefined if the part contains none. */
-export function decodeMedia(part: Fields, path: string, dropped: Dropped): MediaPart | undefined {
+export function decodeMedia(part: Fields, path: string, dropped: DroppedFields): MediaPart | undefined {
   const inline = memberInEitherSpelling(part, 'inlineData')
   const file = memberInEitherSpelling(part, 'fileData')
   if (inline === undefined && file === undefined) return undefined
@@ -59,21 +59,21 @@ export function decodeMedia(part: Fields, path: string, dropped: Dropped): Media
   const at = `${path}.${inline === undefined ? 'fileData' : 'inlineData'}`
   const fields = fieldsOf(inline ?? file, at)
   const type = memberInEitherSpelling(fields, 'mimeType')
-  const mediaType = type === undefined ? undefined : textAt(type, `${at}.mimeType`)
+  const mediaType = type === undefined ? undefined : requireText(type, `${at}.mimeType`)
   const name = memberInEitherSpelling(fields, 'displayName')
-  const named = name === undefined ? {} : { name: textAt(name, `${at}.displayName`) }
+  const named = name === undefined ? {} : { name: requireText(name, `${at}.displayName`) }
   if (inline !== undefined) {
-    const data = textAt(memberInEitherSpelling(fields, 'data'), `${at}.data`)
-    return { kind: 'media', source: inlineAt(mediaType, data, `${at}.data`), ...named }
+    const data = requireText(memberInEitherSpelling(fields, 'data'), `${at}.data`)
+    return { kind: 'media', source: readInlineMedia(mediaType, data, `${at}.data`), ...named }
   }
-  const uri = textAt(memberInEitherSpelling(fields, 'fileUri'), `${at}.fileUri`)
+  const uri = requireText(memberInEitherSpelling(fields, 'fileUri'), `${at}.fileUri`)
   if (FILES_OF_GOOGLE.test(uri))
-    refuse(`${at}.fileUri`, 'an address that others can read too', 'one that only Google can read')
-  return { kind: 'media', source: mediaAt(uri, `${at}.fileUri`, mediaType), ...named }
+    refuseField(`${at}.fileUri`, 'an address that others can read too', 'one that only Google can read')
+  return { kind: 'media', source: readMediaUrl(uri, `${at}.fileUri`, mediaType), ...named }
 }
 
 function fieldsOf(value: unknown, path: string): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Fields)
-    : refuse(path, 'an object', 'something else')
+    : refuseField(path, 'an object', 'something else')
 }

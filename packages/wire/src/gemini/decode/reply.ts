@@ -8,26 +8,26 @@ import {
   type ReplyEvent,
   type StartedPart,
 } from '../../reply.ts'
-import { isError } from '../../reply-facts.ts'
+import { isErrorMember } from '../../reply-facts.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import {
-  answerTexts,
+  jsonTextsOfResponses,
   argumentsTextFinder,
   type FindArgumentsText,
   blockReason,
   candidateAt,
   idAndModelOf,
   recordReceivedMedia,
-  partsOf,
+  partsOfCandidate,
 } from '../answer.ts'
-import { citationsIn, type FindCitations } from '../grounding.ts'
+import { citationFinderOf, type FindCitations } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
-import { finishReasonOf, stopOf } from '../stop-reasons.ts'
+import { finishReasonOf, readGeminiStop } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
 import type { ProviderSignature } from '../../conversation.ts'
-import { type CopiedPart, textOf } from '../../frame-writer.ts'
-import type { TextMatch } from '../../sse/frame-template.ts'
+import { type CopyablePart, decodeFrameText } from '../../frame-writer.ts'
+import type { FrameTextMatch } from '../../sse/frame-template.ts'
 import { GEMINI_ONLY_PARTS } from './part.ts'
 import { readSignature } from '../signature.ts'
 
@@ -43,9 +43,9 @@ interface Answer {
  */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const usage = new StreamUsage()
-  const answers = answerTexts(bytes.toString()).map((text): Answer => {
+  const answers = jsonTextsOfResponses(bytes.toString()).map((text): Answer => {
     const fields = parseRecord(text)
-    if (!fields || isError(fields['error'])) return refuse()
+    if (!fields || isErrorMember(fields['error'])) return refuse()
     usage.read(fields)
     return { text, fields }
   })
@@ -84,19 +84,19 @@ function read(
     if (!found && number === 0 && blockReason(fields) !== undefined) reason ??= 'SAFETY'
     if (!found) continue
     const { candidate, at } = found
-    const replyParts = partsOf(candidate)
+    const replyParts = partsOfCandidate(candidate)
     recordReceivedMedia(replyParts, arrived)
     parts.read(
       replyParts,
       argumentsTextFinder(text, at, replyParts),
-      citationsIn(candidate),
+      citationFinderOf(candidate),
       logprobsOf(candidate),
     )
     reason = finishReasonOf(candidate['finishReason']) ?? reason ?? 'STOP'
   }
   if (reason === undefined) return undefined
   parts.end()
-  return { parts: combineEvents(events), stop: stopOf(reason, parts) }
+  return { parts: combineEvents(events), stop: readGeminiStop(reason, parts) }
 }
 
 function refuse(): never {
@@ -173,9 +173,9 @@ export class ReplyPartsDecoder {
    * Returns the current part if it is of this kind, so that the text can be copied as bytes; otherwise
    * undefined.
    */
-  copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+  copy(kind: 'text' | 'thinking', bytes: Buffer, match: FrameTextMatch): CopyablePart | undefined {
     if (this.#call || this.#growing?.kind !== kind) return undefined
-    if (kind === 'text') this.#text += textOf(bytes, match)
+    if (kind === 'text') this.#text += decodeFrameText(bytes, match)
     return { kind, index: this.#growing.index }
   }
 

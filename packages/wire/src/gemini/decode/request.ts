@@ -1,6 +1,6 @@
 import { withoutBillingHeader } from '../../billing-header.ts'
 import { readChoiceCount } from '../../reply.ts'
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type {
   Conversation,
   Part,
@@ -13,17 +13,28 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
-import { checkMembers, kindName, refuse } from '../../field-check.ts'
-import { enumAt, type Fields, fieldsAt, kindOf, listAt, textAt } from '../../field.ts'
+import { checkMembers, kindName, refuseField } from '../../field-check.ts'
+import {
+  requireEnumValue,
+  type Fields,
+  requireObject,
+  describeValueKind,
+  requireArray,
+  requireText,
+} from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
-import { checkGenerationConfig, CONVERSION_CHECKS, CONVERSION_CONFIG_RULES } from '../native/request.ts'
-import { reportDropped, nameDroppedFields } from '../dropped-fields.ts'
-import { modelOf } from '../model-name.ts'
-import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
-import { memberInEitherSpelling, valueNodeOf, topMember, parseTopMember } from '../spelling.ts'
+import {
+  checkGenerationConfig,
+  GEMINI_CONVERSION_CHECKS,
+  CONVERSION_CONFIG_RULES,
+} from '../native/request.ts'
+import { reportDropped, reportDroppedTopLevelFields } from '../dropped-fields.ts'
+import { modelWithoutPrefix } from '../model-name.ts'
+import { decodeOutputFormat, lowerCaseTypes, findSchemaObject } from '../output-format.ts'
+import { memberInEitherSpelling, valueNodeOf, topMember, parseTopMember } from '../field-spelling.ts'
 import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 
@@ -32,13 +43,17 @@ import { readSignature } from '../signature.ts'
  * a conversation cannot express are reported in `dropped`. Throws `invalid_request` with the path of an
  * invalid value, and for content stored at the provider.
  */
-export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
-  checkMembers(scan, [], CONVERSION_CHECKS)
+export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
+  checkMembers(scan, [], GEMINI_CONVERSION_CHECKS)
   if (parseTopMember(scan, 'cachedContent') !== undefined)
-    refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
-  nameDroppedFields(scan, dropped)
+    refuseField(
+      'cachedContent',
+      `all of the conversation in 'contents'`,
+      'content that only its provider has',
+    )
+  reportDroppedTopLevelFields(scan, dropped)
   const given = parseTopMember(scan, 'generationConfig')
-  const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
+  const config = given === undefined ? {} : requireObject(given, 'generationConfig')
   checkGenerationConfig(config, 'generationConfig', CONVERSION_CONFIG_RULES)
   const number = (name: string): number | undefined =>
     memberInEitherSpelling(config, name) as number | undefined
@@ -46,7 +61,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   const tier = parseTopMember(scan, 'serviceTier')
   const shared = sharedField('service_tier', typeof tier === 'string' ? tierOf(tier) : undefined)
   return {
-    model: modelOf(model === undefined ? '' : textAt(model, 'model')),
+    model: modelWithoutPrefix(model === undefined ? '' : requireText(model, 'model')),
     stream: scan.value('stream') === true,
     system: withoutBillingHeader(decodeSystem(parseTopMember(scan, 'systemInstruction'), dropped), dropped),
     turns: new ContentsReader(scan, dropped).read(),
@@ -80,16 +95,18 @@ function tierOf(tier: string): string {
 }
 
 /** Reads the texts of the system instruction. Its role is ignored. */
-function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
+function decodeSystem(value: unknown, dropped: DroppedFields): TextPart[] {
   if (value === undefined) return []
-  const given = memberInEitherSpelling(fieldsAt(value, 'systemInstruction'), 'parts') ?? []
+  const given = memberInEitherSpelling(requireObject(value, 'systemInstruction'), 'parts') ?? []
   const parts = Array.isArray(given) ? (given as readonly unknown[]) : [given]
   return parts.flatMap((part, index) => {
     const path = `systemInstruction.parts[${index}]`
-    const fields: Fields = fieldsAt(part, path)
+    const fields: Fields = requireObject(part, path)
     const text = memberInEitherSpelling(fields, 'text')
     if (text === undefined) reportDropped(dropped, 'systemInstruction')
-    return text === undefined || text === '' ? [] : [{ kind: 'text', text: textAt(text, `${path}.text`) }]
+    return text === undefined || text === ''
+      ? []
+      : [{ kind: 'text', text: requireText(text, `${path}.text`) }]
   })
 }
 
@@ -115,14 +132,14 @@ interface Place {
  */
 class ContentsReader {
   readonly #scan: ScannedObject
-  readonly #dropped: Dropped
+  readonly #dropped: DroppedFields
   /** Calls that have no response yet, in order. */
   readonly #open: { readonly id: string; readonly name: string }[] = []
   /** Ids that calls of the request already have. */
   readonly #ids = new Set<string>()
   #calls = 0
 
-  constructor(scan: ScannedObject, dropped: Dropped) {
+  constructor(scan: ScannedObject, dropped: DroppedFields) {
     this.#scan = scan
     this.#dropped = dropped
   }
@@ -138,9 +155,9 @@ class ContentsReader {
   }
 
   #readTurn(node: Node, path: string): Turn {
-    const content = fieldsAt(this.#scan.parse(node), path)
+    const content = requireObject(this.#scan.parse(node), path)
     const role = ROLES.get(content['role'] ?? 'user')
-    if (!role) refuse(`${path}.role`, `'user' or 'model'`, 'another role')
+    if (!role) refuseField(`${path}.role`, `'user' or 'model'`, 'another role')
     const parts = valueNodeOf(this.#scan, node, 'parts')
     if (parts === undefined) return { role, parts: [] }
     return {
@@ -154,24 +171,25 @@ class ContentsReader {
   }
 
   #readPart(place: Place): Part[] {
-    const part = fieldsAt(this.#scan.parse(place.node), place.path)
+    const part = requireObject(this.#scan.parse(place.node), place.path)
     const call = memberInEitherSpelling(part, 'functionCall')
-    if (call !== undefined) return this.#readCall(part, fieldsAt(call, `${place.path}.functionCall`), place)
+    if (call !== undefined)
+      return this.#readCall(part, requireObject(call, `${place.path}.functionCall`), place)
     const response = memberInEitherSpelling(part, 'functionResponse')
     if (response === undefined) return decodePlainPart(part, place.path, this.#dropped)
     const path = `${place.path}.functionResponse`
     const node = valueNodeOf(this.#scan, place.node, 'functionResponse') as Node
-    return [this.#readResponse(fieldsAt(response, path), { node, path })]
+    return [this.#readResponse(requireObject(response, path), { node, path })]
   }
 
   /** Reads a call. Its signature becomes a separate part before it. */
   #readCall(part: Fields, call: Fields, { node, path }: Place): Part[] {
     const args = valueNodeOf(this.#scan, valueNodeOf(this.#scan, node, 'functionCall'), 'args')
     if (args !== undefined && this.#scan.kindOf(args) !== 'object')
-      refuse(`${path}.functionCall.args`, 'an object', kindOf(this.#scan.parse(args)))
-    const name = textAt(call['name'], `${path}.functionCall.name`)
+      refuseField(`${path}.functionCall.args`, 'an object', describeValueKind(this.#scan.parse(args)))
+    const name = requireText(call['name'], `${path}.functionCall.name`)
     const given = memberInEitherSpelling(call, 'id')
-    const id = given === undefined ? this.#nextId() : textAt(given, `${path}.functionCall.id`)
+    const id = given === undefined ? this.#nextId() : requireText(given, `${path}.functionCall.id`)
     this.#ids.add(id)
     this.#open.push({ id, name })
     const read: ToolCallPart = {
@@ -182,20 +200,20 @@ class ContentsReader {
     }
     const signature = memberInEitherSpelling(part, 'thoughtSignature')
     if (signature === undefined || signature === '') return [read]
-    return [readSignature(textAt(signature, `${path}.thoughtSignature`), '', 'call'), read]
+    return [readSignature(requireText(signature, `${path}.thoughtSignature`), '', 'call'), read]
   }
 
   #readResponse(given: Fields, { node, path }: Place): ToolResultPart {
-    const name = textAt(given['name'], `${path}.name`)
+    const name = requireText(given['name'], `${path}.name`)
     const response = valueNodeOf(this.#scan, node, 'response')
     if (response !== undefined && this.#scan.kindOf(response) !== 'object')
-      refuse(`${path}.response`, 'an object', kindOf(this.#scan.parse(response)))
+      refuseField(`${path}.response`, 'an object', describeValueKind(this.#scan.parse(response)))
     const { text, isError } = outcomeIn(this.#scan, response)
     const media = memberInEitherSpelling(given, 'parts') ?? []
-    if (!Array.isArray(media)) refuse(`${path}.parts`, 'an array', kindOf(media))
+    if (!Array.isArray(media)) refuseField(`${path}.parts`, 'an array', describeValueKind(media))
     const parts = media.flatMap((part: unknown, index) => {
       const at = `${path}.parts[${index}]`
-      const read = decodeMedia(fieldsAt(part, at), at, this.#dropped)
+      const read = decodeMedia(requireObject(part, at), at, this.#dropped)
       if (!read) reportDropped(this.#dropped, 'parts')
       return read ? [read] : []
     })
@@ -214,7 +232,7 @@ class ContentsReader {
     const byId = id === undefined ? -1 : this.#open.findIndex((call) => call.id === id)
     const at = byId >= 0 ? byId : this.#open.findIndex((call) => call.name === name)
     const call = this.#open[at]
-    if (!call) return refuse(path, 'the response to a call in an earlier turn', 'one without its call')
+    if (!call) return refuseField(path, 'the response to a call in an earlier turn', 'one without its call')
     this.#open.splice(at, 1)
     return call.id
   }
@@ -299,7 +317,7 @@ const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
  * protocols. Throws `invalid_request` with the path of an invalid value, and if a tool is chosen that is not
  * offered.
  */
-function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
+function decodeTools(scan: ScannedObject, dropped: DroppedFields): Offer {
   const tools: Tool[] = []
   let webSearch: WebSearch | undefined
   const list = topMember(scan, 'tools')
@@ -307,7 +325,7 @@ function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
     list === undefined ? [] : scan.kindOf(list.node) === 'array' ? scan.elements(list.node) : [list.node]
   for (const [index, node] of nodes.entries()) {
     const path = `tools[${index}]`
-    const tool = fieldsAt(scan.parse(node), path)
+    const tool = requireObject(scan.parse(node), path)
     tools.push(...decodeFunctions(scan, node, `${path}.functionDeclarations`, dropped))
     if (
       memberInEitherSpelling(tool, 'googleSearch') !== undefined ||
@@ -326,13 +344,13 @@ function hasOthers(tool: Fields): boolean {
   return Object.entries(tool).some(([key, value]) => value !== null && !READ.test(key))
 }
 
-function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped: Dropped): Tool[] {
+function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped: DroppedFields): Tool[] {
   const list = valueNodeOf(scan, tool, 'functionDeclarations')
   if (list === undefined) return []
-  if (scan.kindOf(list) !== 'array') refuse(path, 'an array', kindName(scan, list))
+  if (scan.kindOf(list) !== 'array') refuseField(path, 'an array', kindName(scan, list))
   return scan.elements(list).map((node, index) => {
     const at = `${path}[${index}]`
-    const given = fieldsAt(scan.parse(node), at)
+    const given = requireObject(scan.parse(node), at)
     if (
       memberInEitherSpelling(given, 'response') !== undefined ||
       memberInEitherSpelling(given, 'responseJsonSchema') !== undefined
@@ -340,9 +358,9 @@ function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped:
       reportDropped(dropped, 'tools.response')
     const description = memberInEitherSpelling(given, 'description')
     return {
-      name: textAt(given['name'], `${at}.name`),
+      name: requireText(given['name'], `${at}.name`),
       description:
-        description === undefined ? undefined : textAt(description, `${at}.description`) || undefined,
+        description === undefined ? undefined : requireText(description, `${at}.description`) || undefined,
       schema: schemaOf(scan, node, at),
       strict: undefined,
     }
@@ -350,30 +368,30 @@ function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped:
 }
 
 function schemaOf(scan: ScannedObject, declaration: Node, path: string): string | undefined {
-  const json = objectIn(scan, declaration, 'parametersJsonSchema', path)
+  const json = findSchemaObject(scan, declaration, 'parametersJsonSchema', path)
   if (json !== undefined) return scan.textOf(json)
-  const openApi = objectIn(scan, declaration, 'parameters', path)
+  const openApi = findSchemaObject(scan, declaration, 'parameters', path)
   return openApi === undefined ? undefined : lowerCaseTypes(scan, openApi)
 }
 
 function decodeChoice(
   scan: ScannedObject,
   tools: readonly Tool[],
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Pick<Offer, 'tools' | 'toolChoice'> {
   const config = parseTopMember(scan, 'toolConfig')
-  const holder = config === undefined ? {} : fieldsAt(config, 'toolConfig')
+  const holder = config === undefined ? {} : requireObject(config, 'toolConfig')
   const calling = memberInEitherSpelling(holder, 'functionCallingConfig')
   if (calling === undefined) return { tools, toolChoice: undefined }
   const path = 'toolConfig.functionCallingConfig'
-  const fields = fieldsAt(calling, path)
+  const fields = requireObject(calling, path)
   const given = memberInEitherSpelling(fields, 'mode')
   const kind =
     given === undefined
       ? undefined
-      : enumAt(MODES, textAt(given, `${path}.mode`).toUpperCase(), `${path}.mode`)
+      : requireEnumValue(MODES, requireText(given, `${path}.mode`).toUpperCase(), `${path}.mode`)
   const allowed = memberInEitherSpelling(fields, 'allowedFunctionNames')
-  const names = allowed === undefined ? [] : listAt(allowed, `${path}.allowedFunctionNames`)
+  const names = allowed === undefined ? [] : requireArray(allowed, `${path}.allowedFunctionNames`)
   if (tools.length === 0) {
     if (kind === 'any') reportDropped(dropped, 'tool_choice')
     return { tools, toolChoice: undefined }
@@ -381,7 +399,11 @@ function decodeChoice(
   if (names.length === 0 || kind === 'none') return { tools, toolChoice: kind && { kind } }
   for (const [index, name] of names.entries())
     if (!tools.some((tool) => tool.name === name))
-      refuse(`${path}.allowedFunctionNames[${index}]`, `the name of a function in 'tools'`, 'another name')
+      refuseField(
+        `${path}.allowedFunctionNames[${index}]`,
+        `the name of a function in 'tools'`,
+        'another name',
+      )
   return chosen(tools, kind ?? 'auto', names as readonly string[])
 }
 

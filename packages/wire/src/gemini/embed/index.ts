@@ -1,10 +1,10 @@
 /** Embeddings in the Gemini protocol. */
-export { batchForm, embedContentForm, predictForm } from './forms.ts'
+export { batchEmbedContentsApi, embedContentApi, predictApi } from './embeddings-apis.ts'
 export {
   decodeEmbedRequest,
   type EmbedMethod,
   embedRequestSchema,
-  gateEmbedRequest,
+  adaptEmbedRequest,
   readEmbedRequest,
 } from './request.ts'
-export { EmbedReply, EmbedReplyWriter } from './forms.ts'
+export { EmbedReply, EmbedReplyWriter } from './embeddings-apis.ts'

@@ -1,25 +1,25 @@
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import {
   type Check,
   checkEachObject,
   checkMembers,
   type JsonSchema,
-  object,
-  refuse,
+  objectCheck,
+  refuseField,
   requestSchema,
   withSchema,
 } from '../../field-check.ts'
-import { type Fields, kindOf } from '../../field.ts'
+import { type Fields, describeValueKind } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import type { TextsToEmbed } from '../../texts-to-embed.ts'
-import { hasMediaIn, mediaTokensBeyondBytes } from '../native/prompt.ts'
-import { memberInEitherSpelling, valueNodeOf } from '../spelling.ts'
+import { hasMediaIn, extraMediaTokensOfContent } from '../native/prompt.ts'
+import { memberInEitherSpelling, valueNodeOf } from '../field-spelling.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
-import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
-import { resourceName } from '../model-name.ts'
+import { renderArray, type ElementChange, replaceMemberValue } from '../../json/json-edit.ts'
+import { modelResourceName } from '../model-name.ts'
 
 /**
  * Methods of embedding models: `embedContent` for one content, `batchEmbedContents` for a list of requests
@@ -28,7 +28,7 @@ import { resourceName } from '../model-name.ts'
 export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
 
 /** The fields of a request that the gateway reads. All other fields are forwarded unchanged. */
-export interface EmbedRequest {
+export interface GeminiEmbedRequest {
   /** Maximum number of tokens of the contents. */
   readonly promptBound: number
   readonly hasMedia: boolean
@@ -41,7 +41,7 @@ export interface EmbedRequest {
 const MAX_REQUESTS = 2048
 
 const CHECKS: Readonly<Record<EmbedMethod, ReadonlyMap<string, Check>>> = {
-  embedContent: new Map([['content', object]]),
+  embedContent: new Map([['content', objectCheck]]),
   batchEmbedContents: new Map([
     ['requests', withSchema({ type: 'array', minItems: 1, items: { type: 'object' } }, checkRequests)],
   ]),
@@ -57,10 +57,14 @@ export function embedRequestSchema(method: EmbedMethod): JsonSchema {
 /**
  * Checks a request. `model` is the model's name in the path. Throws `invalid_request` that names the field.
  */
-export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model: string): EmbedRequest {
+export function readEmbedRequest(
+  scan: ScannedObject,
+  method: EmbedMethod,
+  model: string,
+): GeminiEmbedRequest {
   checkMembers(scan, REQUIRED[method], CHECKS[method])
   const contents = contentNodes(scan)
-  const media = contents.reduce((sum, content) => sum + mediaTokensBeyondBytes(scan, content, model), 0)
+  const media = contents.reduce((sum, content) => sum + extraMediaTokensOfContent(scan, content, model), 0)
   return {
     promptBound: scan.bytes.length + contents.length * MESSAGE_TOKENS + media,
     hasMedia: contents.some((content) => hasMediaIn(scan, content)),
@@ -85,7 +89,11 @@ function requestNodes(scan: ScannedObject): readonly Node[] {
  * Throws `invalid_request` for content that is not text, and if the requests of a list differ in anything but
  * their texts.
  */
-export function decodeEmbedRequest(scan: ScannedObject, method: EmbedMethod, dropped: Dropped): TextsToEmbed {
+export function decodeEmbedRequest(
+  scan: ScannedObject,
+  method: EmbedMethod,
+  dropped: DroppedFields,
+): TextsToEmbed {
   const single = method === 'embedContent'
   const requests = single
     ? [Object.fromEntries([...scan.members.keys()].map((key) => [key, scan.value(key)]))]
@@ -96,8 +104,9 @@ export function decodeEmbedRequest(scan: ScannedObject, method: EmbedMethod, dro
   const [first] = read
   for (const [index, { dimensions, task }] of read.entries()) {
     if (dimensions !== first?.dimensions)
-      refuse(`requests[${index}].outputDimensionality`, 'the same in all requests', 'another one')
-    if (task !== first?.task) refuse(`requests[${index}].taskType`, 'the same in all requests', 'another one')
+      refuseField(`requests[${index}].outputDimensionality`, 'the same in all requests', 'another one')
+    if (task !== first?.task)
+      refuseField(`requests[${index}].taskType`, 'the same in all requests', 'another one')
   }
   return { texts: read.map(({ text }) => text), dimensions: first?.dimensions, task: first?.task }
 }
@@ -105,7 +114,7 @@ export function decodeEmbedRequest(scan: ScannedObject, method: EmbedMethod, dro
 function decodeOne(
   request: Fields,
   path: string,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Omit<TextsToEmbed, 'texts'> & { readonly text: string } {
   if (memberInEitherSpelling(request, 'title') !== undefined) dropped.add('title')
   const given = memberInEitherSpelling(asRecord(request['content']) ?? {}, 'parts') ?? []
@@ -113,10 +122,10 @@ function decodeOne(
   const texts = parts.map((part, index) => {
     const text = asRecord(part)?.['text']
     const at = `${path}content.parts[${index}]`
-    return typeof text === 'string' ? text : refuse(at, 'a text', 'something else')
+    return typeof text === 'string' ? text : refuseField(at, 'a text', 'something else')
   })
   const text = texts.join('\n')
-  if (text === '') refuse(`${path}content`, 'a text that is not empty', 'an empty one')
+  if (text === '') refuseField(`${path}content`, 'a text that is not empty', 'an empty one')
   const dimensions = memberInEitherSpelling(request, 'outputDimensionality')
   const task = memberInEitherSpelling(request, 'taskType')
   return {
@@ -124,11 +133,11 @@ function decodeOne(
     dimensions:
       dimensions === undefined || Number.isSafeInteger(dimensions)
         ? (dimensions as number | undefined)
-        : refuse(`${path}outputDimensionality`, 'an integer', kindOf(dimensions)),
+        : refuseField(`${path}outputDimensionality`, 'an integer', describeValueKind(dimensions)),
     task:
       task === undefined || typeof task === 'string'
         ? task
-        : refuse(`${path}taskType`, 'a string', kindOf(task)),
+        : refuseField(`${path}taskType`, 'a string', describeValueKind(task)),
   }
 }
 
@@ -136,12 +145,12 @@ function checkRequests(
   scan: ScannedObject,
   { key, node, count }: { key: string; node: Node; count: number },
 ): void {
-  if (scan.kindOf(node) === 'array' && count === 0) refuse(key, 'at least one request', 'an empty array')
-  if (count > MAX_REQUESTS) refuse(key, `at most ${MAX_REQUESTS} requests`, String(count))
+  if (scan.kindOf(node) === 'array' && count === 0) refuseField(key, 'at least one request', 'an empty array')
+  if (count > MAX_REQUESTS) refuseField(key, `at most ${MAX_REQUESTS} requests`, String(count))
   checkEachObject(scan, node, key, (request, path) => {
     const content = valueNodeOf(scan, request, 'content')
     if (content === undefined || scan.kindOf(content) !== 'object')
-      refuse(`${path()}.content`, 'an object', 'none')
+      refuseField(`${path()}.content`, 'an object', 'none')
   })
 }
 
@@ -149,13 +158,13 @@ function checkRequests(
  * Changes a request for an upstream that has another name for the model: each request in the list repeats the
  * model, and the upstream compares it with the path. All other bytes stay as the client wrote them.
  */
-export function gateEmbedRequest(
+export function adaptEmbedRequest(
   scan: ScannedObject,
   upstreamModel: string,
   channel: UpstreamSettings,
   passThrough: boolean,
 ): EditedRequest {
-  const name = JSON.stringify(resourceName(upstreamModel))
+  const name = JSON.stringify(modelResourceName(upstreamModel))
   const isOther = (model: Node): boolean => JSON.stringify(scan.parse(model)) !== name
   const model = scan.span('model')
   const requests = scan.span('requests')
@@ -164,7 +173,7 @@ export function gateEmbedRequest(
     renderArray(scan, requests.node, (request): ElementChange => {
       const named = scan.memberOf(request, 'model')
       if (named === undefined || !isOther(named)) return 'stays'
-      return { text: withMember(scan, request, named, name) }
+      return { text: replaceMemberValue(scan, request, named, name) }
     })
   const replace = new Map<string, string>()
   if (model && isOther(model.node)) replace.set('model', name)

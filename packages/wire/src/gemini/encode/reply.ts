@@ -5,7 +5,7 @@ import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
 import { GroundingCollector } from '../grounding.ts'
-import { membersOf, renderObject } from '../../json/json-edit.ts'
+import { jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import type { ProviderSignature } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { encodeOpaquePart, writeSignature } from '../signature.ts'
@@ -88,8 +88,8 @@ export class PartWriter {
     const signature = this.#callSignature
     this.#callSignature = undefined
     const args = inputObject(input) ?? '{}'
-    const call = renderObject([...membersOf({ id, name }), ['args', inOneLine(args)]])
-    return renderObject([['functionCall', call], ...membersOf({ thoughtSignature: signature })])
+    const call = renderObject([...jsonMembersOf({ id, name }), ['args', inOneLine(args)]])
+    return renderObject([['functionCall', call], ...jsonMembersOf({ thoughtSignature: signature })])
   }
 }
 

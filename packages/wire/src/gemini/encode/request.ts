@@ -1,4 +1,4 @@
-import type { Dropped, UpstreamModel } from '../../codec.ts'
+import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type {
   Conversation,
   MediaPart,
@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
+import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { reportDropped } from '../dropped-fields.ts'
@@ -21,9 +21,9 @@ import { WireError } from '../../wire-error.ts'
 import { parseRecord } from '../../json/record.ts'
 import type { Capabilities, GeminiCapabilities } from '../../model-capabilities.ts'
 import { inputObject } from '../../tool-input.ts'
-import { UNSIGNED_CALL } from '../signature.ts'
+import { UNSIGNED_CALL_SIGNATURE } from '../signature.ts'
 import {
-  budgetOf,
+  thinkingBudgetOf,
   DYNAMIC_BUDGET,
   isThinkingOff,
   nearestEffort,
@@ -49,7 +49,7 @@ const TIERS: ReadonlySet<string> = new Set(['flex', 'priority'])
 export function encodeRequest(
   requested: Conversation,
   { capabilities }: UpstreamModel,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Buffer {
   const conversation = withSystem(
     withSupportedFormat(withSystemTextsInTurns(requested), capabilities.gemini, dropped),
@@ -60,8 +60,8 @@ export function encodeRequest(
     .filter(({ text }) => text !== '')
     .map((part) => encodeText(part, dropped))
   const body = renderObject([
-    ['systemInstruction', system.length > 0 ? renderObject([['parts', arrayOf(system)]]) : undefined],
-    ['contents', arrayOf(contents)],
+    ['systemInstruction', system.length > 0 ? renderObject([['parts', jsonArrayOf(system)]]) : undefined],
+    ['contents', jsonArrayOf(contents)],
     ...encodeTools(conversation, dropped),
     ['generationConfig', configOf(conversation, capabilities, dropped)],
     ['serviceTier', tierOf(conversation, dropped)],
@@ -86,13 +86,13 @@ function withSystem(conversation: Conversation, takesSystem: boolean): Conversat
 function configOf(
   conversation: Conversation,
   capabilities: UpstreamModel['capabilities'],
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): string | undefined {
   const { temperature, topP, topK, presencePenalty, frequencyPenalty, stop, outputFormat } = conversation
   if (stop.length > MAX_STOPS) reportDropped(dropped, 'stop')
   const { maxOutputTokens, thinkingConfig } = encodeThinking(conversation, capabilities, dropped)
   const config = renderObject([
-    ...membersOf({
+    ...jsonMembersOf({
       maxOutputTokens,
       temperature,
       topP,
@@ -106,13 +106,13 @@ function configOf(
       logprobs: conversation.logprobs?.top,
     }),
     ...encodeOutputFormat(outputFormat),
-    ...membersOf({ thinkingConfig }),
+    ...jsonMembersOf({ thinkingConfig }),
   ])
   return config === '{}' ? undefined : config
 }
 
 /** The seed, if it fits into 32 bits; otherwise it is dropped and reported. */
-function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
+function seedOf({ seed }: Conversation, dropped: DroppedFields): number | undefined {
   if (seed === undefined || (seed <= MAX_SEED && seed >= -MAX_SEED - 1)) return seed
   reportDropped(dropped, 'seed')
   return undefined
@@ -124,7 +124,7 @@ function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
  */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): MemberText[] {
   if (tools.some(({ strict }) => strict)) reportDropped(dropped, 'tools.strict')
   if (tools.some(({ cache }) => cache)) reportDropped(dropped, 'cache_control')
@@ -134,15 +134,15 @@ function encodeTools(
     return webSearch ? [['tools', '[{"googleSearch":{}}]']] : []
   }
   if (webSearch) reportDropped(dropped, 'tools.web_search')
-  const declarations = arrayOf(tools.map(encodeTool))
+  const declarations = jsonArrayOf(tools.map(encodeTool))
   return [
-    ['tools', arrayOf([renderObject([['functionDeclarations', declarations]])])],
-    ...membersOf({ toolConfig: toolChoice && { functionCallingConfig: callingConfigOf(toolChoice) } }),
+    ['tools', jsonArrayOf([renderObject([['functionDeclarations', declarations]])])],
+    ...jsonMembersOf({ toolConfig: toolChoice && { functionCallingConfig: callingConfigOf(toolChoice) } }),
   ]
 }
 
 function encodeTool({ name, description, schema }: Tool): string {
-  return renderObject([...membersOf({ name, description }), ['parametersJsonSchema', schema]])
+  return renderObject([...jsonMembersOf({ name, description }), ['parametersJsonSchema', schema]])
 }
 
 function callingConfigOf(choice: ToolChoice): object {
@@ -151,7 +151,7 @@ function callingConfigOf(choice: ToolChoice): object {
 }
 
 /** The service tier as JSON text. Other fields in `shared` are reported as dropped. */
-function tierOf(conversation: Conversation, dropped: Dropped): string | undefined {
+function tierOf(conversation: Conversation, dropped: DroppedFields): string | undefined {
   const tier = conversation.shared?.get('service_tier')
   const isTaken = tier !== undefined && TIERS.has(JSON.parse(tier) as string)
   const shared = new Map(conversation.shared)
@@ -177,10 +177,10 @@ interface OpenContent {
  */
 class ContentsWriter {
   readonly #capabilities: GeminiCapabilities
-  readonly #dropped: Dropped
+  readonly #dropped: DroppedFields
   readonly #names = new Map<string, string>()
 
-  constructor(capabilities: GeminiCapabilities, dropped: Dropped) {
+  constructor(capabilities: GeminiCapabilities, dropped: DroppedFields) {
     this.#capabilities = capabilities
     this.#dropped = dropped
   }
@@ -229,7 +229,8 @@ class ContentsWriter {
     let isFirstCall = true
     for (const part of parts) {
       if (part.kind === 'tool-call') {
-        const standIn = isFirstCall && this.#capabilities.requiresSignatures ? UNSIGNED_CALL : undefined
+        const standIn =
+          isFirstCall && this.#capabilities.requiresSignatures ? UNSIGNED_CALL_SIGNATURE : undefined
         written.push(this.#writeCall(part, signature ?? standIn))
         signature = undefined
         isFirstCall = false
@@ -310,7 +311,7 @@ interface WrittenResult {
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
   name: string | undefined,
-  { holdsMedia, dropped }: { readonly holdsMedia: boolean; readonly dropped: Dropped },
+  { holdsMedia, dropped }: { readonly holdsMedia: boolean; readonly dropped: DroppedFields },
 ): WrittenResult {
   if (name === undefined)
     throw new WireError('invalid_request', 'A tool result has no call with its id in an earlier turn.')
@@ -325,7 +326,7 @@ function encodeResult(
     .filter((part): part is MediaPart => part.kind === 'media')
     .map((part) => encodeMedia(part, dropped))
   const response = renderObject([
-    ...membersOf({ id: callId, name }),
+    ...jsonMembersOf({ id: callId, name }),
     ['response', responseOf(text, isError)],
     ['parts', holdsMedia && media.length > 0 ? `[${media.join(',')}]` : undefined],
   ])
@@ -340,13 +341,13 @@ function responseOf(text: string, isError: boolean): string {
 }
 
 /** Encodes a text as a part. */
-function encodeText({ text, cache }: TextPart, dropped: Dropped): string {
+function encodeText({ text, cache }: TextPart, dropped: DroppedFields): string {
   if (cache) reportDropped(dropped, 'cache_control')
   return JSON.stringify({ text })
 }
 
 /** Encodes media as a part. Media given as a URL must have been downloaded before. */
-function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Dropped): string {
+function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: DroppedFields): string {
   if (source.kind === 'url')
     throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
   if (cache) reportDropped(dropped, 'cache_control')
@@ -376,7 +377,7 @@ interface ThinkingFields {
 function encodeThinking(
   { thinking, maxTokens }: Pick<Conversation, 'thinking' | 'maxTokens'>,
   capabilities: Capabilities,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): ThinkingFields {
   const plain = { maxOutputTokens: maxTokens, thinkingConfig: undefined }
   if (!thinking) return plain
@@ -416,6 +417,6 @@ function budgetFor(thinking: Thinking, { gemini }: Capabilities): number {
   if (isThinkingOff(thinking)) return gemini.canStopThinking ? 0 : min
   if (thinking.kind === 'adaptive' && thinking.effort === undefined) return DYNAMIC_BUDGET
   const requested =
-    thinking.kind === 'budget' ? thinking.tokens : budgetOf(requestedEffort(thinking) ?? 'medium')
+    thinking.kind === 'budget' ? thinking.tokens : thinkingBudgetOf(requestedEffort(thinking) ?? 'medium')
   return Math.min(Math.max(requested, min), max)
 }

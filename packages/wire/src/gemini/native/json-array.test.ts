@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { JsonArray } from './json-array.ts'
+import { EventsToJsonArray } from './json-array.ts'
 
 function written(...chunks: readonly (string | Buffer)[]): string {
-  const array = new JsonArray()
+  const array = new EventsToJsonArray()
   const parts = chunks.map((chunk) => array.push(Buffer.from(chunk as string)))
   return Buffer.concat([...parts, array.end()]).toString()
 }
@@ -29,7 +29,7 @@ describe('a stream as one array', () => {
     fc.assert(
       fc.property(fc.array(fc.json(), { maxLength: 4 }), ends, fc.nat(), (values, end, seed) => {
         const bytes = Buffer.from(values.map((value) => `data: ${value}${end}${end}`).join(''))
-        const array = new JsonArray()
+        const array = new EventsToJsonArray()
         const parts: Buffer[] = []
         for (let at = 0, step = seed; at < bytes.length; step = (step * 7 + 3) % 11) {
           const to = at + 1 + (step % 5)

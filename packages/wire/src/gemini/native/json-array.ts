@@ -6,7 +6,7 @@ const FIELD = 'data:'
  * Converts a stream of events, while it arrives, to one JSON array whose elements are the data of the events.
  * Chunks may be cut anywhere, even within an event.
  */
-export class JsonArray {
+export class EventsToJsonArray {
   #hasElements = false
   /** Whether the current event has had a line with data. */
   #hasData = false
@@ -86,7 +86,7 @@ const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
 /** Splits a JSON array of objects into its elements, while it arrives. */
-export class ArrayElements {
+export class JsonArraySplitter {
   #element: Buffer[] = []
   #depth = 0
   #inString = false

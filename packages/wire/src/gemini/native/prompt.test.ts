@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptTextOf } from '../../prompt-text.ts'
-import { GEMINI_PROMPT, mediaOf } from './prompt.ts'
+import { GEMINI_PROMPT_RULES, mediaOfContents } from './prompt.ts'
 
-const promptText = (body: Buffer) => promptTextOf(body, GEMINI_PROMPT, '')
+const promptText = (body: Buffer) => promptTextOf(body, GEMINI_PROMPT_RULES, '')
 
 test("the text from which a Gemini prompt's tokens are counted has its words, calls and responses, and media add an allowance", () => {
   const body = {
@@ -28,8 +28,8 @@ test.each(['inlineData', 'inline_data', 'fileData', 'file_data', String.raw`inli
     const bodyOf = (part: string): string => `{"contents":[{"parts":[${part}]}]}`
     const seen = scanObject(Buffer.from(bodyOf(`{"${name}":{"mimeType":"image/png"}}`)))
     const unseen = scanObject(Buffer.from(bodyOf(`{"text":"${name} and file"}`)))
-    expect(mediaOf(unseen, 'm')).toEqual({ isAny: false, excess: 0 })
-    expect(mediaOf(seen, 'm').isAny).toBe(true)
-    expect(mediaOf(seen, 'm').excess).toBeGreaterThan(5_000)
+    expect(mediaOfContents(unseen, 'm')).toEqual({ isAny: false, excess: 0 })
+    expect(mediaOfContents(seen, 'm').isAny).toBe(true)
+    expect(mediaOfContents(seen, 'm').excess).toBeGreaterThan(5_000)
   },
 )

@@ -1,10 +1,10 @@
-import { type ConversationForm, hasAnyMember, namesExcept } from '../../conversation-digests.ts'
+import { type ConversationComparisonRules, hasAnyMember, namesExcept } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia, PromptLevel, PromptLevels } from '../../prompt-text.ts'
+import type { FoundMedia, PromptObjectRules, PromptRules } from '../../prompt-text.ts'
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
-  mediaTokensBeyondBytes as excessOf,
+  extraMediaTokens as excessOf,
   featureTokens,
   IMAGE_TOKENS,
   LARGEST_CONTEXT,
@@ -13,7 +13,7 @@ import {
   REQUEST_TOKENS,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { camelCase, valueNodeOf, snakeCase, topMember } from '../spelling.ts'
+import { camelCase, valueNodeOf, snakeCase, topMember } from '../field-spelling.ts'
 
 /**
  * Bytes without which a body contains no media: beginnings of the names `inlineData` and `fileData`, or of an
@@ -48,14 +48,14 @@ export function promptBound(scan: ScannedObject): number {
   return tokens + Math.max(contentsOf(scan).length, 1) * MESSAGE_TOKENS
 }
 
-/** Result of `mediaOf` for contents without media. */
-export const NO_MEDIA: ReturnType<typeof mediaOf> = { isAny: false, excess: 0 }
+/** Result of `mediaOfContents` for contents without media. */
+export const NO_MEDIA: ReturnType<typeof mediaOfContents> = { isAny: false, excess: 0 }
 
 /**
  * Returns whether the contents have media, and how many tokens the media can have in addition to one per byte
  * of the body.
  */
-export function mediaOf(
+export function mediaOfContents(
   scan: ScannedObject,
   model: string,
 ): { readonly isAny: boolean; readonly excess: number } {
@@ -64,7 +64,7 @@ export function mediaOf(
   if (mayHaveMedia(scan))
     for (const content of contentsOf(scan)) {
       isAny ||= hasMediaIn(scan, content)
-      excess += mediaTokensBeyondBytes(scan, content, model)
+      excess += extraMediaTokensOfContent(scan, content, model)
     }
   return { isAny, excess }
 }
@@ -73,7 +73,7 @@ export function mediaOf(
  * Maximum number of tokens of a content's media in addition to one token per byte of the body. Negative if
  * the media have fewer tokens than bytes.
  */
-export function mediaTokensBeyondBytes(scan: ScannedObject, content: Node, model: string): number {
+export function extraMediaTokensOfContent(scan: ScannedObject, content: Node, model: string): number {
   return mediaIn(scan, content).reduce((sum, media) => sum + excessOf(scan, media, model), 0)
 }
 
@@ -143,10 +143,10 @@ const GEMINI_CONTENTS = {
     read: { code: 'text', output: 'text' },
   },
   data: { notPrompt: { mimeType: 'kind' }, read: { data: 'text', fileUri: 'text', displayName: 'text' } },
-} as const satisfies Record<string, PromptLevel>
+} as const satisfies Record<string, PromptObjectRules>
 
 /** Describes which members of a request to generate content belong to the prompt. */
-export const GEMINI_PROMPT = {
+export const GEMINI_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: {
@@ -192,11 +192,11 @@ export const GEMINI_PROMPT = {
   turns: 'contents',
   isFramed: true,
   spelled: camelCase,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** How the conversations of two Gemini requests are compared. */
-export const GEMINI_CONVERSATION: ConversationForm = {
-  levels: GEMINI_PROMPT,
+export const GEMINI_COMPARISON_RULES: ConversationComparisonRules = {
+  levels: GEMINI_PROMPT_RULES,
   uncompared: namesExcept(PLAIN_FIELDS, [
     'contents',
     'systemInstruction',
@@ -224,7 +224,7 @@ export const GEMINI_CONVERSATION: ConversationForm = {
 }
 
 /** Describes which members of an embeddings request belong to the prompt. */
-export const GEMINI_EMBED_PROMPT = {
+export const GEMINI_EMBED_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: { model: 'service', taskType: 'service', outputDimensionality: 'service' },
@@ -234,7 +234,7 @@ export const GEMINI_EMBED_PROMPT = {
   },
   turns: 'content',
   spelled: camelCase,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** Token estimate for a file of any kind that is given by URL. */
 const FILE_TOKENS: MediaTokens = { max: () => LARGEST_CONTEXT, typical: () => 3000 }

@@ -2,16 +2,16 @@ import {
   type Check,
   checkEachObject,
   checkMembers,
-  checkSecret,
+  createSecretCheck,
   isInteger,
   isNumber,
   isTexts,
   type JsonSchema,
   kindName,
-  object,
-  refuse,
+  objectCheck,
+  refuseField,
   requestSchema,
-  text,
+  textCheck,
   type ValueTest,
   withSchema,
 } from '../../field-check.ts'
@@ -20,7 +20,7 @@ import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type PromptBounds, type PromptText, respondsWithMedia } from '../../prompt-tokens.ts'
-import { GEMINI_PROMPT, mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
+import { GEMINI_PROMPT_RULES, mediaOfContents, NO_MEDIA, promptBound } from './prompt.ts'
 import {
   camelCase,
   memberInEitherSpelling,
@@ -28,13 +28,13 @@ import {
   snakeCase,
   topMember,
   parseTopMember,
-} from '../spelling.ts'
+} from '../field-spelling.ts'
 import { KnownMemberNames, type SpellingsOf } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptText } from '../../prompt-text.ts'
-import { resourceName } from '../model-name.ts'
+import { modelResourceName } from '../model-name.ts'
 
 /** The fields of a request that the gateway reads. All other fields are forwarded unchanged. */
 export interface GeminiRequest extends PromptBounds {
@@ -59,7 +59,7 @@ const CONFIG_RULES: readonly ConfigRule[] = [
 ]
 
 /** Check for a field whose value must be an array or a single object. */
-const list = checkSecret(
+const list = createSecretCheck(
   'an array or an object',
   withSchema(
     { type: ['array', 'object'] },
@@ -75,14 +75,14 @@ const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
   ['tools', list],
   [CONFIG, withSchema({ type: 'object' }, checkConfig)],
-  ['serviceTier', text],
+  ['serviceTier', textCheck],
 ])
 
 const REQUIRED = ['contents'] as const
 
 /** Builds the JSON Schema of requests that `readGeminiRequest` accepts. */
 export function geminiRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS, CONVERSION_CHECKS)
+  return requestSchema(REQUIRED, CHECKS, GEMINI_CONVERSION_CHECKS)
 }
 
 /**
@@ -94,7 +94,7 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
   const config = asRecord(parseTopMember(scan, CONFIG)) ?? {}
   const isPlain = hasOnlyTexts(scan)
   const offered = offeredTools(scan)
-  const media = isPlain ? NO_MEDIA : mediaOf(scan, model)
+  const media = isPlain ? NO_MEDIA : mediaOfContents(scan, model)
   return {
     maxTokens: memberInEitherSpelling(config, 'maxOutputTokens') as number | undefined,
     candidateCount: (memberInEitherSpelling(config, 'candidateCount') as number | undefined) ?? 1,
@@ -117,7 +117,7 @@ function answersInMedia(modalities: unknown, model: string): boolean {
 
 function checkContents(scan: ScannedObject, { key, node, count }: Member): void {
   if (scan.kindOf(node) === 'object') return
-  if (scan.kindOf(node) === 'array' && count === 0) refuse(key, 'at least one content', 'an empty array')
+  if (scan.kindOf(node) === 'array' && count === 0) refuseField(key, 'at least one content', 'an empty array')
   checkEachObject(scan, node, key, (content, path) => {
     const parts = valueNodeOf(scan, content, 'parts')
     if (parts !== undefined && scan.kindOf(parts) !== 'object')
@@ -126,7 +126,7 @@ function checkContents(scan: ScannedObject, { key, node, count }: Member): void 
 }
 
 function checkConfig(scan: ScannedObject, { key, node }: Member): void {
-  if (scan.kindOf(node) !== 'object') refuse(key, 'an object', kindName(scan, node))
+  if (scan.kindOf(node) !== 'object') refuseField(key, 'an object', kindName(scan, node))
   checkGenerationConfig(scan.value(key) as Fields, key, CONFIG_RULES)
 }
 
@@ -154,11 +154,11 @@ function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<str
  * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
  * provider checks them.
  */
-export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
-  ['systemInstruction', object],
-  ['toolConfig', object],
+export const GEMINI_CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
+  ['systemInstruction', objectCheck],
+  ['toolConfig', objectCheck],
   ['safetySettings', list],
-  ['cachedContent', text],
+  ['cachedContent', textCheck],
 ])
 
 /** Rule for a field of `generationConfig`. The name is in camel case; requests may use snake case. */
@@ -183,7 +183,7 @@ export function checkGenerationConfig(config: Fields, path: string, rules: reado
   for (const [name, expected, test] of rules) {
     const value = memberInEitherSpelling(config, name)
     if (value !== undefined && !test(value))
-      refuse(`${path}.${name}`, expected, typeof value === 'number' ? String(value) : 'something else')
+      refuseField(`${path}.${name}`, expected, typeof value === 'number' ? String(value) : 'something else')
   }
 }
 
@@ -256,22 +256,22 @@ const generation = {
   ),
 }
 
-const FIELDS = [...CHECKS.keys(), ...CONVERSION_CHECKS.keys(), 'model', 'store', 'stream']
+const FIELDS = [...CHECKS.keys(), ...GEMINI_CONVERSION_CHECKS.keys(), 'model', 'store', 'stream']
 
 /** Names of the fields of requests that generate content. */
-export const geminiNames = requestNames(FIELDS, generation, spellingsOf)
+export const geminiFieldNames = requestNames(FIELDS, generation, spellingsOf)
 
 /** Names of the fields of requests to count tokens, which may contain a complete request. */
-export const countNames = requestNames(
+export const countTokensFieldNames = requestNames(
   FIELDS,
-  { ...generation, generateContentRequest: geminiNames },
+  { ...generation, generateContentRequest: geminiFieldNames },
   spellingsOf,
 )
 
 const EMBED_FIELDS = 'model title taskType outputDimensionality'
 
 /** Names of the fields of embeddings requests, for one content or several. */
-export const embedNames = requestNames(
+export const embedFieldNames = requestNames(
   EMBED_FIELDS.split(' '),
   {
     content,
@@ -298,8 +298,12 @@ export function checkCountRequest(scan: ScannedObject): void {
 export function textToCount(scan: ScannedObject): PromptText {
   const part = countedPart(scan)
   if (parseTopMember(part, 'cachedContent') !== undefined)
-    refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
-  return promptText(part, GEMINI_PROMPT, '')
+    refuseField(
+      'cachedContent',
+      `all of the conversation in 'contents'`,
+      'content that only its provider has',
+    )
+  return promptText(part, GEMINI_PROMPT_RULES, '')
 }
 
 /**
@@ -311,8 +315,9 @@ export function countTokensBody(scan: ScannedObject, upstreamModel: string): Buf
   if (!member) return scan.bytes
   const inner = countedPart(scan)
   const named = inner.value('model')
-  if (typeof named !== 'string' || resourceName(named) === resourceName(upstreamModel)) return scan.bytes
-  const model = JSON.stringify(resourceName(upstreamModel))
+  if (typeof named !== 'string' || modelResourceName(named) === modelResourceName(upstreamModel))
+    return scan.bytes
+  const model = JSON.stringify(modelResourceName(upstreamModel))
   const text = applyEdits(inner.bytes, inner, { remove: [], replace: new Map([['model', model]]) }).toString()
   return applyEdits(scan.bytes, scan, { remove: [], replace: new Map([[member.key, text]]) })
 }
@@ -320,6 +325,6 @@ export function countTokensBody(scan: ScannedObject, upstreamModel: string): Buf
 function countedPart(scan: ScannedObject): ScannedObject {
   const member = topMember(scan, REQUEST)
   if (!member) return scan
-  if (scan.kindOf(member.node) !== 'object') refuse(member.key, 'an object', 'something else')
+  if (scan.kindOf(member.node) !== 'object') refuseField(member.key, 'an object', 'something else')
   return scanObject(Buffer.from(scan.textOf(member.node)))
 }

@@ -2,14 +2,20 @@ import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError, type ReplyFacts } from '../../reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText, FrameTemplate } from '../../sse/frame-template.ts'
-import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
+import { StreamTap, type TapPushResult } from '../../sse/stream-tap.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
-import { answerTexts, blockReason, recordReceivedMedia, partsOf, plainText } from '../answer.ts'
-import { geminiErrorText, statusOf } from '../errors.ts'
+import {
+  jsonTextsOfResponses,
+  blockReason,
+  recordReceivedMedia,
+  partsOfCandidate,
+  textOfPlainChunk,
+} from '../answer.ts'
+import { geminiErrorText, statusOfStreamError } from '../errors.ts'
 import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
 import { finishReasonOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
@@ -40,7 +46,7 @@ export class GeminiTap extends StreamTap {
     return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
   }
 
-  override push(chunk: Buffer): TapStep {
+  override push(chunk: Buffer): TapPushResult {
     this.#isForwarded = this.isMidEvent
     return super.push(chunk)
   }
@@ -55,7 +61,7 @@ export class GeminiTap extends StreamTap {
   }
 
   failureFrame(error: ErrorContent): Buffer {
-    return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
+    return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOfStreamError(error) })}\r\n\r\n`)
   }
 
   /** Returns a comment that keeps the connection alive; undefined in the middle of an event. */
@@ -68,7 +74,7 @@ export class GeminiTap extends StreamTap {
     const wasForwarded = this.#isForwarded
     this.#isForwarded = false
     const chunk = parseRecord(data)
-    if (isErrorEvent(frame) || (chunk && isError(chunk['error']))) {
+    if (isErrorEvent(frame) || (chunk && isErrorMember(chunk['error']))) {
       if (chunk) this.#takeUsage(chunk)
       this.error = { data, afterContent: this.contentFrames > 0 }
       return 'end'
@@ -92,7 +98,7 @@ export class GeminiTap extends StreamTap {
    */
   protected pieceOf(data: string): FrameText | undefined {
     const chunk = this.sawFinish ? undefined : parseRecord(data)
-    const piece = chunk && plainText(chunk)
+    const piece = chunk && textOfPlainChunk(chunk)
     return piece && { index: 0, text: piece.text }
   }
 
@@ -114,7 +120,7 @@ export class GeminiTap extends StreamTap {
       const hasReason = finishReasonOf(candidate['finishReason']) !== undefined
       if (hasReason) this.names.finish(number, candidate['finishReason'])
       this.#finished.set(number, hasReason || this.#finished.get(number) === true)
-      const parts = partsOf(candidate)
+      const parts = partsOfCandidate(candidate)
       recordReceivedMedia(parts, this.arrived, this.elidedBytes)
       for (const piece of parts.flatMap(generatedText)) this.emit(number, piece)
     }
@@ -137,8 +143,8 @@ function indexOf({ index }: Fields): number {
  * was refused is valid too.
  */
 export function usageOfAnswer(bytes: Buffer): ReplyFacts {
-  const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})
-  const error = answers.some((answer) => isError(answer['error']))
+  const answers = jsonTextsOfResponses(bytes.toString()).map((text) => parseRecord(text) ?? {})
+  const error = answers.some((answer) => isErrorMember(answer['error']))
   const candidates = answers.flatMap(({ candidates: all }) =>
     Array.isArray(all) ? (all as readonly unknown[]).map((one) => asRecord(one) ?? {}) : [],
   )
@@ -155,10 +161,11 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
       for (const candidate of candidates) names.finish(indexOf(candidate), candidate['finishReason'])
       return names
     },
-    text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
+    text: () =>
+      candidates.flatMap((candidate) => partsOfCandidate(candidate).flatMap(generatedText)).join('\n'),
     arrived() {
       const arrived = new ReceivedMedia()
-      for (const candidate of candidates) recordReceivedMedia(partsOf(candidate), arrived)
+      for (const candidate of candidates) recordReceivedMedia(partsOfCandidate(candidate), arrived)
       return arrived
     },
   }

@@ -1,11 +1,11 @@
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
-import { isError } from '../../reply-facts.ts'
-import type { CopiedPart } from '../../frame-writer.ts'
+import { isErrorMember } from '../../reply-facts.ts'
+import type { CopyablePart } from '../../frame-writer.ts'
 import type { StatedService } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
-import type { FrameText, TextMatch } from '../../sse/frame-template.ts'
+import type { FrameText, FrameTextMatch } from '../../sse/frame-template.ts'
 import { withUniquePartIndex, type Stop } from '../../reply.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import {
@@ -14,14 +14,14 @@ import {
   candidateAt,
   idAndModelOf,
   recordReceivedMedia,
-  partsOf,
-  plainText,
+  partsOfCandidate,
+  textOfPlainChunk,
 } from '../answer.ts'
 import { readGeminiError } from '../errors.ts'
-import { citationsIn } from '../grounding.ts'
+import { citationFinderOf } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
 import { ReplyPartsDecoder } from '../decode/reply.ts'
-import { finishReasonOf, stopOf } from '../stop-reasons.ts'
+import { finishReasonOf, readGeminiStop } from '../stop-reasons.ts'
 import type { ReportedToolUses } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
@@ -71,7 +71,7 @@ export class GeminiStreamDecoder extends FrameReader {
 
   protected read(data: string, frame: string): void {
     const chunk = parseRecord(data)
-    if (isErrorEvent(frame) || (chunk && isError(chunk['error']))) return this.#fail(data, chunk)
+    if (isErrorEvent(frame) || (chunk && isErrorMember(chunk['error']))) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk, data)
     return undefined
   }
@@ -82,7 +82,7 @@ export class GeminiStreamDecoder extends FrameReader {
    */
   protected pieceOf(data: string): FrameText | undefined {
     const chunk = parseRecord(data)
-    const piece = chunk && plainText(chunk)
+    const piece = chunk && textOfPlainChunk(chunk)
     return piece && { index: piece.isThought ? THINKING : TEXT, text: piece.text }
   }
 
@@ -90,7 +90,11 @@ export class GeminiStreamDecoder extends FrameReader {
     this.#choice(0).parts.grow(index === THINKING ? 'thinking' : 'text', text)
   }
 
-  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+  protected override copyPiece(
+    index: number,
+    bytes: Buffer,
+    match: FrameTextMatch,
+  ): CopyablePart | undefined {
     return this.#choice(0).parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
@@ -104,7 +108,7 @@ export class GeminiStreamDecoder extends FrameReader {
 
   protected handleClose(): void {
     const stops = this.#choices.flatMap(({ parts, finishReason }): Stop[] =>
-      finishReason === undefined ? [] : [stopOf(finishReason, parts)],
+      finishReason === undefined ? [] : [readGeminiStop(finishReason, parts)],
     )
     const [stop, ...others] = stops
     if (!stop || stops.length < this.#choices.length) return
@@ -120,12 +124,12 @@ export class GeminiStreamDecoder extends FrameReader {
       if (!found) continue
       const { candidate, at } = found
       const open = this.#choice(number)
-      const parts = partsOf(candidate)
+      const parts = partsOfCandidate(candidate)
       recordReceivedMedia(parts, this.arrived)
       open.parts.read(
         parts,
         argumentsTextFinder(data, at, parts),
-        citationsIn(candidate),
+        citationFinderOf(candidate),
         logprobsOf(candidate),
       )
       open.finishReason = finishReasonOf(candidate['finishReason']) ?? open.finishReason

@@ -1,10 +1,10 @@
 import type { Usage } from '../../usage.ts'
-import { choiceOf, type ReplyEvent, type StartedPart, type Stop } from '../../reply.ts'
+import { choiceOfPart, type ReplyEvent, type StartedPart, type Stop } from '../../reply.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
 import type { ProviderSignature } from '../../conversation.ts'
-import { type CopiedText, textFrameOf, type FrameWriter } from '../../frame-writer.ts'
+import { type CopyableText, textFrameOf, type FrameWriter } from '../../frame-writer.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
-import { geminiErrorText, statusOf } from '../errors.ts'
+import { geminiErrorText, statusOfStreamError } from '../errors.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
@@ -67,9 +67,9 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return text
   }
 
-  copy(event: CopiedText, out: FrameWriter): boolean {
+  copy(event: CopyableText, out: FrameWriter): boolean {
     if (this.#out.isArray || this.#ended || event.kind === 'tool-input') return false
-    if (choiceOf(event.index) > 0) return false
+    if (choiceOfPart(event.index) > 0) return false
     if (event.kind === 'text') this.#grounding.grow(event.index, event.text)
     out.copied(this.#frames[event.kind], event)
     return true
@@ -90,12 +90,12 @@ export class GeminiStreamEncoder implements StreamEncoder {
   }
 
   failureFrame(error: ErrorContent): string {
-    return this.#out.last(geminiErrorText({ ...error, status: statusOf(error) }))
+    return this.#out.last(geminiErrorText({ ...error, status: statusOfStreamError(error) }))
   }
 
   /** Returns the encoder of the candidate to which an event belongs. */
   #encoderOf(event: ReplyEvent): GeminiStreamEncoder {
-    return 'index' in event ? this.#encoder(choiceOf(event.index)) : this
+    return 'index' in event ? this.#encoder(choiceOfPart(event.index)) : this
   }
 
   #encoder(choice: number): GeminiStreamEncoder {

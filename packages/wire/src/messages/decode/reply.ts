@@ -4,9 +4,9 @@ import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Reply, ReplyPart } from '../../reply.ts'
-import { isError } from '../../reply-facts.ts'
+import { isErrorMember } from '../../reply-facts.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { readBlock, ServerSearches, toolUsesIn } from '../blocks.ts'
+import { readBlock, ServerSearchReader, toolUsesIn } from '../blocks.ts'
 import { readStop } from '../stop-reasons.ts'
 import { readMessagesUsage } from '../usage.ts'
 
@@ -17,10 +17,10 @@ import { readMessagesUsage } from '../usage.ts'
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
   const content = scan?.span('content')
-  if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
+  if (!scan || !content || scan.kindOf(content.node) !== 'array' || isErrorMember(scan.value('error')))
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const tools = toolUsesIn(scan.value('content'))
-  const searches = new ServerSearches()
+  const searches = new ServerSearchReader()
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
   return {
     id: textAt(scan, 'id'),
@@ -39,7 +39,7 @@ export function inputText(scan: ScannedObject, block: Node): string {
   return input === undefined ? '' : scan.textOf(input)
 }
 
-function partsAt(scan: ScannedObject, node: Node, searches: ServerSearches): ReplyPart[] {
+function partsAt(scan: ScannedObject, node: Node, searches: ServerSearchReader): ReplyPart[] {
   const block = asRecord(parseExact(scan.textOf(node)))
   if (!block) return []
   const search = searches.note(block)

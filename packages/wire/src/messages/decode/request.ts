@@ -1,5 +1,5 @@
 import { withoutBillingHeader } from '../../billing-header.ts'
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type {
   Conversation,
   Effort,
@@ -16,16 +16,16 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
-import { refuse } from '../../field-check.ts'
+import { refuseField } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { readCache } from '../cache-mark.ts'
+import { readCacheMark } from '../cache-mark.ts'
 import { reportDropped, dropField } from '../dropped-fields.ts'
 import { decodeEndUser, STANDARD_TIER } from '../end-user.ts'
 import { decodeOutputFormat } from '../output-format.ts'
-import { openEnvelope } from '../../envelope.ts'
+import { openSignatureEnvelope } from '../../signature-envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
-import { ServerSearches } from '../blocks.ts'
+import { ServerSearchReader } from '../blocks.ts'
 
 /** Fields that the conversion uses. All other fields are dropped and reported. */
 const READ: ReadonlySet<string> = new Set([
@@ -50,12 +50,12 @@ const READ: ReadonlySet<string> = new Set([
 const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
 
 /** Decodes a checked messages request; `docs/api.md: Messages`. */
-export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
   // A request with `max_tokens` 0 only fills the prompt cache. Other protocols have no such request.
-  if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
+  if (scan.value('max_tokens') === 0) refuseField('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
     model: scan.value('model') as string,
@@ -80,7 +80,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
 }
 
 /** Decodes the system prompt and the turns. System messages between turns keep their positions. */
-function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: SystemText[]; turns: Turn[] } {
+function decodeTurns(scan: ScannedObject, dropped: DroppedFields): { system: SystemText[]; turns: Turn[] } {
   const system: SystemText[] = []
   const turns: Turn[] = []
   const top = scan.span('system')
@@ -96,17 +96,17 @@ function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: SystemTex
       system.push(...decodeSystem(place).map((part) => (at ? { ...part, at } : part)))
     } else if (role === 'user' || role === 'assistant')
       turns.push({ role, parts: decodeContent(place, role) })
-    else refuse(`messages[${i}].role`, `'user' or 'assistant'`, 'another role')
+    else refuseField(`messages[${i}].role`, `'user' or 'assistant'`, 'another role')
   }
   return { system, turns }
 }
 
-function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undefined {
+function decodeThinking(scan: ScannedObject, dropped: DroppedFields): Thinking | undefined {
   const thinking = asRecord(scan.value('thinking'))
   const config = asRecord(scan.value('output_config'))
   const given = config?.['effort'] ?? undefined
   if (given !== undefined && !EFFORTS.has(given))
-    refuse('output_config.effort', `'low', 'medium', 'high', 'xhigh' or 'max'`, 'something else')
+    refuseField('output_config.effort', `'low', 'medium', 'high', 'xhigh' or 'max'`, 'something else')
   const effort = given as Effort | undefined
   if (thinking?.['display'] !== undefined) reportDropped(dropped, 'thinking')
 
@@ -124,12 +124,12 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
     case 'enabled':
       return { kind: 'budget', tokens: thinking?.['budget_tokens'] as number }
     default:
-      return refuse('thinking.type', `'enabled', 'adaptive' or 'disabled'`, 'something else')
+      return refuseField('thinking.type', `'enabled', 'adaptive' or 'disabled'`, 'something else')
   }
 }
 
 /** Reads the service tier. `auto` is the default and is ignored. */
-function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
+function decodeTier(tier: unknown, dropped: DroppedFields): { isStandardTier?: true } {
   if (tier === STANDARD_TIER) return { isStandardTier: true }
   if (typeof tier === 'string' && tier !== 'auto') reportDropped(dropped, 'service_tier')
   return {}
@@ -159,7 +159,7 @@ const PLACES = ['city', 'country', 'region', 'timezone'] as const
  * Decodes the tools and the tool choice. Of the tools that a provider runs, only web search exists in other
  * protocols. If no tool is left, the choice is dropped.
  */
-function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
+function decodeTools(scan: ScannedObject, dropped: DroppedFields): Offer {
   const tools: Tool[] = []
   let webSearch: Offer['webSearch']
   const list = scan.span('tools')
@@ -189,7 +189,7 @@ function decodeTool(
   node: Node,
   tool: Readonly<Record<string, unknown>>,
   path: string,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Tool {
   if (hasOthers(tool, READ_FIELDS)) reportDropped(dropped, 'tools.unknown')
   const schema = scan.memberOf(node, 'input_schema')
@@ -199,11 +199,11 @@ function decodeTool(
     description: typeof description === 'string' ? description : undefined,
     schema: schema === undefined ? undefined : scan.textOf(schema),
     strict: typeof strict === 'boolean' ? strict : undefined,
-    ...readCache(tool, path),
+    ...readCacheMark(tool, path),
   }
 }
 
-function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: Dropped): WebSearch {
+function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: DroppedFields): WebSearch {
   if (hasOthers(tool, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
   const uses = tool['max_uses']
   const place = asRecord(tool['user_location'])
@@ -226,7 +226,7 @@ function decodeChoice(choice: Readonly<Record<string, unknown>>): ToolChoice {
     case 'tool':
       return { kind: 'tool', name: choice['name'] as string }
     default:
-      return refuse('tool_choice.type', `'auto', 'any', 'tool' or 'none'`, 'something else')
+      return refuseField('tool_choice.type', `'auto', 'any', 'tool' or 'none'`, 'something else')
   }
 }
 
@@ -241,7 +241,7 @@ interface Place {
   readonly scan: ScannedObject
   readonly node: Node
   readonly path: string
-  readonly dropped: Dropped
+  readonly dropped: DroppedFields
 }
 
 /**
@@ -252,13 +252,13 @@ interface Place {
 function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place
   if (scan.kindOf(node) === 'string') return [{ kind: 'text', text: scan.parse(node) as string }]
-  const searches = new ServerSearches()
+  const searches = new ServerSearchReader()
   return scan.elements(node).flatMap((element, i) => {
     const at: Place = { ...place, node: element, path: `${path}[${i}]` }
     const block = blockAt(at)
     const owner = OWNERS.get(block['type'])
     if (owner !== undefined && owner !== role)
-      refuse(`${at.path}.type`, `a block for a message of role '${role}'`, `a block for '${owner}'`)
+      refuseField(`${at.path}.type`, `a block for a message of role '${role}'`, `a block for '${owner}'`)
     const search = searches.note(block)
     return [...decodeBlock(block, at), ...(search ? [search] : [])]
   })
@@ -271,7 +271,7 @@ function decodeSystem(place: Place): TextPart[] {
     if (part.kind === 'text') return [part]
     return part.kind === 'opaque' || part.kind === 'search'
       ? []
-      : refuse(`${place.path}[${i}].type`, `'text'`, 'a block that cannot be part of a system prompt')
+      : refuseField(`${place.path}[${i}].type`, `'text'`, 'a block that cannot be part of a system prompt')
   })
   return withoutBillingHeader(texts, place.dropped)
 }
@@ -294,7 +294,7 @@ function decodeBlock(block: Block, place: Place): Part[] {
           id: text(block, 'id', path),
           name: text(block, 'name', path),
           input: input === undefined ? '' : scan.textOf(input),
-          ...readCache(block, path),
+          ...readCacheMark(block, path),
         },
       ]
     }
@@ -304,7 +304,7 @@ function decodeBlock(block: Block, place: Place): Part[] {
       const signature = block['signature']
       const thought = text(block, 'thinking', path)
       if (typeof signature !== 'string' || signature === '') return [{ kind: 'thinking', text: thought }]
-      const enclosed = openEnvelope(signature, 'messages')
+      const enclosed = openSignatureEnvelope(signature, 'messages')
       return ['opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text: thought, ...enclosed }]
     }
     default:
@@ -318,7 +318,7 @@ function decodePlain(block: Block, place: Place): (TextPart | MediaPart | Opaque
   switch (block['type']) {
     case 'text':
       if (Array.isArray(block['citations'])) reportDropped(dropped, 'citations')
-      return [{ kind: 'text', text: text(block, 'text', path), ...readCache(block, path) }]
+      return [{ kind: 'text', text: text(block, 'text', path), ...readCacheMark(block, path) }]
     case 'image':
       return [decodeImage(block, path)]
     case 'document':
@@ -338,7 +338,7 @@ function decodeResult(block: Block, place: Place): ToolResultPart {
     parts:
       content === undefined ? [] : decodeResultContent({ ...place, node: content, path: `${path}.content` }),
     isError: block['is_error'] === true,
-    ...readCache(block, path),
+    ...readCacheMark(block, path),
   }
 }
 
@@ -354,12 +354,12 @@ function decodeResultContent(place: Place): ToolResultPart['parts'] {
 }
 
 function blockAt({ scan, node, path }: Place): Block {
-  return asRecord(scan.parse(node)) ?? refuse(path, 'an object', 'something else')
+  return asRecord(scan.parse(node)) ?? refuseField(path, 'an object', 'something else')
 }
 
 function text(holder: Block, key: string, path: string): string {
   const value = holder[key]
-  return typeof value === 'string' ? value : refuse(`${path}.${key}`, 'a string', 'something else')
+  return typeof value === 'string' ? value : refuseField(`${path}.${key}`, 'a string', 'something else')
 }
 
 const UNKNOWN_TYPE = 'application/octet-stream'
@@ -370,7 +370,7 @@ const UNKNOWN_TYPE = 'application/octet-stream'
  */
 function decodeImage(block: Block, path: string): MediaPart {
   const source = sourceOf(block, path)
-  const cache = readCache(block, path)
+  const cache = readCacheMark(block, path)
   switch (source['type']) {
     case 'base64':
       return { kind: 'media', source: inline(source, `${path}.source`), ...cache }
@@ -381,7 +381,11 @@ function decodeImage(block: Block, path: string): MediaPart {
         ...cache,
       }
     default:
-      return refuse(`${path}.source.type`, `'base64' or 'url'`, 'a source that only its provider can read')
+      return refuseField(
+        `${path}.source.type`,
+        `'base64' or 'url'`,
+        'a source that only its provider can read',
+      )
   }
 }
 
@@ -392,7 +396,7 @@ function decodeImage(block: Block, path: string): MediaPart {
  */
 function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)
-  const cache = readCache(block, path)
+  const cache = readCacheMark(block, path)
   const at = `${path}.source`
   const title = typeof block['title'] === 'string' ? block['title'] : undefined
   const named = title === undefined ? {} : { name: title }
@@ -414,7 +418,7 @@ function decodeDocument(block: Block, path: string): readonly (TextPart | MediaP
         i === all.length - 1 ? { ...part, ...cache } : part,
       )
     default:
-      return refuse(
+      return refuseField(
         `${at}.type`,
         `'base64', 'url', 'text' or 'content'`,
         'a source that only its provider can read',
@@ -424,13 +428,13 @@ function decodeDocument(block: Block, path: string): readonly (TextPart | MediaP
 
 function decodeContentSource(content: unknown, path: string): (TextPart | MediaPart)[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
-  if (!Array.isArray(content)) return refuse(path, 'a string or an array of blocks', 'something else')
+  if (!Array.isArray(content)) return refuseField(path, 'a string or an array of blocks', 'something else')
   return content.map((item, i) => {
     const block = asRecord(item)
     const at = `${path}[${i}]`
     if (block?.['type'] === 'image') return decodeImage(block, at)
-    if (block?.['type'] !== 'text') return refuse(`${at}.type`, `'text' or 'image'`, 'something else')
-    return { kind: 'text', text: text(block, 'text', at), ...readCache(block, at) }
+    if (block?.['type'] !== 'text') return refuseField(`${at}.type`, `'text' or 'image'`, 'something else')
+    return { kind: 'text', text: text(block, 'text', at), ...readCacheMark(block, at) }
   })
 }
 
@@ -444,5 +448,5 @@ function inline(source: Block, path: string): MediaPart['source'] {
 }
 
 function sourceOf(block: Block, path: string): Block {
-  return asRecord(block['source']) ?? refuse(`${path}.source`, 'an object', 'something else')
+  return asRecord(block['source']) ?? refuseField(`${path}.source`, 'an object', 'something else')
 }

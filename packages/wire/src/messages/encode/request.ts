@@ -1,6 +1,6 @@
 import { WireError } from '../../wire-error.ts'
-import { refuseChoices } from '../../reply.ts'
-import type { Dropped, UpstreamModel } from '../../codec.ts'
+import { refuseSeveralChoices } from '../../reply.ts'
+import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type {
   Conversation,
   MediaPart,
@@ -11,16 +11,16 @@ import type {
   ToolResultPart,
   WebSearch,
 } from '../../conversation.ts'
-import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
+import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { inputObject } from '../../tool-input.ts'
-import { writeCache } from '../cache-mark.ts'
+import { writeCacheMark } from '../cache-mark.ts'
 import { reportDropped } from '../dropped-fields.ts'
-import { encodableTurns, isBlank } from './turns.ts'
+import { encodableTurns, isBlankText } from './turns.ts'
 import { STANDARD_TIER } from '../end-user.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { encodeSampling } from './thinking.ts'
@@ -38,31 +38,31 @@ const TIER = 'service_tier'
 export function encodeRequest(
   requested: Conversation,
   { name: upstreamModel, capabilities }: UpstreamModel,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Buffer {
   const tier = requested.takesAnyTier ? requested.shared?.get(TIER) : undefined
   dropSharedFields(requested, dropped, { keepsEndUser: true, keepsTier: tier !== undefined })
   dropLogprobs(requested, dropped)
   if (requested.choices?.field === 'n') reportDropped(dropped, 'n')
-  else refuseChoices(requested)
+  else refuseSeveralChoices(requested)
   dropSeedAndPenalties(requested, dropped)
   const conversation = withSupportedFormat(withSystemTextsInTurns(requested), capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled
-  const system = conversation.system.filter((part) => !isBlank(part))
+  const system = conversation.system.filter((part) => !isBlankText(part))
   const messages = turns.map(
-    ({ role, parts }) => `{"role":"${role}","content":${arrayOf(parts.map(encodePart))}}`,
+    ({ role, parts }) => `{"role":"${role}","content":${jsonArrayOf(parts.map(encodePart))}}`,
   )
   const body = renderObject([
     ['model', JSON.stringify(upstreamModel)],
     ['max_tokens', String(max_tokens)],
-    ['system', system.length > 0 ? arrayOf(system.map(encodePart)) : undefined],
-    ['messages', arrayOf(messages)],
+    ['system', system.length > 0 ? jsonArrayOf(system.map(encodePart)) : undefined],
+    ['messages', jsonArrayOf(messages)],
     ...encodeTools(conversation, dropped),
-    ...membersOf({ thinking }),
+    ...jsonMembersOf({ thinking }),
     ['output_config', encodeOutputConfig(output_config, conversation.outputFormat)],
-    ...membersOf({
+    ...jsonMembersOf({
       ...sampling,
       stop_sequences: encodeStop(conversation.stop, dropped),
       stream: conversation.stream || undefined,
@@ -79,17 +79,17 @@ function encodeOutputConfig(
   format: OutputSchema | undefined,
 ): string | undefined {
   if (!config && !format) return undefined
-  return renderObject([...membersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
+  return renderObject([...jsonMembersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
 }
 
-function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[] {
+function encodeTools(conversation: Conversation, dropped: DroppedFields): MemberText[] {
   const { webSearch, toolChoice, parallelTools } = conversation
   const tools = [
     ...conversation.tools.map(encodeTool),
     ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : []),
   ]
   if (tools.length > 0)
-    return [['tools', arrayOf(tools)], ...membersOf({ tool_choice: encodeChoice(conversation) })]
+    return [['tools', jsonArrayOf(tools)], ...jsonMembersOf({ tool_choice: encodeChoice(conversation) })]
   // A tool choice without tools is refused by upstreams.
   if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
   if (parallelTools !== undefined) reportDropped(dropped, 'parallel_tool_calls')
@@ -98,9 +98,9 @@ function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[]
 
 function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): string {
   return renderObject([
-    ...membersOf({ name, description }),
+    ...jsonMembersOf({ name, description }),
     ['input_schema', withType(schema)],
-    ...membersOf({ strict, ...writeCache(cache) }),
+    ...jsonMembersOf({ strict, ...writeCacheMark(cache) }),
   ])
 }
 
@@ -135,7 +135,7 @@ function encodeChoice({ toolChoice, parallelTools }: Conversation): object | und
 }
 
 /** Encodes stop sequences. Those that are only white space are dropped, because upstreams refuse them. */
-function encodeStop(stop: readonly string[], dropped: Dropped): readonly string[] | undefined {
+function encodeStop(stop: readonly string[], dropped: DroppedFields): readonly string[] | undefined {
   const visible = stop.filter((sequence) => sequence.trim() !== '')
   if (visible.length < stop.length) reportDropped(dropped, 'stop')
   return visible.length > 0 ? visible : undefined
@@ -150,7 +150,7 @@ const DEFAULT_DOCUMENT = 'application/pdf'
 function encodePart(part: Exclude<Part, SearchPart>): string {
   switch (part.kind) {
     case 'text':
-      return JSON.stringify({ type: 'text', text: part.text, ...writeCache(part.cache) })
+      return JSON.stringify({ type: 'text', text: part.text, ...writeCacheMark(part.cache) })
     case 'media':
       return encodeMedia(part)
     case 'thinking':
@@ -163,7 +163,7 @@ function encodePart(part: Exclude<Part, SearchPart>): string {
           `Invalid arguments of the tool call ${JSON.stringify(part.id.slice(0, 64))}: expected the text of a JSON object.`,
         )
       const head = JSON.stringify({ type: 'tool_use', id: wireId(part.id), name: part.name })
-      return joined(head, `"input":${input}`, writeCache(part.cache))
+      return joined(head, `"input":${input}`, writeCacheMark(part.cache))
     }
     case 'tool-result':
       return encodeResult(part)
@@ -179,7 +179,7 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string
   const content = isPlain ? JSON.stringify(first.text) : `[${parts.map(encodePart).join(',')}]`
   return joined(head, parts.length > 0 ? `"content":${content}` : undefined, {
     ...(isError && { is_error: true }),
-    ...writeCache(cache),
+    ...writeCacheMark(cache),
   })
 }
 
@@ -191,7 +191,7 @@ function encodeMedia({ source, name, cache }: MediaPart): string {
     type: isImage ? 'image' : 'document',
     source: encodeSource(source),
     ...(!isImage && name !== undefined && { title: name }),
-    ...writeCache(cache),
+    ...writeCacheMark(cache),
   })
 }
 

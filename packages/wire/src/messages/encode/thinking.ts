@@ -1,7 +1,7 @@
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
 import {
-  budgetOf,
+  thinkingBudgetOf,
   DEFAULT_EFFORT,
   isThinkingOff,
   disablingEffort,
@@ -47,7 +47,7 @@ export function encodeSampling(
   requested: Requested,
   capabilities: Capabilities,
   turns: readonly Turn[],
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): ThinkingAndSampling {
   const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
   const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
@@ -106,7 +106,7 @@ function knownThinking(
   if (isThinkingOff(requested)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : THINKING_OFF
   if (thinking === 'adaptive') return { kind: 'adaptive', effort: requestedEffort(requested) }
   return requested.kind === 'adaptive'
-    ? { kind: 'budget', tokens: budgetOf(requested.effort ?? DEFAULT_EFFORT) }
+    ? { kind: 'budget', tokens: thinkingBudgetOf(requested.effort ?? DEFAULT_EFFORT) }
     : requested
 }
 
@@ -134,13 +134,13 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
 }
 
 /** Returns the temperature, limited to the highest one in this protocol. */
-function temperatureOf({ temperature }: Requested, dropped: Dropped): number | undefined {
+function temperatureOf({ temperature }: Requested, dropped: DroppedFields): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
   reportDropped(dropped, 'temperature')
   return MAX_TEMPERATURE
 }
 
-function dropSampling({ temperature, topP, topK }: Requested, dropped: Dropped): void {
+function dropSampling({ temperature, topP, topK }: Requested, dropped: DroppedFields): void {
   if (temperature !== undefined && temperature !== 1) reportDropped(dropped, 'temperature')
   if (topP !== undefined && topP !== 1) reportDropped(dropped, 'top_p')
   if (topK !== undefined) reportDropped(dropped, 'top_k')

@@ -1,4 +1,4 @@
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type {
   MediaPart,
   OpaquePart,
@@ -28,7 +28,7 @@ const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
  * their turn. An empty assistant turn is dropped. An empty user turn is kept, because otherwise the
  * conversation would end with an assistant's turn.
  */
-export function encodableTurns(turns: readonly Turn[], dropped: Dropped): EncodableTurn[] {
+export function encodableTurns(turns: readonly Turn[], dropped: DroppedFields): EncodableTurn[] {
   const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
   for (const { role, parts } of turns) {
     const encodable = parts
@@ -57,7 +57,7 @@ function trimmedPrefill(parts: readonly EncodablePart[]): readonly EncodablePart
 }
 
 /** Whether a text is empty or only white space, which upstreams refuse. */
-export function isBlank({ text }: TextPart): boolean {
+export function isBlankText({ text }: TextPart): boolean {
   return text.trim() === ''
 }
 
@@ -68,10 +68,10 @@ interface Standing {
   readonly before: Part | undefined
 }
 
-function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): boolean {
+function isEncodable(part: Part, { role, before }: Standing, dropped: DroppedFields): boolean {
   switch (part.kind) {
     case 'text':
-      return !isBlank(part)
+      return !isBlankText(part)
     case 'thinking': {
       // Upstreams accept only thoughts with their own signature.
       const isOwn = part.proof?.protocol === 'messages'
@@ -96,10 +96,10 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
 }
 
 /** Drops those parts of a tool result that this protocol cannot express. */
-function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePart {
+function withoutUnencodable(part: EncodablePart, dropped: DroppedFields): EncodablePart {
   if (part.kind !== 'tool-result') return part
   const parts = part.parts.filter((inner) => {
-    if (inner.kind === 'text') return !isBlank(inner)
+    if (inner.kind === 'text') return !isBlankText(inner)
     if (inner.kind === 'media') nameDetail(inner, dropped)
     return inner.kind === 'media' || isOwn(inner, dropped)
   })
@@ -110,11 +110,11 @@ function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePar
  * Adds `image_url.detail`, the resolution at which an image should be read, to the dropped fields, because
  * this protocol cannot express it.
  */
-function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
+function nameDetail({ detail }: MediaPart, dropped: DroppedFields): void {
   if (detail !== undefined) reportDropped(dropped, 'image_url.detail')
 }
 
-function isOwn(part: OpaquePart, dropped: Dropped): boolean {
+function isOwn(part: OpaquePart, dropped: DroppedFields): boolean {
   const own = part.protocol === 'messages'
   if (!own) reportDropped(dropped, 'content')
   return own

@@ -1,11 +1,11 @@
-import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
+import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuseField } from '../../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
 
-/** What value the member of a block may have. */
+/** The values that one field of a content block may have. */
 export interface FieldRule {
   readonly expected: string
   readonly kinds: readonly JsonKind[]
-  /** Whether the member may be missing or null. */
+  /** Whether the field may be missing or null. */
   readonly optional?: boolean
   /** Whether a string is accepted only if it is empty. */
   readonly emptyText?: boolean
@@ -37,12 +37,12 @@ export function checkField(
   { expected, kinds, optional, emptyText }: FieldRule,
 ): Node | undefined {
   const node = scan.memberOf(holder, key)
-  if (node === undefined) return optional ? undefined : refuse(`${path}.${key}`, expected, 'nothing')
+  if (node === undefined) return optional ? undefined : refuseField(`${path}.${key}`, expected, 'nothing')
   const kind = scan.kindOf(node)
   const isTooLong = emptyText === true && kind === 'string' && scan.endOf(node) - scan.startOf(node) > 2
   if (kinds.includes(kind) && !isTooLong) return node
   if (kind === 'null' && optional) return undefined
-  return refuse(`${path}.${key}`, expected, kindName(scan, node))
+  return refuseField(`${path}.${key}`, expected, kindName(scan, node))
 }
 
 const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
@@ -54,7 +54,7 @@ const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
 const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'string'], emptyText: true }
 const CACHE: FieldRule = { ...OBJECT, optional: true }
 
-/** Rules for the fields of one type of block. */
+/** Rules for the fields of one type of content block, or of the source of an image. */
 type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
 /** Rules by type of block. Blocks of other types are not checked. `docs/api.md: Messages`, content blocks. */
@@ -90,7 +90,7 @@ const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['url', [['url', TEXT]]],
 ])
 
-/** Fields with the same rule in every type of block and source. */
+/** Fields that have the same rule in every type of content block and in every type of source. */
 const KNOWN_TO_ALL: Fields = [
   ['type', TEXT],
   ['cache_control', CACHE],
@@ -103,7 +103,8 @@ export function checkContent(scan: ScannedObject, content: Node, path: string): 
 }
 
 /**
- * Checks a list of blocks that must be texts. The fields of a block are checked only if its type is `text`.
+ * Checks a list that should contain only text blocks. In a block of another type, only the type and the cache
+ * mark are checked.
  */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
   checkEachObject(scan, content, path, (block, pathOf) => {

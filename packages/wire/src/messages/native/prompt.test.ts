@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
 import { promptTextOf } from '../../prompt-text.ts'
-import { MESSAGES_PROMPT, promptBounds } from './prompt.ts'
+import { MESSAGES_PROMPT_RULES, promptBounds } from './prompt.ts'
 
-const promptText = (body: Buffer) => promptTextOf(body, MESSAGES_PROMPT, '')
+const promptText = (body: Buffer) => promptTextOf(body, MESSAGES_PROMPT_RULES, '')
 
 const request = (fields: object): Buffer =>
   Buffer.from(JSON.stringify({ model: 'm', max_tokens: 1, messages: [], ...fields }))

@@ -2,7 +2,7 @@ import {
   DOCUMENT_TOKENS,
   featureTokens,
   IMAGE_TOKENS,
-  mediaTokensBeyondBytes,
+  extraMediaTokens,
   type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
@@ -10,11 +10,15 @@ import {
   respondsWithMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { mayCompactPrompt, type ConversationForm, namesExcept } from '../../conversation-digests.ts'
+import {
+  mayCompactPrompt,
+  type ConversationComparisonRules,
+  namesExcept,
+} from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
+import type { FoundMedia, PromptRules } from '../../prompt-text.ts'
 
-/** Fields that add at most one token per byte to the model's input. */
+/** Request fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -58,7 +62,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
       namesPrompt ||= isNamed(scan, block, type)
       if (media) {
         hasMedia = true
-        tokens += mediaTokensBeyondBytes(scan, media, model)
+        tokens += extraMediaTokens(scan, media, model)
         // A document that is not media itself may contain blocks with images.
       } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }
@@ -112,7 +116,7 @@ function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
 }
 
 /** Describes which members of a messages request belong to the prompt. */
-export const MESSAGES_PROMPT = {
+export const MESSAGES_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: {
@@ -174,11 +178,11 @@ export const MESSAGES_PROMPT = {
   },
   turns: 'messages',
   isFramed: true,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** How the conversations of two messages requests are compared. */
-export const MESSAGES_CONVERSATION: ConversationForm = {
-  levels: MESSAGES_PROMPT,
+export const MESSAGES_COMPARISON_RULES: ConversationComparisonRules = {
+  levels: MESSAGES_PROMPT_RULES,
   uncompared: namesExcept([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
   textIsPart: true,
   isUnforeseeable: mayCompactPrompt,

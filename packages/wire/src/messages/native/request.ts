@@ -1,27 +1,27 @@
 import {
-  boolean,
+  booleanCheck,
   type Check,
   checkEachMessage,
   checkEachObject,
   checkMembers,
-  checkSecret,
-  checkValue,
+  createSecretCheck,
+  createValueCheck,
   schemaImplies,
-  integer,
+  integerCheck,
   isNumber,
   isText,
   isTexts,
   type JsonSchema,
   kindName,
-  modelName,
-  object,
-  outputTokensOrNone,
-  refuse,
+  modelNameCheck,
+  objectCheck,
+  outputTokensOrNoneCheck,
+  refuseField,
   requestSchema,
-  text,
+  textCheck,
   withSchema,
 } from '../../field-check.ts'
-import { type OfferedTool, type ProviderTools, toolsOfOtherTypes } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsExceptTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import {
@@ -50,7 +50,7 @@ export interface MessagesRequest extends PromptBounds {
   readonly providerTools?: ProviderTools
 }
 
-const typed = checkSecret(
+const typed = createSecretCheck(
   'an object with a type',
   withSchema({ type: 'object', required: ['type'], properties: { type: isText.schema } }, (value: unknown) =>
     isText(asRecord(value)?.['type']),
@@ -117,34 +117,34 @@ const thinking: JsonSchema = {
  * accepted, because a provider may have further values.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['model', modelName],
-  ['max_tokens', outputTokensOrNone],
+  ['model', modelNameCheck],
+  ['max_tokens', outputTokensOrNoneCheck],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
   ['system', withSchema(system, checkSystem)],
-  ['stream', boolean],
-  ['temperature', checkValue('a number from 0 to 1', isNumber(0, 1))],
+  ['stream', booleanCheck],
+  ['temperature', createValueCheck('a number from 0 to 1', isNumber(0, 1))],
   [
     'top_p',
-    checkValue(
+    createValueCheck(
       'a number',
       withSchema({ type: 'number' }, (value: unknown) => typeof value === 'number'),
     ),
   ],
-  ['top_k', integer],
-  ['stop_sequences', checkSecret('an array of strings', isTexts)],
+  ['top_k', integerCheck],
+  ['stop_sequences', createSecretCheck('an array of strings', isTexts)],
   ['tools', withSchema({ type: 'array', items: tool }, checkTools)],
   ['tool_choice', withSchema(toolChoice, checkToolChoice)],
   ['thinking', withSchema(thinking, checkThinking)],
-  ['metadata', object],
+  ['metadata', objectCheck],
   ['cache_control', typed],
-  ['service_tier', text],
-  ['inference_geo', text],
-  ['speed', text],
+  ['service_tier', textCheck],
+  ['inference_geo', textCheck],
+  ['speed', textCheck],
 ])
 
 const REQUIRED = ['model', 'max_tokens', 'messages'] as const
 
-/** Builds the JSON Schema of requests that `readMessagesRequest` accepts. */
+/** Builds the JSON Schema of a valid messages request, for the description of the API. */
 export function messagesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
@@ -183,7 +183,8 @@ function checkMessages(scan: ScannedObject, member: Member): void {
 
 function checkSystem(scan: ScannedObject, { node }: Member): void {
   if (scan.kindOf(node) === 'string') return
-  if (scan.kindOf(node) !== 'array') refuse('system', 'a string or an array of blocks', kindName(scan, node))
+  if (scan.kindOf(node) !== 'array')
+    refuseField('system', 'a string or an array of blocks', kindName(scan, node))
   checkTextBlocks(scan, node, 'system')
 }
 
@@ -217,7 +218,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
   if (type !== 'enabled' && !isGiven) return
   if (!Number.isInteger(budget) || (budget as number) < 1) {
     const node = scan.memberOf(member.node, 'budget_tokens')
-    refuse(
+    refuseField(
       'thinking.budget_tokens',
       'a positive integer',
       node === undefined ? 'nothing' : kindName(scan, node),
@@ -229,7 +230,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
 
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools = toolsOfOtherTypes(scan, OF_CLIENTS).flatMap(offered)
+  const tools = toolsExceptTypes(scan, OF_CLIENTS).flatMap(offered)
   const servers = scan.span('mcp_servers')
   if (servers && scan.kindOf(servers.node) === 'array' && servers.count > 0)
     tools.push({ type: 'mcp_toolset' })
@@ -260,7 +261,7 @@ const toolNames = knownNames('type name description input_schema strict model ma
 const formatNames = knownNames('type name schema')
 
 /** Names of the fields of messages requests, which must be spelled exactly. */
-export const messagesNames = requestNames(
+export const messagesFieldNames = requestNames(
   [...CHECKS.keys(), 'container', 'mcp_servers', 'context_management'],
   {
     messages: knownNames('role', { content: blockNames }),
@@ -282,7 +283,7 @@ export const messagesNames = requestNames(
 const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
     'model',
-    checkValue(
+    createValueCheck(
       'a name',
       withSchema(
         { type: 'string', minLength: 1 },
@@ -295,7 +296,7 @@ const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 const COUNT_REQUIRED = ['model', 'messages'] as const
 
-/** Builds the JSON Schema of requests that `countedModel` accepts. */
+/** Builds the JSON Schema of a valid request to count tokens, for the description of the API. */
 export function countRequestSchema(): JsonSchema {
   return requestSchema(COUNT_REQUIRED, COUNT_CHECKS)
 }
@@ -311,5 +312,5 @@ export function countedModel(scan: ScannedObject): string {
 
 /** Checks messages without parsing them. */
 function checkMessageList(scan: ScannedObject, { node }: Member): void {
-  if (scan.kindOf(node) !== 'array') refuse('messages', 'an array', kindName(scan, node))
+  if (scan.kindOf(node) !== 'array') refuseField('messages', 'an array', kindName(scan, node))
 }

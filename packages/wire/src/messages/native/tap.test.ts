@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../usage.ts'
-import type { TapEnd } from '../../sse/stream-tap.ts'
+import type { TapEndResult } from '../../sse/stream-tap.ts'
 import { MessagesTap } from './tap.ts'
 import { readMessagesUsage } from '../usage.ts'
 import { byTier, lawRuns } from '../../../../../test/tier.ts'
@@ -27,7 +27,7 @@ const ERROR = frame({ type: 'error', error: { type: 'overloaded_error', message:
 interface Watched {
   readonly tap: MessagesTap
   readonly forwarded: string
-  readonly end: TapEnd
+  readonly end: TapEndResult
 }
 
 function watch(chunks: readonly Buffer[]): Watched {

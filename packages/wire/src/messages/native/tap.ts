@@ -3,13 +3,13 @@ import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { messageDiagnosis } from '../../cache-diagnosis.ts'
-import { isError, type ReplyFacts } from '../../reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
-import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
+import { blockIndex, type Event, eventType, isRepeatedMessageStart, usageInError } from '../event.ts'
 import { recordBlockToolUse, toolUsesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
@@ -20,9 +20,9 @@ const MAX_BLOCKS = 1024
 const SHARED = new SharedTemplates()
 
 /**
- * Watches a messages stream that is forwarded without conversion. It ends with `message_stop`. Usage is known
- * from `message_start` on, and final with `message_delta`. A stream is also complete if the upstream closed
- * the connection after a stop reason.
+ * Watches a messages stream that is forwarded without conversion. The stream ends with `message_stop`. Its
+ * usage is in `message_start`, and complete in `message_delta`. A stream is also complete if the upstream
+ * closed the connection after a stop reason.
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false
@@ -74,7 +74,7 @@ export class MessagesTap extends StreamTap {
         return this.#fail(data, event)
       default:
         // A proxy between gateway and provider may report errors in a different format.
-        return isError(event['error']) ? this.#fail(data, event) : 'forward'
+        return isErrorMember(event['error']) ? this.#fail(data, event) : 'forward'
     }
   }
 
@@ -93,7 +93,7 @@ export class MessagesTap extends StreamTap {
    * is read.
    */
   #start(message: Event | undefined): void {
-    if (isSameMessage(this.#id, message?.['id'])) {
+    if (isRepeatedMessageStart(this.#id, message?.['id'])) {
       this.#counts.addRepeatedStart(message?.['usage'])
       return this.#update()
     }
@@ -149,7 +149,7 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const content = reply['content']
   const tools = toolUsesIn(content)
-  const error = reply['type'] === 'error' || isError(reply['error'])
+  const error = reply['type'] === 'error' || isErrorMember(reply['error'])
   return {
     valid: Array.isArray(content) && !error,
     usage: readMessagesUsage(reply['usage'], tools),

@@ -1,10 +1,10 @@
 import { type CacheDiagnosis, messageDiagnosis } from '../../cache-diagnosis.ts'
-import type { CopiedPart } from '../../frame-writer.ts'
+import type { CopyablePart } from '../../frame-writer.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { isError } from '../../reply-facts.ts'
+import { isErrorMember } from '../../reply-facts.ts'
 import type { ReplyPart, StartedPart, Stop } from '../../reply.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
@@ -14,8 +14,8 @@ import { SharedTemplates } from '../../sse/shared-templates.ts'
 import type { ToolUseCounter } from '../../tool-use.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { inputText } from '../decode/reply.ts'
-import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
-import { recordBlockToolUse, readBlock, readCitation, ServerSearches } from '../blocks.ts'
+import { blockIndex, type Event, eventType, isRepeatedMessageStart, usageInError } from '../event.ts'
+import { recordBlockToolUse, readBlock, readCitation, ServerSearchReader } from '../blocks.ts'
 import { readStop } from '../stop-reasons.ts'
 import { StreamedUsage } from '../usage.ts'
 
@@ -24,9 +24,12 @@ type Fields = Readonly<Record<string, unknown>>
 /** A block that has not ended yet. */
 interface OpenBlock {
   readonly kind: ReplyPart['kind']
-  /** Index of the part in the reply. An opaque part gets its index only when it is complete. */
+  /**
+   * Index of the part in the reply. An opaque part, which only this protocol has, gets its index only when it
+   * is complete.
+   */
   readonly index: number
-  /** Contents of an opaque block received so far. */
+  /** Content received so far of a block that only this protocol has. */
   block: Fields
   /** Input that the start event of a tool call states. It is used if no deltas follow. */
   input: string
@@ -58,11 +61,11 @@ export class MessagesStreamDecoder extends FrameReader {
   #id = ''
   diagnosis: CacheDiagnosis | undefined
   readonly #counts = new StreamedUsage()
-  readonly #searches = new ServerSearches()
+  readonly #searches = new ServerSearchReader()
   #stop: Stop | undefined
   #isComplete = false
 
-  /** `memory` records the size of incomplete events. */
+  /** `memory` records the size of incomplete events, which counts against the client's share of memory. */
   constructor(memory?: EventMemory) {
     super(memory, SHARED)
   }
@@ -107,13 +110,13 @@ export class MessagesStreamDecoder extends FrameReader {
         return this.#report(data, event)
       default:
         // A proxy between gateway and provider may report errors in a different format.
-        if (isError(event['error'])) this.#report(data, event)
+        if (isErrorMember(event['error'])) this.#report(data, event)
     }
   }
 
   /**
-   * Adds the kind of text to the index of the part, so that `FrameReader` never uses the template of one kind
-   * of text for another.
+   * Returns the text with an index made of part and kind of text, so that the frame template of one kind of
+   * text is never used for another.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
@@ -130,7 +133,7 @@ export class MessagesStreamDecoder extends FrameReader {
     this.#add(Math.floor(index / TEXTS.length), kind, text)
   }
 
-  protected override copyPiece(index: number): CopiedPart | undefined {
+  protected override copyPiece(index: number): CopyablePart | undefined {
     const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
     const open = this.#open.get(Math.floor(index / TEXTS.length))
     if (open?.kind !== kind || open.input !== '') return undefined
@@ -150,7 +153,8 @@ export class MessagesStreamDecoder extends FrameReader {
    * is read.
    */
   #start(message: Fields, data: string): void {
-    if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
+    if (isRepeatedMessageStart(this.#id, message['id']))
+      return this.#counts.addRepeatedStart(message['usage'])
     if (this.#started)
       return this.#fail('api_error', 'The upstream began a second message within its response.')
     this.#started = true

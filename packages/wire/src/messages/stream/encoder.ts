@@ -1,8 +1,8 @@
 import type { ReplyIdentity, StreamEncoder } from '../../codec.ts'
 import type { Citation, ReplyEvent, StartedPart, Stop } from '../../reply.ts'
-import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import { type CopyableText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import type { ProviderSignature, SearchPart } from '../../conversation.ts'
-import { sealSignature } from '../../envelope.ts'
+import { sealSignature } from '../../signature-envelope.ts'
 import type { Usage } from '../../usage.ts'
 import { messageId, encodeForeignSearch } from '../encode/reply.ts'
 import { messagesErrorText } from '../errors.ts'
@@ -73,7 +73,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return this.#out
   }
 
-  copy(event: CopiedText, out: FrameWriter): boolean {
+  copy(event: CopyableText, out: FrameWriter): boolean {
     const current = this.#current
     if (current?.index !== event.index || !current.isWritten || this.#ended) return false
     const frame = (current.frame ??= this.#deltaFrame(current.part.kind))

@@ -1,5 +1,5 @@
 import { WireError } from '../../wire-error.ts'
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type {
   MediaPart,
   MediaSource,
@@ -8,24 +8,31 @@ import type {
   SystemText,
   TextPart,
   ToolCallPart,
-  ToolForm,
+  ClientTool,
   ToolResultPart,
   Turn,
 } from '../../conversation.ts'
 import { customArguments } from '../../openai-tools.ts'
 import { readBreakpoint } from '../../cache-marks.ts'
-import { openEnvelope } from '../../envelope.ts'
-import { kindName, refuse } from '../../field-check.ts'
-import { contentParts, type Fields, fieldsAt, listAt, nullToUndefined, textAt } from '../../field.ts'
+import { openSignatureEnvelope } from '../../signature-envelope.ts'
+import { kindName, refuseField } from '../../field-check.ts'
+import {
+  readContentParts,
+  type Fields,
+  requireObject,
+  requireArray,
+  nullToUndefined,
+  requireText,
+} from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import type { OfferedTools, ToolNames } from './tools.ts'
+import type { OfferedTools, ToolFunctionNames } from './tools.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { isSearch, readSearch } from '../search-item.ts'
-import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
+import { readAudioData, readFileData, readMediaUrl } from '../../media-source.ts'
 
 /** The system texts and turns of a conversation. */
-export interface Transcript {
+export interface DecodedInput {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
 }
@@ -77,7 +84,7 @@ export class InputReader {
   }
 
   /** Reads the instructions and all items. */
-  read(): Transcript {
+  read(): DecodedInput {
     const instructions = nullToUndefined(this.#scan.value('instructions'))
     if (instructions !== undefined) this.#readInstructions(instructions)
     const input = this.#scan.span('input')
@@ -93,7 +100,7 @@ export class InputReader {
     return { system: this.#system, turns: this.#turns.map(({ role, parts }) => ({ role, parts })) }
   }
 
-  get #dropped(): Dropped {
+  get #dropped(): DroppedFields {
     return this.#reader.dropped
   }
 
@@ -110,10 +117,12 @@ export class InputReader {
 
   #readItem(place: Place): void {
     const { node, path } = place
-    if (this.#scan.kindOf(node) !== 'object') refuse(path, 'an object', kindName(this.#scan, node))
-    const item = fieldsAt(this.#scan.parse(node), path)
+    if (this.#scan.kindOf(node) !== 'object') refuseField(path, 'an object', kindName(this.#scan, node))
+    const item = requireObject(this.#scan.parse(node), path)
     const type =
-      nullToUndefined(item['type']) === undefined ? typeOfUntyped(item) : textAt(item['type'], `${path}.type`)
+      nullToUndefined(item['type']) === undefined
+        ? typeOfUntyped(item)
+        : requireText(item['type'], `${path}.type`)
     if (type === 'message') return this.#readMessage(item, path)
     if (type === 'reasoning') return this.#readReasoning(item, path)
     if (type === 'additional_tools')
@@ -149,7 +158,7 @@ export class InputReader {
   }
 
   #readMessage(item: Fields, path: string): void {
-    const role = textAt(item['role'], `${path}.role`)
+    const role = requireText(item['role'], `${path}.role`)
     const parts = decodeContent(item['content'], `${path}.content`, this.#dropped)
     switch (role) {
       case 'user':
@@ -163,7 +172,7 @@ export class InputReader {
         return
       }
       default:
-        refuse(`${path}.role`, 'user, assistant, system or developer', 'another role')
+        refuseField(`${path}.role`, 'user, assistant, system or developer', 'another role')
     }
   }
 
@@ -171,25 +180,25 @@ export class InputReader {
    * Reads the thoughts of a reasoning item: their summaries, or the complete text if there are no summaries.
    */
   #readReasoning(item: Fields, path: string): void {
-    const summary = listAt(nullToUndefined(item['summary']) ?? [], `${path}.summary`)
-    const content = listAt(nullToUndefined(item['content']) ?? [], `${path}.content`)
+    const summary = requireArray(nullToUndefined(item['summary']) ?? [], `${path}.summary`)
+    const content = requireArray(nullToUndefined(item['content']) ?? [], `${path}.content`)
     const texts = (summary.length > 0 ? summary : content).map(
-      (part, index) => fieldsAt(part, `${path}[${index}]`)['text'],
+      (part, index) => requireObject(part, `${path}[${index}]`)['text'],
     )
     const text = texts.filter((piece) => typeof piece === 'string').join('\n\n')
     const encrypted = nullToUndefined(item['encrypted_content'])
     const enclosed =
       encrypted === undefined
         ? undefined
-        : openEnvelope(textAt(encrypted, `${path}.encrypted_content`), 'responses')
+        : openSignatureEnvelope(requireText(encrypted, `${path}.encrypted_content`), 'responses')
     if (enclosed && 'opaque' in enclosed) this.#turnOf('assistant').parts.push(enclosed.opaque)
     else if (text !== '' || enclosed)
       this.#turnOf('assistant').parts.push({ kind: 'thinking', text, ...enclosed })
   }
 
   /**
-   * Position of the next system message; undefined before the first turn. After tool results, the position is
-   * in the same turn.
+   * Position in the conversation of a system message that is read now; undefined before the first turn.
+   * Directly after a tool result it is within the turn of the result, otherwise before the next turn.
    */
   get #place(): PartPosition | undefined {
     const last = this.#turns.at(-1)
@@ -241,7 +250,7 @@ function isServerRun(type: string, item: Fields): boolean {
 }
 
 function textsOf(parts: readonly Part[], path: string): TextPart[] {
-  return parts.map((part) => (part.kind === 'text' ? part : refuse(path, 'text', part.kind)))
+  return parts.map((part) => (part.kind === 'text' ? part : refuseField(path, 'text', part.kind)))
 }
 
 function refuseCall(missing: string, given: string, id: string): never {
@@ -249,10 +258,13 @@ function refuseCall(missing: string, given: string, id: string): never {
   throw new WireError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
 }
 
-/** Used to read calls and outputs: the function names of tools, and the list of dropped fields. */
+/**
+ * What is needed to read tool calls and their outputs: the function names of the tools, and the list of
+ * dropped fields.
+ */
 interface CallReader {
-  readonly names: ToolNames
-  readonly dropped: Dropped
+  readonly names: ToolFunctionNames
+  readonly dropped: DroppedFields
 }
 
 type Item = Fields
@@ -267,7 +279,7 @@ function readCall(
   path: string,
   { names, textOf }: CallReader & { readonly textOf: (member: string) => string | undefined },
 ): ToolCallPart | undefined {
-  const part = (form: ToolForm, input: string): ToolCallPart => ({
+  const part = (form: ClientTool, input: string): ToolCallPart => ({
     kind: 'tool-call',
     id: callId(item, path),
     name: names.nameOf(form),
@@ -277,13 +289,13 @@ function readCall(
     case 'function_call':
       return part(named('function', item, path), inputOrEmpty(optionalText(item, 'arguments', path)))
     case 'custom_tool_call':
-      return part(named('custom', item, path), customArguments(textAt(item['input'], `${path}.input`)))
+      return part(named('custom', item, path), customArguments(requireText(item['input'], `${path}.input`)))
     case 'local_shell_call':
     case 'shell_call':
-      fieldsAt(item['action'], `${path}.action`)
+      requireObject(item['action'], `${path}.action`)
       return part(typed(type), withoutMember(item['action'], 'type', textOf('action')))
     case 'apply_patch_call':
-      fieldsAt(item['operation'], `${path}.operation`)
+      requireObject(item['operation'], `${path}.operation`)
       return part(typed(type), textOf('operation') ?? '{}')
     case 'tool_search_call':
       return part(typed(type), textOf('arguments') ?? '{}')
@@ -314,7 +326,7 @@ function readOutput(
       // In an item of this type, `id` may be the id of the call.
       return result(
         decodeContent(item['output'], `${path}.output`, dropped),
-        textAt(item['call_id'] ?? item['id'], `${path}.id`),
+        requireText(item['call_id'] ?? item['id'], `${path}.id`),
       )
     case 'shell_call_output':
       return result(textParts(shellOutput(item['output'], `${path}.output`)))
@@ -326,22 +338,22 @@ function readOutput(
 }
 
 /** The tool of a call, as the client declared it. */
-function named(type: 'function' | 'custom', item: Item, path: string): ToolForm {
+function named(type: 'function' | 'custom', item: Item, path: string): ClientTool {
   const namespace = nullToUndefined(item['namespace'])
   return {
     type,
-    name: textAt(item['name'], `${path}.name`),
-    ...(namespace !== undefined && { namespace: textAt(namespace, `${path}.namespace`) }),
+    name: requireText(item['name'], `${path}.name`),
+    ...(namespace !== undefined && { namespace: requireText(namespace, `${path}.namespace`) }),
   }
 }
 
-function typed(itemType: `${Exclude<ToolForm['type'], 'function' | 'custom'>}_call`): ToolForm {
-  const type = itemType.slice(0, -'_call'.length) as ToolForm['type']
+function typed(itemType: `${Exclude<ClientTool['type'], 'function' | 'custom'>}_call`): ClientTool {
+  const type = itemType.slice(0, -'_call'.length) as ClientTool['type']
   return { type, name: type }
 }
 
 function callId(item: Item, path: string): string {
-  return textAt(item['call_id'], `${path}.call_id`)
+  return requireText(item['call_id'], `${path}.call_id`)
 }
 
 /** Returns the JSON of an action without the member `type`, which always has the same value. */
@@ -355,10 +367,13 @@ function withoutMember(value: unknown, member: string, text: string | undefined)
 /** Formats the output of each command as a shell would show it. */
 function shellOutput(value: unknown, path: string): string {
   if (typeof value === 'string') return value
-  return listAt(value, path)
+  return requireArray(value, path)
     .map((entry, index) => {
-      const { stdout, stderr, outcome } = fieldsAt(entry, `${path}[${index}]`)
-      const { type, exit_code: code } = fieldsAt(nullToUndefined(outcome) ?? {}, `${path}[${index}].outcome`)
+      const { stdout, stderr, outcome } = requireObject(entry, `${path}[${index}]`)
+      const { type, exit_code: code } = requireObject(
+        nullToUndefined(outcome) ?? {},
+        `${path}[${index}].outcome`,
+      )
       const end = type === 'timeout' ? 'timed out' : typeof code === 'number' ? `exit code ${code}` : ''
       return [stdout, stderr, end && `(${end})`]
         .filter((text) => typeof text === 'string' && text !== '')
@@ -368,8 +383,8 @@ function shellOutput(value: unknown, path: string): string {
 }
 
 function foundTools(value: unknown, path: string): string {
-  const names = listAt(nullToUndefined(value) ?? [], path).map(
-    (tool, index) => fieldsAt(tool, `${path}[${index}]`)['name'],
+  const names = requireArray(nullToUndefined(value) ?? [], path).map(
+    (tool, index) => requireObject(tool, `${path}[${index}]`)['name'],
   )
   return `Found tools: ${names.filter((name) => typeof name === 'string').join(', ') || 'none'}`
 }
@@ -380,14 +395,14 @@ function textParts(text: string): ToolResultPart['parts'] {
 
 function optionalText(item: Item, key: string, path: string): string {
   const value = nullToUndefined(item[key])
-  return value === undefined ? '' : textAt(value, `${path}.${key}`)
+  return value === undefined ? '' : requireText(value, `${path}.${key}`)
 }
 
 /** Part of a message's content or of a tool's output. */
 type ContentPart = TextPart | MediaPart
 
-/** Reads a part of one type. Returns undefined if the part is empty. */
-type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
+/** Reads a content part of one type. Returns undefined if the part is empty. */
+type PartReader = (part: Fields, path: string, dropped: DroppedFields) => ContentPart | undefined
 
 const text: PartReader = (part, path, dropped) => {
   const annotations = part['annotations']
@@ -410,8 +425,8 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
  * Decodes the parts of content. Parts of unknown types are dropped and reported. Throws `invalid_request` if
  * a part's content does not fit its type.
  */
-function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
-  return contentParts(content, path, (type, part, at): ContentPart[] => {
+function decodeContent(content: unknown, path: string, dropped: DroppedFields): ContentPart[] {
+  return readContentParts(content, path, (type, part, at): ContentPart[] => {
     const read = PARTS.get(type)
     if (!read) reportDropped(dropped, 'input.unknown')
     const decoded = read?.(part, at, dropped)
@@ -420,7 +435,7 @@ function decodeContent(content: unknown, path: string, dropped: Dropped): Conten
 }
 
 function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart | undefined {
-  const value = textAt(part[key], `${path}.${key}`)
+  const value = requireText(part[key], `${path}.${key}`)
   return value === '' ? undefined : { kind: 'text', text: value, ...readBreakpoint(part) }
 }
 
@@ -429,34 +444,34 @@ function imagePart(part: Fields, path: string): MediaPart {
   const url = nullToUndefined(part['image_url'])
   if (url === undefined) refuseFileId(part, path, 'image_url')
   return {
-    ...media(mediaAt(textAt(url, `${path}.image_url`), `${path}.image_url`, 'image/*'), part),
-    ...(detail !== undefined && detail !== 'auto' && { detail: textAt(detail, `${path}.detail`) }),
+    ...media(readMediaUrl(requireText(url, `${path}.image_url`), `${path}.image_url`, 'image/*'), part),
+    ...(detail !== undefined && detail !== 'auto' && { detail: requireText(detail, `${path}.detail`) }),
   }
 }
 
 function fileSource(part: Fields, path: string): MediaSource {
   const data = nullToUndefined(part['file_data'])
-  if (data !== undefined) return fileAt(textAt(data, `${path}.file_data`), `${path}.file_data`)
+  if (data !== undefined) return readFileData(requireText(data, `${path}.file_data`), `${path}.file_data`)
   const url = nullToUndefined(part['file_url'])
   if (url === undefined) refuseFileId(part, path, 'file_data')
-  return mediaAt(textAt(url, `${path}.file_url`), `${path}.file_url`, 'application/*')
+  return readMediaUrl(requireText(url, `${path}.file_url`), `${path}.file_url`, 'application/*')
 }
 
 function audioPart(part: Fields, path: string): MediaPart {
   const at = `${path}.input_audio`
-  const audio = fieldsAt(part['input_audio'], at)
-  const format = textAt(audio['format'], `${at}.format`)
-  return media(audioAt(textAt(audio['data'], `${at}.data`), format, `${at}.data`), part)
+  const audio = requireObject(part['input_audio'], at)
+  const format = requireText(audio['format'], `${at}.format`)
+  return media(readAudioData(requireText(audio['data'], `${at}.data`), format, `${at}.data`), part)
 }
 
 function refuseFileId(part: Fields, path: string, expected: string): void {
   if (nullToUndefined(part['file_id']) !== undefined)
-    refuse(`${path}.file_id`, expected, 'the id of a file, which cannot be passed on to this model')
+    refuseField(`${path}.file_id`, expected, 'the id of a file, which cannot be passed on to this model')
 }
 
 function nameOf(part: Fields, path: string): { name?: string } {
   const name = nullToUndefined(part['filename'])
-  return name === undefined ? {} : { name: textAt(name, `${path}.filename`) }
+  return name === undefined ? {} : { name: requireText(name, `${path}.filename`) }
 }
 
 function media(source: MediaSource, part: Fields): MediaPart {

@@ -11,11 +11,11 @@ import {
   type ReplyPart,
   type ReplyText,
 } from '../../reply.ts'
-import { isError } from '../../reply-facts.ts'
-import { stopOf } from '../stop-reasons.ts'
+import { isErrorMember } from '../../reply-facts.ts'
+import { readResponsesStop } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
-import { toolsOf, usageOf } from '../usage.ts'
-import { openEnvelope } from '../../envelope.ts'
+import { toolUsesInResponse, usageInResponse } from '../usage.ts'
+import { openSignatureEnvelope } from '../../signature-envelope.ts'
 import { isSearch, readSearch } from '../search-item.ts'
 import { customArguments } from '../../openai-tools.ts'
 
@@ -24,19 +24,24 @@ export function decodeReply(bytes: Buffer): Reply {
   const text = bytes.toString()
   const response = parseRecord(text)
   const output = response?.['output']
-  if (!response || !Array.isArray(output) || isError(response['error']) || response['status'] === 'failed')
+  if (
+    !response ||
+    !Array.isArray(output) ||
+    isErrorMember(response['error']) ||
+    response['status'] === 'failed'
+  )
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
-  const textsIn = itemTexts(text, (scan) => elementsOf(scan, scan.span('output')?.node))
+  const textsIn = itemTextFinders(text, (scan) => elementsOfList(scan, scan.span('output')?.node))
   const items = output.map((item: unknown) => asRecord(item) ?? {})
   const parts = items.flatMap((item, index): ReplyPart[] => readItem(item, textsIn(item, index)))
   const calledTools = parts.some(({ kind }) => kind === 'tool-call')
-  const tools = toolsOf(response)
+  const tools = toolUsesInResponse(response)
   return {
-    id: textOr(response['id']),
-    model: textOr(response['model']),
+    id: stringOrEmpty(response['id']),
+    model: stringOrEmpty(response['model']),
     parts,
-    stop: stopOf(response, { calledTools }),
-    usage: usageOf(response),
+    stop: readResponsesStop(response, { calledTools }),
+    usage: usageInResponse(response),
     ...statedServiceMember(response['service_tier']),
     ...cacheVerdictMember(response['prompt_cache_diagnostics']),
     ...(tools.length > 0 && { tools }),
@@ -45,10 +50,10 @@ export function decodeReply(bytes: Buffer): Reply {
 
 /**
  * Returns functions that return the JSON of an item's members as it was written. `text` is the whole
- * response; it is scanned only when a member is requested, which is rare. `find` returns the nodes of the
- * items.
+ * response; it is scanned only when a member is requested, which is rare. `find` finds the items in the
+ * scanned JSON.
  */
-export function itemTexts(
+export function itemTextFinders(
   text: string,
   find: (scan: ScannedObject) => readonly Node[],
 ): (item: Readonly<Record<string, unknown>>, index: number) => MemberText {
@@ -70,7 +75,7 @@ export function itemTexts(
 }
 
 /** The elements of a list; empty if there is no list. */
-export function elementsOf(scan: ScannedObject, list: Node | undefined): readonly Node[] {
+export function elementsOfList(scan: ScannedObject, list: Node | undefined): readonly Node[] {
   return list === undefined ? [] : scan.elements(list)
 }
 
@@ -110,10 +115,14 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
       return [readReasoning(item)]
     case 'function_call':
       return [
-        call(item, textOr(item['name']), textOr(item['arguments']) || objectText(item, 'arguments', textOf)),
+        call(
+          item,
+          stringOrEmpty(item['name']),
+          stringOrEmpty(item['arguments']) || objectText(item, 'arguments', textOf),
+        ),
       ]
     case 'custom_tool_call':
-      return [call(item, textOr(item['name']), customArguments(textOr(item['input'])))]
+      return [call(item, stringOrEmpty(item['name']), customArguments(stringOrEmpty(item['input'])))]
     default: {
       if (isSearch(item)) return [readSearch(item)]
       const [name, member] = TYPED_CALLS.get(item['type']) ?? []
@@ -127,7 +136,7 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
 /** Whether the provider itself has run a tool call. The client must not run it. */
 function isServerRun(item: Item): boolean {
   if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
-  return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
+  return stringOrEmpty(asRecord(item['environment'])?.['type']).startsWith('container')
 }
 
 function readText(part: Item): ReplyText {
@@ -154,7 +163,7 @@ export function readLogprobs(value: unknown): Logprobs | undefined {
 
 /** The text of a part of a message. */
 function partText(part: Item): string {
-  return textOr(part['text']) || textOr(part['refusal']) || textOr(part['transcript'])
+  return stringOrEmpty(part['text']) || stringOrEmpty(part['refusal']) || stringOrEmpty(part['transcript'])
 }
 
 /** Reads the thoughts of an item: their summaries, or the complete text, which open-weight models provide. */
@@ -162,14 +171,14 @@ function readReasoning(item: Item): ReplyPart {
   const summary = listOf(item['summary'])
   const text =
     summary.length > 0 ? summary.map(partText).join('\n\n') : listOf(item['content']).map(partText).join('')
-  const encrypted = textOr(item['encrypted_content'])
+  const encrypted = stringOrEmpty(item['encrypted_content'])
   if (encrypted === '') return { kind: 'thinking', text }
-  const enclosed = openEnvelope(encrypted, 'responses')
+  const enclosed = openSignatureEnvelope(encrypted, 'responses')
   return 'opaque' in enclosed ? enclosed.opaque : { kind: 'thinking', text, ...enclosed }
 }
 
 function call(item: Item, name: string, input: string): ReplyPart {
-  return { kind: 'tool-call', id: textOr(item['call_id']) || textOr(item['id']), name, input }
+  return { kind: 'tool-call', id: stringOrEmpty(item['call_id']) || stringOrEmpty(item['id']), name, input }
 }
 
 /** Returns the arguments of a call as text. Some servers send them as a JSON object instead. */
@@ -182,6 +191,6 @@ function listOf(value: unknown): Item[] {
 }
 
 /** Returns the value if it is a string; otherwise ''. */
-export function textOr(value: unknown): string {
+export function stringOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -1,22 +1,22 @@
 import { withoutBillingHeader } from '../../billing-header.ts'
-import type { Dropped } from '../../codec.ts'
+import type { DroppedFields } from '../../codec.ts'
 import type { Conversation, EndUser, RepeatedFields } from '../../conversation.ts'
-import { checkMembers, refuse } from '../../field-check.ts'
-import { fieldsAt, nullToUndefined } from '../../field.ts'
+import { checkMembers, refuseField } from '../../field-check.ts'
+import { requireObject, nullToUndefined } from '../../field.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { withCacheLifetimeOfRequest } from '../../cache-marks.ts'
 import { sharedField, sharedFields } from '../../shared-fields.ts'
-import { CONVERSION_CHECKS } from '../native/request.ts'
+import { RESPONSES_CONVERSION_CHECKS } from '../native/request.ts'
 import { InputReader } from './input.ts'
-import { OfferedTools, ToolNames } from './tools.ts'
-import { INCLUDE_LOGPROBS, nameDroppedFields, SHARED_TOP_LEVEL_FIELDS } from '../dropped-fields.ts'
+import { OfferedTools, ToolFunctionNames } from './tools.ts'
+import { INCLUDE_LOGPROBS, reportDroppedTopLevelFields, SHARED_TOP_LEVEL_FIELDS } from '../dropped-fields.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { REPEATED_FIELDS } from '../response-object.ts'
 import { decodeThinking } from '../thinking.ts'
 import { decodeToolChoice } from '../tool-choice.ts'
 
-/** Fields that refer to data stored at one upstream, which another upstream cannot read. */
+/** Request fields that refer to data stored at one upstream, which another upstream cannot read. */
 const STATEFUL = ['conversation', 'prompt'] as const
 
 /**
@@ -25,22 +25,26 @@ const STATEFUL = ['conversation', 'prompt'] as const
  * upstream. If it continues a response that the gateway has stored, the items of that response were already
  * added to the input.
  */
-export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
   const value = (key: string): unknown => nullToUndefined(scan.value(key))
-  checkMembers(scan, [], CONVERSION_CHECKS)
+  checkMembers(scan, [], RESPONSES_CONVERSION_CHECKS)
   for (const field of STATEFUL)
     if (value(field) !== undefined)
-      refuse(field, `all items in 'input' (this model's channel and the gateway store none)`, 'a reference')
-  if (value('background') === true) refuse('background', `false for this model's channel`, 'true')
-  nameDroppedFields(scan, dropped)
-  const names = new ToolNames()
+      refuseField(
+        field,
+        `all items in 'input' (this model's channel and the gateway store none)`,
+        'a reference',
+      )
+  if (value('background') === true) refuseField('background', `false for this model's channel`, 'true')
+  reportDroppedTopLevelFields(scan, dropped)
+  const names = new ToolFunctionNames()
   const offered = new OfferedTools(scan, names, dropped)
   offered.read(scan.span('tools')?.node, 'tools')
   const { system, turns } = new InputReader(scan, { names, dropped }, offered).read()
   const text = value('text')
   const verbosity = sharedField(
     'verbosity',
-    text === undefined ? undefined : fieldsAt(text, 'text')['verbosity'],
+    text === undefined ? undefined : requireObject(text, 'text')['verbosity'],
   )
   const shared = new Map([
     ...(sharedFields(scan, dropped, SHARED_TOP_LEVEL_FIELDS).shared ?? []),

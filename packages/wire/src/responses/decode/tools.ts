@@ -1,15 +1,15 @@
-import type { Dropped } from '../../codec.ts'
-import type { SearchLocation, Tool, ToolForm, WebSearch } from '../../conversation.ts'
-import { customTool, MAX_SEARCHES_BY_SIZE } from '../../openai-tools.ts'
+import type { DroppedFields } from '../../codec.ts'
+import type { SearchLocation, Tool, ClientTool, WebSearch } from '../../conversation.ts'
+import { customToolAsFunction, MAX_SEARCHES_BY_SIZE } from '../../openai-tools.ts'
 import {
-  booleanAt,
-  enumAt,
+  requireBoolean,
+  requireEnumValue,
   type Fields,
-  fieldsAt,
-  listAt,
+  requireObject,
+  requireArray,
   nullToUndefined,
-  schemaText,
-  textAt,
+  readSchemaText,
+  requireText,
 } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -39,10 +39,10 @@ export class OfferedTools {
   /** Index in `tools` of each tool, by its function name. */
   readonly #places = new Map<string, number>()
   readonly #scan: ScannedObject
-  readonly #names: ToolNames
-  readonly #dropped: Dropped
+  readonly #names: ToolFunctionNames
+  readonly #dropped: DroppedFields
 
-  constructor(scan: ScannedObject, names: ToolNames, dropped: Dropped) {
+  constructor(scan: ScannedObject, names: ToolFunctionNames, dropped: DroppedFields) {
     this.#scan = scan
     this.#names = names
     this.#dropped = dropped
@@ -51,13 +51,13 @@ export class OfferedTools {
   /** Reads a list of tools, if there is one. Throws `invalid_request` with the path. */
   read(list: Node | undefined, path: string): void {
     if (list === undefined || this.#scan.kindOf(list) === 'null') return
-    const tools = listAt(this.#scan.parse(list), path)
+    const tools = requireArray(this.#scan.parse(list), path)
     for (const [index, node] of this.#scan.elements(list).entries())
-      this.#readTool(node, fieldsAt(tools[index], `${path}[${index}]`), `${path}[${index}]`)
+      this.#readTool(node, requireObject(tools[index], `${path}[${index}]`), `${path}[${index}]`)
   }
 
   #readTool(node: Node, tool: Fields, path: string, namespace?: string): void {
-    const type = textAt(tool['type'], `${path}.type`)
+    const type = requireText(tool['type'], `${path}.type`)
     const typed = typedTool(type)
     if (type === 'function') this.#readFunction(node, tool, path, namespace)
     else if (type === 'custom') this.#readCustom(tool, path, namespace)
@@ -69,39 +69,39 @@ export class OfferedTools {
   }
 
   #readFunction(node: Node, tool: Fields, path: string, namespace: string | undefined): void {
-    const name = textAt(tool['name'], `${path}.name`)
-    const schema = schemaText(this.#scan, node, 'parameters', path)
+    const name = requireText(tool['name'], `${path}.name`)
+    const schema = readSchemaText(this.#scan, node, 'parameters', path)
     const strict = nullToUndefined(tool['strict'])
     this.#add({
       form: { type: 'function', name, ...(namespace !== undefined && { namespace }) },
       description: optionalText(tool, 'description', path),
       schema,
       strict:
-        strict === undefined ? isStrictSchema(schema) || undefined : booleanAt(strict, `${path}.strict`),
+        strict === undefined ? isStrictSchema(schema) || undefined : requireBoolean(strict, `${path}.strict`),
     })
   }
 
   #readCustom(tool: Fields, path: string, namespace: string | undefined): void {
-    const name = textAt(tool['name'], `${path}.name`)
+    const name = requireText(tool['name'], `${path}.name`)
     const format = nullToUndefined(tool['format'])
-    const fields = format === undefined ? {} : fieldsAt(format, `${path}.format`)
+    const fields = format === undefined ? {} : requireObject(format, `${path}.format`)
     const grammar = fields['type'] === 'grammar' && {
-      syntax: textAt(fields['syntax'], `${path}.format.syntax`),
-      definition: textAt(fields['definition'], `${path}.format.definition`),
+      syntax: requireText(fields['syntax'], `${path}.format.syntax`),
+      definition: requireText(fields['definition'], `${path}.format.definition`),
     }
     this.#add({
       form: { type: 'custom', name, ...(namespace !== undefined && { namespace }) },
-      ...customTool(optionalText(tool, 'description', path), grammar || undefined),
+      ...customToolAsFunction(optionalText(tool, 'description', path), grammar || undefined),
     })
   }
 
   #readNamespace(node: Node, tool: Fields, path: string): void {
-    const namespace = textAt(tool['name'], `${path}.name`)
+    const namespace = requireText(tool['name'], `${path}.name`)
     const list = this.#scan.memberOf(node, 'tools')
-    const tools = listAt(tool['tools'], `${path}.tools`)
+    const tools = requireArray(tool['tools'], `${path}.tools`)
     for (const [index, inner] of (list === undefined ? [] : this.#scan.elements(list)).entries()) {
       const at = `${path}.tools[${index}]`
-      this.#readTool(inner, fieldsAt(tools[index], at), at, namespace)
+      this.#readTool(inner, requireObject(tools[index], at), at, namespace)
     }
   }
 
@@ -109,7 +109,7 @@ export class OfferedTools {
     this.#add({
       form: { type: 'tool_search', name: 'tool_search' },
       description: optionalText(tool, 'description', path) ?? TOOL_SEARCH.description,
-      schema: schemaText(this.#scan, node, 'parameters', path) ?? TOOL_SEARCH.schema,
+      schema: readSchemaText(this.#scan, node, 'parameters', path) ?? TOOL_SEARCH.schema,
     })
   }
 
@@ -150,12 +150,12 @@ export class OfferedTools {
 
 function decodeWebSearch(tool: Fields, path: string): WebSearch {
   const place = nullToUndefined(tool['user_location'])
-  const fields = place === undefined ? {} : fieldsAt(place, `${path}.user_location`)
+  const fields = place === undefined ? {} : requireObject(place, `${path}.user_location`)
   const location: SearchLocation = Object.fromEntries(
     PLACES.map((name) => [name, fields[name]]).filter(([, value]) => typeof value === 'string'),
   )
   return {
-    maxUses: enumAt(
+    maxUses: requireEnumValue(
       MAX_SEARCHES_BY_SIZE,
       nullToUndefined(tool['search_context_size']) ?? 'medium',
       `${path}.search_context_size`,
@@ -167,7 +167,7 @@ function decodeWebSearch(tool: Fields, path: string): WebSearch {
 
 function optionalText(tool: Fields, key: string, path: string): string | undefined {
   const value = nullToUndefined(tool[key])
-  return value === undefined ? undefined : textAt(value, `${path}.${key}`)
+  return value === undefined ? undefined : requireText(value, `${path}.${key}`)
 }
 
 /**
@@ -200,7 +200,7 @@ function hasAll(list: unknown, names: readonly string[]): boolean {
   return names.every((name) => listed.has(name))
 }
 
-type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
+type FormType = Exclude<ClientTool['type'], 'function' | 'custom' | 'tool_search'>
 
 /**
  * Description and schema of the function that is sent instead of a tool such as `shell`, which has a type of
@@ -277,14 +277,14 @@ const MAX_NAME = 64
 const SEPARATOR = '__'
 
 /** The name of a tool in the client's protocol, with its type and namespace. */
-type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
+type Named = Pick<ClientTool, 'type' | 'name' | 'namespace'>
 
 /**
  * Gives each tool of a request a function name that other protocols accept. Namespace and name are joined to
  * one name. Both may contain the separator, so the joined name can be split again only with the help of this
  * object. The same request always gets the same names.
  */
-export class ToolNames {
+export class ToolFunctionNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
   /** For each function name, the last number that was appended to make another name from it. */

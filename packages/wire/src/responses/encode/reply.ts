@@ -1,5 +1,5 @@
 import type { ReplyIdentity } from '../../codec.ts'
-import type { ReplyContext, Tool, ToolForm } from '../../conversation.ts'
+import type { ReplyContext, Tool, ClientTool } from '../../conversation.ts'
 import { inputObject, inputOrEmpty, isCutOff } from '../../tool-input.ts'
 import {
   type Citation,
@@ -12,10 +12,10 @@ import {
 } from '../../reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
-import { membersOf, renderObject } from '../../json/json-edit.ts'
-import { sealOpaquePart, sealSignature, UNSIGNED_THOUGHT } from '../../envelope.ts'
+import { jsonMembersOf, renderObject } from '../../json/json-edit.ts'
+import { sealOpaquePart, sealSignature, UNSIGNED_THOUGHT_ENVELOPE } from '../../signature-envelope.ts'
 import { searchItem } from '../search-item.ts'
-import { customInput } from '../../openai-tools.ts'
+import { decodeCustomInput } from '../../openai-tools.ts'
 
 /**
  * Encodes a complete response. Each part becomes an item. If the response is incomplete, its last item is
@@ -26,7 +26,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   response.model = reply.model
   const reason = incompleteReason(reply.stop)
   const parts = reply.parts.filter(saysSomething)
-  const forms = new ToolForms(replyContext?.tools)
+  const forms = new ClientToolsByFunction(replyContext?.tools)
   const output = parts.map((part, index) => {
     const form = part.kind === 'tool-call' ? forms.of(part.name) : undefined
     const type = itemType(part, form, part.kind === 'tool-call' ? part.input : undefined)
@@ -40,7 +40,10 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
 }
 
-/** Whether a part becomes an item. Empty texts and opaque parts of the responses protocol do not. */
+/**
+ * Whether a part becomes an item. Empty texts do not, nor do opaque parts, whose content only the responses
+ * protocol can express.
+ */
 function saysSomething(part: ReplyPart): boolean {
   switch (part.kind) {
     case 'text':
@@ -75,15 +78,15 @@ const ID_PREFIXES = {
 export type ItemType = keyof typeof ID_PREFIXES
 
 /** How the client declared its tools, by the names of the functions that replace them. */
-export class ToolForms {
-  readonly #forms: ReadonlyMap<string, ToolForm>
+export class ClientToolsByFunction {
+  readonly #forms: ReadonlyMap<string, ClientTool>
 
   constructor(tools: readonly Tool[] = []) {
     this.#forms = new Map(tools.flatMap(({ name, form }) => (form ? [[name, form] as const] : [])))
   }
 
   /** How the client declared the tool that is called by this function name. */
-  of(name: string): ToolForm {
+  of(name: string): ClientTool {
     return this.#forms.get(name) ?? { type: 'function', name }
   }
 }
@@ -95,7 +98,7 @@ export class ToolForms {
  */
 export function itemType(
   part: Pick<StartedPart, 'kind'>,
-  form: ToolForm | undefined,
+  form: ClientTool | undefined,
   input?: string,
 ): ItemType {
   if (part.kind === 'text') return 'message'
@@ -111,15 +114,15 @@ export function itemId(type: ItemType, response: string, index: number): string 
 }
 
 /** Members of an item that do not depend on its content. `form` is the declaration of a called tool. */
-export interface ItemFrame {
+export interface CommonItemMembers {
   readonly id: string
   readonly type: ItemType
   readonly status: ItemStatus
-  readonly form: ToolForm | undefined
+  readonly form: ClientTool | undefined
 }
 
 /** Encodes a part of a reply as the JSON text of its item. */
-export function writeItem(part: ReplyPart, frame: ItemFrame): string {
+export function writeItem(part: ReplyPart, frame: CommonItemMembers): string {
   const { id, status } = frame
   switch (part.kind) {
     case 'text':
@@ -163,7 +166,7 @@ function encryptedContent(
   status: ItemStatus,
 ): string | null {
   if (proof) return sealSignature(proof, 'responses')
-  return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT
+  return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT_ENVELOPE
 }
 
 /** Encodes a text of a message. */
@@ -191,23 +194,23 @@ export function summaryPart({ text }: Pick<ReplyText, 'text'>): object {
 /** Encodes a tool call as an item of the type for which the client declared the tool. */
 function writeCall(
   { id: callId, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>,
-  { id, type, status, form = { type: 'function', name } }: ItemFrame,
+  { id, type, status, form = { type: 'function', name } }: CommonItemMembers,
 ): string {
   const { namespace } = form
   const named = { name: form.name, ...(namespace !== undefined && { namespace }) }
   const common = { id, type, status, call_id: callId }
   switch (type) {
     case 'custom_tool_call':
-      return JSON.stringify({ ...common, ...named, input: customInput(input) })
+      return JSON.stringify({ ...common, ...named, input: decodeCustomInput(input) })
     case 'local_shell_call':
-      return renderObject([...membersOf(common), ['action', withEnvironment(inputOrEmpty(input))]])
+      return renderObject([...jsonMembersOf(common), ['action', withEnvironment(inputOrEmpty(input))]])
     case 'shell_call':
-      return renderObject([...membersOf(common), ['action', inputOrEmpty(input)]])
+      return renderObject([...jsonMembersOf(common), ['action', inputOrEmpty(input)]])
     case 'apply_patch_call':
-      return renderObject([...membersOf(common), ['operation', inputOrEmpty(input)]])
+      return renderObject([...jsonMembersOf(common), ['operation', inputOrEmpty(input)]])
     case 'tool_search_call':
       return renderObject([
-        ...membersOf({ ...common, execution: 'client' }),
+        ...jsonMembersOf({ ...common, execution: 'client' }),
         ['arguments', inputOrEmpty(input)],
       ])
     case 'function_call':

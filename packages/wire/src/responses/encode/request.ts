@@ -1,9 +1,9 @@
 import { WireError } from '../../wire-error.ts'
-import { refuseChoices } from '../../reply.ts'
-import type { Dropped, UpstreamModel } from '../../codec.ts'
+import { refuseSeveralChoices } from '../../reply.ts'
+import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type {
   Conversation,
-  CustomDefinition,
+  CustomToolDefinition,
   MediaPart,
   OpaquePart,
   Part,
@@ -14,9 +14,9 @@ import type {
   Turn,
   WebSearch,
 } from '../../conversation.ts'
-import { BREAKPOINT, writeBreakpoint } from '../../cache-marks.ts'
-import { customInput, searchSizeFor } from '../../openai-tools.ts'
-import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
+import { CACHE_BREAKPOINT_FIELD, writeBreakpoint } from '../../cache-marks.ts'
+import { decodeCustomInput, searchSizeFor } from '../../openai-tools.ts'
+import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
@@ -49,10 +49,10 @@ export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): num
 export function encodeRequest(
   conversation: Conversation,
   { name, capabilities }: UpstreamModel,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Buffer {
   const { stop, thinking, topK, logprobs } = conversation
-  refuseChoices(conversation)
+  refuseSeveralChoices(conversation)
   if (stop.length > 0) reportDropped(dropped, 'stop')
   if (topK !== undefined) reportDropped(dropped, 'top_k')
   dropSeedAndPenalties(conversation, dropped)
@@ -67,7 +67,7 @@ export function encodeRequest(
     ...(conversation.webSearch?.listsPages ? [SEARCH_PAGES] : []),
   ]
   const request = renderObject([
-    ...membersOf({
+    ...jsonMembersOf({
       model: name,
       instructions,
       input,
@@ -78,7 +78,7 @@ export function encodeRequest(
     }),
     ...encodeTools(conversation, dropped),
     ['text', encodeText(conversation, verbosity)],
-    ...membersOf({
+    ...jsonMembersOf({
       reasoning,
       include: include.length > 0 ? include : undefined,
       top_logprobs: logprobs?.top,
@@ -102,7 +102,7 @@ function encodeText({ outputFormat }: Conversation, verbosity: string | undefine
  */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): MemberText[] {
   const written = [...tools.map(encodeTool), ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : [])]
   if (tools.some(({ cache }) => cache)) reportDropped(dropped, 'cache_control')
@@ -111,8 +111,8 @@ function encodeTools(
     return []
   }
   return [
-    ['tools', arrayOf(written)],
-    ...membersOf({
+    ['tools', jsonArrayOf(written)],
+    ...jsonMembersOf({
       tool_choice: toolChoice && encodeToolChoice(toolChoice, tools),
       parallel_tool_calls: parallelTools,
     }),
@@ -126,9 +126,9 @@ function encodeTools(
 function encodeTool({ name, description, schema = 'null', strict = false, form }: Tool): string {
   if (form?.custom) return encodeCustom(name, form.custom)
   return renderObject([
-    ...membersOf({ type: 'function', name, description }),
+    ...jsonMembersOf({ type: 'function', name, description }),
     ['parameters', schema],
-    ...membersOf({ strict }),
+    ...jsonMembersOf({ strict }),
   ])
 }
 
@@ -140,9 +140,9 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
   }
 }
 
-function encodeCustom(name: string, { description, grammar }: CustomDefinition): string {
+function encodeCustom(name: string, { description, grammar }: CustomToolDefinition): string {
   const format = grammar && { type: 'grammar', ...grammar }
-  return renderObject(membersOf({ type: 'custom', name, description, format }))
+  return renderObject(jsonMembersOf({ type: 'custom', name, description, format }))
 }
 
 /** A conversation in the form of this protocol: instructions and input items. */
@@ -159,7 +159,7 @@ interface Items {
 const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
 /** Encodes the turns as items. Throws `invalid_request` if the conversation is empty after that. */
-function encodeItems(requested: Conversation, dropped: Dropped): Items {
+function encodeItems(requested: Conversation, dropped: DroppedFields): Items {
   const { system, turns } = withSystemTextsInTurns(requested)
   const form = requested.listsContent ? listContent : plainContent
   const rules = { custom: customCalls(turns), form }
@@ -185,7 +185,7 @@ function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-/** What encoding the parts of a user's turn depends on. */
+/** What determines how the parts of a user's turn are encoded. */
 interface ItemRules {
   /** Ids of the calls of custom tools. */
   readonly custom: ReadonlySet<string>
@@ -194,7 +194,7 @@ interface ItemRules {
 }
 
 /** Encodes a user's turn. Tool outputs become items of their own, before the other parts of the turn. */
-function encodeUser({ parts }: Turn, rules: ItemRules, dropped: Dropped): Written[] {
+function encodeUser({ parts }: Turn, rules: ItemRules, dropped: DroppedFields): Written[] {
   const results: Written[] = []
   const messages: Written[] = []
   let content: Written[] = []
@@ -221,7 +221,7 @@ function encodeUser({ parts }: Turn, rules: ItemRules, dropped: Dropped): Writte
  * Encodes an assistant's turn. Consecutive texts become one message; each other part becomes an item at its
  * position.
  */
-function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
+function encodeAssistant({ parts }: Turn, dropped: DroppedFields): Written[] {
   const items: Written[] = []
   let texts: TextPart[] = []
   const endMessage = (): void => {
@@ -247,14 +247,19 @@ function assistantMessage(texts: readonly TextPart[]): Written {
   return { type: 'message', role: 'assistant', content: plainContent(parts) }
 }
 
-function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written | undefined {
+function encodeOther(part: Exclude<Part, TextPart>, dropped: DroppedFields): Written | undefined {
   if (part.kind === 'tool-call' && part.cache) reportDropped(dropped, 'cache_control')
   switch (part.kind) {
     case 'thinking':
       return encodeThought(part, dropped)
     case 'tool-call':
       if (part.isCustom)
-        return { type: 'custom_tool_call', call_id: part.id, name: part.name, input: customInput(part.input) }
+        return {
+          type: 'custom_tool_call',
+          call_id: part.id,
+          name: part.name,
+          input: decodeCustomInput(part.input),
+        }
       return { type: 'function_call', call_id: part.id, name: part.name, arguments: inputOrEmpty(part.input) }
     case 'search':
       return searchItem(part)
@@ -273,7 +278,7 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
  * Encodes a thought. Upstreams accept only thoughts that they encrypted themselves, so thoughts of other
  * providers are dropped.
  */
-function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
+function encodeThought({ text, proof }: ThinkingPart, dropped: DroppedFields): Written | undefined {
   if (proof?.protocol !== 'responses') {
     reportDropped(dropped, 'reasoning_content')
     return undefined
@@ -286,7 +291,7 @@ function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
   { custom, form }: ItemRules,
-  dropped: Dropped,
+  dropped: DroppedFields,
 ): Written {
   if (isError) reportDropped(dropped, 'is_error')
   const last = parts.at(-1)
@@ -305,7 +310,7 @@ type Written = Readonly<Record<string, unknown>>
 /**
  * Encodes a part of a user's message or of a tool's output; an empty list if this protocol cannot express it.
  */
-function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): Written[] {
+function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: DroppedFields): Written[] {
   switch (part.kind) {
     case 'text':
       return [{ type: 'input_text', text: part.text, ...writeBreakpoint(part.cache) }]
@@ -326,7 +331,7 @@ const listContent: ContentForm = (parts) => (parts.length === 0 ? '' : parts)
 const plainContent: ContentForm = (parts) => {
   const [first, second] = parts
   if (!first) return ''
-  const isPlain = second === undefined && 'text' in first && !(BREAKPOINT in first)
+  const isPlain = second === undefined && 'text' in first && !(CACHE_BREAKPOINT_FIELD in first)
   return isPlain ? (first['text'] as string) : parts
 }
 
@@ -334,13 +339,13 @@ const plainContent: ContentForm = (parts) => {
  * Whether media must be downloaded first. Images and documents can be sent as URLs; all others, and those of
  * unknown type, must be downloaded.
  */
-export function mustFetch({ source: { kind, mediaType = '' } }: MediaPart): boolean {
+export function mustFetchMedia({ source: { kind, mediaType = '' } }: MediaPart): boolean {
   return kind === 'url' && !/^(?:image|application)\//.test(mediaType)
 }
 
 function encodeMedia(part: MediaPart): Written {
   const { source, name, detail } = part
-  if (mustFetch(part))
+  if (mustFetchMedia(part))
     throw new WireError('invalid_request', 'A recording that is given by its URL could not be passed on.')
   const url = source.kind === 'url' ? source.url : dataUrl(source)
   if (source.mediaType?.startsWith('image/'))

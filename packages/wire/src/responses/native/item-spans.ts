@@ -29,7 +29,7 @@ export interface ItemSpan {
  * those of the member `output` of an object. The text is known to be valid JSON, because the gateway has
  * stored it.
  */
-export class ItemSpans {
+export class ItemSpanFinder {
   /** Depth of the list whose elements are items, counted from 1. */
   readonly #listDepth: number
   #depth = 0

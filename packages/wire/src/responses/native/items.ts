@@ -1,5 +1,5 @@
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { isEnvelope } from '../../envelope.ts'
+import { isSignatureEnvelope } from '../../signature-envelope.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 
@@ -15,7 +15,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The items of a request's input; empty if the input is a text. */
-export function itemNodes(scan: ScannedObject): readonly Node[] {
+export function inputItemNodes(scan: ScannedObject): readonly Node[] {
   const input = scan.span('input')
   return input && scan.kindOf(input.node) === 'array'
     ? scan.elements(input.node).filter((item) => scan.kindOf(item) === 'object')
@@ -59,7 +59,10 @@ export interface ItemReference {
   readonly responseId: string
 }
 
-/** Matches ids of items that this gateway wrote; see `itemId`. */
+/**
+ * Matches ids of items that this gateway wrote: a short prefix, the id of the response, and the index of the
+ * item.
+ */
 const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
 
 /** Finds the references in a request's input to items of responses that this gateway converted. */
@@ -75,12 +78,12 @@ export function itemReferences(scan: ScannedObject): ItemReference[] {
 
 /** Returns the ids of all items that a request's input refers to, wherever they are stored. */
 export function referredIds(scan: ScannedObject): readonly string[] {
-  return itemNodes(scan).flatMap((node) => referredId(scan, node) ?? [])
+  return inputItemNodes(scan).flatMap((node) => referredId(scan, node) ?? [])
 }
 
 /** Whether a request's input contains a reference to an item. */
 export function hasItemReferences(scan: ScannedObject): boolean {
-  return itemNodes(scan).some((node) => referredId(scan, node) !== undefined)
+  return inputItemNodes(scan).some((node) => referredId(scan, node) !== undefined)
 }
 
 /**
@@ -130,7 +133,7 @@ export function inputForProvider(scan: ScannedObject): string {
 
 function isForeign(scan: ScannedObject, node: Node): boolean {
   if (textIn(scan, node, 'type') !== 'reasoning') return false
-  return isConverted(scan, node) || isEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
+  return isConverted(scan, node) || isSignatureEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
 }
 
 /** Whether an item belongs to a response that this gateway converted. */

@@ -1,18 +1,18 @@
 import { isPresent } from '../../field-check.ts'
 import {
   mayCompactPrompt,
-  type ConversationForm,
+  type ConversationComparisonRules,
   hasAnyMember,
   namesExcept,
 } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { type FoundMedia, type PromptLevels, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
+import { type FoundMedia, type PromptRules, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
   featureTokens,
   IMAGE_TOKENS,
-  mediaTokensBeyondBytes,
+  extraMediaTokens,
   type MediaTokens,
   MESSAGE_TOKENS,
   type PromptBounds,
@@ -20,7 +20,7 @@ import {
   respondsWithMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { itemNodes } from './items.ts'
+import { inputItemNodes } from './items.ts'
 
 /**
  * Maximum number of tokens of a tool that has a type of its own. The provider replaces it by a function,
@@ -31,13 +31,13 @@ const TYPED_TOOL_TOKENS = 160
 /** Members of an item that contain a list of parts. */
 const CONTENTS = ['content', 'output'] as const
 
-/** Fields because of which servers, or a conversion, may add instructions to the prompt. */
+/** Request fields because of which servers, or a conversion, may add instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'text'] as const
 
-/** Fields that refer to content stored at the provider. */
+/** Request fields that refer to content stored at the provider. */
 const NAMED_FIELDS = ['conversation', 'prompt'] as const
 
-/** Fields that add at most one token per byte to the model's input. */
+/** Request fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'input',
@@ -77,14 +77,14 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
     tokens += TOOLS_TOKENS
   let tools = typedTools(scan, scan.span('tools')?.node)
   let namesPrompt = NAMED_FIELDS.some((field) => isPresent(scan, field))
-  const items = itemNodes(scan)
+  const items = inputItemNodes(scan)
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
   for (const item of items) {
     tools += typedTools(scan, scan.memberOf(item, 'tools'))
     for (const { part, media } of mediaIn(scan, item)) {
       hasMedia = true
       namesPrompt ||= isNamed(scan, part)
-      tokens += mediaTokensBeyondBytes(scan, media, model)
+      tokens += extraMediaTokens(scan, media, model)
     }
   }
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
@@ -130,7 +130,7 @@ function mediaIn(scan: ScannedObject, item: Node): { readonly part: Node; readon
 }
 
 /** Describes which members of a responses request belong to the prompt. */
-export const RESPONSES_PROMPT = {
+export const RESPONSES_PROMPT_RULES = {
   levels: {
     request: {
       notPrompt: {
@@ -201,11 +201,11 @@ export const RESPONSES_PROMPT = {
   },
   turns: 'input',
   isFramed: true,
-} as const satisfies PromptLevels
+} as const satisfies PromptRules
 
 /** How the conversations of two responses requests are compared. */
-export const RESPONSES_CONVERSATION: ConversationForm = {
-  levels: RESPONSES_PROMPT,
+export const RESPONSES_COMPARISON_RULES: ConversationComparisonRules = {
+  levels: RESPONSES_PROMPT_RULES,
   uncompared: namesExcept(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
   isUnforeseeable: (scan) =>
     mayCompactPrompt(scan) ||

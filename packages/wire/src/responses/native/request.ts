@@ -1,13 +1,13 @@
-import { type OfferedTool, type ProviderTools, toolsOfOtherTypes } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsExceptTypes } from '../../tool-use.ts'
 import { WireError } from '../../wire-error.ts'
 import {
-  boolean,
+  booleanCheck,
   type Check,
   checkEachObject,
   checkMembers,
-  checkSecret,
-  checkValue,
-  integer,
+  createSecretCheck,
+  createValueCheck,
+  integerCheck,
   isInteger,
   isNumber,
   isPresent,
@@ -15,19 +15,19 @@ import {
   isTexts,
   type JsonSchema,
   kindName,
-  modelName,
-  object,
-  outputTokens,
-  refuse,
+  modelNameCheck,
+  objectCheck,
+  outputTokensCheck,
+  refuseField,
   requestSchema,
-  text,
+  textCheck,
   withSchema,
 } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds, PromptText } from '../../prompt-tokens.ts'
-import { itemNodes, hasItemReferences } from './items.ts'
-import { promptBounds, RESPONSES_PROMPT } from './prompt.ts'
+import { inputItemNodes, hasItemReferences } from './items.ts'
+import { promptBounds, RESPONSES_PROMPT_RULES } from './prompt.ts'
 import { knownNames, requestNames } from '../../request-names.ts'
 import { promptText } from '../../prompt-text.ts'
 
@@ -51,11 +51,11 @@ export interface ResponsesRequest extends PromptBounds {
 const typed: JsonSchema = { type: 'object', required: ['type'], properties: { type: isText.schema } }
 
 /**
- * Fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All other
- * fields are checked only by the provider.
+ * Checks for the request fields that the gateway needs to choose a channel, or to reserve quota and charge
+ * the call. All other request fields are checked only by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ['model', modelName],
+  ['model', modelNameCheck],
   [
     'input',
     withSchema(
@@ -68,14 +68,14 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
       checkInput,
     ),
   ],
-  ['stream', boolean],
-  ['store', boolean],
-  ['background', boolean],
-  ['previous_response_id', checkSecret('a string', isText)],
-  ['max_output_tokens', outputTokens],
-  ['max_tool_calls', integer],
+  ['stream', booleanCheck],
+  ['store', booleanCheck],
+  ['background', booleanCheck],
+  ['previous_response_id', createSecretCheck('a string', isText)],
+  ['max_output_tokens', outputTokensCheck],
+  ['max_tool_calls', integerCheck],
   ['tools', withSchema({ type: 'array', items: typed }, checkTools)],
-  ['service_tier', text],
+  ['service_tier', textCheck],
 ])
 
 /** Fields without which a request is refused. */
@@ -83,9 +83,9 @@ const REQUIRED = ['model'] as const
 /** The request must have at least one of these fields, because they contain or refer to the input. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
-/** JSON Schema of the requests that `readResponsesRequest` accepts. */
+/** Builds the JSON Schema of a valid responses request, for the description of the API. */
 export function responsesRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS, CONVERSION_CHECKS)
+  return requestSchema(REQUIRED, CHECKS, RESPONSES_CONVERSION_CHECKS)
 }
 
 /**
@@ -100,7 +100,7 @@ export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
   const input = scan.span('input')
   const isList = input !== undefined && scan.kindOf(input.node) === 'array'
   if (isList && input.count === 0 && !ASKS.slice(1).some((field) => isPresent(scan, field)))
-    refuse('input', 'a string or a non-empty array of items', 'an empty array')
+    refuseField('input', 'a string or a non-empty array of items', 'an empty array')
   const offered = offeredTools(scan)
   return {
     model: scan.value('model') as string,
@@ -119,15 +119,15 @@ function checkInput(scan: ScannedObject, { node }: Member): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') {
     if (scan.endOf(node) - scan.startOf(node) <= 2)
-      refuse('input', 'a non-empty string or an array of items', 'an empty string')
+      refuseField('input', 'a non-empty string or an array of items', 'an empty string')
     return
   }
-  if (kind !== 'array') refuse('input', 'a string or an array of items', kindName(scan, node))
+  if (kind !== 'array') refuseField('input', 'a string or an array of items', kindName(scan, node))
   checkEachObject(scan, node, 'input', (item, path) => {
     for (const member of ['type', 'role'] as const) {
       const value = scan.memberOf(item, member)
       if (value !== undefined && scan.kindOf(value) !== 'string' && scan.kindOf(value) !== 'null')
-        refuse(`${path()}.${member}`, 'a string', kindName(scan, value))
+        refuseField(`${path()}.${member}`, 'a string', kindName(scan, value))
     }
   })
 }
@@ -135,8 +135,8 @@ function checkInput(scan: ScannedObject, { node }: Member): void {
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
-    if (type === undefined) refuse(`${path()}.type`, 'a string', 'nothing')
-    if (scan.kindOf(type) !== 'string') refuse(`${path()}.type`, 'a string', kindName(scan, type))
+    if (type === undefined) refuseField(`${path()}.type`, 'a string', 'nothing')
+    if (scan.kindOf(type) !== 'string') refuseField(`${path()}.type`, 'a string', kindName(scan, type))
   })
 }
 
@@ -150,7 +150,7 @@ const NONE: readonly OfferedTool[] = []
  * namespace contains only functions and custom tools; any other tool in it is treated as if it were outside.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools = [...toolsOfOtherTypes(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
+  const tools = [...toolsExceptTypes(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
   if (tools.length === 0) return undefined
   const maxCalls = scan.value('max_tool_calls')
   return { tools, ...(typeof maxCalls === 'number' && { maxCalls }) }
@@ -161,7 +161,7 @@ function offeredIn(list: unknown): readonly OfferedTool[] {
 }
 
 function itemTools(scan: ScannedObject): readonly OfferedTool[] {
-  return itemNodes(scan).flatMap((item) => {
+  return inputItemNodes(scan).flatMap((item) => {
     const list = scan.memberOf(item, 'tools')
     return list === undefined ? NONE : offeredIn(scan.parse(list))
   })
@@ -189,25 +189,26 @@ function memoryOf(container: Readonly<Record<string, unknown>> | undefined): str
   return typeof limit === 'string' ? limit : undefined
 }
 
-const secretText = checkSecret('a string', isText)
+const secretText = createSecretCheck('a string', isText)
 const effort = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
 /**
- * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
- * provider checks them. Values of enumerations are not restricted, because a provider may accept more values.
+ * Checks for request fields that are checked only when a request is converted. If a request is forwarded
+ * without conversion, the provider checks them. Values of enumerations are not restricted, because a provider
+ * may accept more values.
  */
-export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+export const RESPONSES_CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
     'instructions',
-    checkSecret(
+    createSecretCheck(
       'a string',
       withSchema({ type: ['string', 'array'] }, (value: unknown) => isText(value) || Array.isArray(value)),
     ),
   ],
-  ['stream_options', object],
+  ['stream_options', objectCheck],
   [
     'conversation',
-    checkSecret(
+    createSecretCheck(
       'a string or an object',
       withSchema(
         { type: ['string', 'object'] },
@@ -215,14 +216,14 @@ export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
       ),
     ),
   ],
-  ['include', checkValue('an array of strings', isTexts)],
-  ['parallel_tool_calls', boolean],
-  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
-  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
-  ['top_logprobs', checkValue('an integer from 0 to 20', isInteger(0, 20))],
+  ['include', createValueCheck('an array of strings', isTexts)],
+  ['parallel_tool_calls', booleanCheck],
+  ['temperature', createValueCheck('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', createValueCheck('a number from 0 to 1', isNumber(0, 1))],
+  ['top_logprobs', createValueCheck('an integer from 0 to 20', isInteger(0, 20))],
   [
     'tool_choice',
-    checkSecret(
+    createSecretCheck(
       'a string or an object with a type',
       withSchema(
         { anyOf: [isText.schema, typed] },
@@ -230,12 +231,12 @@ export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
       ),
     ),
   ],
-  ['text', object],
-  ['reasoning', checkSecret('an object whose effort is a string', withSchema(effort, isReasoning))],
-  ['truncation', text],
+  ['text', objectCheck],
+  ['reasoning', createSecretCheck('an object whose effort is a string', withSchema(effort, isReasoning))],
+  ['truncation', textCheck],
   [
     'metadata',
-    checkSecret(
+    createSecretCheck(
       'an object of strings',
       withSchema({ type: 'object', additionalProperties: isText.schema }, (value: unknown) =>
         Object.values(asRecord(value) ?? { not: 1 }).every(isText),
@@ -243,11 +244,11 @@ export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
     ),
   ],
   ['prompt_cache_key', secretText],
-  ['prompt_cache_retention', text],
-  ['prompt_cache_options', object],
+  ['prompt_cache_retention', textCheck],
+  ['prompt_cache_options', objectCheck],
   ['safety_identifier', secretText],
   ['user', secretText],
-  ['prompt', object],
+  ['prompt', objectCheck],
 ])
 
 function isReasoning(value: unknown): boolean {
@@ -274,7 +275,7 @@ const item = knownNames(
 )
 
 /** Names of the fields in requests for responses, for compaction, and for counting tokens. */
-export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHECKS.keys()], {
+export const responsesFieldNames = requestNames([...CHECKS.keys(), ...RESPONSES_CONVERSION_CHECKS.keys()], {
   input: item,
   instructions: item,
   tools: tool,
@@ -287,7 +288,7 @@ export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHEC
   prompt_cache_options: knownNames('mode ttl'),
 })
 
-/** Fields that refer to input stored elsewhere. */
+/** Request fields that refer to input stored elsewhere. */
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
@@ -308,17 +309,17 @@ export function textToCount(scan: ScannedObject, isComposed: boolean): PromptTex
   for (const field of REFERENCES)
     if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id')) refuseReference(field)
   if (!isComposed && hasItemReferences(scan)) refuseReference('input')
-  return promptText(scan, RESPONSES_PROMPT, '')
+  return promptText(scan, RESPONSES_PROMPT_RULES, '')
 }
 
 function refuseReference(field: string): never {
-  refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
+  refuseField(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
 }
 
 /** Checks a compaction request like a responses request. Throws `invalid_request` if it asks for a stream. */
 export function readCompactionRequest(scan: ScannedObject): ResponsesRequest {
   const { providerTools: _, ...request } = readResponsesRequest(scan)
-  if (request.stream) refuse('stream', 'false: a compaction is not streamed', 'true')
+  if (request.stream) refuseField('stream', 'false: a compaction is not streamed', 'true')
   // With `store: false` the gateway does not add a `store` field, which compaction requests do not have.
   return { ...request, background: false, store: false }
 }

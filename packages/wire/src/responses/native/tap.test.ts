@@ -2,7 +2,7 @@ import { NO_USAGE } from '../../usage.ts'
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../../test/fixtures/random.ts'
 import { choppedAtRandom } from '../../../../../test/generators/chunks.ts'
-import type { TapEnd } from '../../sse/stream-tap.ts'
+import type { TapEndResult } from '../../sse/stream-tap.ts'
 import { ResponsesTap } from './tap.ts'
 
 const USAGE = {
@@ -52,7 +52,7 @@ const end = (status: string, fields: object = {}) =>
 interface Watched {
   readonly tap: ResponsesTap
   readonly forwarded: string
-  readonly end: TapEnd
+  readonly end: TapEndResult
   readonly mostHeld: number
 }
 

@@ -1,6 +1,6 @@
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError, type ReplyFacts } from '../../reply-facts.ts'
+import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText, FrameTemplate } from '../../sse/frame-template.ts'
 import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
@@ -10,11 +10,11 @@ import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
-import { type Event, eventType, outputIndex, responseIn, TERMINAL_EVENTS } from '../event.ts'
-import { textOr } from '../decode/reply.ts'
-import { recordItemToolUse, toolsOf, usageOf } from '../usage.ts'
+import { type Event, eventType, outputIndex, responseInEvent, TERMINAL_EVENTS } from '../event.ts'
+import { stringOrEmpty } from '../decode/reply.ts'
+import { recordItemToolUse, toolUsesInResponse, usageInResponse } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
-import { isEnvelope } from '../../envelope.ts'
+import { isSignatureEnvelope } from '../../signature-envelope.ts'
 
 /** Matches the types of events that add generated text. Other events repeat the text. */
 const DELTA = /\.delta$/
@@ -49,8 +49,8 @@ export class ResponsesTap extends StreamTap {
   /** Indexes of the items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
   /**
-   * Uses of the provider's tools in the items so far. They are counted here because the last event may leave
-   * items out.
+   * Uses of the provider's tools in the items so far. They are counted while the stream arrives, because its
+   * last event may leave items out.
    */
   override readonly tools = new ToolUseCounter()
 
@@ -115,7 +115,7 @@ export class ResponsesTap extends StreamTap {
     if (TERMINAL_EVENTS.has(type)) return this.#end(type, event, data)
     if (type === 'error') return this.#fail(data, event)
     if (type === SOUND) {
-      this.arrived.addSound(textOr(event['delta']).length + this.elidedBytes)
+      this.arrived.addSound(stringOrEmpty(event['delta']).length + this.elidedBytes)
       return 'forward'
     }
     if (DELTA.test(type)) {
@@ -125,20 +125,20 @@ export class ResponsesTap extends StreamTap {
       this.emit(outputIndex(event), delta)
       return 'forward'
     }
-    const response = responseIn(event)
+    const response = responseInEvent(event)
     if (response) this.#begin(response)
     else if (type === 'response.output_item.added') {
       this.resetTemplates()
       recordItemToolUse(this.tools, outputIndex(event), event['item'])
     } else if (type === 'response.output_item.done')
       this.#readDone(outputIndex(event), asRecord(event['item']))
-    return isError(event['error']) ? this.#fail(data, event) : 'forward'
+    return isErrorMember(event['error']) ? this.#fail(data, event) : 'forward'
   }
 
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
     const text = event?.['delta']
-    const type = textOr(event?.['type'])
+    const type = stringOrEmpty(event?.['type'])
     if (!event || typeof text !== 'string' || text === '' || type === SOUND || !DELTA.test(type))
       return undefined
     return { index: outputIndex(event), text }
@@ -155,7 +155,7 @@ export class ResponsesTap extends StreamTap {
   }
 
   protected isTerminator(data: string): boolean {
-    return TERMINAL_EVENTS.has(textOr(parseRecord(data)?.['type']))
+    return TERMINAL_EVENTS.has(stringOrEmpty(parseRecord(data)?.['type']))
   }
 
   #frame(status: 'failed' | 'in_progress', number: number, error: object | null): Buffer {
@@ -184,9 +184,9 @@ export class ResponsesTap extends StreamTap {
   }
 
   #begin(response: Event): void {
-    this.responseId ||= textOr(response['id'])
-    this.previousId ||= textOr(response['previous_response_id'])
-    this.#model ||= textOr(response['model'])
+    this.responseId ||= stringOrEmpty(response['id'])
+    this.previousId ||= stringOrEmpty(response['previous_response_id'])
+    this.#model ||= stringOrEmpty(response['model'])
     this.names.note(response['id'], response['model'])
     this.served = laterStatedService(this.served, statedTier(response['service_tier']))
     this.diagnosis = responseDiagnosis(response)
@@ -202,7 +202,7 @@ export class ResponsesTap extends StreamTap {
     if (!item) return
     this.encrypted.push(...encryptedIn(item))
     this.itemIds.push(...itemIdIn(item))
-    const hidden = item['type'] === 'reasoning' ? textOr(item['encrypted_content']) : ''
+    const hidden = item['type'] === 'reasoning' ? stringOrEmpty(item['encrypted_content']) : ''
     if (hidden !== '') this.arrived.addHidden(hidden.length, this.textBytes(index))
     recordItemToolUse(this.tools, index, item)
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
@@ -210,14 +210,14 @@ export class ResponsesTap extends StreamTap {
   }
 
   #end(type: string, event: Event, data: string): FrameAction {
-    const response = responseIn(event) ?? {}
+    const response = responseInEvent(event) ?? {}
     this.#begin(response)
     this.status = type.slice('response.'.length)
     this.names.finish(0, endOf(response) ?? this.status)
     const { output } = response
     if (this.encrypted.length === 0) this.encrypted.push(...inItems(output, encryptedIn))
     if (this.itemIds.length === 0) this.itemIds.push(...inItems(output, itemIdIn))
-    this.usage = usageOf(response, this.tools) ?? this.usage
+    this.usage = usageInResponse(response, this.tools) ?? this.usage
     if (type === 'response.failed') {
       this.error ??= { data, afterContent: this.contentFrames > 0 }
       return 'end'
@@ -227,7 +227,7 @@ export class ResponsesTap extends StreamTap {
   }
 
   #fail(data: string, event: Event | undefined): FrameAction {
-    const usage = event && usageOf(event)
+    const usage = event && usageInResponse(event)
     if (usage) this.usage = usage
     this.error = { data, afterContent: this.contentFrames > 0 }
     return 'end'
@@ -263,7 +263,7 @@ export function usageOfCompaction(bytes: Buffer): ResponseFacts {
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}
   const { id, previous_response_id: previousId, status, output } = response
-  const error = isError(response['error']) || status === 'failed'
+  const error = isErrorMember(response['error']) || status === 'failed'
   return {
     id: typeof id === 'string' ? id : '',
     previousId: typeof previousId === 'string' ? previousId : '',
@@ -271,10 +271,10 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     encrypted: inItems(output, encryptedIn),
     itemIds: inItems(output, itemIdIn),
     valid: Array.isArray(output) && !error,
-    usage: usageOf(response),
+    usage: usageInResponse(response),
     served: statedTier(response['service_tier']),
     diagnosis: responseDiagnosis(response),
-    tools: toolsOf(response),
+    tools: toolUsesInResponse(response),
     error,
     names() {
       const names = new AnswerMetadata()
@@ -358,7 +358,7 @@ const MAX_COMPARED = 16
  */
 function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const content = item?.['encrypted_content']
-  return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : NONE
+  return typeof content === 'string' && content !== '' && !isSignatureEnvelope(content) ? [content] : NONE
 }
 
 /**

@@ -1,21 +1,21 @@
 import { type CacheDiagnosis, responseDiagnosis } from '../../cache-diagnosis.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isError } from '../../reply-facts.ts'
+import { isErrorMember } from '../../reply-facts.ts'
 import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
-import { type CopiedPart, textOf } from '../../frame-writer.ts'
-import type { FrameText, TextMatch } from '../../sse/frame-template.ts'
+import { type CopyablePart, decodeFrameText } from '../../frame-writer.ts'
+import type { FrameText, FrameTextMatch } from '../../sse/frame-template.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import {
-  elementsOf,
-  itemTexts,
+  elementsOfList,
+  itemTextFinders,
   type MemberText,
   readAnnotation,
   readItem,
   readLogprobs,
-  textOr,
+  stringOrEmpty,
 } from '../decode/reply.ts'
 import {
   DELTA_EVENTS,
@@ -23,12 +23,12 @@ import {
   eventType,
   MAX_ITEMS,
   outputIndex,
-  responseIn,
+  responseInEvent,
   TERMINAL_EVENTS,
   textIndex,
 } from '../event.ts'
-import { stopOf } from '../stop-reasons.ts'
-import { recordItemToolUse, usageOf } from '../usage.ts'
+import { readResponsesStop } from '../stop-reasons.ts'
+import { recordItemToolUse, usageInResponse } from '../usage.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../../reply.ts'
 import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
@@ -36,7 +36,7 @@ import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
 const KINDS: ReadonlyMap<string, (typeof DELTA_EVENTS)[number]['kind']> = new Map(
   DELTA_EVENTS.map(({ type, kind }) => [type, kind]),
 )
-/** Maximum number of texts of one item that are told apart. */
+/** Maximum number of texts of one item that are distinguished; all further texts count as one. */
 const MAX_TEXTS = 1_024
 
 /**
@@ -50,8 +50,8 @@ export class ResponsesStreamDecoder extends FrameReader {
   served: StatedService | undefined
   diagnosis: CacheDiagnosis | undefined
   /**
-   * Uses of the provider's tools in the items so far. They are counted here because the last event may leave
-   * items out.
+   * Uses of the provider's tools in the items so far. They are counted while the stream arrives, because its
+   * last event may leave items out.
    */
   readonly tools = new ToolUseCounter()
 
@@ -78,7 +78,7 @@ export class ResponsesStreamDecoder extends FrameReader {
       case 'response.created':
       case 'response.queued':
       case 'response.in_progress':
-        return this.#start(responseIn(event) ?? {})
+        return this.#start(responseInEvent(event) ?? {})
       case 'response.output_item.added':
         this.resetTemplates()
         recordItemToolUse(this.tools, outputIndex(event), event['item'])
@@ -89,7 +89,10 @@ export class ResponsesStreamDecoder extends FrameReader {
         return this.#items.finish(
           outputIndex(event),
           item,
-          itemTexts(data, (scan) => [scan.span('item')?.node].filter((node) => node !== undefined))(item, 0),
+          itemTextFinders(data, (scan) => [scan.span('item')?.node].filter((node) => node !== undefined))(
+            item,
+            0,
+          ),
         )
       }
       case 'response.reasoning_summary_part.added':
@@ -101,13 +104,13 @@ export class ResponsesStreamDecoder extends FrameReader {
       case 'error':
         return this.#fail(data, event)
       default:
-        if (isError(event['error'])) this.#fail(data, event)
+        if (isErrorMember(event['error'])) this.#fail(data, event)
     }
   }
 
   /**
-   * Combines the indexes of item and text with the kind of text, so that `FrameReader` never uses the
-   * template of one text for another.
+   * Returns the text with an index made of item, text and kind of text, so that the frame template of one
+   * text is never used for another.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
@@ -125,7 +128,11 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.#items.grow(Math.floor(place / MAX_TEXTS), place % MAX_TEXTS, kind, text)
   }
 
-  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+  protected override copyPiece(
+    index: number,
+    bytes: Buffer,
+    match: FrameTextMatch,
+  ): CopyablePart | undefined {
     const { kind } = DELTA_EVENTS[index % DELTA_EVENTS.length] as (typeof DELTA_EVENTS)[number]
     const place = Math.floor(index / DELTA_EVENTS.length)
     const item = { index: Math.floor(place / MAX_TEXTS), textIndex: place % MAX_TEXTS }
@@ -133,7 +140,7 @@ export class ResponsesStreamDecoder extends FrameReader {
   }
 
   protected isTerminator(data: string): boolean {
-    return TERMINAL_EVENTS.has(textOr(parseRecord(data)?.['type']))
+    return TERMINAL_EVENTS.has(stringOrEmpty(parseRecord(data)?.['type']))
   }
 
   /** Emits nothing: a stream without its final event counts as truncated. */
@@ -146,21 +153,21 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.#isStarted = true
     this.emit({
       kind: 'start',
-      id: textOr(response['id']),
-      model: textOr(response['model']),
-      usage: usageOf(response),
+      id: stringOrEmpty(response['id']),
+      model: stringOrEmpty(response['model']),
+      usage: usageInResponse(response),
     })
   }
 
   #finish(type: string, event: Event, data: string): void {
-    const response = responseIn(event) ?? {}
-    this.#usage = usageOf(response, this.tools) ?? this.#usage
+    const response = responseInEvent(event) ?? {}
+    this.#usage = usageInResponse(response, this.tools) ?? this.#usage
     if (type === 'response.failed' || type === 'response.cancelled') return this.#fail(data, event)
     this.#start(response)
     const output = response['output']
-    const textsIn = itemTexts(data, (scan) => {
+    const textsIn = itemTextFinders(data, (scan) => {
       const holder = scan.span('response')
-      return elementsOf(scan, holder && scan.memberOf(holder.node, 'output'))
+      return elementsOfList(scan, holder && scan.memberOf(holder.node, 'output'))
     })
     for (const [index, value] of (Array.isArray(output) ? output.slice(0, MAX_ITEMS) : []).entries()) {
       const item = asRecord(value) ?? {}
@@ -169,13 +176,17 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.#items.endAll()
     this.isOver = true
     const status = type.slice('response.'.length)
-    this.emit({ kind: 'end', stop: stopOf({ status, ...response }, this.#items), usage: this.#usage })
+    this.emit({
+      kind: 'end',
+      stop: readResponsesStop({ status, ...response }, this.#items),
+      usage: this.#usage,
+    })
   }
 
   /** Emits an error of the upstream, which is in an `error` event or in the response of `response.failed`. */
   #fail(data: string, event: Event | undefined): void {
     this.isOver = true
-    const response = event && responseIn(event)
+    const response = event && responseInEvent(event)
     const failure = asRecord(response?.['error'])
     const { type, message, code } = readUpstreamError(
       Buffer.from(failure ? JSON.stringify({ error: failure }) : data),
@@ -266,11 +277,11 @@ class ItemParts {
     { index, textIndex }: { readonly index: number; readonly textIndex: number },
     kind: Exclude<Kind, 'custom' | 'refusal'>,
     bytes: Buffer,
-    match: TextMatch,
-  ): CopiedPart | undefined {
+    match: FrameTextMatch,
+  ): CopyablePart | undefined {
     const item = this.#open.get(index)
     if (item?.part === undefined || item.textIndex !== textIndex) return undefined
-    item.emitted += textOf(bytes, match)
+    item.emitted += decodeFrameText(bytes, match)
     return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: item.part }
   }
 
@@ -362,8 +373,8 @@ class ItemParts {
   #startCall(item: OpenItem, head: string): number {
     const { added } = item
     this.calledTools = true
-    const id = textOr(added['call_id']) || textOr(added['id'])
-    const index = this.#start(item, { kind: 'tool-call', id, name: textOr(added['name']) })
+    const id = stringOrEmpty(added['call_id']) || stringOrEmpty(added['id'])
+    const index = this.#start(item, { kind: 'tool-call', id, name: stringOrEmpty(added['name']) })
     if (head !== '') this.#emit({ kind: 'tool-input', index, text: head })
     item.emitted = head
     return index

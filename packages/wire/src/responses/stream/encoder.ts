@@ -1,7 +1,7 @@
 import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
-import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
-import type { ProviderSignature, SearchPart, ToolForm } from '../../conversation.ts'
+import { type CopyableText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import type { ProviderSignature, SearchPart, ClientTool } from '../../conversation.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText, StartedPart, Stop } from '../../reply.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
@@ -14,13 +14,13 @@ import {
   refusalPart,
   summaryPart,
   textPart,
-  ToolForms,
+  ClientToolsByFunction,
   writeItem,
 } from '../encode/reply.ts'
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
 import { isCutOff } from '../../tool-input.ts'
-import { CustomInput } from '../../openai-tools.ts'
+import { CustomInputDecoder } from '../../openai-tools.ts'
 
 /**
  * A part that began before the previous part ended. Its events are kept until then, because items are written
@@ -37,7 +37,7 @@ interface Waiting {
  * only then is it known whether it is complete.
  */
 export class ResponsesStreamEncoder implements StreamEncoder {
-  readonly #forms: ToolForms
+  readonly #forms: ClientToolsByFunction
   readonly #response: ResponseObject
   #sequence = 0
   #isStarted = false
@@ -50,7 +50,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #out = ''
 
   constructor(identity: ReplyIdentity, { replyContext }: Pick<StreamOptions, 'replyContext'> = {}) {
-    this.#forms = new ToolForms(replyContext?.tools)
+    this.#forms = new ClientToolsByFunction(replyContext?.tools)
     this.#response = new ResponseObject(identity, replyContext)
   }
 
@@ -60,7 +60,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.#out
   }
 
-  copy(event: CopiedText, out: FrameWriter): boolean {
+  copy(event: CopyableText, out: FrameWriter): boolean {
     if (this.#ended || this.#current?.index !== event.index) return false
     return this.#current.item.copy(event, out)
   }
@@ -149,7 +149,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   #itemFor(part: StartedPart): ItemStream {
-    const form: ToolForm | undefined = part.kind === 'tool-call' ? this.#forms.of(part.name) : undefined
+    const form: ClientTool | undefined = part.kind === 'tool-call' ? this.#forms.of(part.name) : undefined
     return new ItemStream(part, {
       form,
       response: this.#response.itemKey,
@@ -209,7 +209,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
 /** The position of an item in the stream. */
 interface Place {
-  readonly form: ToolForm | undefined
+  readonly form: ClientTool | undefined
   /** The part that the ids of all items of the response have in common. */
   readonly response: string
   readonly index: number
@@ -283,7 +283,7 @@ class ItemStream {
   #id: string
   readonly #growth: Growth | undefined
   /** Extracts the input of a custom tool from the JSON arguments that the model writes. */
-  readonly #custom: CustomInput | undefined
+  readonly #custom: CustomInputDecoder | undefined
   /** The text as the upstream sent it, and as it was written to the client. */
   #text = ''
   #written = ''
@@ -307,7 +307,7 @@ class ItemStream {
     this.#type = itemType(part, place.form)
     this.#id = itemId(this.#type, place.response, place.index)
     this.#growth = part.kind === 'text' && part.refusal ? REFUSAL_GROWTH : GROWTHS[this.#type]
-    this.#custom = this.#type === 'custom_tool_call' ? new CustomInput() : undefined
+    this.#custom = this.#type === 'custom_tool_call' ? new CustomInputDecoder() : undefined
   }
 
   /** Adds a piece of text. Returns the frames to write. */
@@ -322,7 +322,7 @@ class ItemStream {
    * Copies a text as bytes. Returns false if that is not possible: for the first text of an item, and for a
    * text that must be changed.
    */
-  copy(event: CopiedText, out: FrameWriter): boolean {
+  copy(event: CopyableText, out: FrameWriter): boolean {
     if (!this.#delta || this.#custom || this.#logprobs.length > this.#sentLogprobs) return false
     const { text, bytes, spans } = event
     this.#text += text

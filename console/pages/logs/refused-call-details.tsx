@@ -1,0 +1,55 @@
+import { Link } from '@tanstack/react-router'
+import type { RefusedCall } from '../../api/calls.ts'
+import { useSignedInAccount } from '../../components/session.tsx'
+import { StateMark } from '../../components/state-mark.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import classes from './call-details.module.css'
+import { DetailsFrame } from './details-frame.tsx'
+import type { DetailRows } from '../../components/detail-list.tsx'
+import { useCallOriginRows } from './use-call-origin-rows.tsx'
+
+/** A call that was refused before it began: the message that its client got, and what has to be changed. */
+export function RefusedCallDetails({ call }: { readonly call: RefusedCall }) {
+  const texts = useTexts()
+  const rows: DetailRows = [
+    ...useCallOriginRows(call),
+    [texts.call.group, call.group],
+    [texts.call.code, call.code],
+  ]
+  return (
+    <DetailsFrame call={call} state={<StateMark tone="bad" word={texts.call.refused} />} rows={rows}>
+      <h3>{texts.call.why}</h3>
+      <p className={classes['why']}>
+        {call.message} {texts.call.notCharged}
+      </p>
+      <p className={classes['why']}>
+        <WayOn call={call} />
+      </p>
+    </DetailsFrame>
+  )
+}
+
+/** Error codes of refusals that no longer occur once a price is set. */
+const WITHOUT_A_PRICE: ReadonlySet<string> = new Set(['model_price_error', 'tool_not_priced'])
+
+/** A link to the page on which the reason of the refusal can be removed. */
+function WayOn({ call: { code, limit, token_id, user_id } }: { readonly call: RefusedCall }) {
+  const { call } = useTexts()
+  const { profile, isAdmin } = useSignedInAccount()
+  if (WITHOUT_A_PRICE.has(code))
+    return isAdmin ? <Link to="/models">{call.openModels}</Link> : call.askAdministrator
+  const isOfKey = limit === null ? token_id !== 0 : limit.subject === 'token'
+  if (isOfKey && user_id === profile.id)
+    return (
+      <Link to="/keys/$id" params={{ id: String(token_id) }}>
+        {call.openKey}
+      </Link>
+    )
+  if (isAdmin && user_id !== 0)
+    return (
+      <Link to="/users/$id" params={{ id: String(user_id) }}>
+        {call.openUser}
+      </Link>
+    )
+  return isAdmin ? null : call.askAdministrator
+}

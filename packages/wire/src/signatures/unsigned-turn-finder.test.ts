@@ -1,0 +1,162 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../../test/generators/characters.ts'
+import { conversationOf } from '../../../../test/conversation.ts'
+import type { Part, ProviderSignature, TextPart, Turn } from '../conversation.ts'
+import { CopyableText } from '../frame-writer.ts'
+import type { ReplyEvent, ReplyPart } from '../reply.ts'
+import { SignedReply, signedPartsOfReply } from './signed-reply.ts'
+import { readSignedParts, type SignedParts, signedPartsText } from './signed-parts.ts'
+import { UnsignedTurnFinder } from './unsigned-turn-finder.ts'
+
+const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
+const PROOF: ProviderSignature = { protocol: 'messages', value: 'c2lnbmVk' }
+const THOUGHT = { kind: 'thinking', text: 'I look.', proof: PROOF } as const
+const REDACTED = {
+  kind: 'opaque',
+  protocol: 'messages',
+  value: { type: 'redacted_thinking', data: 'x' },
+} as const
+const call = (id: string): ReplyPart & Part => ({ kind: 'tool-call', id, name: 'look', input: '{}' })
+const said = (text: string): TextPart => ({ kind: 'text', text })
+
+/** Looks up what was stored of a reply, read back from its text form. */
+function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedParts | undefined {
+  const { context } = new UnsignedTurnFinder(conversationOf({ turns: [USER] }))
+  const runs = signedPartsOfReply(parts, { context })
+  return (anchor) => {
+    const run = runs.get(anchor)
+    return run && readSignedParts(signedPartsText(run))
+  }
+}
+
+/** The turn that the client sent back, with the signed parts of the reply restored. */
+function restored(reply: readonly ReplyPart[], came: readonly Part[]): readonly Part[] | undefined {
+  const conversation = conversationOf({ turns: [USER, { role: 'assistant', parts: came }] })
+  return new UnsignedTurnFinder(conversation).restored(kept(reply)).turns[1]?.parts
+}
+
+describe('a turn that a client returned without its signatures', () => {
+  test('a returned assistant turn gets its thoughts back part by part, even if the client joined its texts', () => {
+    const reply = [THOUGHT, REDACTED, said('One. '), call('a'), said('Two.'), THOUGHT, call('b'), THOUGHT]
+    expect(restored(reply, [said('One. Two.'), call('a'), call('b')])).toEqual(reply)
+  })
+
+  test("a returned assistant turn whose joined text is divided again keeps the text's cache mark at the end", () => {
+    const reply = [THOUGHT, said('One. '), THOUGHT, said('Two.')]
+    const cache = { ttl: '5m' } as const
+    expect(restored(reply, [{ ...said('One. Two.'), cache }])).toEqual([
+      THOUGHT,
+      said('One. '),
+      THOUGHT,
+      { ...said('Two.'), cache },
+    ])
+  })
+
+  test('a returned assistant turn whose texts were changed gets its thoughts back at its beginning and before its calls', () => {
+    const reply = [THOUGHT, said('One.'), call('a'), REDACTED, said('Two.'), call('b')]
+    expect(restored(reply, [said('Other words.'), call('a'), said('More.'), call('b')])).toEqual([
+      THOUGHT,
+      said('Other words.'),
+      call('a'),
+      REDACTED,
+      said('More.'),
+      call('b'),
+    ])
+    expect(restored([THOUGHT, said('One.')], [said(' One.\n')])).toEqual([THOUGHT, said(' One.\n')])
+  })
+
+  test('a returned assistant turn loses unsigned thoughts for the signed ones; one with its own signature is unchanged', () => {
+    const unsigned = { kind: 'thinking', text: 'I look.' } as const
+    expect(restored([THOUGHT, call('a')], [unsigned, call('a')])).toEqual([THOUGHT, call('a')])
+    const own = [{ ...THOUGHT, text: 'Other.' }, call('a')]
+    expect(restored([THOUGHT, call('a')], own)).toBe(own)
+    const unknown = [unsigned, call('unknown')]
+    expect(restored([THOUGHT, call('a')], unknown)).toBe(unknown)
+  })
+
+  test('a returned assistant turn gets the signature of a text back after this text', () => {
+    const proof: ProviderSignature = { protocol: 'gemini', value: 'c2lnbmVk', signs: 'text' }
+    const reply: ReplyPart[] = [said('Sunny.'), { kind: 'thinking', text: '', proof }]
+    expect(restored(reply, [said('Sunny.')])).toEqual(reply)
+    expect(restored(reply, [said('Sunny. ')])).toEqual([said('Sunny. '), reply[1]])
+  })
+
+  test('any assistant turn that is returned without signatures gets them all back', () => {
+    const parts = fc.array(
+      fc.oneof(
+        fc.constantFrom<ReplyPart>(THOUGHT, REDACTED),
+        fc.string({ unit: anyCharacter, minLength: 1, maxLength: 5 }).map(said),
+        fc.constant(undefined),
+      ),
+      { maxLength: 12 },
+    )
+    fc.assert(
+      fc.property(parts, (given) => {
+        const reply = given.map((part, i): ReplyPart & Part => part ?? call(`call_${i}`)) as Part[]
+        const text = reply.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+        const calls = reply.filter(({ kind }) => kind === 'tool-call')
+        const isSigned = reply.some(({ kind }) => kind === 'thinking' || kind === 'opaque')
+        if (!isSigned || (calls.length === 0 && text.trim() === '')) return
+        const back = restored(reply as ReplyPart[], [...(text === '' ? [] : [said(text)]), ...calls])
+        expect(back).toEqual(reply)
+      }),
+    )
+  })
+})
+
+describe('what a stream has signed', () => {
+  test('signatures of a reply are collected from interleaved parts, and none from a stream without signatures', () => {
+    const events: ReplyEvent[] = [
+      { kind: 'part-start', index: 0, part: { kind: 'thinking' } },
+      { kind: 'part-start', index: 1, part: { kind: 'tool-call', id: 'a', name: 'look' } },
+      { kind: 'thinking', index: 0, text: 'I ' },
+      { kind: 'tool-input', index: 1, text: '{}' },
+      { kind: 'thinking', index: 0, text: 'look.' },
+      { kind: 'proof', index: 0, proof: PROOF },
+    ]
+    const reply = new SignedReply()
+    for (const event of events.slice(0, -1)) reply.add(event)
+    expect(reply.parts).toEqual([])
+    for (const event of events.slice(-1)) reply.add(event)
+    expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
+  })
+
+  test('signatures of a reply are also found if some of its texts are copied bytes', () => {
+    const bytes = Buffer.from('"\\"é\\n"')
+    const copied = new CopyableText('thinking', 0, bytes, {
+      from: 1,
+      to: bytes.length - 1,
+      escapes: 2,
+      codePoints: 3,
+    })
+    const large = Buffer.alloc(9_000_002, 'x')
+    const match = { from: 1, to: large.length - 1, escapes: 0, codePoints: large.length - 2 }
+    const reply = new SignedReply()
+    reply.add({ kind: 'part-start', index: 0, part: { kind: 'thinking' } })
+    for (const event of [
+      copied,
+      { kind: 'thinking', index: 0, text: '\ud83d' } as const,
+      { kind: 'thinking', index: 0, text: '\ude42' } as const,
+      copied,
+      new CopyableText('thinking', 0, large, match),
+      copied,
+    ])
+      reply.add(event)
+    bytes.fill(0)
+    reply.add({ kind: 'proof', index: 0, proof: PROOF })
+    const text = `"é\n🙂"é\n${'x'.repeat(9_000_000)}"é\n`
+    expect(reply.parts.map((part) => part.kind === 'thinking' && part.text === text)).toEqual([true])
+  })
+})
+
+describe('the stored form of signatures', () => {
+  test.each([
+    '',
+    '{}',
+    '{"version":2,"before":[],"after":[]}',
+    '{"version":1,"before":[{"kind":"x"}],"after":[]}',
+  ])('an invalid stored form of signatures is not read: %s', (text) =>
+    expect(readSignedParts(text)).toBeUndefined(),
+  )
+})

@@ -1,0 +1,301 @@
+import { declaredId } from '../domain/channel-id.ts'
+import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
+import { type Price, priceAsJson } from '../domain/price.ts'
+import { priceFromRatios, readRatios } from '../domain/ratios.ts'
+import type { Guard } from '../domain/guard.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import { asObject, type Json, type JsonObject } from '../domain/json.ts'
+import type { Settings, StoredConfiguration, StoredSection } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import type { Config } from './config.ts'
+import { priceSchema } from './prices.ts'
+import { readSections } from './read-sections.ts'
+import { type Path, pathText } from './diagnostics.ts'
+import { deepFreeze } from './deep-freeze.ts'
+import { type Issue, issuesOf } from './fields.ts'
+import { guardSchema } from './guards.ts'
+import { replaceModelPatterns } from './model-patterns.ts'
+import { settingsOf } from './settings.ts'
+import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
+
+/** A setting that was set over HTTP and conflicts with the file. */
+export interface IgnoredStoredSetting {
+  /** The section that contains the entry; `name` is unique in it. */
+  readonly section: 'channels' | Exclude<StoredSection, 'drains'>
+  readonly name: string
+  readonly message: string
+  /** Value of the ignored setting as JSON, to detect changes. */
+  readonly content: string
+}
+
+/** The settings of the file merged with those set over HTTP. */
+export interface MergedSettings {
+  readonly settings: Settings
+  /** The channels set over HTTP by name, enabled or disabled. */
+  readonly storedChannels: ReadonlyMap<string, Channel>
+  /** Ids of channels that are drained, which means that they get no new calls. */
+  readonly drained: ReadonlySet<number>
+  readonly ignored: readonly IgnoredStoredSetting[]
+}
+
+/**
+ * Merges the settings changed over HTTP with the file; the file takes precedence. The same schemas check
+ * both, and stored entries that they refuse are ignored.
+ */
+export function mergeStoredSettings(config: Config, stored: StoredConfiguration): MergedSettings {
+  if (stored.channels.length === 0 && stored.entries.length === 0) return fileOnly(config)
+  const ignored: IgnoredStoredSetting[] = []
+  const drained = drainedIds(stored)
+  let entries = storedLayer(config, stored).filter((one) => {
+    const message = conflictOf(config, one)
+    if (message !== undefined) ignored.push(ignoredEntry(one, message))
+    return message === undefined
+  })
+  for (;;) {
+    const { content, issues } = readSections(mergedNode(config.fileNode, entries))
+    if (content && issues.length === 0)
+      return { ...settingsFrom(config, content, entries, drainTest(stored, drained)), drained, ignored }
+    const faulty = faultyEntries(config.fileNode, entries, issues)
+    // No stored entry causes the errors. This cannot happen if the file is valid by itself.
+    if (faulty.size === 0)
+      return { ...fileOnly(config), drained, ignored: entries.map((one) => ignoredEntry(one, 'not read')) }
+    for (const [one, message] of faulty) ignored.push(ignoredEntry(one, message))
+    entries = entries.filter((one) => !faulty.has(one))
+  }
+}
+
+function fileOnly({ settings }: Config): MergedSettings {
+  return { settings, storedChannels: new Map(), drained: new Set(), ignored: [] }
+}
+
+/** Returns a function that reports whether a channel is drained. */
+function drainTest(
+  { channels }: StoredConfiguration,
+  drained: ReadonlySet<number>,
+): (channel: Channel) => boolean {
+  if (drained.size === 0) return () => false
+  const stored = new Set(channels.filter(({ id }) => drained.has(id)).map(({ name }) => name))
+  return ({ name, isSetOverHttp }) => (isSetOverHttp ? stored.has(name) : drained.has(declaredId(name)))
+}
+
+function drainedIds({ entries }: StoredConfiguration): ReadonlySet<number> {
+  return new Set(entries.flatMap(({ section, name }) => (section === 'drains' ? [Number(name)] : [])))
+}
+
+/** The reason to ignore a stored entry even before its value is checked; undefined if there is none. */
+function conflictOf(
+  { fileNode, environmentChannels }: Config,
+  { section, name, tree }: LayerEntry,
+): string | undefined {
+  if (section === 'channels') {
+    const isDeclared =
+      environmentChannels.channels.some((one) => one.name === name) ||
+      itemsOfNode(childOfNode(fileNode, 'channels')).some((one) => isText(childOfNode(one, 'name'), name))
+    if (isDeclared) return 'the configuration declares a channel of that name'
+    const named = ['base_url', 'proxy'].find((key) => {
+      const url = childOfNode(tree, key)
+      return url instanceof YamlScalar && pointsToMetadataAddress(String(url.value))
+    })
+    return named && `${named}: expected another address than that of a cloud's metadata service`
+  }
+  if (section === 'guards') {
+    const isDeclared = itemsOfNode(childOfNode(fileNode, 'guards')).some((one) =>
+      isText(childOfNode(one, 'name'), name),
+    )
+    return isDeclared ? 'the configuration file declares a guard of that name' : undefined
+  }
+  return keysOfNode(childOfNode(fileNode, SECTION_KEYS[section])).includes(name)
+    ? 'the configuration file overrides it'
+    : undefined
+}
+
+function isText(tree: YamlNode, text: string): boolean {
+  return tree instanceof YamlScalar && String(tree.value) === text
+}
+
+function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
+  const under = (key: 'options' | 'groups' | 'models'): YamlNode => {
+    const mapping: Record<string, YamlNode> = Object.create(null)
+    for (const { section, name, tree } of entries) {
+      if (isListed(section) || SECTION_KEYS[section] !== key) continue
+      // A model's price and its other settings are separate stored entries, which are combined here.
+      const before = mapping[name]
+      mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
+    }
+    const declared = childOfNode(file, key)
+    for (const name of keysOfNode(declared)) mapping[name] = childOfNode(declared, name)
+    return mapping
+  }
+  const withStored = (list: ListSection): YamlNode[] => [
+    ...itemsOfNode(childOfNode(file, list)),
+    ...entries.filter(({ section }) => section === list).map(({ tree }) => tree),
+  ]
+  return {
+    options: under('options'),
+    rate_limits: childOfNode(file, 'rate_limits'),
+    login: childOfNode(file, 'login'),
+    alerts: withStored('alerts'),
+    guards: withStored('guards'),
+    content_log: childOfNode(file, 'content_log'),
+    groups: under('groups'),
+    models: under('models'),
+    channels: withStored('channels'),
+  }
+}
+
+function settingsFrom(
+  { fileNode, environmentChannels, prices }: Config,
+  content: NonNullable<ReturnType<typeof readSections>['content']>,
+  entries: readonly LayerEntry[],
+  isDrained: (channel: Channel) => boolean,
+): Pick<MergedSettings, 'settings' | 'storedChannels'> {
+  const declared = itemsOfNode(childOfNode(fileNode, 'channels')).length
+  const disabled = new Set(entries.filter(({ enabled }) => !enabled).map(({ name }) => name))
+  const marked = (one: Channel): Channel => (isDrained(one) ? { ...one, isDrained: true } : one)
+  const fromFile = [...content.channels.slice(0, declared), ...environmentChannels.channels].map(marked)
+  const stored = content.channels
+    .slice(declared)
+    .map((one): Channel => marked({ ...one, isSetOverHttp: true }))
+  const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
+  const settings = settingsOf(content, channels, environmentChannels, prices)
+  const named = replaceModelPatterns(stored, settings.models, prices)
+  return deepFreeze({
+    settings,
+    storedChannels: new Map(named.map((one) => [one.name, one])),
+  })
+}
+
+/** The stored entries that cause errors, each with its error messages. */
+function faultyEntries(
+  file: YamlNode,
+  entries: readonly LayerEntry[],
+  issues: readonly Issue[],
+): ReadonlyMap<LayerEntry, string> {
+  const faulty = new Map<LayerEntry, string>()
+  for (const { path, message } of issues) {
+    const [place, which, ...rest] = path
+    const declared = isListed(place) ? itemsOfNode(childOfNode(file, place)).length : 0
+    const one = isListed(place)
+      ? entries.filter(({ section }) => section === place)[Number(which) - declared]
+      : entries.find(
+          ({ section, name }) =>
+            section !== 'channels' &&
+            SECTION_KEYS[section] === place &&
+            name === which &&
+            (place !== 'models' || (section === 'ratios') === (rest[0] === 'price')),
+        )
+    if (!one) continue
+    const text = sentence(isListed(place) ? rest : path, message)
+    const before = faulty.get(one)
+    faulty.set(one, before === undefined ? text : `${before}; ${text}`)
+  }
+  return faulty
+}
+
+function sentence(path: Path, message: string): string {
+  return path.length === 0 ? message : `${pathText(path)}: ${message}`
+}
+
+function ignoredEntry({ section, name, content }: LayerEntry, message: string): IgnoredStoredSetting {
+  return { section, name, content, message }
+}
+
+/** One setting that was set over HTTP, in the form that it would have in the file. */
+interface LayerEntry {
+  readonly section: 'channels' | Exclude<StoredSection, 'drains'>
+  readonly name: string
+  /** Value of the setting as JSON, to detect changes. */
+  readonly content: string
+  readonly tree: YamlNode
+  readonly enabled: boolean
+}
+
+/** The key in gateway.yaml of each section of stored settings. */
+const SECTION_KEYS = {
+  options: 'options',
+  groups: 'groups',
+  models: 'models',
+  ratios: 'models',
+  alerts: 'alerts',
+  guards: 'guards',
+} as const
+
+/** Sections of stored settings that are lists in gateway.yaml, not mappings. */
+const LISTS = ['channels', 'alerts', 'guards'] as const
+
+type ListSection = (typeof LISTS)[number]
+
+function isListed(section: unknown): section is ListSection {
+  return LISTS.some((one) => one === section)
+}
+
+/**
+ * The settings changed over HTTP, one entry each, as they would be in the file. Price ratios are left out if
+ * the model has no known price per prompt token to multiply.
+ */
+function storedLayer(
+  { prices, environmentChannels }: Config,
+  { channels, entries }: StoredConfiguration,
+): readonly LayerEntry[] {
+  const priceOf = (model: string): Price | undefined =>
+    prices.get(model, environmentChannels.preferred.get(model))?.price
+  return [
+    ...channels.map(({ name, declared, keys, status }): LayerEntry => {
+      const entry = { ...declared, name, keys }
+      const content = JSON.stringify([entry, status])
+      return { section: 'channels', name, content, tree: jsonToYaml(entry), enabled: status === 1 }
+    }),
+    ...entries.flatMap(({ section, name, value }): LayerEntry[] => {
+      // Drained channels are not a setting of the file.
+      if (section === 'drains') return []
+      const entry = section === 'ratios' ? modelOf(value, priceOf(name)) : value
+      if (entry === undefined) return []
+      return [{ section, name, content: JSON.stringify(value), tree: jsonToYaml(entry), enabled: true }]
+    }),
+  ]
+}
+
+/**
+ * A model's entry for an exact price, or for ratios that multiply a base price; undefined if the ratios have
+ * no base.
+ */
+function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
+  const { exact } = asObject(ratios)
+  if (exact !== undefined) return { price: exact }
+  const price = priceFromRatios(readRatios(ratios), base)
+  return price && { price: priceAsJson(price) }
+}
+
+/**
+ * Reads a price in the form that it has in the file. Throws `invalid_request` with the schema's error
+ * message.
+ */
+export function parsePriceSetting(value: Json): Price {
+  const { data, error } = priceSchema.safeParse(jsonToYaml(value))
+  if (data) return data
+  const issues = (error?.issues ?? []).map(({ path, message }) => sentence(path as Path, message))
+  throw new GatewayError('invalid_request', issues.join('; '))
+}
+
+/**
+ * Reads a guard in the form that it has in the file. Throws `invalid_request` with the schema's error
+ * message.
+ */
+export function parseGuardSetting(value: Json): Guard {
+  const { data, error } = guardSchema.safeParse(jsonToYaml(value))
+  if (data) return data
+  const issues = (error ? issuesOf(error) : []).map(({ path, message }) => sentence(path, message))
+  throw new GatewayError('invalid_request', issues.join('; '))
+}
+
+/**
+ * Converts JSON to the tree that the same values in the YAML file would give. Variables are not substituted.
+ */
+function jsonToYaml(value: Json): YamlNode {
+  if (value === null) return undefined
+  if (Array.isArray(value)) return (value as readonly Json[]).map(jsonToYaml)
+  if (typeof value !== 'object') return new YamlScalar(value)
+  const tree: Record<string, YamlNode> = Object.create(null)
+  for (const [key, part] of Object.entries(value as JsonObject)) tree[key] = jsonToYaml(part)
+  return tree
+}

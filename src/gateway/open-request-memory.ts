@@ -1,0 +1,20 @@
+import { RequestMemory } from '../limits/request-memory.ts'
+import { StoreReads } from '../limits/store-reads.ts'
+import { BodyReader } from '../relay/body-reader.ts'
+import { Spool } from '../relay/spool.ts'
+import { HeapCollector } from './heap-collector.ts'
+
+/**
+ * Creates the memory limit for requests, the reader of request bodies, and the limit for database reads.
+ * Large form bodies are stored in `folder`.
+ */
+export function openRequestMemory(
+  folder: string,
+  bodyLimit: () => number,
+  nowMs: () => number,
+): { readonly memory: RequestMemory; readonly bodies: BodyReader; readonly reads: StoreReads } {
+  const garbage = new HeapCollector()
+  const memory = new RequestMemory(bodyLimit, nowMs, (bytes) => garbage.note(bytes))
+  const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs))
+  return { memory, bodies, reads: new StoreReads(memory) }
+}

@@ -1,0 +1,24 @@
+import type { Logger } from 'pino'
+import { HelperThreads } from '../relay/helper-threads.ts'
+import { TokenCounter } from '../relay/token-counter.ts'
+
+/** Threads that work for the main thread. */
+export interface StartedHelperThreads {
+  readonly threads: HelperThreads
+  readonly tokens: TokenCounter
+  /** Resolves when the tokenizer is loaded, so that tokens can be counted. */
+  readonly tokensLoaded: Promise<void>
+}
+
+/**
+ * Starts the tokenizer's thread before the modules that serve calls are loaded, because both take about as
+ * long, and the gateway is ready when both are loaded.
+ */
+export function startHelperThreads(opened: AsyncDisposableStack, log: Logger): StartedHelperThreads {
+  const threads = new HelperThreads(log)
+  const tokens = opened.adopt(new TokenCounter(Math.random(), threads), (open) => open.close())
+  // The threads are closed before the tokenizer, because they would report the end of its thread as a failed
+  // start.
+  opened.adopt(threads, (open) => open.close())
+  return { threads, tokens, tokensLoaded: tokens.load() }
+}
