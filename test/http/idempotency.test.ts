@@ -364,7 +364,7 @@ describe('what is kept', () => {
     },
   )
 
-  test('a refusal by the gateway itself is not replayed for its idempotency key', async () => {
+  test('a refusal by the gateway itself is not replayed when the call is repeated with its idempotency key', async () => {
     const key = randomUUID()
     const refused = await attempt(ask('unknown-model'), key)
     expect(refused.status).toBe(503)

@@ -49,7 +49,7 @@ async function whileOthersAreAnswered(body: Body): Promise<FullResponse> {
 }
 
 describe(`${MANY} documents of 100 KB`, () => {
-  test('large documents of a rerank call are ranked and returned in bounded memory, while other calls are answered', async () => {
+  test('large documents of a rerank call are ranked and returned in limited memory, while other calls are answered', async () => {
     const sent = documents(MANY)
     fixture.upstream.script('m', jinaAnswer(results(MANY), 7_500_000))
     const body = JSON.stringify(askRerank('m', { documents: sent, return_documents: true, top_n: MANY - 1 }))
