@@ -16,7 +16,7 @@ test('every statement about the console is in the table of tests once, in order'
   expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b))
 })
 
-test('the table of console statements names the files in console and e2e whose test titles bear the number', () => {
+test('for each statement, the table of console statements names the console and e2e files with its number in a test title', () => {
   const named = rows().flatMap(({ number, files }) =>
     files.filter((file) => !file.startsWith('test/')).map((file) => `${number} ${file}`),
   )

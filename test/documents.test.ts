@@ -114,7 +114,7 @@ test('every row of the threat model names a known attacker, a known asset, and t
   expect(wrong).toEqual([])
 })
 
-test('every row of the documented table of memory per request has a bound, a share, and an existing test', () => {
+test('every row of the documented table of memory per request names a bound, a memory share and an existing test', () => {
   const rows = rowsOf('docs/security.md', 'Memory that one request can hold')
   expect(rows.length).toBeGreaterThan(10)
   const wrong = rows.filter(([, place, bound, share, shown = '']) => {

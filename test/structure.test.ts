@@ -73,7 +73,7 @@ describe('the packages', () => {
     expect(upward).toEqual([])
   })
 
-  test('src imports a protocol of @sluice/wire only by its index file, and other files only of shared formats', () => {
+  test("src imports no inner file of a protocol in @sluice/wire, except the one for Gemini's embeddings", () => {
     const inner = /^@sluice\/wire\/(?!json\/|sse\/|gemini\/embed$)[^/]+\//
     const reaching = sources(SRC).flatMap((file) => specifiers(file).filter((to) => inner.test(to)))
     expect(reaching).toEqual([])

@@ -42,8 +42,8 @@ export const appShellQuery = queryOptions({
 })
 
 /**
- * Like `appShellQuery`, but refreshed every `everyMs` milliseconds while the page is visible. If the session
- * has ended, the user is asked to sign in again.
+ * The data that every page needs, refreshed every `everyMs` milliseconds while the page is visible. If the
+ * session has ended, the user is asked to sign in again.
  */
 export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
   return queryOptions({
@@ -58,8 +58,8 @@ export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
 export type ChannelIncident = NonNullable<AppShellData['incidents']>[number]
 
 /**
- * The channels whose recent calls failed. They have a query of their own, because refreshing all of
- * `AppShellData` would also refresh forms.
+ * The channels whose recent calls failed. They have a query of their own, because refreshing all the data
+ * that every page needs would also refresh forms.
  */
 export function channelIncidentsQuery(everyMs: number) {
   return queryOptions({

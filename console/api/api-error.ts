@@ -1,4 +1,4 @@
-/** An error response of the gateway, or a lost connection: then `status` is 0. */
+/** An error response of the gateway, or a lost connection, for which `status` is 0. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -32,7 +32,10 @@ export class ApiError extends Error {
     return this.status === 0 || this.status === 429 || this.status >= 500
   }
 
-  /** The name of the field that the gateway refused, from its message: `field: expected …`, `keys[0]: expected …`. */
+  /**
+   * The name of the request field that the gateway refused. It is read from the message: `field: expected …`,
+   * `keys[0]: expected …`.
+   */
   get field(): string | undefined {
     return this.status === 400 ? /^([a-z_]+)(?:[[.][^: ]*)?: /.exec(this.message)?.[1] : undefined
   }

@@ -18,7 +18,7 @@ export const AUDIT_KINDS = [
 /** An entry of the audit log. */
 export type AuditEntry = z.output<typeof auditSchema>
 
-/** Filters of the audit log; fields without a value are absent. */
+/** Filters of the audit log; a filter that is not set is absent. */
 export interface AuditFilter {
   readonly actor?: string | undefined
   readonly kind?: string | undefined

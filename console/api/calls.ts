@@ -36,7 +36,7 @@ export type CallSums = Pick<
   'quota' | 'requests' | 'prompt_tokens' | 'completion_tokens'
 >
 
-/** Filters by model, key, user and so on; fields without a value are absent. */
+/** Filters by model, key, user and so on; a filter that is not set is absent. */
 export interface CallOriginFilter {
   readonly model_name?: CallFilterValues
   readonly token_id?: CallFilterValues
@@ -48,7 +48,7 @@ export interface CallOriginFilter {
   readonly region?: CallFilterValues
 }
 
-/** All filters that the gateway supports; fields without a value are absent. */
+/** All filters for calls that the gateway supports; a filter that is not set is absent. */
 export interface CallFilter extends CallOriginFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined

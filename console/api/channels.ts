@@ -110,7 +110,10 @@ export function testChannel(id: number): Promise<ChannelTest> {
   return outcome(requestWholeBody<ChannelTest>('GET', `/api/channel/test/${id}`))
 }
 
-/** Like `testChannel`, for the unsaved fields of a form; `id` is the channel that the form changes. */
+/**
+ * Tests the upstream with the unsaved fields of a form; `id` is the channel that the form changes, undefined
+ * for a new one.
+ */
 export function testUnsavedChannel(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
   return outcome(requestWholeBody<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
 }

@@ -39,7 +39,10 @@ export interface WithEntityTag<Data> {
   readonly tag: string | null
 }
 
-/** Like `request` with GET. Returns `last` if the gateway responds that nothing has changed since then. */
+/**
+ * Sends a GET request to the API. Returns `last`, an earlier response, if the gateway responds that nothing
+ * has changed since that response.
+ */
 export async function requestIfChanged<Data>(
   path: string,
   last?: WithEntityTag<Data>,
@@ -54,13 +57,19 @@ export async function requestIfChanged<Data>(
   return requestIfChanged(path, last)
 }
 
-/** Like `request`, but a status 401 throws an error and does not wait for a new sign-in. */
+/**
+ * Sends a request to the API and returns `data` of its JSON response. Unlike `request`, it throws `ApiError`
+ * for a status 401 instead of waiting for a new sign-in.
+ */
 export async function send<Data>(method: Method, path: string, body?: object): Promise<Data> {
   const answer = await requestWholeBody<{ readonly data: Data }>(method, path, body)
   return answer.data
 }
 
-/** Like `send`, for endpoints whose fields are not within `data` but beside `success` and `message`. */
+/**
+ * Sends a request to the API and returns the whole JSON response, for endpoints whose response has its fields
+ * beside `success` and `message` and not within `data`. Throws `ApiError`.
+ */
 export async function requestWholeBody<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
   const response = await reach(method, path, body)
   const text = await response.text().catch(() => '')
@@ -156,7 +165,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
 export type QueryValue = string | number | undefined | readonly string[]
 
 /**
- * A query string with the given fields. Undefined fields are omitted; a field with several values is
+ * A query string with the given parameters. An undefined parameter is omitted; one with several values is
  * repeated.
  */
 export function queryString(fields: Readonly<Record<string, QueryValue>>): string {

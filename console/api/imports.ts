@@ -13,7 +13,7 @@ export function previewImport(file: File): Promise<ImportReport> {
   return request<ImportReport>('POST', `/api/import${queryString({ name: file.name })}`, file)
 }
 
-/** Writes what the report of `previewImport` announced. */
+/** Writes what the report of the import with this id announced. */
 export function applyImport(id: string): Promise<ImportResult> {
   return request<ImportResult>('POST', `/api/import/${id}/apply`)
 }

@@ -6,7 +6,7 @@ import { openEventStream, queryString } from './client.ts'
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
-/** The callbacks of `followLiveCalls`, which reports calls as they end. */
+/** The callbacks that get the calls as they end. */
 export interface LiveCallListener {
   /** Calls that have just ended, in order. */
   readonly onCalls: (calls: readonly Call[]) => void

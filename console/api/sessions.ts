@@ -8,7 +8,7 @@ import type { PageOfItems } from './page-of-items.ts'
 /** A session (calls that belong to one conversation), with the sums of its calls. */
 export type CallSession = z.output<typeof usageSessionSchema>
 
-/** Selects sessions; fields without a value are absent. */
+/** Filters of the list of sessions; a filter that is not set is absent. */
 export interface SessionFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined

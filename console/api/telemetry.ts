@@ -6,7 +6,7 @@ import { request } from './client.ts'
 /** How many records of one signal (traces, metrics or logs) were exported. */
 export type ExportedSignal = z.output<typeof telemetrySchema>[number]
 
-/** How much was exported and how much was lost; refreshed every ten seconds. */
+/** How much telemetry was exported to the collector and how much was lost; refreshed every ten seconds. */
 export function telemetryQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'telemetry'],

@@ -43,7 +43,7 @@ export function usageCsvUrl(scope: CallScope, params: UsageQuery): string {
 /** The number of failed or refused calls in each interval of time. */
 export type CallCounts = z.output<typeof countedCallsSchema>
 
-/** The failed calls of a period, grouped by the field `by`. */
+/** The failed calls of a period, grouped by `by`, such as the cause or the model. */
 export function failuresQuery(userId: number, scope: CallScope, params: UsageQuery, by: string) {
   return countedQuery(userId, scope, 'failures', { ...params, rank: undefined, by })
 }

@@ -28,7 +28,10 @@ function WatchedIncidents() {
     initialData: () => client.getQueryData(appShellQuery.queryKey)?.incidents ?? undefined,
     initialDataUpdatedAt: () => client.getQueryState(appShellQuery.queryKey)?.dataUpdatedAt,
   })
-  /** The incidents that were hidden. A later incident of the same channel is shown again. */
+  /**
+   * The identities of the incidents that the user has hidden. A later incident of the same channel is shown
+   * again.
+   */
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
   const shown = data?.filter((one) => !hidden.has(identityOf(one))) ?? []
   if (shown.length === 0) return null

@@ -5,8 +5,8 @@ import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 
 /**
- * Shows the pages below to users with at least this role. Other users see a message that says who may open
- * the page, and the page sends no request.
+ * Shows the pages nested in this route to users with at least this role. Other users see a message that says
+ * who may open the page, and the page sends no request.
  */
 export function RequireRole({ role }: { readonly role: number }) {
   const { errors, common } = useTexts()

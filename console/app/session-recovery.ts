@@ -3,7 +3,7 @@ import { signOut } from '../api/account.ts'
 import { clearTabStorage } from '../components/tab-storage.ts'
 import { queryClient } from './query-client.ts'
 
-/** The sign-in page, with the reason why the session ended. */
+/** The sign-in page, with a message that the session ended because the user was disabled. */
 const DISABLED_PAGE = '/login?disabled=1'
 
 /** Sends messages to the other tabs of the same console. */
@@ -39,7 +39,7 @@ export function continueAfterSignIn(): void {
   channel.postMessage('signed-in')
 }
 
-/** Leaves the console in all tabs. */
+/** Clears what this tab has stored, and leads all other tabs of the console to the sign-in page. */
 export function leaveAfterSignOut(): void {
   clearTabStorage()
   queryClient.clear()

@@ -120,8 +120,8 @@ const DELTAS: Readonly<Record<string, ConversationPiece['kind']>> = {
   'response.custom_tool_call_input.delta': 'call',
 }
 
-// Reads an event only if the stream broke off: a complete stream ends with an event that has the whole
-// response.
+// The text of an event is only needed if the stream broke off: a complete stream ends with an event that has
+// the whole response.
 function responsesPart(type: string, event: JsonObject): readonly Part[] {
   const kind = DELTAS[type]
   const at = `item ${textOrJson(event['item_id'])} ${textOrJson(event['content_index'] ?? event['summary_index'])}`

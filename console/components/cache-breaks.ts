@@ -3,7 +3,7 @@ import { type CacheBreakCounts, CACHE_BREAKS, type CacheBreak } from '../../src/
 /** Who caused that a call did not use the prompt cache. */
 export type CacheBreakCauser = 'gateway' | 'client' | 'provider'
 
-/** For each reason why the cache was not used, who caused it; `docs/caches.md: Breaks`. */
+/** For each reason why a call did not use the prompt cache, who caused it; `docs/caches.md: Breaks`. */
 export const CACHE_BREAK_CAUSERS: Readonly<Record<CacheBreak, CacheBreakCauser>> = {
   channel_moved: 'gateway',
   key_moved: 'gateway',
@@ -15,7 +15,7 @@ export const CACHE_BREAK_CAUSERS: Readonly<Record<CacheBreak, CacheBreakCauser>>
   provider: 'provider',
 }
 
-/** A reason, and the number of calls for which it was the reason. */
+/** A reason why the prompt cache was not used, and the number of calls with this reason. */
 export interface CacheBreakCount {
   readonly reason: CacheBreak
   readonly causer: CacheBreakCauser
@@ -23,8 +23,8 @@ export interface CacheBreakCount {
 }
 
 /**
- * The reasons that occurred: first those of the gateway, then of clients, then of the provider; each most
- * frequent first.
+ * The reasons why the prompt cache was not used: first those caused by the gateway, then by clients, then by
+ * the provider. Within each group, the most frequent reason is first.
  */
 export function cacheBreakCounts(breaks: CacheBreakCounts): readonly CacheBreakCount[] {
   const counted = CACHE_BREAKS.map((reason) => ({
@@ -37,7 +37,10 @@ export function cacheBreakCounts(breaks: CacheBreakCounts): readonly CacheBreakC
   )
 }
 
-/** The number of calls for each causer that occurred, in the order of `cacheBreakCounts`. */
+/**
+ * The number of calls that did not use the prompt cache, for each causer that occurred: the gateway, then
+ * clients, then the provider.
+ */
 export function callsByCacheBreakCauser(
   counted: readonly CacheBreakCount[],
 ): readonly { readonly causer: CacheBreakCauser; readonly calls: number }[] {

@@ -20,7 +20,7 @@ export const LOG_PERIODS = [...USAGE_PERIODS, 'all'] as const
 /** A period of calls or sums. */
 export type Period = (typeof LOG_PERIODS)[number]
 
-/** A period in Unix seconds; an undefined end is unlimited. */
+/** A period in Unix seconds. If `from` or `to` is undefined, the period is not limited on that side. */
 export interface TimeRange {
   readonly from: number | undefined
   /** The period ends just before this time, in Unix seconds. */

@@ -2,7 +2,7 @@ import { Switch, TagsInput, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import type { FieldType } from '../../src/domain/records/field-types.ts'
 
-/** The part of a field's type that its input needs. */
+/** The properties of a field's type that determine its input in a form. */
 export type InputFieldType = Pick<FieldType, 'json' | 'bounds' | 'isNullable'>
 
 /** A value as a form keeps it: numbers and durations are texts, and null is an empty text. */

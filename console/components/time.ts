@@ -25,7 +25,10 @@ export function formatDay(unixSeconds: number, locale: string, timeZone: string)
   )
 }
 
-/** A time of day, `09:31:26`, after its date if that is not today: `Nov 23, 09:31:26`, with the year of other years. */
+/**
+ * A time of day, `09:31:26`. If it is not today, the date comes first: `Nov 23, 09:31:26`, with the year if
+ * that is not this year.
+ */
 export function formatClock(
   unixSeconds: number,
   nowSeconds: number,

@@ -1,6 +1,6 @@
 import { useCallback, useRef, useState } from 'react'
 
-/** An action that runs only once at a time; its result is not stored. */
+/** An action that cannot run twice at the same time; its result is not stored. */
 export interface Action<Given extends readonly unknown[]> {
   readonly run: (...given: Given) => Promise<void>
   readonly isRunning: boolean

@@ -10,7 +10,7 @@ import { keyIdAsUrlValue, valuesToUrlText, valuesOfUrlText } from './url-values.
 import { useSignedInAccount } from './session.tsx'
 
 const PAUSE_MS = 250
-/** Fields whose values are ids in the API but names in the page's URL, because these names are unique. */
+/** Filters whose values are ids in the API but names in the page's URL, because these names are unique. */
 const NAMED: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** A filter for one or several values; it suggests the values that occur in the calls of the period. */

@@ -36,7 +36,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     await page.context().close()
   })
 
-  test('121: only a root user without a password is offered to set one, and can close the offer', async () => {
+  test('121: the console offers only a root user without a password to set a password, and the offer stays closed once closed', async () => {
     const page = await stage.open('root', '/keys')
     const offer = page.getByRole('link', { name: 'Set a password' })
     await offer.waitFor()

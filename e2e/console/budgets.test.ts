@@ -80,7 +80,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73, 74, 77: a member and an administrator see the same meters of key, account and group, and which limit applies first', async () => {
+  test('73, 74, 77: budget meters and the limit that applies first look the same to a member and to an administrator', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     await option('GroupRatio', { default: 1, sales: 1 })
     await option('GroupBudget', { sales: { budget: DOLLAR, budget_period: 'month' } })
@@ -147,7 +147,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await setOwnKey({ budget: 0, budget_period: '' })
   })
 
-  test('75: the meter of a budget that will run out before its reset names the day', async () => {
+  test('75: the meter of a budget that will run out before its reset names the day on which it will run out', async () => {
     await stage.api('POST', '/api/user/', {
       username: 'pat',
       password: 'a password of pat',
@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73: the meter of a budget shows the amount held by running calls beside the spent amount', async () => {
+  test('73: the meter of a budget shows the amount held by running calls in addition to the spent amount', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     expect(await spend()).toBe(200)
     const before = await user(PEOPLE.caller.id)
@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     }
   })
 
-  test('74, 76: a key whose budget is used up is marked; raising the budget shows both amounts, and calls work again', async () => {
+  test('74, 76: a key with a used-up budget is marked; Raise budget shows the old and new amount, after which calls work', async () => {
     await stage.api('PUT', '/api/user/', {
       id: PEOPLE.caller.id,
       budget: DOLLAR / 4,

@@ -42,7 +42,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     return ids[0] ?? 0
   }
 
-  test('79, 125: the form of a channel suggests a free name for each provider; typing replaces the chosen provider', async () => {
+  test('79, 125: the form of a channel suggests an unused name for each provider, and text typed as Provider searches providers', async () => {
     const page = await stage.open('root', '/channels/new')
     const name = page.getByRole('textbox', { name: 'Name', exact: true })
     await expect.poll(() => name.inputValue()).toBe('openai')

@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await stage?.close()
   })
 
-  test('83: the result of a channel test is a line below its row, and nothing else moves', async () => {
+  test('83: the result of a channel test is shown in a line below the row of the channel, without moving the cells of this row', async () => {
     expect(long).toHaveLength(80)
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: new RegExp(long) })
@@ -92,7 +92,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('84, 85: channels are found by a part of their name and by their condition, and are tested in one request', async () => {
+  test('84, 85: the list of channels can be filtered by part of a name or by state, and Test all tests the shown ones in one request', async () => {
     const page = await stage.open('root', '/channels')
     const rows = page.getByRole('table', { name: 'Channels' }).locator('tbody').getByRole('link')
     await page.getByRole('searchbox', { name: 'Filter channels' }).fill('sec')
@@ -286,7 +286,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('145: the keys of a channel show their remaining provider limits, the reset and the last hour, in both languages', async () => {
+  test('145: each channel key shows how much of its provider limits is left now and was left in the last hour, and the reset time', async () => {
     const headers = {
       'x-ratelimit-limit-requests': '1000',
       'x-ratelimit-remaining-requests': '37',
@@ -324,7 +324,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await chinese.context().close()
   })
 
-  test('89: a channel of gateway.yaml is drained, so that it gets no calls, by one click, and used again by one click on Undo', async () => {
+  test('89: the buttons Drain and Undo stop and resume calls to a channel of gateway.yaml with one click each', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /^first / })
     await row.getByRole('button', { name: 'Drain' }).click()

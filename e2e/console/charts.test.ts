@@ -63,7 +63,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     return sums
   }
 
-  test('66: the chart of errors shows failed calls by cause and refused ones by code, like its table', async () => {
+  test('66: the errors chart and its table can show errors by cause, refusals by error code, and errors by user', async () => {
     const page = await open('?period=today')
     const figure = page.getByRole('figure', { name: 'Errors' })
     const by = figure.getByRole('combobox', { name: 'Errors by' })
@@ -137,7 +137,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('97: the series of a chart have labels beside colours, and lines of one colour differ by dashes', async () => {
+  test('97: each series of a chart has its own label and its own combination of colour and dashed line', async () => {
     const page = await open('?period=today&by=user')
     const marks = (name: string) =>
       page
@@ -167,7 +167,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('88: a renamed channel has one line in the usage chart, and its new name in the log', async () => {
+  test('88: a renamed channel has one line in the usage chart for its calls before and after, and the log shows its new name', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     const address = stage.upstream.baseUrl('scripted')
     const channel = {
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: the suggested name of a new key has the day, and a number if that name is taken', async () => {
+  test('95: the suggested name of a new key contains the day of creation, and a number in addition if that name is taken', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const name = page.getByRole('textbox', { name: 'Name' })
     const suggested = /^Key of \d{1,2} [A-Z][a-z]{2}$/

@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     return box !== null && box.y >= 0 && box.y + box.height <= height
   }
 
-  test('105: the conversation scrolls with a growing answer, unless the user has scrolled up; Newest leads to its end', async () => {
+  test('105: the conversation scrolls with a growing answer, unless the user has scrolled up; the button Newest scrolls to its end', async () => {
     const page = await stage.open('root', '/playground?model=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 400, word: 'many words ' })
     await sendAndWait(page, 'Say much.')

@@ -30,7 +30,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     return stage.declare(stringify({ login: { oidc: [corp], ...login } }))
   }
 
-  test('a directory sign-in leads to the provider and back to the requested page; signing out ends both sessions', async () => {
+  test('a directory sign-in returns to the requested page, and signing out ends the sessions of the gateway and of the provider', async () => {
     provider.people.set('p1', { preferred_username: 'pia', name: 'Pia P.' })
     provider.who = 'p1'
     const page = await stage.open(undefined, '/logs?period=30d')
@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('a refused directory sign-in ends on a page with the reason and a link back', async () => {
+  test('a refused directory sign-in ends on a page with the reason for the refusal and a link back to the console', async () => {
     provider.people.set('p3', { preferred_username: 'root' })
     provider.who = 'p3'
     const page = await stage.open(undefined, '/')

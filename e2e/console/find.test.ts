@@ -29,7 +29,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     return option
   }
 
-  test('113: the command palette finds and opens keys, models, users, channels and calls', async () => {
+  test('113: the command palette finds keys, models, users, channels and calls, and opens the page of each', async () => {
     const page = await stage.open('root', '/usage')
     await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor()
     for (const [text, name, path] of [
@@ -89,7 +89,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await page.context().close()
   })
 
-  test('114: the command palette shows a member no commands of administrators', async () => {
+  test('114: the command palette finds no commands that only administrators may use when a member searches', async () => {
     const page = await stage.open('caller', '/keys')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     await typed(page, 'create key', 'Create key')

@@ -173,7 +173,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('the test of an images channel warns that it costs money, and Test all does not call images', async () => {
+  test('the test of a channel for images warns that the provider bills it, and Test all requests no images from any channel', async () => {
     stage.upstream.script('painter', { kind: 'whole', body: '{"data":[{"b64_json":"AAAA"}]}' })
     const painter = { name: 'painter', type: 1, key: 'sk-painter', models: 'gpt-image-1' }
     const base_url = stage.upstream.baseUrl('painter').replace(/\/v1$/, '')
@@ -231,7 +231,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await own.context().close()
   })
 
-  test('51: an administrator adds a user, and $5 to its quota; the dialog shows the amounts before and after', async () => {
+  test("51: an administrator adds a user and then $5 to the user's quota, and the dialog shows the quota before and after", async () => {
     const page = await stage.open('admin', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('cyd')
@@ -248,7 +248,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('40, 47: filters of the log are in its address, a reload keeps them, and the totals follow them', async () => {
+  test("40, 47: the filters of the log are in the page's address, survive a reload, and determine which calls the totals add up", async () => {
     const page = await stage.open('root', '/logs')
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.filter({ hasText: '2 calls' }).waitFor()

@@ -154,7 +154,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test("158: a guard whose match has no form is edited as JSON, and an invalid one shows the gateway's message", async () => {
+  test("158: a guard with a kind of match that has no form fields is edited as JSON, and invalid JSON shows the gateway's message", async () => {
     const page = await stage.open('root', '/guards?new=1')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('other')
     await page.getByRole('combobox', { name: 'Kind', exact: true }).click()

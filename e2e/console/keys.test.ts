@@ -147,7 +147,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     return status
   }
 
-  test('17, 18, 19, 25: a new key is masked until it is shown, can call, is copied, and is no longer shown after Done', async () => {
+  test('17, 18, 19, 25: a new key is masked until it is revealed, can be copied and used, and is hidden after a click on Done', async () => {
     const page = await stage.open('root', '/keys', { permissions: ['clipboard-read', 'clipboard-write'] })
     await create(page, 'new one')
     const field = page.getByRole('textbox', { name: 'API key' })
@@ -285,7 +285,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('27: twenty letters typed fast into the filter of keys cause no 429, and the last result is shown', async () => {
+  test('27: twenty letters typed fast into the filter of keys cause no 429, and the list shows the result for the whole text', async () => {
     const page = await stage.open('root', '/keys')
     const refused: number[] = []
     page.on('response', (response) => {

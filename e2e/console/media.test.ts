@@ -42,7 +42,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.context().close()
   })
 
-  test('108: speech can be played, with its cost, and a reload keeps the conversation without it', async () => {
+  test('108: the playground plays generated speech and shows its cost; after a reload the messages remain, but not the audio', async () => {
     const page = await stage.open('root', '/playground?model=demo-speech')
     await page.getByRole('textbox', { name: 'Voice' }).fill('verse')
     const asked = page.waitForRequest(/\/api\/playground\/audio\/speech/)
@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.context().close()
   })
 
-  test('108: the playground shows dimensions and cosine of embeddings, and its code example calls the embeddings endpoint', async () => {
+  test('108: the playground shows dimensions and cosine similarities of embeddings, and an example that calls /v1/embeddings', async () => {
     const page = await stage.open('root', '/playground?model=demo-embed')
     await page.getByText('For embeddings, each line is a text.').waitFor()
     await sent(page, 'a cat\na cat\nquantum mechanics')

@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('46: a call that used a second channel shows both attempts to an administrator, and none to a member', async () => {
+  test('46: a call that a second channel served shows both attempts to an administrator, and no attempts to a member', async () => {
     stage.upstream.script('first', { kind: 'status', status: 500 })
     expect(await stage.call('shaky', PEOPLE.caller.key)).toBe(200)
     const page = await stage.open('root', '/logs')

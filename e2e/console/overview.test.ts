@@ -12,7 +12,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await stage?.close()
   })
 
-  test("119: a member's overview has the address, snippets, models with prices, and says when the first call arrives", async () => {
+  test("119: a member's overview shows the base URL, snippets and models with prices, and reports when the first call arrives", async () => {
     const page = await stage.open('caller', '/')
     const connect = page.getByRole('region', { name: 'Connect' })
     const address = connect.getByRole('textbox', { name: 'Base URL' })
@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await page.context().close()
   })
 
-  test("120: an administrator's overview has 30 days of spending, its pace, errors, p95 and budgets, and apart the own account", async () => {
+  test("120: an administrator's overview shows 30 days of everyone's spending, the month's projection, errors, p95 and budgets", async () => {
     stage.upstream.script('scripted', { kind: 'status', status: 500 })
     expect(await stage.call('scripted', PEOPLE.caller.key)).toBeGreaterThanOrEqual(500)
     await stage.call('demo-chat', PEOPLE.caller.key)

@@ -130,7 +130,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('33: the code example of a playground request sends the same body', async () => {
+  test('33: the code example of a playground request sends the same body as the playground itself', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     let sent: string | null = null
     page.on('request', (request) => {

@@ -36,7 +36,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage?.close()
   })
 
-  test('103: the difference of a what-if calculation is $0 without a change, and at another price the sum over all calls', async () => {
+  test('103: a what-if calculation shows a difference of $0 without price changes, otherwise the sum of the differences of all calls', async () => {
     const page = await stage.open('admin', '/what-if')
     await page.getByRole('button', { name: 'Calculate' }).click()
     const difference = page.getByRole('status', { name: 'Difference' })
@@ -109,7 +109,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     return found
   }
 
-  test('101: the filters Vendor and Without a price select models; the chosen ones get a price in one request', async () => {
+  test('101: models can be filtered by vendor and by Without a price, and one request sets a price for all selected models', async () => {
     const page = await stage.open('root', '/models')
     const table = page.getByRole('table', { name: 'Models' })
     await page.getByRole('switch', { name: 'Without a price' }).click({ force: true })
@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('102: the dialog Edit price has all prices and tiers; Cancel changes nothing, and prices that it does not show stay', async () => {
+  test('102: Edit price has fields for all token prices and tiers, Cancel changes nothing, and Save keeps prices without a field', async () => {
     await setPrice('gpt-4o-mini', {
       input: '1',
       output: '2',
@@ -209,7 +209,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await setPrice('gpt-4o-mini', null)
   })
 
-  test('104: the page of models shows prices in the display currency', async () => {
+  test('104: the page of models and the playground show prices in the display currency', async () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'CNY' })
     await stage.api('PUT', '/api/option/', { key: 'USDExchangeRate', value: '7' })
     const page = await stage.open('root', '/models?q=scripted')

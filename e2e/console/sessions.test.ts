@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
   }
 
-  test('152: the usage page shows cache reads, savings, surcharges and breaks by cause; a reason links to its calls', async () => {
+  test('152: the usage page shows cache reads, savings, surcharges and cache breaks by reason; each reason links to its calls', async () => {
     // The sums are written a moment after the calls.
     const sums = () => stage.api<{ totals: { requests: number } }>('GET', '/api/usage?by=none')
     await expect.poll(async () => (await sums()).totals.requests).toBe(6)
@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
   })
 
-  test('153: usage and logs lead to the sessions of their period, which administrators filter by user', async () => {
+  test('153: the usage page and the log link to the sessions of the same period, which administrators can filter by user', async () => {
     const page = await stage.open('root', '/usage?period=today')
     await page.getByRole('link', { name: 'Sessions' }).click()
     const table = page.getByRole('table', { name: 'Sessions' })
@@ -213,7 +213,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('153: a member sees only the own sessions', async () => {
+  test("153: a member sees only the member's own sessions", async () => {
     const caller = await stage.open('caller', '/sessions')
     await caller.getByRole('table', { name: 'Sessions' }).waitFor()
     expect((await cells(caller, 'Sessions')).map(([session]) => session)).toEqual([sessions.caller])
@@ -251,7 +251,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test("154: a provider's verdict on a cache miss is shown as text of limited length", async () => {
+  test("154: a provider's explanation of a cache miss is shown on the page of a session as plain text of limited length", async () => {
     const page = await stage.open('root', `/sessions/${sessions.messages}`)
     const table = page.getByRole('table', { name: 'Calls in order' })
     await table.getByText('Earlier messages changed (Client)').waitFor()
@@ -269,7 +269,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('155: the details of a call lead to its session, and say what was saved and why the cache broke', async () => {
+  test('155: the details of a call link to its session, and show what the cache saved and why the cache was missed', async () => {
     const page = await stage.open('root', `/sessions/${sessions.chat}`)
     const rows = page.getByRole('table', { name: 'Calls in order' }).locator('[data-row-link]')
     await rows.first().click()

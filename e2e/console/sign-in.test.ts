@@ -140,7 +140,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     }
   })
 
-  test('55: a form whose session ended meanwhile is saved once after signing in', async () => {
+  test('55: a form that is submitted after the session has ended is saved exactly once, after the user has signed in again', async () => {
     const page = await stage.open('member', '/keys?new=1')
     await page.getByRole('textbox', { name: 'Name' }).fill('kept in the form')
     await page.context().clearCookies()

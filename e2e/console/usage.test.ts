@@ -173,7 +173,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     },
   )
 
-  test('92: filters of the log suggest values of the period by a part of their name, and take several', async () => {
+  test('92: a filter of the log suggests values of the period that contain the typed text, and accepts several values', async () => {
     await open().then((page) => page.context().close())
     const page = await stage.open('root', '/logs')
     const sums = page.getByRole('status', { name: 'Totals of these calls' })

@@ -35,7 +35,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     },
   )
 
-  test('127: empty lists have a button for the next step, if there is one', async () => {
+  test('127: empty lists have a button that creates a key, opens the playground or clears the filters', async () => {
     for (const [path, role, name] of [
       ['/keys', 'button', 'Create key'],
       ['/playground', 'link', 'Create key'],
@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: a form that got no answer asks to check whether it was saved', async () => {
+  test('122: a form whose request got no response asks the user to check whether the change was saved', async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('emil')
@@ -104,7 +104,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await second.context().close()
   })
 
-  test("126: on a call's page j and k open the calls beside it, Esc returns to its row, and user, key and channel are links", async () => {
+  test('126: on the page of a call j and k open its neighbours in the list, Esc returns to the list, and user and key are links', async () => {
     for (const model of ['demo-chat', 'demo-reason', 'demo-claude']) expect(await stage.call(model)).toBe(200)
     const page = await stage.open('root', '/logs')
     const rows = page.getByRole('table', { name: 'Calls' }).locator('[data-row-link]')

@@ -89,7 +89,7 @@ test('the demo data for browser tests have ten channels, fifteen users, failures
   ).toBe(0)
 })
 
-test('the demo data for browser tests have sessions with cache savings, and breaks of every reason', () => {
+test('the demo data for browser tests have sessions with cache savings, and cache breaks of every possible reason', () => {
   expect(valueOf(file, "select count(distinct session) from usage_log where session <> ''")).toBeGreaterThan(
     30,
   )

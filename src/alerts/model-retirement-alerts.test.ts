@@ -18,7 +18,7 @@ test('an alert about the end of a model is due 60, 30, 7 and 1 days before it, e
   expect(days(endings, '2027-12-10T00:00:00Z')).toEqual([])
 })
 
-test("an alert about a model's end that becomes known late is due once, for the last of these days that has passed", () => {
+test("an alert about a model's end that becomes known late is due once, for the latest of the days 60, 30, 7 and 1 already reached", () => {
   const endings = new ModelRetirementAlerts()
   expect(days(endings, '2026-11-21T00:00:00Z')).toEqual([[30, 20]])
   expect(days(endings, '2026-11-22T00:00:00Z')).toEqual([])

@@ -15,15 +15,18 @@ describe('an error where balances are read', () => {
     ['billing-subscription', 'upstream_error'],
     ['billing-usage', 'gateway_error'],
     ['usage', 'gateway_error'],
-  ] as const)('an unknown error where balances are read has a type of its own: %s', (area, type) => {
-    const { status, body } = told(area, new TypeError('a secret'))
-    expect(status).toBe(500)
-    expect(body.error).toEqual({
-      type,
-      code: 'internal_error',
-      message: 'internal error (request id: r1)',
-    })
-  })
+  ] as const)(
+    'an unexpected error at an address for balances is a 500 with the error type of this address: %s',
+    (area, type) => {
+      const { status, body } = told(area, new TypeError('a secret'))
+      expect(status).toBe(500)
+      expect(body.error).toEqual({
+        type,
+        code: 'internal_error',
+        message: 'internal error (request id: r1)',
+      })
+    },
+  )
 
   test.each(['billing-subscription', 'billing-usage', 'usage'] as const)(
     'a rate limit error at an address for balances has the type gateway_error: %s',

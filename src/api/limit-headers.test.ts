@@ -11,11 +11,11 @@ test.each([
   [360_000, '6m0s'],
   [7_200_000, '2h0m0s'],
   [90_061_000, '25h1m1s'],
-])('the reset of a limit in %s ms is written as %s', (ms, text) => {
+])('a rate limit header states that a limit resets in %s ms as %s', (ms, text) => {
   expect(goDuration(ms)).toBe(text)
 })
 
-test('a rate limit that does not apply has no response header', () => {
+test('a response has no rate limit headers for a limit that does not apply to the call', () => {
   const requests = { limit: 5, remaining: 4, resetMs: 1_500 }
   expect(limitHeadersOf('relay')?.({ requests, tokens: undefined }, 0)).toEqual({
     'x-ratelimit-limit-requests': '5',

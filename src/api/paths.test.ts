@@ -19,7 +19,7 @@ test.each([
   ['/m/:id*:run', '/m/a%3arun', { id: 'a' }],
   ['/m/:id*:run', '/m/a:runs', undefined],
   ['/m/:id*:run', '/m/:run', undefined],
-])('the pattern %s reads %s as %j', (path, given, params) => {
+])('the path pattern %s of an endpoint reads the path %s to the parameters %j', (path, given, params) => {
   expect(pathPattern(path)(given)).toEqual(params)
 })
 

@@ -29,7 +29,7 @@ test('a JSON response that is written in pieces has the same text as one written
   )
 })
 
-test('a JSON response with a list is written in pieces, each with one element of the list', () => {
+test('a JSON response with a list is written in pieces that contain at most one element of the list each', () => {
   const items = Array.from({ length: 100 }, () => ({ text: 'x'.repeat(1_000) }))
   const longest = Math.max(...[...jsonPieces({ data: { items } })].map(({ length }) => length))
   expect(longest).toBeLessThan(1_100)
@@ -38,25 +38,28 @@ test('a JSON response with a list is written in pieces, each with one element of
 test.each([
   ['GET', 1000],
   ['HEAD', 1],
-])('for %s, %i of 1000 pieces are made, and their source is told to stop', async (method, count) => {
-  let made = 0
-  let isOver = false
-  async function* pieces(): AsyncIterable<string> {
-    try {
-      while (made < 1000) {
-        made += 1
-        yield 'x'
+])(
+  'the response to a %s request takes %i of the 1000 pieces that its source can make, and then ends the source',
+  async (method, count) => {
+    let made = 0
+    let isOver = false
+    async function* pieces(): AsyncIterable<string> {
+      try {
+        while (made < 1000) {
+          made += 1
+          yield 'x'
+        }
+      } finally {
+        isOver = true
       }
-    } finally {
-      isOver = true
     }
-  }
-  using own = await startOwnServer((_, response) => {
-    void sendText(response, { type: 'text/plain' }, {}, pieces())
-  })
-  const request = `${method} / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`
-  const answer = await rawConnection(own.port, request).closed()
-  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\ncontent-type: text\/plain\r\n/)
-  expect(answer).not.toContain('content-length')
-  expect([made, isOver]).toEqual([count, true])
-})
+    using own = await startOwnServer((_, response) => {
+      void sendText(response, { type: 'text/plain' }, {}, pieces())
+    })
+    const request = `${method} / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`
+    const answer = await rawConnection(own.port, request).closed()
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\ncontent-type: text\/plain\r\n/)
+    expect(answer).not.toContain('content-length')
+    expect([made, isOver]).toEqual([count, true])
+  },
+)

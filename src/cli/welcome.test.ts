@@ -7,7 +7,7 @@ test.each([
   [['gemini-2.5-pro', 'gemini-3.8-flash', 'gemini-3.1-pro-preview'], 'gemini-3.8-flash'],
   [['codestral-2508', 'mixtral-8x22b', 'ministral-8b', 'mistral-medium-3.5'], 'mistral-medium-3.5'],
   [['demo-chat', 'demo-reason'], 'demo-chat'],
-])('of the models %j the newest is %s', (models, newest) => {
+])('the welcome text suggests, of the models %j, the newest: %s', (models, newest) => {
   expect(newestModel(models)).toBe(newest)
 })
 

@@ -34,6 +34,6 @@ test.each([
   'changed n settings 1',
   'changed n balance 5',
   `changed n tokens ${'1 '.repeat(MAX_TOKEN_IDS)}1`,
-])('an invalid text of a change is ignored: %j', (text) => {
+])('a node ignores an invalid announcement of a change: %j', (text) => {
   expect(parseChange(text)).toBeUndefined()
 })

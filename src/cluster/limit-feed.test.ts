@@ -241,7 +241,7 @@ describe('an announcement that changes nothing', () => {
     return [c.left(), c.rests()]
   }
 
-  test('a limit announced by another node is applied if its sealed message arrives unchanged', () => {
+  test("a node applies the limit in another node's sealed message if the message arrives unchanged", () => {
     expect(knownAfter((sealed) => sealed)).toEqual([0, undefined])
   })
 
@@ -264,7 +264,7 @@ describe('an announcement that changes nothing', () => {
       'with 17 news',
       (_, text) => text([NOW, Array.from({ length: 17 }, () => ['cooldown', 'main', 'x', 1, 1, 1, ''])]),
     ],
-  ])('an announcement %s changes nothing', (_, change) => {
+  ])('a node ignores an announcement of provider limits %s', (_, change) => {
     expect(knownAfter(change)).toEqual([undefined, undefined])
   })
 })

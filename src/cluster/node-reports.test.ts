@@ -61,7 +61,7 @@ test('a node that is alone sends no request for reports', async () => {
   expect(room.texts).toEqual([])
 })
 
-test('messages that are not reports are ignored, and nodes that do not answer are waited for only briefly', async () => {
+test("a node ignores invalid messages while it collects the other nodes' reports, and waits only briefly for missing reports", async () => {
   const room = new Room()
   const reports = new NodeReports(
     'first',

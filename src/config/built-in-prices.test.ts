@@ -69,7 +69,7 @@ describe('the built-in prices', () => {
     expect(plain(prices.get('claude-sonnet-4-5')?.price?.tools.web_search)).toBe(0.01)
   })
 
-  test('the built-in price of a reranker is per search unit, and calls cost nothing else', () => {
+  test('the built-in price of a reranker is per search unit, and there is no additional price per call', () => {
     const { request, search_unit } = prices.get('rerank-english-v3.0')?.price ?? {}
     expect([plain(request), plain(search_unit)]).toEqual([0, 0.002])
   })
@@ -155,7 +155,7 @@ describe('prices in the data', () => {
     expect([plain(price?.request), price?.tools]).toEqual([0, {}])
   })
 
-  test('tiers in the price data apply to prompts above their start, and kinds without tiers keep their price', () => {
+  test('tiers in the price data apply to prompts above their start, and a kind of tokens without tiers has one price in every tier', () => {
     const price = chargeablePrice({
       input_mtok: {
         base: 1,
@@ -182,7 +182,7 @@ describe('prices in the data', () => {
     expect(chargeablePrice({ input_document_kpages: 1 })).toBeUndefined()
   })
 
-  test('the kinds in the price data that the gateway does not charge are named', () => {
+  test("the price data's kinds of prices that the gateway does not charge can be listed by name", () => {
     expect(
       unchargedPriceKeys({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 }),
     ).toEqual(['input_video_mtok'])
@@ -230,7 +230,7 @@ describe('rules for names', () => {
     [{ regex: '^o[134]$' }, 'O3', false],
     [{ or: [{ equals: 'a' }, { equals: 'b' }] }, 'b', true],
     [{ and: [{ starts_with: 'a' }, { ends_with: 'z' }] }, 'a-y', false],
-  ])('the rule %j for %s gives %s', (rule, name, expected) => {
+  ])('the rule %j of the price data matches the model name %s: %s', (rule, name, expected) => {
     expect(matchesModel(rule, name)).toBe(expected)
   })
 

@@ -54,7 +54,7 @@ describe('the configuration', () => {
     })
   })
 
-  test('the thread that reads the configuration sends it in parts on request, so that calls are processed in between', async () => {
+  test('the thread that reads the configuration sends the next part only on request, so that calls are processed in between', async () => {
     const file = join(folder, 'parts.yaml')
     const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
     writeFileSync(file, ['users:', ...users].join('\n'))
@@ -300,7 +300,7 @@ describe('the price version', () => {
     ['a ratio', `groups: { default: { ratio: 2 } }\n${price('{ input: 1, output: 2 }')}`],
     ['a group', `groups: { vip: {} }\n${price('{ input: 1, output: 2 }')}`],
     ['the quota of a unit', `options: { quota_per_unit: 1 }\n${price('{ input: 1, output: 2 }')}`],
-  ])('the price version changes with %s', (_, text) => {
+  ])('the price version of a configuration changes with a change of %s', (_, text) => {
     expect(version(text)).not.toBe(base)
   })
 })
@@ -451,7 +451,7 @@ describe('warnings about the configuration', () => {
     'https://api.deepseek.com',
     'https://api.perplexity.ai',
     'http://a:8000',
-  ])('there is no warning where calls may well be answered: %s', (given) => {
+  ])("there is no warning about a provider's address that may be correct: %s", (given) => {
     expect(warnings(config(CHANNEL.replace('http://a', given)))).toEqual([])
   })
 

@@ -68,7 +68,7 @@ describe('a YAML document', () => {
     ['- {a: 1,\n   b: 2}\n- [1,\n   2]\n', [0, 'b'], 2],
     ['- {a: 1,\n   b: 2}\n- [1,\n   2]\n', [1, 1], 4],
     ['%YAML 1.2\n---\na: 1\n...\n', ['a'], 3],
-  ])('a YAML document has the lines of its values: %j %j', (text, path, line) => {
+  ])('a YAML document %j records the right line for the value at the path %j', (text, path, line) => {
     const { diagnostics, lineOf } = parse(text)
     expect(diagnostics).toEqual([])
     expect(lineOf(path)).toBe(line)

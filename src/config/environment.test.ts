@@ -117,9 +117,12 @@ describe('the environment', () => {
       { OPENAI_API_KEY: 'two words' },
       'environment: OPENAI_API_KEY: expected a key: printable characters without spaces',
     ],
-  ])('the environment variables %o are refused', (env, expected) => {
-    expect(said(env)).toEqual([expected])
-  })
+  ])(
+    'the environment variables %o are refused with an error that names the variable and what is expected',
+    (env, expected) => {
+      expect(said(env)).toEqual([expected])
+    },
+  )
 
   test('all invalid environment variables are reported at once', () => {
     expect(said({ PORT: '-1', LOG_LEVEL: 'loud', REDIS_URL: 'redis:' })).toHaveLength(3)

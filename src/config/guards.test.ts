@@ -60,7 +60,7 @@ test.each([
       keys: ['AKIDEXAMPLE0000:wJalrXUtnFEMIK7MDENG'],
     },
   ],
-])('a match may be %s', (match, expected) => {
+])('the match of a guard in gateway.yaml may be %s', (match, expected) => {
   expect(read(guard(match)).content?.guards[0]?.match).toEqual(expected)
 })
 
@@ -74,7 +74,7 @@ test.each([
     '{ lakera: { key: k, project_id: p-1 } }',
     { kind: 'lakera', base_url: 'https://api.lakera.ai', key: 'k', project_id: 'p-1' },
   ],
-])('a match of a guard that blocks may be %s', (match, expected) => {
+])('the match of a guard in gateway.yaml that blocks calls may be %s', (match, expected) => {
   const text = `${guard(match).replace('redact', 'block')}    timeout: 500ms\n    on_failure: pass\n`
   expect(read(text).content?.guards[0]).toMatchObject({ match: expected, timeout: 500, on_failure: 'pass' })
 })

@@ -65,7 +65,7 @@ test('channels in the database follow those of gateway.yaml; disabled channels a
   expect(Object.isFrozen(settings.channels[1])).toBe(true)
 })
 
-test('an invalid setting in the database is ignored, and the valid ones beside it still apply', () => {
+test('an invalid setting in the database is ignored, and all valid settings in the database still apply', () => {
   const { settings, ignored } = mergeStoredSettings(
     fileOf(FILE),
     only({

@@ -11,7 +11,7 @@ test.each([
   ['gpt-4o', 'gpt-4*4o', false],
   ['my-gpt-4o', 'gpt-*', false],
   ['gpt-4o', 'gpt.4*', false],
-])('the name %s matches the pattern %s: %s', (name, pattern, expected) => {
+])('the model name %s matches the model pattern %s: %s', (name, pattern, expected) => {
   expect(matchesModelPattern(name, pattern)).toBe(expected)
 })
 

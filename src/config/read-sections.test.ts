@@ -254,9 +254,12 @@ describe('prices', () => {
         },
       },
     ],
-  ])('prices may be without tokens: %s', (text, expected) => {
-    expect(priceOf(text)).toMatchObject({ ...expected, tokens: { input: { digits: 0n } } })
-  })
+  ])(
+    'a model in gateway.yaml may have prices per image, character or second, but none for tokens: %s',
+    (text, expected) => {
+      expect(priceOf(text)).toMatchObject({ ...expected, tokens: { input: { digits: 0n } } })
+    },
+  )
 
   test("a model's audio and image prices also apply in the price tiers that state no such price", () => {
     const price = priceOf(
@@ -554,6 +557,6 @@ test.each([
   ['', undefined],
   ['cache: 10m', 600_000],
   ['cache: 0', 0],
-])('a model with "%s" keeps its answers for %s ms', (line, expected) => {
+])('a model with the setting "%s" in gateway.yaml caches its answers for %s ms', (line, expected) => {
   expect(read(`models:\n  m: { ${line} }\n`).models.get('m')?.cache).toBe(expected)
 })

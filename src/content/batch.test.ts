@@ -30,7 +30,7 @@ test('a batch of stored contents is read as it was written, and absent bodies di
   expect([first, second].map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(['onetwo', '\u00e9'])
 })
 
-test('the reserved memory of consecutive calls of the same key is added up, for each half of a batch too', () => {
+test('reserved memory of a batch, or of a half of it, is added up for each run of consecutive calls of the same key', () => {
   const growing = new GrowingBatch()
   const add = (userId: number, tokenId: number, reserved: number): void =>
     growing.add({ id: 'i', userId, tokenId, startedMs: 1, keepMs: 2, what: 'full' }, {}, reserved)
@@ -50,7 +50,7 @@ test('the reserved memory of consecutive calls of the same key is added up, for 
   ])
 })
 
-test('a batch grows with its contents, and its memory may be used for another batch', () => {
+test('a batch of stored contents grows with each content, and another batch may use its memory afterwards', () => {
   const call = { id: 'i', userId: 1, tokenId: 2, startedMs: 3, keepMs: 4, what: 'full' } as const
   const growing = new GrowingBatch()
   const pieces = Array.from({ length: 9 }, (_, at) => Buffer.alloc(40_000, at + 1))

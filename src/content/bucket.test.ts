@@ -56,7 +56,7 @@ const entry = (object = `s3://said/sluice/log/owner/${NAME}`): ContentEntry => (
   sealed: Buffer.from('sealed'),
 })
 
-test('stored contents that expire on the same day are one object in the bucket, and each entry names its position', async () => {
+test('stored contents that expire on the same day are one object in the bucket, and each entry has its offset and length in it', async () => {
   const put: { path: string; body: string }[] = []
   const bucket = await bucketOf(async (request, response) => {
     const pieces = await request.toArray()
@@ -136,7 +136,7 @@ test.each([
   ['with a query', { object: `s3://said/sluice/log/?acl=1/${NAME}` }],
   ['longer than its content can be', { objectBytes: 129 }],
   ['without a length', { objectBytes: 0 }],
-])('the bucket is not called for an entry %s', async (_, place) => {
+])('stored content is not requested from the bucket if its entry names an object %s', async (_, place) => {
   let requests = 0
   const bucket = await bucketOf((_request, response) => {
     requests += 1
@@ -186,7 +186,7 @@ test.each<[string, string, boolean]>([
   ['names without an end', '<Key>'.repeat(400_000), true],
   ['more than four million bytes', ' '.repeat(4 * 1024 * 1024 + 1), false],
   ['the same page for ever', '<NextContinuationToken>again</NextContinuationToken>', true],
-])('a list of %s is read in bounded time', async (_, list, isRead) => {
+])('an object list of a bucket with %s is read or refused in bounded time', async (_, list, isRead) => {
   let requests = 0
   const bucket = await bucketOf((_request, response) => {
     requests += 1

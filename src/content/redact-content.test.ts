@@ -96,7 +96,7 @@ test('content with more JSON values than a request may have is not stored at lev
   expect(redacted('data: "x"\n'.repeat(500_001))).toBe('undefined')
 })
 
-test('content with more matches than can be held is not stored at level redacted', () => {
+test('content with 600,000 matches is not stored at level redacted, because there are too many to redact', () => {
   const mails = (count: number): string => 'a@b.example '.repeat(count)
   expect(redacted(mails(100_000))).toBe('[REDACTED] '.repeat(100_000))
   for (const text of [

@@ -51,7 +51,7 @@ test.each([
   ['enabled again once it has quota, whatever is stored', 4, -1, false, 1, AT, 1],
   ['expired, whatever else is stored', 4, UNTIL, false, 0, AT, 3],
 ] as const)(
-  'the status of a token is right: %s',
+  'the status of an API key follows from its stored status, its expiry and its remaining quota: %s',
   (_, status, expired_time, unlimited_quota, remain, nowMs, expected) => {
     expect(tokenStatusAt({ status, expired_time, unlimited_quota }, remain, nowMs)).toBe(expected)
   },

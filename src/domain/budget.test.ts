@@ -40,7 +40,7 @@ describe('a period', () => {
   })
 })
 
-test("the name of a budget account contains its owner and its period, whatever the group's name", () => {
+test("the owner and the period of a budget can be read from the name of its account, whatever characters the group's name has", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...BUDGET_PERIODS),

@@ -41,7 +41,7 @@ describe('what a prompt cache saves and costs', () => {
     })
   })
 
-  test('the prompt cache saving of cached audio is computed from the prices of audio', () => {
+  test('the prompt cache saving of cached audio tokens is computed from the audio prices, and not from the text prices', () => {
     const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 400 }
     // 600 × (3 − 0.3) and 400 × (10 − 2) USD per million × 500,000 units per USD
     expect(cacheSavings(RATE, usage).cache_saved).toBe(810 + 1600)
@@ -130,7 +130,7 @@ describe('what a prompt cache saves and costs', () => {
     )
   })
 
-  test('the charge without a cache, less the saving and plus the surcharge, is the actual charge, give or take one unit', () => {
+  test('cost without a cache, minus the cache saving, plus the cache surcharge, equals the actual charge to within one quota unit', () => {
     const usage = { ...NO_USAGE, input: 7, cacheRead: 12_345, cacheWrite5m: 678 }
     const plain = chargeOfCall(RATE, { ...NO_USAGE, input: 7 + 12_345 + 678 })
     const { cache_saved: saved, cache_surcharge: surcharge } = cacheSavings(RATE, usage)

@@ -36,7 +36,7 @@ test('hours and days in Kolkata begin at half hours of UTC', () => {
   )
 })
 
-test('a calendar step of a month ends with the calendar month, and a time zone may be an offset such as +05:45', () => {
+test('monthly steps of a calendar range begin with calendar months, and a time zone may be an offset such as +05:45', () => {
   expect(starts('America/New_York', 'month', '2024-01-31T12:00:00Z', '2024-04-02T00:00:00Z')).toEqual([
     '2024-01-01T00:00:00-05:00',
     '2024-02-01T00:00:00-05:00',

@@ -7,7 +7,7 @@ import { chargeAtRate } from './charge-at-rate.ts'
 const decimal = (text: string): Decimal => parseDecimal(text)!
 const form = { size: undefined, quality: undefined }
 
-test('a charge recomputed at other prices uses the other price of a tool, or the original one if they state none', () => {
+test("a charge recomputed at other prices takes a tool's price from them, or keeps the tool's original price if they have none", () => {
   const searches = { kind: 'web_search', count: 2, price: decimal('0.01') } as const
   const counts = { usage: NO_USAGE, form, tools: [searches] }
   const dearer = chargeRateOf(

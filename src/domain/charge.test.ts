@@ -118,12 +118,19 @@ describe('a charge', () => {
     [{ images: 1 }, {}, {}, 10_000],
     [{ images: 1 }, { size: 'constructor' }, {}, 10_000],
     [{ images: 1 }, { size: '9x9' }, { image: { '1x1': decimal('0.01'), '2x2': decimal('0.2') } }, 100_000],
-  ])('a charge counts %j of the form %j', (used, form, parts, quota) => {
-    const image = { '1024x1024': decimal('0.04'), '1024x1024/hd': decimal('0.08'), default: decimal('0.02') }
-    const rate = chargeRateOf(price({ image, ...parts }), ONE, 500_000)
-    expect(chargeOfCall(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
-    expect(rate.free).toBe(false)
-  })
+  ])(
+    "a chargeOfCall prices the usage %j at the price for the request's size and quality %j",
+    (used, form, parts, quota) => {
+      const image = {
+        '1024x1024': decimal('0.04'),
+        '1024x1024/hd': decimal('0.08'),
+        default: decimal('0.02'),
+      }
+      const rate = chargeRateOf(price({ image, ...parts }), ONE, 500_000)
+      expect(chargeOfCall(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
+      expect(rate.free).toBe(false)
+    },
+  )
 
   test('a charge is by tokens if the provider reports them and they have a price, otherwise by seconds', () => {
     const both = chargeRateOf(price({ tokens: tokens('2.5', '10'), second: decimal('0.0001') }), ONE, 500_000)
@@ -210,7 +217,7 @@ test('a hold is at least one quota unit if the model has any price, and 0 if the
   expect(maxCharge(chargeRateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
 })
 
-test('audio seconds and images with their own price are charged once, whether or not tokens are reported', () => {
+test('audio seconds and images are charged once, even if they are also itemized, and whether or not tokens have prices', () => {
   const [second, each] = [decimal('0.002'), decimal('0.04')]
   const media = [
     { kind: 'second', count: 3, price: second },

@@ -5,7 +5,7 @@ import { DigestTable } from './digest-table.ts'
 const key = (name: string | number): Buffer => createHash('sha256').update(String(name)).digest()
 
 describe('a table of digests', () => {
-  test('a remembered prompt is found until it expires, and only by all bytes of its key', () => {
+  test('a remembered prompt is found until it expires, and only with a key that equals its key in all bytes', () => {
     const prompts = new DigestTable()
     prompts.put(key('a'), 123_456, 2000, 1000, 10)
     expect(prompts.get(key('a'), 1900)).toBe(123_456)

@@ -24,7 +24,7 @@ test.each([
   ['gpt-4o-transcribe', 'transcriptions'],
   ['tts-1-hd', 'speech'],
   ['gpt-4o-mini-tts', 'speech'],
-])('the model %s is for %s', (model, endpoint) => {
+])('the name of the model %s implies the endpoint %s', (model, endpoint) => {
   expect(endpointByName(model)).toBe(endpoint)
   expect(isForUnsupportedEndpoint(model)).toBe(false)
 })
@@ -36,7 +36,7 @@ test.each([
   'sora-2',
   'mj_imagine',
   'suno_music',
-])('the model %s is for an endpoint that the gateway does not have', (model) => {
+])('the name of the model %s implies an endpoint that the gateway does not have', (model) => {
   expect(isForUnsupportedEndpoint(model)).toBe(true)
 })
 
@@ -52,7 +52,10 @@ test.each([
   'olive-2',
   'kimi-k3',
   'o3',
-])('the model %s is for conversations or rerank', (model) => {
-  expect(isForUnsupportedEndpoint(model)).toBe(false)
-  expect(endpointByName(model)).toBeUndefined()
-})
+])(
+  'the name of the model %s implies none of the endpoints for images, speech and transcriptions',
+  (model) => {
+    expect(isForUnsupportedEndpoint(model)).toBe(false)
+    expect(endpointByName(model)).toBeUndefined()
+  },
+)

@@ -33,9 +33,12 @@ test.each<[string, Channel['provider'], string, string, ProtocolName, string]>([
   ['its dialect', 'generic', OWN, 'm', 'messages', 'anthropic'],
   ['its dialect', 'generic', OWN, 'm', 'gemini', 'gcp.gemini'],
   ['its dialect', 'generic', 'no address', 'm', 'rerank', 'cohere'],
-])('a channel is named by %s (%s, %s, %s, %s)', (_, provider, base_url, model, dialect, name) => {
-  expect(genAiProvider({ provider, base_url }, model, dialect)).toBe(name)
-})
+])(
+  'the provider of a channel is reported in telemetry by %s (%s, %s, %s, %s)',
+  (_, provider, base_url, model, dialect, name) => {
+    expect(genAiProvider({ provider, base_url }, model, dialect)).toBe(name)
+  },
+)
 
 test('a channel at notx.ai is not reported in telemetry as a channel of x.ai, whose name it only ends with', () => {
   expect(genAiProvider({ provider: 'generic', base_url: 'https://notx.ai/v1' }, 'm', 'chat')).toBe('openai')

@@ -58,9 +58,12 @@ describe('charges by ratios', () => {
     [{ price: '0.02' }, { input: 1000, output: 500 }, '1.5', 15_000],
     [{ model: '0.075', completion: '4' }, { input: 1 }, '1', 1],
     [{ model: '1', completion: '4' }, { input: 1000 }, '0', 0],
-  ])('the ratios %o for %o in a group at %s cost %i', (ratios, usage, group, quota) => {
-    expect(charged(ratios, usage, group)).toBe(quota)
-  })
+  ])(
+    'a call at the ratios %o with the usage %o in a group with the ratio %s costs %i quota units',
+    (ratios, usage, group, quota) => {
+      expect(charged(ratios, usage, group)).toBe(quota)
+    },
+  )
 })
 
 describe('a price as ratios', () => {

@@ -14,7 +14,7 @@ test('78: an absent limit does not count, and without any limit no remaining amo
   expect(leastRemaining({})).toEqual({ left: null, left_by: null })
 })
 
-test('78: where a quota and a budget have as little left, the quota is named, as in refusals; a negative amount counts as 0', () => {
+test('78: if a quota and a budget have equally little left, the quota is named as the limit; a negative amount counts as 0', () => {
   expect(leastRemaining({ key: -4, key_budget: 0 })).toEqual({ left: 0, left_by: 'key' })
   expect(leastRemaining({ user: 1, key_budget: -9 })).toEqual({ left: 0, left_by: 'key_budget' })
 })

@@ -31,7 +31,7 @@ test("a hold covers the regions declared for a channel in place of the vendor's 
   expect(heldPrices('claude-haiku-4-5', { tiers: ['standard'] }, { regions })).toEqual(['10', '15'])
 })
 
-test('a hold covers the default service tier of a channel only for models with a price for that tier', () => {
+test("a hold is computed at the price of the channel's default service tier only for models with a price for that tier", () => {
   const tiers = ['standard', 'fast']
   expect(heldPrices('claude-opus-4-6', { tiers, region: '' })).toEqual(['10', '60'])
   expect(heldPrices('claude-opus-4-8', { tiers, region: '' })).toEqual(['10', '20'])

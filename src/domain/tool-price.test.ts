@@ -45,6 +45,9 @@ test.each([
   ['https://example.com/v1', 'generic', 'messages', 'anthropic'],
   ['https://openai.com.example.com/v1', 'generic', 'gemini', 'google'],
   ['https://example.com', 'azure', 'messages', 'openai'],
-] as const)('the vendor at %s (%o) for %s is %s', (base_url, provider, dialect, vendor) => {
-  expect(toolVendor({ base_url, provider }, dialect)).toBe(vendor)
-})
+] as const)(
+  'the vendor whose tool prices apply at the address %s of a channel (%o) for the dialect %s is %s',
+  (base_url, provider, dialect, vendor) => {
+    expect(toolVendor({ base_url, provider }, dialect)).toBe(vendor)
+  },
+)

@@ -31,7 +31,7 @@ describe('limits that are looser than the operator’s', () => {
     ['any number of calls at once', DAILY, { parallel: 0 }, 'rate_limit_parallel'],
     ['a shorter window', DAILY, { windowMs: 59_000 }, 'rate_limit_window'],
     ['a longer window, which counts anew', DAILY, { requests: 1, windowMs: 61_000 }, 'rate_limit_window'],
-  ])('limits are looser than the operator’s with %s', (_, budget, rateLimit, expected) => {
+  ])("a token's limits count as looser than the operator's with %s", (_, budget, rateLimit, expected) => {
     expect(field(budget, rateLimit)).toBe(expected)
   })
 

@@ -16,7 +16,7 @@ describe('a valid name', () => {
     'ක්\u200Dරි',
     '❤\uFE0F',
     '🎉',
-  ])('the name %j is accepted', (name) => {
+  ])('the user name %j is accepted as fully visible', (name) => {
     expect(isFullyVisible(name)).toBe(true)
   })
 
@@ -40,7 +40,7 @@ describe('a valid name', () => {
     ['two joiners in a row', 'می\u200C\u200Cخ'],
     ['a joiner between two scripts of which one has none', 'می\u200Ca'],
     ['a joiner between emoji', '👩\u200D🚀'],
-  ])('a name may not have %s', (_, name) => {
+  ])('a user name with %s is not accepted as fully visible', (_, name) => {
     expect(isFullyVisible(name)).toBe(false)
   })
 })
@@ -71,7 +71,7 @@ describe('comparison of names', () => {
     ['ᾼ', 'αι'],
     ['안', '\u110B\u1161\u11AB'],
     ['ｶﾞ', 'ガ'],
-  ])('names %j and %j are equal', (one, other) => {
+  ])('the user names %j and %j are compared as equal', (one, other) => {
     expect(comparableName(one)).toBe(comparableName(other))
   })
 
@@ -82,7 +82,7 @@ describe('comparison of names', () => {
     ['özge', 'ozge'],
     ['安', '按'],
     ['か', 'が'],
-  ])('names %j and %j differ', (one, other) => {
+  ])('the user names %j and %j are compared as different', (one, other) => {
     expect(comparableName(one)).not.toBe(comparableName(other))
   })
 
@@ -130,9 +130,12 @@ describe('a name with letters of two alphabets that look alike', () => {
     ['µsec', 'Greek'],
     ['Ωhm', 'Greek'],
     ['օscar', 'Armenian'],
-  ])('the name %j mixes letters that look alike, with %s', (name, alphabet) => {
-    expect(alphabetMixedWithLatin(name)).toBe(alphabet)
-  })
+  ])(
+    'the user name %j is recognized as mixing letters that look Latin from the alphabet %s',
+    (name, alphabet) => {
+      expect(alphabetMixedWithLatin(name)).toBe(alphabet)
+    },
+  )
 
   test.each([
     'ann',
@@ -147,7 +150,7 @@ describe('a name with letters of two alphabets that look alike', () => {
     'user-7 ✓',
     'Аня 7',
     'α7',
-  ])('the name %j does not mix letters that look alike', (name) => {
+  ])('the user name %j is recognized as not mixing letters that look alike', (name) => {
     expect(alphabetMixedWithLatin(name)).toBeUndefined()
   })
 })

@@ -115,7 +115,7 @@ describe('when memory is released', () => {
     [2, 1.74, 1],
     [2, 1.76, 2],
   ])(
-    'all memory is released relative to the size after the start, which was %d times as much before it was collected',
+    'growth of an idle process is measured from its size after the collection at the start, which had been %d times as large',
     async (before, after, collections) => {
       giving.stop()
       residentBytes = before * START_BYTES
@@ -130,7 +130,7 @@ describe('when memory is released', () => {
     },
   )
 
-  test('the growth that triggers a full garbage collection is measured from the smallest size in a quiet minute', async () => {
+  test('the growth that triggers a full garbage collection is measured from the smallest process size in any idle minute', async () => {
     residentBytes = 1.4 * START_BYTES
     await pass(3)
     residentBytes = START_BYTES

@@ -9,7 +9,7 @@ test.each([
   [1_048_576, { total: 10_000, perBlock: 5_000, reserve: 500 }],
   [20_000, { total: 10_000, perBlock: 5_000, reserve: 500 }],
   [1_024, { total: 512, perBlock: 256, reserve: 26 }],
-])('where %s files may be open, %j connections may be open', (openFiles, limits) => {
+])('if the process may open %s files, the limits of connections are %j', (openFiles, limits) => {
   expect(connectionLimits(openFiles)).toEqual(limits)
 })
 

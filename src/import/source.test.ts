@@ -14,9 +14,12 @@ describe('an address of MySQL', () => {
       { ...HERE, host: '10.0.0.1', port: 3307, password: 'p@ss:w/rd', tls: 'unverified' },
     ],
     ['ann:x@tcp([::1]:3306)/newapi?tls=false', { ...HERE, host: '::1', password: 'x' }],
-  ])('the address %s is read', (place, expected) => {
-    expect(mysqlAddress(place)).toEqual(expected)
-  })
+  ])(
+    'the MySQL address %s of an import source is parsed to host, port, database, user and password',
+    (place, expected) => {
+      expect(mysqlAddress(place)).toEqual(expected)
+    },
+  )
 
   test.each(['one-api.db', '/srv/tcp(x).db', 'postgres://ann@db/newapi', 'https://db/newapi'])(
     'an import source is not treated as a MySQL address if it is %s',

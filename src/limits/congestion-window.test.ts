@@ -18,7 +18,7 @@ function replace(window: CongestionWindow, calls: number): number {
   return begun
 }
 
-test('on a busy event loop the congestion window begins 15 calls for each 16 that end', () => {
+test('the congestion window of a busy event loop shrinks: for each 16 calls that end, it lets 15 begin', () => {
   const window = new CongestionWindow()
   fill(window)
   window.addTime(16, 16, 1)
@@ -99,7 +99,7 @@ test('the congestion window admits at most 16 more calls after an idle time of t
   expect(fill(window)).toBe(16)
 })
 
-test('calls that began while the congestion window was closed delay its next opening', () => {
+test('calls that began while the congestion window was closed count as in flight, so that the window opens later', () => {
   const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 10; i++) window.callBegan(false)

@@ -47,7 +47,7 @@ test('up to 500 refusals in a turn of the event loop are sent at once, and furth
   }
 })
 
-test('refusals that arise while deferred refusals are being sent are sent as well', async () => {
+test('refusals that are added while deferred refusals are being sent are sent in the following turns of the event loop', async () => {
   const refusals = new DeferredRefusals()
   let again = 0
   for (let i = 0; i < 501; i++) refusals.send(() => refusals.send(() => (again += 1)))

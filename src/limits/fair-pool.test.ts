@@ -48,7 +48,7 @@ describe('a pool that clients share', () => {
     expect(slots.take('late', 1)).toBe(true)
   })
 
-  test('clients that take from a shared pool in turn end with equal shares, and one more such share stays free', () => {
+  test('three clients that take from a shared pool of 40 in turn end with ten each, so that ten stay free for a new client', () => {
     const { pool: slots } = pool(40)
     for (let round = 0; round < 40; round++) for (const client of ['a', 'b', 'c']) slots.take(client, 1)
     expect(['a', 'b', 'c'].map((client) => slots.usedBy(client))).toEqual([10, 10, 10])
@@ -128,7 +128,7 @@ describe('a shared pool in any sequence of requests', () => {
     )
   })
 
-  test('a client that holds nothing gets anything that is left of a pool', () => {
+  test('a client that holds nothing of a pool gets any amount that the pool has left', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         let before = 0

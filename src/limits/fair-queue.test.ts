@@ -91,7 +91,7 @@ describe('a fair queue', () => {
     expect(started.filter((one) => one === 'late')).toHaveLength(3)
   })
 
-  test('a fair queue continues after work that fails', async () => {
+  test('a fair queue starts its next task after a task that fails', async () => {
     const queue = new FairQueue(1, 10)
     const fails = queue.run('a', refusal, () => Promise.reject(new Error('broken')))
     const next = queue.run('a', refusal, () => Promise.resolve('done'))

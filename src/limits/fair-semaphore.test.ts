@@ -100,7 +100,7 @@ describe('slots that clients share', () => {
   })
 })
 
-test('a fair semaphore never exceeds its maximum, serves waiting clients when slots are free, and gets all slots back', () => {
+test('a fair semaphore never exceeds its maximum, lets no client wait while a slot is free, and gets all slots back', () => {
   const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, max) => {
@@ -130,6 +130,9 @@ test('a fair semaphore never exceeds its maximum, serves waiting clients when sl
 test.each([
   [8_000, 64],
   [16, 8],
-])('of %i concurrent calls, live streams may have %i of the slots for accounts', (maxCalls, streams) => {
-  expect(new RequestSlots(() => maxCalls, performance.now.bind(performance)).streams).toBe(streams)
-})
+])(
+  'with a maximum of %i calls at a time, live streams may use %i of the slots for account requests',
+  (maxCalls, streams) => {
+    expect(new RequestSlots(() => maxCalls, performance.now.bind(performance)).streams).toBe(streams)
+  },
+)

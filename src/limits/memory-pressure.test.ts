@@ -32,7 +32,7 @@ test.each([
     { resident: 1e12, residentLimit: Number.POSITIVE_INFINITY },
     false,
   ],
-])('the memory usage is judged: %s', (_, given, isHigh) => {
+])('memory usage counts as high or not: %s', (_, given, isHigh) => {
   expect(pressureOf(given).pressure.isHigh(0)).toBe(isHigh)
 })
 
@@ -59,7 +59,7 @@ test('memory usage is sampled ten times a second, however many calls arrive', ()
   expect(seen.samples).toBe(10)
 })
 
-test('the measured heap and resident memory of this process are within the limits that are read', () => {
+test('the memory limits that the process reads are above its own measured heap and resident memory', () => {
   const { heap, heapLimit, resident, residentLimit } = memoryUsage()
   expect(heap).toBeGreaterThan(1e6)
   expect(heap).toBeLessThan(heapLimit)

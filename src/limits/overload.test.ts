@@ -89,7 +89,7 @@ describe('sustained overload at twice the capacity', () => {
     expect(quantile(refused, 1)).toBeLessThan(100)
   })
 
-  test('the memory limits are notified when sustained overload begins and ends, but not of a burst of calls', () => {
+  test('the memory supervision is notified when sustained overload begins and ends, but not of a short burst of calls', () => {
     const told: [isOverload: boolean, ms: number][] = []
     const loop = new SimulatedLoop()
     const memory = { isHigh: () => false, setOverload: (is: boolean) => void told.push([is, loop.nowMs()]) }
@@ -122,7 +122,7 @@ describe('sustained overload at twice the capacity', () => {
 })
 
 describe('other kinds of sustained overload', () => {
-  test("at five times the gateway's capacity nearly all time not spent on refusals is spent on serving calls", () => {
+  test("at five times the gateway's capacity at least 90 % of the time that refusals leave is spent on serving calls", () => {
     const { begun, refused, endMs } = run({ ...CALL, callsPerMs: () => 5, durationMs: 20_000 })
     expect(begun.length).toBeGreaterThan(0.9 * (endMs - refused.length * 0.06))
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)

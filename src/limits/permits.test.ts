@@ -138,7 +138,7 @@ describe('a node that cannot reach the others', () => {
     }
   })
 
-  test('a node that cannot reach the other nodes may use its share of what is left of a rate limit, and of what expires', () => {
+  test("a node that cannot reach other nodes may use its share of a rate limit's rest, and its full share once earlier calls expire", () => {
     const shared = new SharedWindow()
     const [one, other] = [new Permits(90, 1000), new Permits(90, 1000)]
     ask(one, shared, 0, 60)

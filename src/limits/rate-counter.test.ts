@@ -49,7 +49,7 @@ test('a full table of rate-limited clients finds an idle entry anywhere, by chec
   expect(table.get(901)).toBe(shared)
 })
 
-test("a flood of new clients resets no client's rate limit count, and is limited itself", () => {
+test("a flood of 60,000 new clients resets no client's rate limit count, and the number of its admitted calls is limited", () => {
   let nowMs = 0
   const counts = new LocalRateCounter(() => nowMs)
   const take = (subject: string): boolean =>

@@ -75,7 +75,7 @@ describe('a response about slots', () => {
     ['grants to a node above the limit', ['1.5', 1], { held: 9, want: 4, max: 5 }],
     ['has a text for a number', ['1.5', '2'], REPORT],
     ['is too long', ['1.5', 1, 1], REPORT],
-  ])('a response about slots that %s is refused', (_, value, report) => {
+  ])('a response of Redis about slots for parallel calls is refused if it %s', (_, value, report) => {
     expect(() => readSlotResponse(value, report)).toThrow('invalid response')
   })
 })
@@ -88,8 +88,11 @@ test.each([
   ['is put forward', [0, HOUR + 250, HOUR + 500], 1],
   ['is put back: then all is counted longer, and nothing is forgotten', [0, -HOUR, -HOUR + 250], 0],
   ['is put forward again and again', [0, HOUR, 2 * HOUR], 2],
-])('the gateway follows a clock that %s', (_, readings, steps) => {
-  const clock = new ServerClock()
-  for (const [i, reading] of readings.entries()) clock.observe(1.8e12 + reading, 5_000 + 250 * i)
-  expect(clock.steps).toBe(steps)
-})
+])(
+  'the gateway counts the forward steps of the clock of a Redis server if the clock %s',
+  (_, readings, steps) => {
+    const clock = new ServerClock()
+    for (const [i, reading] of readings.entries()) clock.observe(1.8e12 + reading, 5_000 + 250 * i)
+    expect(clock.steps).toBe(steps)
+  },
+)

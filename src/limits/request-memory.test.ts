@@ -32,7 +32,7 @@ function crowd(into: RequestMemory): void {
   for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
 }
 
-test('request memory that is released in an amount of at least 4 MiB is reported as garbage to collect', () => {
+test('a release of at least 4 MiB of request memory at once is reported as garbage that the garbage collector should collect', () => {
   const reported: number[] = []
   const memory = new RequestMemory(
     () => 32 * MIB,
@@ -84,7 +84,7 @@ describe('the memory for bodies', () => {
     expect(takeIn(bodies, 2, 32 * MIB)).toBe(true)
   })
 
-  test('a request body that outgrows the memory reserved for small bodies releases this reserve', () => {
+  test('a small request body that grows releases its reserved memory once it fits completely into the shared memory', () => {
     const bodies = room()
     const large = Array.from({ length: 6 }, () => allocationOf(1))
     const others = allocationOf(2)
@@ -153,7 +153,7 @@ async function isSettled(waiting: Promise<unknown>): Promise<boolean> {
 }
 
 describe("the memory of an upstream's response", () => {
-  test("a response counts against its user's memory share with what it takes above 64 KiB", () => {
+  test("only the memory that a response takes above 64 KiB counts against its user's memory share", () => {
     const { memory, all } = answers(1)
     const [answer] = all
     answer.resize(FREE)

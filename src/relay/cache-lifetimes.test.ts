@@ -57,10 +57,10 @@ describe('the lifetimes at a channel', () => {
       },
       cacheLifetimesInRequest(scanObject(Buffer.from(text))),
     )
-  test('a request to Anthropic without a cache directive has no prompt cache lifetimes', () => {
+  test('a request to Anthropic without a cache directive has no possible prompt cache lifetimes, as it is not cached', () => {
     expect(at({ base_url: 'https://api.anthropic.com/v1' }, 'claude-sonnet-4-5')).toEqual([])
   })
-  test('a model that is cached without a directive has prompt cache lifetimes of 5 and 30 minutes', () => {
+  test('5 and 30 minutes are possible prompt cache lifetimes of a model that is cached without a directive', () => {
     expect(at({ base_url: 'https://api.openai.com/v1' })).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.6-mini')).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.1')).toEqual([])
@@ -73,18 +73,18 @@ describe('the lifetimes at a channel', () => {
     ['chat', 'https://api.openai.com/v1', ['5m', '30m']],
     ['responses', 'https://proxy.example/v1', ['5m', '30m']],
   ])(
-    'a breakpoint that is sent as %s to %s has the lifetimes that it gets there',
+    'a cache breakpoint that is sent as %s to %s has all cache lifetimes that this upstream may give it',
     (dialect, base_url, is) => {
       for (const directive of ['{"mode":"explicit"}', '{"mode":"explicit","ttl":"30m"}'])
         expect(at({ base_url }, 'm', dialect, block(`,"prompt_cache_breakpoint":${directive}`))).toEqual(is)
     },
   )
-  test('a cache directive of five minutes gives prompt cache lifetimes of 5 and 30 minutes in every dialect', () => {
+  test('a cache directive of five minutes makes prompt cache lifetimes of 5 and 30 minutes possible, in every dialect', () => {
     const five = block(',"cache_control":{"type":"ephemeral"}')
     for (const dialect of ['chat', 'messages', 'responses', 'converse'] as const)
       expect(at({}, 'm', dialect, five)).toEqual(['5m', '30m'])
   })
-  test("a cache directive that the operator's override adds gives all possible prompt cache lifetimes", () => {
+  test("a cache directive that the operator's override adds gives prompt cache lifetimes of 5 and 30 minutes, 1 and 12 hours", () => {
     const set = new Map([['cache_control', '{"type":"ephemeral"}']])
     expect(at({ override: { set, default: new Map(), remove: [] } })).toEqual(['5m', '30m', '1h', '12h'])
   })

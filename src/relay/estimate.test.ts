@@ -49,7 +49,7 @@ test.each<[ProtocolName, Edits, number | undefined, number | undefined, boolean]
   ['chat', { remove: ['max_tokens'] }, 9, 9, false],
   ['chat', { set: { temperature: 1 } }, 9, 9, true],
 ])(
-  'the bound of the output follows from the request: %s with %j and a maximum of %s: %s tokens',
+  "the upper bound of a call's output tokens follows from the request: %s with %j and a maximum of %s: %s tokens",
   (protocol, edits, stated, output, named) => {
     expect(bounds(protocol, edits, stated)).toEqual([output, named])
   },

@@ -63,7 +63,7 @@ test('replacing texts in a multipart form changes only the bytes of these texts,
   expect(spool.held).toBe(0)
 })
 
-test('a multipart form buffered on disk has no visible file name, and its disk space is released once', async () => {
+test('a multipart form buffered on disk has no visible file name, and two simultaneous closes release its disk space once', async () => {
   const spool = newSpool()
   const file = spool.newFile({ client: 1, key: 1 })
   await file.append(Buffer.from('hello '))
@@ -89,7 +89,7 @@ test('the buffer file of a multipart form is removed even if the form is closed 
   rmSync(path)
 })
 
-test('a client that fills the disk space for forms is refused, while another client still gets its share', async () => {
+test('a client that fills its share of the disk space for forms is refused, while another client still gets its own share', async () => {
   // Sixteen bodies of 256 MiB each need 4 GiB of disk space, of which nothing is written here.
   const spool = newSpool(256 * MIB)
   const files = ['one', 'two'].map((client) => spool.newFile({ client, key: '' }))

@@ -96,7 +96,7 @@ function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   }
 }
 
-test('the model list of a key has exactly the models that the key can call by their own name', () => {
+test('the model list of a key has exactly the models that the key can call, without their names with the suffix -thinking', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const settings = settingsOf(world)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { collectAll, collectYoung } from '../../test/fixtures/collect-young.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 
-test('bytes sent to a client are freed while its call still waits, without a full garbage collection', () => {
+test('the buffers of bytes that were sent to a client are freed without a full garbage collection', () => {
   const outgoing = new OutgoingBytes()
   collectAll()
   collectYoung()

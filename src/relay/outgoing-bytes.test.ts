@@ -44,7 +44,7 @@ describe('bytes for the client', () => {
     expect(outgoing.take()).toBe(COMMENT)
   })
 
-  test('comments that wait for the first event of a stream and are dropped are not sent to the client', () => {
+  test('comments that still wait for the first event of a stream when they are dropped are not sent to the client', () => {
     const outgoing = new OutgoingBytes()
     outgoing.add(COMMENT, false)
     outgoing.drop()

@@ -98,7 +98,7 @@ describe('several large responses', () => {
   })
 })
 
-test('a small upstream response is read on while large ones are paused', () => {
+test('a small upstream response is still read when the time of an event loop turn for large responses is used up', () => {
   const upstream = new FakeUpstream()
   const shared = new TurnBudget(() => {})
   shared.note(10 * MAX_TURN_MS)

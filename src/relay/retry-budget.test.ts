@@ -27,7 +27,7 @@ test('the retry budget gives an idle gateway five retries a second, up to fifty'
   expect(Array.from({ length: 60 }, () => budget.take()).filter(Boolean)).toHaveLength(50)
 })
 
-test('the retry budget is never exceeded: fifty, a tenth of the calls, and five a second', () => {
+test('the retries never exceed the retry budget of fifty, one for every ten calls, and five a second', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(500), fc.nat(3)), { maxLength: 200 }), (steps) => {
       const budget = new RetryBudget(0)

@@ -37,14 +37,14 @@ describe('the tier of an answer that states none', () => {
     ['an override has a default', overridden('default', '"flex"'), undefined, 'flex', false],
     ['the client names another than the default', overridden('default', '"flex"'), 'fast', 'fast', false],
   ])(
-    'an answer without a tier is charged by the requested one, as a guess if the provider chose: %s',
+    'an answer that states no service tier is charged by the requested tier, as a guess if the provider chose: %s',
     (_, channel, requested, tier, isGuessed) => {
       expect(chargedTier(channel, { serviceTier: requested }, false, undefined)).toEqual({ tier, isGuessed })
     },
   )
 
   test.each(['embeddings', 'images', 'speech', 'transcriptions', 'moderations'] as const)(
-    'a hold uses the standard service tier at an endpoint without service tiers: %s',
+    'the hold of a call at an endpoint without service tiers is computed for the standard tier only: %s',
     (endpoint) => {
       expect(possibleTiersAndRegion({ channel: openai }, endpoint, {}, false).tiers).toEqual(['standard'])
     },

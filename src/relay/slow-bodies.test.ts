@@ -47,29 +47,32 @@ describe('when memory for bodies is short', () => {
   test.each([
     ['first', [1, 0, 2]],
     ['last', [1, 2, 0]],
-  ])('only the body with the least progress for its memory is refused: the %s', (_, order) => {
-    const slow = new SlowBodies()
-    const bodies = [1, 1, 1].map(() => begin(slow, 1, 8 * MIB))
-    const [stalled, fast, dripping] = [0, 1, 2].map((one) => bodies[order.indexOf(one)]) as [
-      PendingBody,
-      PendingBody,
-      PendingBody,
-    ]
-    for (let second = 0; second < 3; second++) {
-      vi.advanceTimersByTime(1_000)
-      receive(fast, 4 * MIB)
-      receive(dripping, 1_024)
-    }
-    const requester = begin(slow, 2, 1_000)
-    expect(slow.refuseStalled(requester, memory)).toBe(true)
-    expect([...refused.keys()]).toEqual([stalled])
-    expect(refused.get(stalled)?.code).toBe('request_timeout')
-    expect(slow.refuseStalled(requester, memory)).toBe(true)
-    expect([...refused.keys()]).toEqual([stalled, dripping])
-    // The fast body is never refused.
-    expect(slow.refuseStalled(requester, memory)).toBe(false)
-    endAll(fast, requester)
-  })
+  ])(
+    'of several request bodies, only the one with the least progress for its memory is refused: the %s',
+    (_, order) => {
+      const slow = new SlowBodies()
+      const bodies = [1, 1, 1].map(() => begin(slow, 1, 8 * MIB))
+      const [stalled, fast, dripping] = [0, 1, 2].map((one) => bodies[order.indexOf(one)]) as [
+        PendingBody,
+        PendingBody,
+        PendingBody,
+      ]
+      for (let second = 0; second < 3; second++) {
+        vi.advanceTimersByTime(1_000)
+        receive(fast, 4 * MIB)
+        receive(dripping, 1_024)
+      }
+      const requester = begin(slow, 2, 1_000)
+      expect(slow.refuseStalled(requester, memory)).toBe(true)
+      expect([...refused.keys()]).toEqual([stalled])
+      expect(refused.get(stalled)?.code).toBe('request_timeout')
+      expect(slow.refuseStalled(requester, memory)).toBe(true)
+      expect([...refused.keys()]).toEqual([stalled, dripping])
+      // The fast body is never refused.
+      expect(slow.refuseStalled(requester, memory)).toBe(false)
+      endAll(fast, requester)
+    },
+  )
 
   test('a request body that began a second ago does not count as stalled', () => {
     const slow = new SlowBodies()
@@ -89,7 +92,7 @@ describe('when memory for bodies is short', () => {
     endAll(stalled, worse)
   })
 
-  test('a stalled request body is not refused for a client that holds more memory than the client of that body', () => {
+  test('a stalled request body is not refused in favour of a client that holds more memory than the client of that body', () => {
     const slow = new SlowBodies()
     const small = begin(slow, 1, 1 * MIB)
     vi.advanceTimersByTime(3_000)

@@ -61,7 +61,7 @@ test('a text of up to 256,000 characters is counted completely', () => {
 })
 
 test.each([0, 0.25, 0.5, 0.99])(
-  'the token count of a text above 256,000 characters covers words at any position: offset %d',
+  'the token count of a text above 256,000 characters is right wherever in the text its words are: offset %d',
   (offset) => {
     const [spaces, words] = [' '.repeat(256_000), 'a'.repeat(744_000)]
     const middle = spaces.slice(0, 128_000) + words + spaces.slice(128_000)

@@ -40,7 +40,7 @@ test('the tokenizer first merges the token with the lowest rank, wherever in the
   ])
 })
 
-test('a continued conversation is tokenized only from its new part on', () => {
+test('only the new text of a continued conversation, and the piece of text before it, are tokenized', () => {
   const counted: string[] = []
   const counts = new PieceCounts((piece) => counted.push(piece) && piece.length)
   const sumOf = (text: string): number =>

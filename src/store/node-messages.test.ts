@@ -48,7 +48,7 @@ test('a message between nodes of more than 7,999 bytes is neither sent nor read'
   expect(opened(`${mac} ${longest}x`)).toEqual({ text: undefined, dropped: 1 })
 })
 
-test('a message signed with the key in the database is accepted only if it is about an account', () => {
+test('a message between nodes that is signed with the key in the database is accepted only if it is about an account', () => {
   const signed = (text: string): string =>
     `${createHmac('sha256', databaseMessageKey(SECRETS)).update(text).digest('hex').slice(0, 32)} ${text}`
   expect(opened(signed('account u:3')).text).toBe('account u:3')

@@ -57,7 +57,7 @@ test.each([
   ['least_busy', 0.099],
   ['latency', 0],
 ] as const)(
-  'the weights of channels decide with balance weight, and for a tenth of the calls otherwise: %s at %d',
+  'channels are chosen by weight in the balance mode weight, and for a tenth of the calls in other modes: %s at %d',
   (balance, drawn) => {
     expect(load.measure(balance, CALLS, () => drawn)).toBeUndefined()
   },

@@ -38,7 +38,7 @@ const left = (remaining: number) => ({
 })
 
 describe('a channel is low on a model', () => {
-  test('a channel is reported once as low when all its keys have less than 5 per cent of their provider limit left', () => {
+  test('a channel is reported once as newly low when all its keys have less than 5 per cent of a provider limit left', () => {
     const { low, state } = started()
     state('one', 49)
     expect(low.due(0)).toEqual([])
@@ -53,7 +53,7 @@ describe('a channel is low on a model', () => {
     expect(low.due(18_000)).toEqual([{ ...LOW, isNew: false, low: left(40) }])
   })
 
-  test('a channel low on provider limits is first reported by the node that saw the limit, and later by other nodes', () => {
+  test('only the node that saw a provider limit of a channel become low reports it as new; nodes that heard of it report later', () => {
     const { low, state, hear } = started()
     expect(low.due(-1_000)).toEqual([])
     for (const key of CHANNEL.keys) hear(key, 10)
@@ -92,7 +92,7 @@ describe('a channel is low on a model', () => {
     expect(low.due(1_000)).toEqual([{ ...LOW, low: left(10), hasEnough: true }])
   })
 
-  test('a channel is low on provider limits until the limit of one of its keys is reset', () => {
+  test('a provider limit of a channel that is low counts as low until the limit is reset', () => {
     const { clock, low, state } = started()
     for (const key of CHANNEL.keys) state(key, 10)
     expect(low.due(0)).toHaveLength(1)
@@ -103,7 +103,7 @@ describe('a channel is low on a model', () => {
   })
 })
 
-test('a channel low on provider limits is reported again if its report was not stored or none was read for a minute', () => {
+test('a low provider limit of a channel is reported again if its report was not stored, or no report was read for a minute', () => {
   const { low, state } = started()
   for (const key of CHANNEL.keys) state(key, 10)
   expect(low.due(0)).toHaveLength(1)

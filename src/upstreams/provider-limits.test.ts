@@ -19,7 +19,7 @@ function stating(requests: number, tokens: number) {
   return { clock, limits, canTake: (tokens: number) => limits.canTake(CHANNEL, KEY, 'm', { tokens }) }
 }
 
-test("an upstream key can take a call whose maximum tokens fit the provider's remaining limit, and any after the reset", () => {
+test("an upstream key can take a call whose maximum tokens fit the provider's remaining limit, and any call after its reset", () => {
   const { clock, canTake } = stating(1, 100)
   expect(canTake(100)).toBe(true)
   expect(canTake(101)).toBe(false)
@@ -46,7 +46,7 @@ test('calls in flight count against the limits that a provider stated, until the
   expect(canTake(100)).toBe(true)
 })
 
-test('calls that began before a provider first stated its limits count against them, too', () => {
+test('calls that were under way when a provider first stated its limits count against these limits', () => {
   const limits = new ProviderLimits(() => NOW)
   const [first] = [1, 2, 3].map(() => limits.begin(CHANNEL, KEY, 'm', { tokens: 1 }))
   first?.({ retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '2' } })
@@ -58,7 +58,7 @@ test.each([
   [{ retryAfter: '7', headers: {} }, 7_000],
   [{ retryAfter: '7', headers: { 'retry-after-ms': '1500' } }, 1_500],
   [{ retryAfter: undefined, headers: { 'retry-after-ms': '999999999999' } }, 300_000],
-])('a key rests for its model after a response with %j', (head, ms) => {
+])('an upstream key is not used for the model for the stated time after a response with %j', (head, ms) => {
   const clock = { ms: NOW }
   const limits = new ProviderLimits(() => clock.ms)
   limits.begin(CHANNEL, KEY, 'm', { tokens: 1 })(head)
@@ -114,7 +114,7 @@ test('the metrics of provider limits have the 1,000 pairs of key and model with 
   expect(limits.samples([{ ...CHANNEL, keys: ['two'] }])).toEqual([])
 })
 
-test('a provider limit that another node announces holds for 31 days at most, and a pause for five minutes', () => {
+test('a provider limit that another node announces is applied for at most 31 days, and an announced pause for five minutes', () => {
   const clock = { ms: NOW }
   const limits = new ProviderLimits(() => clock.ms)
   const far = NOW + 400 * 86_400_000

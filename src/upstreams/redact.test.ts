@@ -34,7 +34,7 @@ describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s', (e
     ['a key', KEY],
     ['a part of a key', 'of-one-key'],
     ["a proxy's password", 'p@ss:word-2'],
-  ])('a quoted secret is removed: %s', (_, secret) => {
+  ])("a secret that an upstream's error text quotes is removed: %s", (_, secret) => {
     const found = redact(`refused: ${encoded(secret)} is unknown`, CHANNEL)
     expect(found).toBe('refused: [redacted] is unknown')
   })
@@ -69,7 +69,7 @@ test('Basic authentication credentials of a proxy or an upstream key are removed
     )
 })
 
-test('a long upstream key in an error text is removed in every encoding, in pieces', () => {
+test('each piece of a long upstream key in an error text is replaced by [redacted], in every encoding', () => {
   const long = Array.from({ length: 700 }, (_, i) =>
     String.fromCharCode(97 + ((i * 7 + (i >> 4)) % 26)),
   ).join('')

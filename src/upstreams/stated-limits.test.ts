@@ -14,7 +14,7 @@ test.each([
   ['30', 30_000],
   // A reset in a hundred years is taken for one in 31 days.
   ['36500d', 31 * 86_400_000],
-])('a reset of %s is read as %d ms', (reset, ms) => {
+])('a provider limit whose header states a reset in %s is reset in %d ms', (reset, ms) => {
   const headers = {
     'x-ratelimit-limit-requests': '100',
     'x-ratelimit-remaining-requests': '7',

@@ -78,7 +78,7 @@ describe('a destination', () => {
     ['origin', channelOf({ ...channel, base_url: 'https://x.example:8443/v1' }), 'sk-one'],
     ['scheme', channelOf({ ...channel, base_url: 'http://x.example/v1' }), 'sk-one'],
     ['key', channel, 'sk-two'],
-  ])('connections are not shared with calls of another %s', (_, other, key) => {
+  ])('an upstream connection is not shared with calls of another %s', (_, other, key) => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
   })
 
@@ -93,7 +93,7 @@ describe('a destination', () => {
     ['has other keys', false, [channelOf({ ...channel, keys: ['sk-two'] })]],
     ['has no keys any more', false, [channelOf({ ...channel, keys: [] })]],
   ])(
-    'the connections of a channel stay open after a reload only if they can still be used: it %s: %s',
+    'the connections of a channel stay open after a reload only if they can still be used: the channel %s: %s',
     (_, expected, channels) => {
       expect(isDestinationConfigured(destination, channels)).toBe(expected)
     },

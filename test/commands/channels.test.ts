@@ -72,7 +72,7 @@ describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
     expect(await laneOfCall()).toEqual(['spare'])
   })
 
-  test('sluice channel refuses to switch a channel of gateway.yaml, and one that does not exist', async () => {
+  test('sluice channel refuses to enable or disable a channel of gateway.yaml, or one that does not exist', async () => {
     expect(await during(() => run('disable', 'm'))).toMatchObject({
       code: 1,
       out: '',

@@ -27,7 +27,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('a copy to $n
     ],
     ['is full', failing("raise exception ''no space'' using errcode = ''53100''"), /has no room/],
   ])(
-    'a copy that %s in the middle ends with a message, and a second run completes it',
+    'sluice migrate to a target that %s in the middle ends with a message, and a second run completes the copy',
     async (_, spoil, sentence) => {
       const folder = await filledFolder(FEW)
       const database = await engine.database()

@@ -72,7 +72,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     ['an id above 2^53', 'update users set id = 9007199254740993 where id = 2', 'Value is too large'],
     ['a NUL', "update users set remark = 'a' || char(0) where id = 2", 'NUL'],
     ['a token without a user', 'update tokens set user_id = 77 where id = 1', 'tokens_user_id_fkey'],
-  ])('sluice migrate ends with a message at %s', async (_, statement, sentence) => {
+  ])('sluice migrate ends with a message if the source contains %s', async (_, statement, sentence) => {
     const folder = await tampered('pragma foreign_keys = off', statement)
     const database = await engine.database()
     const { code, err } = await run(folder, 'migrate', '--to', database.place)
@@ -121,7 +121,7 @@ describe('a copy that is restored', () => {
     expect(existsSync(`${path}-wal`)).toBe(true)
   })
 
-  test('a restored backup works once the write-ahead log of the former database is removed', async () => {
+  test('a restored backup can be opened once the write-ahead log of the former database is removed', async () => {
     const { folder, copy } = await unclosed()
     copyFileSync(copy, join(folder, 'sluice.db'))
     rmSync(join(folder, 'sluice.db-wal'))

@@ -499,7 +499,7 @@ describe('conversions of an import', () => {
     ])
   })
 
-  test('imported amounts in other quota units are converted exactly, and rounded to whole units', async () => {
+  test('imported amounts are converted to the quota units of this gateway, and rounded to whole units', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 300_000, used_quota: 3 })
@@ -686,7 +686,7 @@ describe('conversions of an import', () => {
   })
 })
 
-test('an import names a user that the database refuses, and imports all others', async () => {
+test('an import names a user that the database refuses, and imports all other users', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   for (const [id, username] of ['ann', 'ben', 'cyd'].entries()) {
     await source.insert('users', { ...user, id: id + 11, username, quota: 5, used_quota: 0 })

@@ -188,7 +188,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(there.err).toContain('was made with another GATEWAY_SECRET than this gateway')
   })
 
-  test('sluice migrate refuses a running gateway, foreign tables and an invalid URL with a message', async () => {
+  test('sluice migrate refuses a running gateway, a target with tables of another program, and an invalid URL with a message', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const lock = lockDataFolder(folder, 'gateway')
@@ -282,7 +282,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
   },
 )
 
-test('every table is either copied by sluice migrate or listed as not copied', async () => {
+test('every table of the database is either copied by sluice migrate or listed as not copied', async () => {
   const folder = await filledFolder({ users: 1, tokensEach: 1, charges: [], openHolds: 0 })
   const tables = embeddedRows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")
   const ours = tables.map(({ name }) => String(name)).filter((name) => !/^(?:sqlite|kysely)_/.test(name))

@@ -239,7 +239,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     })
   })
 
-  test('of several simultaneous token creations one below max_user_tokens, exactly one succeeds', async () => {
+  test('when a user is one below max_user_tokens, exactly one of several simultaneous token creations succeeds', async () => {
     // While a gateway is running, a command is a request to it, in this process or in a separate one.
     const create = manner === 'while the gateway runs' ? commandOn : processOn
     const outcomes = await during(() =>
@@ -261,7 +261,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     ).toHaveLength(3)
   })
 
-  test('sluice token create accepts a closed group only for users whose own group it is', async () => {
+  test("sluice token create refuses a group that is closed to other users, unless it is the user's own group", async () => {
     const [own, other, route] = await during(async () => [
       await run('create', '--user', 'star', '--name', 'a', '--unlimited', '--group', 'vip', '--json'),
       await run('create', '--user', 'ann', '--name', 'b', '--unlimited', '--group', 'vip'),

@@ -70,7 +70,7 @@ describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
     }
   })
 
-  test('sluice usage prints a table, the most expensive rows first, and says where there are none', async () => {
+  test('sluice usage prints a table, the most expensive rows first, or a sentence if no calls were charged in the period', async () => {
     const [table, none] = await during(async () => [
       await run('--by', 'user'),
       await run('--from', '2020-01-01', '--to', '2020-12-31'),
@@ -82,7 +82,7 @@ describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
     expect(none).toMatchObject({ code: 0, out: '', err: 'No calls were charged in this period.\n' })
   })
 
-  test('a period of sluice usage includes its first and its last day', async () => {
+  test('sluice usage includes the first and the last day of the given period', async () => {
     const day = today()
     const [within, before] = await during(async () => [
       await run('--by', 'day', '--from', day, '--to', day, '--json'),
@@ -99,7 +99,7 @@ test.each([
   [['--from', 'yesterday'], 'from: expected a day such as 2027-01-31'],
   [['--to', '2027-02-30'], 'to: expected a day such as 2027-01-31'],
   [['--from', '2027-02-02', '--to', '2027-02-01'], 'from: expected a day that is not after "to"'],
-])('sluice usage %j is refused with what is expected', async (args, said) => {
+])('sluice usage %j is refused with a message that says what is expected', async (args, said) => {
   const { code, out, err } = await run(...args)
   expect([code, out]).toEqual([1, ''])
   expect(err).toContain(said)

@@ -168,7 +168,7 @@ describe('colours of series', () => {
     },
   )
 
-  test('97: the chart colours of the light theme are the fixed ones', () => {
+  test('97: the chart colours of the light theme are those of the list in this test', () => {
     expect(seriesOf('light')).toEqual(LIGHT)
   })
 })

@@ -179,7 +179,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     },
   )
 
-  test('the Anthropic client raises an error in the middle of a stream', async () => {
+  test("the Anthropic client raises APIError when the upstream's stream breaks off in the middle", async () => {
     const model = scriptModel(mode, 'text', true)
     const whole = mode === 'converted' ? streamedChat({ text: TEXT }) : streamedMessage([{ text: TEXT }])
     const cut = mode === 'converted' ? 2 : 4
@@ -226,17 +226,17 @@ describe('error classes of the Anthropic client', () => {
     request_id: expect.any(String),
   }
 
-  test('the Anthropic client raises AuthenticationError', async () => {
+  test('the Anthropic client raises AuthenticationError for an unknown key', async () => {
     const error = await create(clientWith('sk-nobody'))
     expect(error).toBeInstanceOf(Anthropic.AuthenticationError)
     expect(error).toMatchObject({ error: envelope })
   })
-  test('the Anthropic client raises BadRequestError, which names the field', async () => {
+  test('the Anthropic client raises BadRequestError with the name of the field for an invalid max_tokens', async () => {
     const error = await create(client, { max_tokens: -1 })
     expect(error).toBeInstanceOf(Anthropic.BadRequestError)
     expect(error).toMatchObject({ error: envelope, message: expect.stringContaining('max_tokens') })
   })
-  test('the Anthropic client raises InternalServerError', async () => {
+  test('the Anthropic client raises InternalServerError for an unknown model, and when the upstream drops the connection', async () => {
     expect(await create(client, { model: 'no-such-model' })).toMatchObject({
       status: 503,
       error: { error: { type: 'gateway_error', code: 'model_not_found' } },

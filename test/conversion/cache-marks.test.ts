@@ -20,11 +20,14 @@ test.each([
   ['responses', 'https://llm.example/v1', 'gpt-5.6', undefined],
   ['messages', 'https://llm.example/v1', 'claude-opus-5', 'cache_control'],
   ['gemini', 'https://llm.example/v1', 'gemini-3', undefined],
-] as const)('cache marks for %s at %s and the model %s: %s', (protocol, base_url, model, field) => {
-  const capabilities = capabilitiesOf(model, model)
-  const rules = upstreamDialect(protocol).cacheMarks(channelOf({ base_url }), capabilities)
-  expect(rules && (rules.field ?? 'cache_control')).toBe(field)
-})
+] as const)(
+  'the field for cache marks of a %s channel at %s with the model %s is %s',
+  (protocol, base_url, model, field) => {
+    const capabilities = capabilitiesOf(model, model)
+    const rules = upstreamDialect(protocol).cacheMarks(channelOf({ base_url }), capabilities)
+    expect(rules && (rules.field ?? 'cache_control')).toBe(field)
+  },
+)
 
 test('a channel that allows cache_control gets cache_control in chat requests and breakpoints in Responses requests', () => {
   const channel = channelOf({ base_url: 'https://llm.example/v1', allow: ALLOWED })
@@ -38,7 +41,7 @@ test.each([
   [true, 'gpt-5', true],
   [false, 'gpt-5.6', false],
 ])(
-  'cache_breakpoints: %s of a model overrides what its name %s says',
+  'the setting cache_breakpoints: %s of a model overrides what the model name %s implies',
   (cache_breakpoints, model, isTaken) => {
     expect(capabilitiesOf(model, model, { cache_breakpoints }).takesBreakpoints).toBe(isTaken)
   },
@@ -162,7 +165,7 @@ describe('the billing header of Claude Code', () => {
     },
   )
 
-  test('a billing header that is the first line of a system text is left out, and the other lines stay', () => {
+  test('a billing header that is the first line of a system text is left out of the converted request, and the other lines stay', () => {
     const system = `${header}\nRules.`
     const { request } = converted('messages', 'chat', { ...body, system })
     expect(request['messages']).toEqual([

@@ -79,7 +79,7 @@ describe('a model behind channels of both protocols', () => {
     expect(answer.text).toContain('from chat')
   })
 
-  test("a channel of the client's own protocol accepts five stop sequences, which cannot be converted", async () => {
+  test("a call with five stop sequences, more than a conversion allows, goes to the channel of the client's own protocol", async () => {
     script()
     expect((await message('both', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).text).toContain(
       'from messages',
@@ -88,7 +88,7 @@ describe('a model behind channels of both protocols', () => {
 })
 
 describe('pass-through mode', () => {
-  test('a channel in pass-through mode still converts requests of another protocol without gated fields', async () => {
+  test('a channel in pass-through mode converts requests of another protocol without fields that it does not allow', async () => {
     fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     const answer = await chat('passed', { service_tier: 'flex', max_tokens: 9 })
     expect(answer.json().choices[0]?.message.content).toBe('Hello.')
@@ -99,7 +99,7 @@ describe('pass-through mode', () => {
     })
   })
 
-  test('a channel in pass-through mode forwards gated fields of requests in its own protocol', async () => {
+  test('a channel in pass-through mode forwards a field such as speed, which it does not allow, in its own protocol', async () => {
     fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     await message('passed', { speed: 'fast' })
     expect(JSON.parse(fixture.upstream.only('passed').text)).toMatchObject({ speed: 'fast' })

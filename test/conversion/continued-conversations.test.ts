@@ -109,7 +109,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
   const form = FORMS[protocol]
   const member = HISTORY[protocol]
 
-  test('a continued conversation has the same digest at its earlier turn as the conversation that ended there', () => {
+  test('the digest of a continued conversation at an earlier turn equals that of the conversation that ended with this turn', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.nat(), (request, cut) => {
         const history = historyOf(protocol, request) ?? []
@@ -146,7 +146,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
     )
   })
 
-  test('the token bound of a continued conversation counts every byte that its known digest does not cover', () => {
+  test("the upper bound of a continued conversation's prompt tokens counts every byte after the turn whose tokens are known", () => {
     fc.assert(
       fc.property(parsedRequests(protocol), (request) => {
         if (/"(?:image|video|file|input_|document|inline)/i.test(JSON.stringify(request))) return
@@ -168,7 +168,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
 })
 
 describe.each(['chat', 'messages'] as const)('cache directives of %s', (protocol) => {
-  test('the digest of a conversation is the same with cache directives, and with a text written as a content part', () => {
+  test('cache directives, and texts written as content parts, do not change the digest of a conversation', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.array(fc.boolean(), { minLength: 1 }), (request, picks) => {
         let at = 0

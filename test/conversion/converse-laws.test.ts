@@ -41,7 +41,7 @@ const MODELS = [
 ]
 
 describe.each(ALL_PROTOCOLS)('any valid request of %s for the Converse API', (from) => {
-  test('any valid request is converted to a Converse request, always the same, or refused with a reason', () => {
+  test('any valid request is converted to Converse, each time to the same request, or refused with a reason', () => {
     fc.assert(
       fc.property(REQUESTS[from](), fc.constantFrom(...MODELS), (text, model) => {
         const converted = requestAs(from, 'converse', Buffer.from(text), model)

@@ -35,7 +35,7 @@ describe('x-gateway-dropped', () => {
     ).toBeUndefined()
   })
 
-  test('the header x-gateway-dropped is sent with streamed responses too', async () => {
+  test('a streamed response has the header x-gateway-dropped, which names the fields that the conversion dropped', async () => {
     fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')
   })
@@ -106,7 +106,7 @@ describe('a body above the maximum', () => {
         request_id: expect.any(String),
       },
     ],
-  ])('a body above the maximum of %s is a 413', async (path, envelope) => {
+  ])('a request body above the maximum of %s is refused with 413', async (path, envelope) => {
     const answer = await fixture.chat('ann', Buffer.alloc(33_554_433, 0x20), { path })
     expect(answer.status).toBe(413)
     expect(answer.json()).toEqual(envelope)

@@ -30,7 +30,7 @@ const TYPES = [
 
 describe("an upstream error in the envelope of the client's dialect", () => {
   test.each(TYPES)(
-    'a status %i of a Messages upstream reaches a chat client with that status, and its error type as code of a %s',
+    'an error %i of a Messages upstream reaches a chat client with its status, and its type as the code of an error of type %s',
     async (status, type) => {
       fixture.upstream.script(MODEL.messages, {
         kind: 'status',
@@ -48,7 +48,7 @@ describe("an upstream error in the envelope of the client's dialect", () => {
   )
 
   test.each(TYPES)(
-    'a status %i of a chat upstream reaches a Messages client with that status, and its error type as code of a %s',
+    'an error %i of a chat upstream reaches a Messages client with its status, and its type as the code of an error of type %s',
     async (status, type) => {
       fixture.upstream.script(MODEL.chat, {
         kind: 'status',

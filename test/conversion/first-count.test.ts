@@ -39,7 +39,7 @@ test('the first converted stream after a start counts the prompt tokens like lat
   expect(await promptTokens(fixture)).toBe(first)
 })
 
-test('the gateway is ready once the tokenizer is loaded', async () => {
+test('a starting gateway reports that it is ready only once the tokenizer is loaded', async () => {
   const slow = await patchedProgram([
     {
       file: 'src/relay/token-counter-worker.ts',

@@ -82,7 +82,7 @@ function replay(folder: string): void {
     )
 
     test.each(answers.filter(({ stream }) => stream))(
-      'the recorded Gemini stream $name has the same chunks when the client requests one array',
+      'the recorded Gemini stream $name reaches a client that requests one array with the same chunks as elements',
       async ({ bytes, request }) => {
         fixture.upstream.script('m', { kind: 'stream', frames: [bytes.toString()], ending: 'no done' })
         const answer = await ask(request, 'streamGenerateContent')

@@ -156,7 +156,7 @@ describe('max_tokens: 0', () => {
     ['a converted messages call', 'messages', MODEL.chat],
     ['a chat call', 'chat', MODEL.chat],
     ['a converted chat call', 'chat', MODEL.messages],
-  ] as const)('max_tokens: 0 is a 400 on %s', async (_, client, model) => {
+  ] as const)('a call with max_tokens: 0 on %s is refused with 400', async (_, client, model) => {
     fixture.upstream.forget(model)
     const answer = await ask('ann', client, { model, max_tokens: 0 })
     expect(answer.status).toBe(400)

@@ -85,7 +85,7 @@ describe('a kept signature', () => {
     expect(sentTurn('claude')).toEqual(WITHOUT)
   })
 
-  test("a call with a stored thinking signature goes to the signature's channel; at another one thinking is turned off", async () => {
+  test("a call with a stored thinking signature goes to the signature's channel; at another channel, thinking is turned off", async () => {
     for (let round = 0; round < 6; round++) {
       const id = `toolu_round_${round}`
       const blocks = [
@@ -118,7 +118,7 @@ describe('a kept signature', () => {
     await signedCall(lane, id, 'either')
   }
 
-  test('stored encrypted reasoning is sent with the upstream key that made it; another key gets the turn without it', async () => {
+  test('stored encrypted reasoning is sent with the upstream key that made it, and left out if another key must be used', async () => {
     const parts = [{ thought: THOUGHT, signature: SIGNATURE }, { call: 'call_key' }]
     const answer: Behaviour = { kind: 'whole', body: responsesWire.whole(parts, 'one') }
     const after: Behaviour = { kind: 'whole', body: responsesWire.whole([{ text: 'Sunny.' }], 'two') }

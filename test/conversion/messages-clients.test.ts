@@ -75,7 +75,7 @@ describe('messages clients', () => {
     expect((await message({ model: MODEL.messages, stream: true })).text).toBe(stream.frames?.join(''))
   })
 
-  test("a Messages client's request is forwarded byte for byte to a Messages upstream, except for gated fields", async () => {
+  test("a Messages client's request is sent byte for byte to a Messages upstream, except for fields the channel does not allow", async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const body = (gated: string): string =>
       `{ "model": "${MODEL.messages}", "x": 9007199254740993,${gated} "max_tokens": 7, "messages": [{"role":"user","content":[{"type":"text","text":"hi","cache_control": {"type":"ephemeral","ttl":"1h"}}]}] }`

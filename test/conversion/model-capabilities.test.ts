@@ -85,7 +85,7 @@ describe('a chat request for a messages channel', () => {
     ['xhigh', 8192, 16_384],
     ['max', 16_384, 24_576],
   ])(
-    "a chat request's effort %s becomes a budget of %i where the messages model has budgets",
+    "a chat request's reasoning_effort %s becomes a thinking budget of %i if the messages model has thinking budgets",
     async (effort, tokens, maximum) => {
       const { body, dropped } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
       expect(body).toEqual({
@@ -240,10 +240,13 @@ describe('a messages request for a chat channel', () => {
     ['gpt-5.4', 'max', 'xhigh'],
     ['plain', 'xhigh', 'high'],
     ['plain', 'low', 'low'],
-  ])('a messages request sends %s the effort %s as %s', async (model, effort, told) => {
-    const { body } = await asChat({ model, output_config: { effort } })
-    expect(body['reasoning_effort']).toBe(told)
-  })
+  ])(
+    'a messages request converted for the chat model %s sends the effort %s as reasoning_effort %s',
+    async (model, effort, told) => {
+      const { body } = await asChat({ model, output_config: { effort } })
+      expect(body['reasoning_effort']).toBe(told)
+    },
+  )
 
   test('a Messages request without thinking gets reasoning_effort none for chat models that accept it', async () => {
     const off = { type: 'disabled' }
@@ -299,13 +302,16 @@ describe('a messages request for a chat channel', () => {
       ['https://eu.openrouter.ai/api/v1', true],
       ['https://notopenrouter.ai/api/v1', false],
       ['https://openrouter.ai.example/api/v1', false],
-    ])('the provider %s gets cache marks: %s', async (baseUrl, takes) => {
-      const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 5, ...marked }))
-      const channel: Partial<Channel> = { base_url: baseUrl }
-      const converted = await convertRequest('messages', body, media, channel)
-      if ('refused' in converted) throw new Error(converted.refused)
-      expect(converted.body.toString().includes('cache_control')).toBe(takes)
-      expect(converted.dropped).toEqual(takes ? [] : ['cache_control'])
-    })
+    ])(
+      'a chat provider gets the cache marks of a messages request only if it is OpenRouter (%s: %s)',
+      async (baseUrl, takes) => {
+        const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 5, ...marked }))
+        const channel: Partial<Channel> = { base_url: baseUrl }
+        const converted = await convertRequest('messages', body, media, channel)
+        if ('refused' in converted) throw new Error(converted.refused)
+        expect(converted.body.toString().includes('cache_control')).toBe(takes)
+        expect(converted.dropped).toEqual(takes ? [] : ['cache_control'])
+      },
+    )
   })
 })

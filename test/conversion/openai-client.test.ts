@@ -71,39 +71,42 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
     expect(id).toBeTypeOf('string')
   })
 
-  test.each([true, false])('the OpenAI client gets a stream (include_usage: %j)', async (include) => {
-    const stream = await client.chat.completions.create({
-      model: scriptModel(mode, 'thoughts', true),
-      messages,
-      stream: true,
-      stream_options: { include_usage: include },
-    })
-    let text = ''
-    let thoughts = ''
-    const roles: unknown[] = []
-    const finishes: unknown[] = []
-    const usages: unknown[] = []
-    for await (const chunk of stream) {
-      const [choice] = chunk.choices
-      const delta = choice?.delta as
-        | { role?: string; content?: string; reasoning_content?: string }
-        | undefined
-      text += delta?.content ?? ''
-      thoughts += delta?.reasoning_content ?? ''
-      if (delta?.role) roles.push(delta.role)
-      if (choice?.finish_reason) finishes.push(choice.finish_reason)
-      if (chunk.usage) usages.push(chunk.usage)
-    }
-    expect({ text, thoughts: thoughts.trim(), roles, finishes }).toEqual({
-      text: TEXT,
-      thoughts: THOUGHT,
-      roles: ['assistant'],
-      finishes: ['stop'],
-    })
-    expect(usages).toHaveLength(include ? 1 : 0)
-    if (include)
-      expect(usages[0]).toMatchObject({ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 })
-  })
+  test.each([true, false])(
+    'the OpenAI client gets a stream, with usage only if it requests it (include_usage: %j)',
+    async (include) => {
+      const stream = await client.chat.completions.create({
+        model: scriptModel(mode, 'thoughts', true),
+        messages,
+        stream: true,
+        stream_options: { include_usage: include },
+      })
+      let text = ''
+      let thoughts = ''
+      const roles: unknown[] = []
+      const finishes: unknown[] = []
+      const usages: unknown[] = []
+      for await (const chunk of stream) {
+        const [choice] = chunk.choices
+        const delta = choice?.delta as
+          | { role?: string; content?: string; reasoning_content?: string }
+          | undefined
+        text += delta?.content ?? ''
+        thoughts += delta?.reasoning_content ?? ''
+        if (delta?.role) roles.push(delta.role)
+        if (choice?.finish_reason) finishes.push(choice.finish_reason)
+        if (chunk.usage) usages.push(chunk.usage)
+      }
+      expect({ text, thoughts: thoughts.trim(), roles, finishes }).toEqual({
+        text: TEXT,
+        thoughts: THOUGHT,
+        roles: ['assistant'],
+        finishes: ['stop'],
+      })
+      expect(usages).toHaveLength(include ? 1 : 0)
+      if (include)
+        expect(usages[0]).toMatchObject({ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 })
+    },
+  )
 
   test('the OpenAI client gets the tool calls of a whole response', async () => {
     const model = scriptModel(mode, 'calls', false)
@@ -177,7 +180,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
     )
   })
 
-  test('the OpenAI client raises an error in the middle of a stream', async () => {
+  test("the OpenAI client raises APIError when the upstream's stream breaks off in the middle", async () => {
     const model = scriptModel(mode, 'text', true)
     const whole = mode === 'native' ? streamedChat({ text: TEXT }) : streamedMessage([{ text: TEXT }])
     // Before the finish reason: with it, the response would be complete.

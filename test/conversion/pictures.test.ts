@@ -137,7 +137,7 @@ describe('an image by its URL', () => {
 describe('an image in the request itself with an inexact media type', () => {
   const data = PNG.toString('base64')
 
-  test('an image with an inexact media type is sent to a messages upstream with the type of its bytes', async () => {
+  test('an image with an inexact media type such as image/* is sent to a messages upstream with the type of its bytes', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
     const image = { type: 'image_url', image_url: { url: `data:image/*;base64,${data}` } }
     const asked = { model: MODEL.messages, messages: [{ role: 'user', content: [image] }] }
@@ -147,7 +147,7 @@ describe('an image in the request itself with an inexact media type', () => {
     ])
   })
 
-  test('an image with an inexact media type is sent to a chat upstream with the type of its bytes', async () => {
+  test('an image with an inexact media type such as image/* is sent to a chat upstream with the type of its bytes', async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/*', data } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)

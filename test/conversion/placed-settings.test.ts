@@ -163,7 +163,7 @@ test.each([
     undefined,
   ],
 ] as const)(
-  'usage converted from a %s upstream states its source, a vendor, only where the upstream speaks messages',
+  'usage converted to chat from a %s upstream has a usage_source only if that upstream speaks messages',
   (from, body, source) => {
     const reply = { id: 'x', model: 'm', ...body }
     const { usage } = JSON.parse(replyAs(from, 'chat', Buffer.from(JSON.stringify(reply)))) as Json

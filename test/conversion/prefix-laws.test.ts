@@ -95,7 +95,7 @@ function promptIn(to: ClientProtocol, converted: string): { front: string; histo
 }
 
 describe.each(PAIRS)('a history of $from as one of $to', ({ from, to }) => {
-  test('a converted history begins with the bytes of the earlier, shorter history', () => {
+  test('the converted history of a continued conversation begins with the bytes of its earlier converted history', () => {
     const compare = (): number => {
       let compared = 0
       fc.assert(

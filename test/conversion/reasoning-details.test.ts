@@ -103,7 +103,7 @@ describe('encrypted reasoning', () => {
     ['whole', () => whole('responses')],
     ['streamed', streamed],
   ])(
-    'encrypted reasoning of responses reaches chat clients, and their next request returns it at its positions (%s)',
+    'encrypted reasoning of responses reaches chat clients, whose next request returns it at its original positions (%s)',
     (_, message) => {
       const said = message()
       expect(said['reasoning_content']).toBe('Let me 👋.')

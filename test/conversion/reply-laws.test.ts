@@ -52,7 +52,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a converted stream follows the rules of its dialect: one start, one end, parts numbered without gaps', () => {
+  test('a converted stream follows the rules of its dialect: one start, one end, content parts numbered without gaps', () => {
     fc.assert(
       fc.property(answers(), fc.boolean(), (answer, includeUsage) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -64,7 +64,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a converted stream is the same however the network divides it, with at most one write per chunk and one at the end', () => {
+  test('a converted stream is the same however the network divides it, with at most one write per received chunk, and one at its end', () => {
     fc.assert(
       fc.property(answers(), fc.integer(), fc.integer({ min: 1, max: 60 }), (answer, seed, most) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))

@@ -30,7 +30,7 @@ afterAll(async () => {
   copy.discard()
 })
 
-test('message_start states the prompt tokens that the gateway counts and charges, where the upstream reports no usage', async () => {
+test('message_start of a converted stream states the prompt tokens that the gateway counts and charges if none are reported', async () => {
   const { frames = [] } = streamedChat({ text: 'hello' })
   const silent = frames.filter((frame) => !frame.includes('"usage"'))
   fixture.upstream.script('m', { kind: 'stream', frames: silent, ending: 'no done' })

@@ -335,7 +335,7 @@ describe('a tool of the client', () => {
     ['as plain text', 'select 1', 'select 1'],
     ['not at all', '{}', ''],
     ['with line ends as they are', '{"input":"a\nb"}', 'a\nb'],
-  ])('a tool that accepts plain text gets what arrived %s', (_, args, input) => {
+  ])("a tool that accepts plain text gets a model's text that arrived %s", (_, args, input) => {
     expect(written(called('sql', [args])).item).toMatchObject({ type: 'custom_tool_call', input })
   })
 

@@ -123,7 +123,7 @@ describe('shared fields of a converted request', () => {
   )
 
   test.each([true, false])(
-    'fields that chat and responses share are sent to responses channels under the names there, with store: %s',
+    'fields that chat and responses share are sent to responses channels under the names of that dialect, with store: %s',
     async (store) => {
       fixture.upstream.script('responses', wholeResponse({ text: 'said' }))
       const body = { model: 'responses', messages: [{ role: 'user', content: 'hi' }], ...FIELDS, store }

@@ -60,7 +60,7 @@ const isEnded = (text: string): boolean => /^data: (?:\[DONE\]|\{"type":"message
 describe.each(COMBINATIONS)('a stream of a %s upstream, %s', (upstream, mode) => {
   const { begun, reason, last } = ENDS[upstream]
 
-  test('a stream that ends after its finish reason is complete, with or without a final frame such as [DONE]', async () => {
+  test('a stream that ends after its finish reason counts as complete, with or without a final frame such as [DONE]', async () => {
     for (const frames of [
       [...begun, reason, last],
       [...begun, reason],
@@ -74,13 +74,13 @@ describe.each(COMBINATIONS)('a stream of a %s upstream, %s', (upstream, mode) =>
     }
   })
 
-  test('a stream with a final frame and no finish reason is complete', async () => {
+  test('a stream with a final frame and no finish reason counts as complete', async () => {
     const answer = await responseFor(upstream, mode, [...begun, last])
     expect(answer.text).not.toContain('"error"')
     expect(isEnded(answer.text)).toBe(true)
   })
 
-  test('a stream with neither finish reason nor final frame is cut off', async () => {
+  test('a stream with neither finish reason nor final frame counts as cut off, and ends with an error', async () => {
     const answer = await responseFor(upstream, mode, begun)
     expect(answer.text).toContain('"error"')
     expect(isEnded(answer.text)).toBe(false)
@@ -121,7 +121,7 @@ describe('an upstream error', () => {
     },
   )
 
-  test('an upstream error in the first chunk is passed on to a messages client, too', async () => {
+  test('an upstream error in the first chunk of a chat stream is passed on to a messages client with its status and message', async () => {
     const error = `data: ${JSON.stringify({ error: { message: 'too many', code: 429 } })}\n\n`
     const answer = await responseFor('chat', 'converted', both([roleFrame(), error]))
     expect(answer.status).toBe(429)

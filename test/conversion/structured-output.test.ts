@@ -194,7 +194,7 @@ describe('a chat client that requests JSON by a schema', () => {
     expect(answer.headers['x-gateway-dropped']).toBe('response_format')
   })
 
-  test("an older model's calls of the client's own tools are visible although the chat request has a schema", async () => {
+  test("an older model's call of the client's own tool reaches the client although the chat request has a schema", async () => {
     answering({ id: 'toolu_1', name: 'weather', input: CITY })
     const asked = ask('claude-3-5-haiku', { response_format: FORMAT, tools: [WEATHER] })
     const answer = await fixture.chat('ann', asked)

@@ -37,7 +37,7 @@ const chargesOf = (model: string): number[] =>
     .map(({ quota }) => quota)
 
 describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
-  test('when a shared stream breaks, clients that have received a part get an error, and the others share a second call', async () => {
+  test('when a shared stream breaks, clients that received a part get an error, and the others share a second upstream call', async () => {
     const breaks = Promise.withResolvers<void>()
     fixture.upstream.script(
       'breaking',
@@ -102,7 +102,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
     first.destroy()
   })
 
-  test('a call that comes after a broken stream is sent upstream, and gets nothing of the broken one', async () => {
+  test('an equal call after a stream that broke is sent upstream, and gets none of the text of the broken stream', async () => {
     fixture.upstream.script(
       'begun',
       { kind: 'stream', events: 3, word: 'lost ', ending: 'reset' },
@@ -115,7 +115,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
   })
 })
 
-test('50 equal simultaneous calls to an upstream that refuses them cause three upstream calls, and all get its error', async () => {
+test("50 equal simultaneous calls to an upstream that refuses them cause three upstream calls, and all get the upstream's error", async () => {
   const release = Promise.withResolvers<void>()
   const refusal = { kind: 'status', status: 400, body: errorBody('never this') } as const
   fixture.upstream.script('refusing', { ...refusal, after: release.promise }, refusal, refusal)
@@ -130,7 +130,7 @@ test('50 equal simultaneous calls to an upstream that refuses them cause three u
 })
 
 describe('1,000 equal calls whose first client leaves', () => {
-  test('when the first of several equal calls loses its client in a stream, the others get the rest of its upstream call', async () => {
+  test('when the client of the first of several equal calls leaves in mid-stream, the other clients get the rest of its stream', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('left', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
     const first = await open(fixture.gateway.url, askStream('left'), { key: 'ann' })
@@ -149,7 +149,7 @@ describe('1,000 equal calls whose first client leaves', () => {
     expect(chargesOf('left').filter((quota) => quota > 0)).toEqual([COST])
   })
 
-  test('when the first of several equal calls loses its client before the answer, its upstream call continues for the others', async () => {
+  test('when the client of the first of several equal calls leaves before the answer, its upstream call continues for the rest', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('early', { kind: 'whole', usage: USAGE, after: release.promise })
     const leaving = new AbortController()

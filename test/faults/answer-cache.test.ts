@@ -161,7 +161,7 @@ describe('an answer that is kept', () => {
 describe('whole and streamed calls', () => {
   const usage = usageText(10, 5)
 
-  test('a whole answer in the cache is returned as a stream too, with usage only if the call requests it', async () => {
+  test('a cached whole answer is sent as a stream to an equal call that requests a stream, with usage only if requested', async () => {
     fixture.upstream.script('shared', { kind: 'whole', content: 'Hello', usage })
     const whole = await fixture.chat('ann', ask('shared'))
     const stream = await fixture.chat('ann', askStream('shared'))
@@ -175,7 +175,7 @@ describe('whole and streamed calls', () => {
     expect(asked('shared')).toBe(1)
   })
 
-  test('a streamed answer in the cache is returned as a whole response too', async () => {
+  test('a cached streamed answer is sent as a whole response to an equal call that requests no stream', async () => {
     fixture.upstream.script('forms', { kind: 'stream', events: 3, word: 'word ', usage })
     const first = await fixture.chat('ann', askStream('forms'))
     const again = await fixture.chat('ann', askStream('forms'))
@@ -224,7 +224,7 @@ describe('what is not kept', () => {
       },
     ],
     ['an error', { kind: 'status', status: 400, body: errorBody('no') }],
-  ] as const)('the cache does not keep %s', async (_what, behaviour) => {
+  ] as const)('the answer cache does not store %s', async (_what, behaviour) => {
     fixture.upstream.script('refused', behaviour)
     const one = await fixture.chat('ann', ask('refused'))
     const other = await fixture.chat('ann', ask('refused'))
@@ -260,7 +260,7 @@ describe('by request', () => {
   })
 
   test.each(['no-cache', 'max-age=0'])(
-    'a call with %s is sent upstream, and its answer replaces the cached one',
+    'a call with %s is sent upstream even if its answer is cached, and the new answer replaces the cached one',
     async (control) => {
       const body = ask('other', { user: control })
       fixture.upstream.script('other', { kind: 'whole', content: 'old' })
@@ -353,7 +353,7 @@ describe('equal calls under way', () => {
     expect([asked('left'), received?.completed]).toEqual([1, false])
   })
 
-  test('when the first of several equal calls fails, another one is sent upstream for all', async () => {
+  test('when the first of several equal calls fails, one more is sent upstream, and all other clients get its answer', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script(
       'failing',

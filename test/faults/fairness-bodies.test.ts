@@ -95,7 +95,7 @@ describe('bodies that are never completed', () => {
     )
   })
 
-  test("incomplete bodies of one account cause no refusal of calls, or of another account's requests from another address", async () => {
+  test("incomplete bodies of one account's management requests cause no refusal of another account's calls and requests", async () => {
     const self = (): Promise<FullResponse> =>
       call(
         fixture.gateway.url,
@@ -155,7 +155,7 @@ describe('the body of a login', () => {
   const given = (bytes: number): Buffer =>
     Buffer.from(JSON.stringify({ username: 'ann', password: 'x' }).padEnd(bytes))
 
-  test('a login whose body is larger than 4 KiB is refused', async () => {
+  test('a login whose body is larger than 4 KiB is refused with 413', async () => {
     expect((await login(given(4_096))).status).toBe(401)
     expect((await login(given(4_097))).status).toBe(413)
   })

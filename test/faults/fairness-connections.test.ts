@@ -178,7 +178,7 @@ describe('an address that opens more connections than its share', () => {
   })
 })
 
-test('while several addresses use all connections, idle ones of the largest are closed for others', async () => {
+test('when several addresses use all connections, idle connections of those with the most are closed to serve other clients', async () => {
   const beforeMs = await medianOfCalls(freshAddress())
   const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
   await neighbour.until('ok\n')
@@ -195,7 +195,7 @@ describe('behind a trusted proxy', () => {
   const forwarded = (client: string, request: string): string =>
     request.replace('host: x\r\n', `host: x\r\nx-forwarded-for: ${client}\r\n`)
 
-  test('connections are not limited by the address of a trusted proxy', async () => {
+  test('a trusted proxy may open more connections than a single client address', async () => {
     const connections = await openConnections(SHARE + RESERVE, PROXY)
     expect(openOf(connections)).toBe(SHARE + RESERVE)
     expect(await health(PROXY)).toMatch(/^HTTP\/1\.1 200 /)

@@ -79,7 +79,7 @@ describe('one client', () => {
     expect(Number(/^sluice_ledger_lag (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(16)
   })
 
-  test('a client that reads a long usage log repeatedly delays no other reads', async () => {
+  test('a client that reads a long usage log repeatedly delays no reads of other clients', async () => {
     await expectFairDuring(
       () => keepUp(MANY / 10, () => get('/api/log/self', 'ann', 2)),
       () => get('/api/user/self', 'bob', 3),

@@ -93,7 +93,7 @@ describe('downloads that never end', () => {
     await expect.poll(() => fixture.gateway.logs().match(/"status":499/g)?.length ?? 0).toBeGreaterThan(1)
   })
 
-  test('the other downloads of a request are aborted when one of its files fails', async () => {
+  test('when one file of a request cannot be downloaded, the other downloads of the request are aborted', async () => {
     const { port } = pictures.address() as AddressInfo
     const paths = [...slowOnes('ann', 3), `/nowhere`]
     const body = JSON.stringify(naming(...paths)).replace(`:${port}/nowhere`, ':1/nowhere')

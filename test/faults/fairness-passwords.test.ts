@@ -96,7 +96,7 @@ describe('during a brute-force attack on passwords', () => {
     }
   })
 
-  test('a signed-in user can change the password while others guess passwords', async () => {
+  test("an administrator can set a user's password while another client guesses passwords", async () => {
     const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)

@@ -54,7 +54,7 @@ afterEach(async () => {
 const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
 
 describe('calls that never end', () => {
-  test('endless calls of one key take only half of the call slots once another key has called, whose calls are served', async () => {
+  test("endless calls of one key take only half of the call slots once another key calls, and the other key's calls are served", async () => {
     let held: LiveResponse[] = []
     await expectFairDuring(async () => {
       held = await hold('ann', 4 * MAX)
@@ -77,7 +77,7 @@ describe('calls that never end', () => {
     else await expect.poll(async () => (await bob()).status).toBe(200)
   })
 
-  test('endless calls of several keys leave the share of management requests free for other accounts', async () => {
+  test('while several keys make more endless calls than there are slots, management requests are still served', async () => {
     for (const key of ['ann', 'bob', 'cid']) await hold(key, 2 * MAX)
     const self = (): Promise<FullResponse> =>
       call(fixture.gateway.url, undefined, {

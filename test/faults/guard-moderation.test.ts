@@ -134,7 +134,7 @@ test("a moderation score above the threshold blocks the request, and the guard's
   expect([quota, rows]).toEqual([0, [['judge', 0]]])
 })
 
-test('a request whose moderation score is below the threshold passes, and only its own call is charged', async () => {
+test('a request whose moderation score is below the threshold passes, and the caller pays only for the request itself', async () => {
   const { answer, quota, rows } = await costOf(2, () => fixture.chat('in', say('hello')))
   expect(answer.status).toBe(200)
   expect([quota, rows]).toEqual([
@@ -187,7 +187,7 @@ test.each([false, true])(
 )
 
 describe('with charge: true', () => {
-  test('with charge: true the caller pays exactly the price of the moderation call in addition', async () => {
+  test('a moderation guard with charge: true charges the caller exactly the price of the moderation call in addition to the call', async () => {
     const { quota, rows } = await costOf(2, () => fixture.chat('paidin', say('hello')))
     expect([quota, rows]).toEqual([
       CALL + CHECK,
@@ -198,13 +198,13 @@ describe('with charge: true', () => {
     ])
   })
 
-  test('with charge: true a blocked request costs its moderation call', async () => {
+  test('a request that a moderation guard with charge: true blocks costs the price of the moderation call', async () => {
     const { answer, quota, rows } = await costOf(2, () => fixture.chat('paidin', say('hurt him')))
     expect([answer.status, quota, rows]).toEqual([400, CHECK, [['judge', CHECK]]])
   })
 
   test.each([false, true])(
-    'with charge: true the caller pays for the moderation of the answer, too (stream: %s)',
+    'a moderation guard with charge: true charges the caller for the moderation of the answer (stream: %s)',
     async (stream) => {
       if (stream)
         fixture.upstream.script('m', { kind: 'stream', usage: usageText(100, 50), usageIn: 'always' })
@@ -232,12 +232,12 @@ describe('with charge: true', () => {
   })
 })
 
-test('a threshold for a category that the moderation model does not know is a failure of the guard', async () => {
+test('a moderation guard with a threshold for a category that its model does not know fails, and blocks the request', async () => {
   const answer = await fixture.chat('unknown', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'unknown=failed_blocked;count=0'])
 })
 
-test('a moderation model without a channel is a failure of the guard', async () => {
+test('a moderation guard whose model has no channel fails, and blocks the request', async () => {
   const answer = await fixture.chat('nobody', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'nobody=failed_blocked;count=0'])
 })

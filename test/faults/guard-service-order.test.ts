@@ -112,7 +112,7 @@ test.each([false, true])(
   },
 )
 
-test("a guard's service gets tool arguments after the service before it has changed them", async () => {
+test("a guard's service gets tool arguments as the preceding guard's service has changed them", async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'ok', usage: usageText(1, 1) })
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: JSON.stringify({ to: CODE }) } }
   await fixture.chat(
@@ -178,7 +178,7 @@ test('a stream item that arrives in one event is checked by the guards once', as
   expect(row['guards']).toBe('seen=flagged;count=1')
 })
 
-test('x-gateway-guards has at most 4,096 bytes: the most severe verdicts, and the number of the others', async () => {
+test('x-gateway-guards has at most 4,096 bytes, with the most severe verdicts and the number of verdicts left out', async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'ok', usage: usageText(1, 1) })
   const { headers } = await fixture.chat(
     'many',

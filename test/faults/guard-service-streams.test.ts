@@ -255,7 +255,7 @@ describe('a stream in windows', () => {
 
 describe('a call that is stopped while a service is asked', () => {
   test.each([false, true])(
-    "an administrator can stop a call that waits for a guard's service; it is charged as generated (stream: %s)",
+    "a user can stop a call whose answer waits for a guard's service; the answer is not sent, but charged (stream: %s)",
     async (isStream) => {
       services.trouble = 'silent'
       fixture.upstream.script(
@@ -288,7 +288,7 @@ test.each([
   ['stop', 'content_filter', 0],
   ['pass', 'stop', 66],
 ] as const)(
-  "an answer that is too large to be held for a guard's service is a failure: the guard %s decides",
+  "an answer too large to be held for a guard's service counts as a failure of the guard, whose on_failure decides: %s",
   async (key, finish, mib) => {
     const piece = 'x'.repeat(2 ** 20)
     fixture.upstream.script('m', {

@@ -236,7 +236,7 @@ describe.each(['webhook', 'presidio', 'bedrock'] as const)('%s', (kind) => {
 })
 
 describe('a webhook gets', () => {
-  test("a guard's webhook gets texts, tool calls, image URLs, whether request or answer, and the call id, and nothing else", async () => {
+  test("a guard's webhook gets texts, tool calls, image URLs, the call id and whether it is an answer, and nothing else", async () => {
     fixture.upstream.script('chat', { kind: 'whole', content: 'fine' })
     const messages = [
       {

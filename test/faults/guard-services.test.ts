@@ -158,7 +158,7 @@ describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
   )
 
   test.each(kinds)(
-    'an answer is withheld where the service %s of its guard fails, and is charged',
+    'an answer is withheld from the client, but charged, where the service %s of its guard fails',
     async (kind) => {
       services.trouble = trouble
       const answer = await fixture.chat(`${kind}outputblock`, ask('m'))
@@ -202,7 +202,7 @@ describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
     expect(streamedContent(streamed.text)).toBe('fine '.repeat(5))
   })
 
-  test('in monitor mode a call passes although the service of its guard fails', async () => {
+  test("a call under a guard in monitor mode passes although the guard's service fails", async () => {
     services.trouble = trouble
     const answer = await fixture.chat('watch', ask('m'))
     expect(answer.text).toContain('All is fine.')
@@ -304,7 +304,7 @@ describe('a stream that is checked in windows', () => {
   })
 })
 
-test("a stream that waits for a guard's service gets comments that keep it alive", async () => {
+test("a stream that waits for a guard's service gets comments that keep its connection alive", async () => {
   let goOn = (): void => {}
   const after = new Promise<void>((resolve) => (goOn = resolve))
   fixture.upstream.script('m', {

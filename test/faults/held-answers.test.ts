@@ -54,7 +54,7 @@ test('a response of more than 64 MiB that is not a stream is an error that costs
   await expect.poll(charges, { timeout: 10_000 }).toEqual([0])
 })
 
-test('the files fetched for one call may have 32 MiB together', async () => {
+test('all files that are fetched for one call may together have at most 32 MiB', async () => {
   const { port } = files.address() as AddressInfo
   const picture = (name: string): object => ({
     type: 'image_url',
@@ -82,7 +82,7 @@ test('files that are fetched take their memory from the share of their user', as
   expect((await fixture.chat('ann', naming('fast'))).status).toBe(200)
 })
 
-test('the copies that a conversion makes count against the memory share of its user until the call ends', async () => {
+test("the copies of a request body that a conversion makes count against the user's memory share until the call ends", async () => {
   const body = (model: string): string =>
     JSON.stringify({ model, messages: [{ role: 'user', content: 'x'.repeat(28 * MIB) }] })
   const open: ClientRequest[] = []

@@ -116,7 +116,7 @@ describe('a client that sends Expect: 100-continue', () => {
     expect(await connection.until('chatcmpl')).toContain('HTTP/1.1 200 OK')
     connection.socket.destroy()
   })
-  test('an HTTP/1.0 client that sends Expect: 100-continue only gets its response', async () => {
+  test('an HTTP/1.0 client that sends Expect: 100-continue gets its response without an interim response 100', async () => {
     const head = `POST ${CHAT} HTTP/1.0\r\nauthorization: Bearer sk-ann\r\nexpect: 100-continue\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -153,7 +153,7 @@ describe('the size of a messages body', () => {
     expect(answer.status).toBe(413)
     expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'read_request_body_failed' })
   })
-  test('a messages body ends at its last chunk, though its announced length is 10 GB', async () => {
+  test('a messages request with a content-length of 10 GB is refused with 413 before its body is complete', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const answer = await rawConnection(
       fixture.gateway.port,

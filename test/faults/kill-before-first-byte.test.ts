@@ -126,7 +126,7 @@ describe('a kill after the first content', () => {
     expect(rows[0]?.quota).toBeGreaterThan(0)
   })
 
-  test('without waiting for the hold, a kill would charge nothing for content that the client received', async () => {
+  test('a gateway patched not to wait until the hold is written charges nothing after a kill for content that the client got', async () => {
     const [gateway] = await askBegun(broken)
     expect(await afterKill(gateway)).toEqual(UNTOUCHED)
   })

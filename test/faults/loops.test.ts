@@ -44,7 +44,7 @@ function returnsLogged(): number {
 
 describe('a channel that leads back to the gateway', () => {
   test.each(['loop', 'converted'])(
-    'a channel that leads back to the gateway is stopped at the first return, free of charge: %s',
+    'a call through a channel that leads back to the gateway is refused at its first return, free of charge: %s',
     async (model) => {
       const before = databaseOf(gateway.dataDir).token('token-ann')
       const logged = returnsLogged()
@@ -75,7 +75,7 @@ describe('the header that detects the loop', () => {
     expect(marks[0]).toMatch(/^[\w-]{43}$/)
   })
 
-  test('a loop header that an upstream saw and a client copies cannot harm others', async () => {
+  test('a loop header that an upstream saw stops only the call of a client that copies it, and no call of other clients', async () => {
     upstream.script('m', { kind: 'whole' })
     await chat('m')
     const seen = String(upstream.only('m').headers[MARK])

@@ -141,7 +141,7 @@ describe("a cloud's metadata service", () => {
     },
   )
 
-  test('addresses of a private network other than metadata services are not refused', async () => {
+  test('a channel may have an address of a private network that is not a cloud metadata service', async () => {
     const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
     const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
     expect(tested.body).toMatchObject({ success: true })

@@ -61,14 +61,17 @@ describe('over a faulty network', () => {
   test.each([
     ['that is good', { kind: 'pass' }],
     ['that is late, but not too late', { kind: 'delay', delayMs: 300 }],
-  ] as const)('over a network %s a call is answered and charged as usual', async (_, fault) => {
-    for (const stream of [false, true]) {
-      const { status, charged, broken } = await callOver(fault, stream, 'patient')
-      expect([status, charged, broken]).toEqual([200, COST, false])
-    }
-  })
+  ] as const)(
+    'a call over a network %s is answered completely, and charged at its usual price',
+    async (_, fault) => {
+      for (const stream of [false, true]) {
+        const { status, charged, broken } = await callOver(fault, stream, 'patient')
+        expect([status, charged, broken]).toEqual([200, COST, false])
+      }
+    },
+  )
 
-  test('a whole response over a network that delivers single bytes is answered and charged as usual', async () => {
+  test('a whole response over a network that delivers single bytes reaches the client with status 200 and is charged in full', async () => {
     const { status, charged } = await callOver({ kind: 'slow' }, false, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })

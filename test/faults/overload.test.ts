@@ -38,7 +38,7 @@ describe('at the maximum number of open calls', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('at the maximum of open calls these continue, and one more is refused with 503 and retry-after before its body is read', async () => {
+  test('at the maximum of open calls the open ones continue, and one more gets 503 and retry-after before its body is read', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const streams = await Promise.all(Array.from({ length: MAX }, () => fixture.live('ann', askStream('m'))))
     for (const { status } of streams) expect(status).toBe(200)

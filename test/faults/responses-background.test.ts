@@ -82,7 +82,7 @@ const stage = (name: string): Stage =>
 
 describe('a response in the background', () => {
   test.each(['kill', 'stop'] as const)(
-    'a background response survives a restart of the gateway: %s',
+    'a background response is completed and charged after a restart of the gateway: %s',
     async (how) => {
       const on = stage(how)
       const { id } = await begin(on)
@@ -98,7 +98,7 @@ describe('a response in the background', () => {
   )
 
   test.each([false, true])(
-    'a background response whose id cannot be stored is created once, and cancelled; stream: %s',
+    'a background response whose id cannot be stored is created once at its provider, and then cancelled; stream: %s',
     async (stream) => {
       const on = stage(stream ? 'unstoredStream' : 'unstored')
       for (const lane of lanesOf(on.name, PATCHED_CASES[on.name])) stallStreams(on, lane, 2)
@@ -110,7 +110,7 @@ describe('a response in the background', () => {
     },
   )
 
-  test('a background response of incomplete price is charged after a restart, and its usage row is marked incomplete', async () => {
+  test('a background response whose price is incomplete is charged after a restart, and its usage row is marked price_incomplete', async () => {
     const on = stage('unpriced')
     const tools = [{ type: 'new_thing' }] as never
     const { id } = await on.client.responses.create({

@@ -97,7 +97,7 @@ describe(`${CLIENTS} slow clients`, () => {
     expect(slowestMs).toBeLessThan(SLOW_MS)
   })
 
-  test('clients that slowly send a body that the gateway does not need are answered before it arrives', async () => {
+  test('clients without a valid key that send a body slowly get 401 or 503 before the body has arrived', async () => {
     const clients = await slowClients(
       fixture.gateway.port,
       CLIENTS,
@@ -127,7 +127,7 @@ describe(`${CLIENTS} slow clients`, () => {
     for (const client of clients) client.hangUp()
   })
 
-  test('clients that pause reading for a second then get the whole stream, in pieces of any size', async () => {
+  test('clients that pause reading a large stream for a second get the whole stream afterwards', async () => {
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(400_000)}",`)
     const frames = [...Array.from({ length: 30 }, () => frame), finishFrame(), DONE_FRAME]
     fixture.upstream.script('large', { kind: 'stream', frames })

@@ -178,7 +178,7 @@ describe("a URL in a client's request", () => {
   )
 
   test.each(['rebind.test', 'rebind6.test'])(
-    'a fetch cannot be redirected by a rebinding name server: %s',
+    'a name server that changes its answers cannot lead the fetch of a URL to a private address: %s',
     async (name) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const statuses: number[] = []
@@ -210,7 +210,7 @@ describe('a fetched URL', () => {
     ['announced', 'larger than 1048576 bytes'],
     ['drip', 'took too long'],
     ['silent', 'took too long'],
-  ])('a fetched URL is limited in size and time: %s', async (path, why) => {
+  ])('the fetch of a URL in a request is limited in size and time: %s', async (path, why) => {
     const started = performance.now()
     const answer = await PARTS['image_url']?.(`http://public.test/${path}`)
     expect(performance.now() - started).toBeLessThan(LATE_MS)
@@ -224,7 +224,7 @@ describe('a fetched URL', () => {
 
 describe('a request with many slow URLs', () => {
   test.each(['silent', 'almost'])(
-    'a request with many slow URLs takes as long as one URL, and delays nobody: %s',
+    'a request with 200 slow URLs is refused as soon as one with a single slow URL, and delays no other request: %s',
     async (path) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
       const parts = Array.from({ length: 200 }, (_, i) => ({
@@ -243,7 +243,7 @@ describe('a request with many slow URLs', () => {
 })
 
 describe('where the operator allows private networks', () => {
-  test('private addresses are fetched at any port where the operator allows private networks', async () => {
+  test('a URL at a private address is fetched, at any port, if the operator allows private networks', async () => {
     const permissive = await fixtureOfBoth({ media: { ...MEDIA, allow_private_networks: true } })
     try {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))

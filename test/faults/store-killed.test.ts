@@ -36,7 +36,7 @@ const WRITER = `
   }
 `
 
-test('nothing that was acknowledged is lost when the process is killed, and balances, sums and log agree', async () => {
+test('no acknowledged database write is lost when the process is killed, and balances, sums and log agree', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const first = await openSqliteStore({ path, secrets: SECRETS })
   const user = await first.write('createUser', newUser())

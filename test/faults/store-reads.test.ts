@@ -297,7 +297,7 @@ describe('sixty concurrent requests of one user', () => {
     },
   )
 
-  test('a chain of 1,000 kept responses that is continued again and again takes the memory of one call', async () => {
+  test('continuing a chain of 1,000 stored responses again and again takes the memory of one call', async () => {
     await gateway.restart()
     const alone = await beside(() => sleep(500))
     const during = await beside(async () => {
@@ -310,12 +310,12 @@ describe('sixty concurrent requests of one user', () => {
     expect(grown).toBeLessThan(MAX_GROWTH_BYTES)
   })
 
-  test('continuing a chain of more than 1,000 kept responses is a 400 that says so', async () => {
+  test('continuing a chain of more than 1,000 stored responses is refused with 400 and a message that says so', async () => {
     expect((await continued(CHAIN)).status).toBe(400)
   })
 })
 
-test('a user has at most eight database reads at once, over all keys and sessions, while others read', async () => {
+test('a user has at most eight database reads at once, over all keys and sessions, and other users can read meanwhile', async () => {
   /** Requests a large response, and reads nothing of it. */
   const unread = (key: string): Promise<ClientRequest> =>
     new Promise((resolve, reject) => {

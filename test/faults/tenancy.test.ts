@@ -106,7 +106,7 @@ const OWN = ROUTES.filter(({ access, path }) => access === 'account' && path.inc
 const MISSING = 999_999
 
 describe('the data of another account', () => {
-  test('the data of another account does not appear in the profile of a user', async () => {
+  test('the profile of a user does not contain the data of another account', async () => {
     for (const index of [0, 1]) {
       const account = { id: 10 + index, accessToken: `access-token-of-user-${index}` }
       const { text } = await profile(account)
@@ -115,7 +115,7 @@ describe('the data of another account', () => {
     }
   })
 
-  test('the data of another account is a 404 on every path with an id', async () => {
+  test("on every path with an id, the id of another account's object is answered like the id of a missing object", async () => {
     const ann = { id: 10, accessToken: 'access-token-of-user-0' }
     const foreign = databaseOf(fixture.gateway.dataDir).token('token-key1').id
     const told = async (route: (typeof OWN)[number], id: number): Promise<string> => {

@@ -168,7 +168,7 @@ describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
       expect(reused.length).toBeLessThan(CALLS / 2)
     })
 
-    test('an unrequested response reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
+    test('once an unrequested response of a channel was noticed, none reaches a call of that channel, which stays in service', async () => {
       await eventually(async () => {
         await countMixedUp(hostile, 'ann', AT_ONCE)
         return (await unasked(hostile)) > 0

@@ -202,7 +202,7 @@ describe('unusable responses', () => {
   )
 })
 
-test("an upstream's whole response instead of a stream is a free 500, and so is a stream instead of a whole response", async () => {
+test("an upstream's whole response to a streamed call, or stream to a whole call, is a 500 for the client and costs nothing", async () => {
   for (const pair of PAIRS) {
     const notStreamed = await play(pair, true, whole(GOOD[pair.upstream].whole))
     const notWhole = await play(pair, false, streamed(GOOD[pair.upstream].frames))
@@ -438,7 +438,7 @@ describe('the bytes of a stream', () => {
       .map(({ choices, delta }) => choices?.[0]?.delta.content ?? delta?.text ?? '')
       .join('')
 
-  test('a stream whose bytes arrive one by one is delivered and charged like any other', async () => {
+  test('a stream whose bytes arrive one by one is delivered completely, and charged at its usual price', async () => {
     for (const pair of PAIRS) {
       const { frames } = GOOD[pair.upstream]
       const answer = await play(pair, true, streamed(frames, { drip: true }))
@@ -495,7 +495,7 @@ describe('the bytes of a stream', () => {
   })
 })
 
-test("only the content type of an upstream's response headers reaches the client", async () => {
+test("of an upstream's response headers, only the content type reaches the client", async () => {
   const headers = {
     'set-cookie': ['a=b', 'c=d'],
     server: 'upstream',

@@ -101,7 +101,7 @@ describe('endless output of an upstream', () => {
     },
   )
 
-  test('an upstream is called again after it sent endless output', async () => {
+  test('an upstream that sent endless output is called again, and a usual response is then delivered', async () => {
     flood = undefined
     const { status, text } = await call(gateway.url, ask('m'), { key: 'ann' })
     expect(status, text).toBe(200)

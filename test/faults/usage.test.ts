@@ -220,7 +220,7 @@ describe('usage that a stream reports more than once', () => {
   const streams = (upstream: 'chat' | 'messages'): DialectPair[] =>
     PAIRS.filter((pair) => pair.stream && pair.upstream === upstream)
 
-  test('repeated usage of a stream counts as last reported, also where it shrinks', async () => {
+  test('the usage that a stream reports last is charged, even if an earlier report was higher', async () => {
     for (const pair of streams('chat')) {
       const shrinking = chat(
         '{"prompt_tokens":10,"completion_tokens":9}',
@@ -234,7 +234,7 @@ describe('usage that a stream reports more than once', () => {
     }
   })
 
-  test('repeated usage of a stream counts as missing where the last report is impossible', async () => {
+  test('usage of a stream counts as missing if the last report is impossible, whatever was reported before', async () => {
     for (const last of [
       '{"output_tokens":-5}',
       '{"output_tokens":1e400}',
@@ -249,7 +249,7 @@ describe('usage that a stream reports more than once', () => {
     }
   })
 
-  test('usage of a stream counts as missing where only its beginning reports it, before anything is generated', async () => {
+  test('usage of a stream counts as missing if only the beginning of the stream reports it, before any output', async () => {
     for (const pair of streams('messages'))
       isCounted(await charged(pair, messages('{"input_tokens":10,"output_tokens":1}', 'null')), nameOf(pair))
   })
@@ -275,7 +275,7 @@ describe('a prompt that is reported without its output', () => {
     expect(row.quota, pair).toBe(600 + 400 / 4 + 4 * row.output_tokens)
   }
 
-  test('a prompt reported without its output is charged as reported, and the output as counted', async () => {
+  test('a prompt reported without its output is charged as reported, and the output as counted by the gateway', async () => {
     for (const pair of PAIRS)
       for (const usage of PROMPTS[pair.upstream])
         isKept(

@@ -230,11 +230,14 @@ describe('dialects with one choice', () => {
     ['chat', 'responses', 'n'],
     ['gemini', 'responses', 'candidateCount'],
     ['gemini', 'messages', 'candidateCount'],
-  ] as const)('a request for several choices is a 400 from %s to %s', async (client, model, field) => {
-    const answer = await (client === 'chat' ? chat(model, { n: 2 }) : gemini(model, { candidateCount: 2 }))
-    expect(answer.status).toBe(400)
-    expect(answer.text).toContain(field)
-  })
+  ] as const)(
+    'a request for several choices of a %s client is refused with 400 on a channel of %s',
+    async (client, model, field) => {
+      const answer = await (client === 'chat' ? chat(model, { n: 2 }) : gemini(model, { candidateCount: 2 }))
+      expect(answer.status).toBe(400)
+      expect(answer.text).toContain(field)
+    },
+  )
 
   test('choices of an upstream beyond the requested number do not reach the client', async () => {
     fixture.upstream.script('chat', { kind: 'whole', body: JSON.stringify(CHAT_ANSWER) })

@@ -88,7 +88,7 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
     ['tool_calls', 'cut_arguments'],
     ['stop', 'cut_arguments'],
   ])(
-    "tool arguments that were cut off are noted in the usage row, unless the provider's finish reason is length (%s)",
+    "cut-off tool arguments are noted in the usage row, unless the provider's finish reason is length (%s)",
     async (reason, note) => {
       const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
       const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)

@@ -169,7 +169,7 @@ const STATUSES: Readonly<Record<number, string>> = {
 
 describe('error types for clients of other dialects', () => {
   test.each(ROADS)(
-    "an error type that the client's dialect lacks follows the status: $type, status $status of $dialect, for $client",
+    "an error type that the client's dialect lacks becomes that of its status: $type, status $status of $dialect, for $client",
     async (row) => {
       const { client, dialect, status, error } = row
       fixture.upstream.script(dialect, {

@@ -12,7 +12,7 @@ test('the fuzzer finds a deep defect, because it mutates inputs that reach more 
   expect(failure?.error).toContain('open')
 })
 
-test('without guidance by coverage the fuzzer does not find the same defect in as many inputs', async () => {
+test('a fuzzer without guidance by coverage does not find a deep defect with the same number of inputs', async () => {
   const report = await runFuzzer({ target: 'lock', seed: SEED, inputs: MAX_INPUTS, isGuided: false })
   expect(report.inputs).toBeGreaterThanOrEqual(MAX_INPUTS)
   expect(report.failure).toBeUndefined()
@@ -28,7 +28,7 @@ test('the fuzzer makes the same inputs from the same seed', async () => {
 test.each([
   ['endless', 'it does not end'],
   ['hoard', 'it takes memory without bound'],
-])('an input that makes a parser %s is found: %s', async (target, error) => {
+])('the fuzzer finds an input with which the parser "%s" fails: %s', async (target, error) => {
   const { failure } = await runFuzzer({
     target,
     seed: SEED,

@@ -126,12 +126,12 @@ test.each([
   [String.raw`f('it/s', "/a/", /[/\]]\/"/)`, [String.raw`[/\]]\/" `]],
   ['const t = `a ${b.replace(/c/g, `${d / e} /f/`)} /g/` + h / i', ['c g']],
   ['/* /a/ */ return /b/', ['b ']],
-])('a regular expression is found in: %s', (text, expected) => {
+])('exactly the regular expressions of a source text are found: %s', (text, expected) => {
   expect(literalsIn(text).map(({ source, flags }) => `${source} ${flags}`)).toEqual(expected)
 })
 
 describe('the regular expressions in src', () => {
-  test('the check for slow regular expressions finds more than 60 in src, and each of them compiles', () => {
+  test('the check for slow regular expressions reads more than 60 regular expressions in src, and each of them compiles', () => {
     expect(LITERALS.length).toBeGreaterThan(60)
     for (const { source, flags } of LITERALS) expect(() => new RegExp(source, flags)).not.toThrow()
   })

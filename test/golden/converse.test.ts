@@ -30,7 +30,7 @@ describe.each(ALL_PROTOCOLS)('%s and the Converse API', (protocol) => {
   )
 
   test.each(sourcesIn('streams/converse'))(
-    'a Converse stream is converted to that of its golden file, however the network divides it: %s',
+    'a Converse stream is converted to the stream of its golden file, however the network divides it: %s',
     (name) => {
       const bytes = readFileSync(`${ROOT}streams/converse/${name}`)
       const { text } = streamAs('converse', protocol, [bytes])

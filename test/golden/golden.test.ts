@@ -67,7 +67,7 @@ const streams = casesOf('streams', 'sse')
 
 describe('requests in the other dialect', () => {
   test.each(requests)(
-    'a request is converted to that of its golden file in the other dialect: $from: $name',
+    'a request is converted to the request of its golden file in the other dialect: $from: $name',
     async ({ from, source, target }) => {
       const host = `http://127.0.0.1:${(mediaServer.address() as AddressInfo).port}`
       const bytes = Buffer.from(readFileSync(source, 'utf8').replaceAll(MEDIA_HOST, host))
@@ -86,7 +86,7 @@ describe('requests in the other dialect', () => {
 
 describe('whole replies in the other dialect', () => {
   test.each(replies)(
-    'a whole reply is converted to that of its golden file in the other dialect: $from: $name',
+    'a whole reply is converted to the reply of its golden file in the other dialect: $from: $name',
     ({ from, source, target }) => {
       let reply: string
       try {

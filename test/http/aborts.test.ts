@@ -67,7 +67,7 @@ describe('a client that leaves', () => {
   })
 })
 
-test('a draining channel reads the response to its end after its client has left', async () => {
+test('a channel with on_client_gone: drain reads the response to its end after the client has left', async () => {
   fixture.upstream.script('drained', { kind: 'stream', events: 12, paceMs: 20 })
   const live = await fixture.live('ann', askStream('drained'))
   await live.until(' word1')

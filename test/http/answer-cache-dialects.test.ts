@@ -55,7 +55,7 @@ describe.each([
   ['/v1/responses', { model: 'chat', input: 'hi' }],
   ['/v1/chat/completions', { model: 'messages', max_tokens: 9, messages: [ROOT_MESSAGE] }],
 ] as const)('converted calls at %s', (path, body) => {
-  test('whole and streamed converted calls share a cached answer', async () => {
+  test('a whole converted call and a streamed one with the same body share a cached answer', async () => {
     const lane = body.model
     if (lane === 'messages')
       fixture.upstream.script(lane, {
@@ -97,7 +97,7 @@ describe('Gemini', () => {
     modelVersion: 'g',
   }
 
-  test('whole, streamed and array calls of Gemini share a cached answer', async () => {
+  test('Gemini calls for a whole answer, for a stream and for an array share one cached answer', async () => {
     fixture.upstream.script('gemini', { kind: 'whole', body: JSON.stringify(whole) })
     const first = await ask('/v1beta/models/gemini:generateContent', body)
     const events = await ask('/v1beta/models/gemini:streamGenerateContent?alt=sse', body)
@@ -222,7 +222,7 @@ describe('what a hit costs', () => {
   const rowOf = async ({ headers }: FullResponse): Promise<Row> =>
     (await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${String(headers['x-request-id'])}`)).data
 
-  test('a cached answer costs the configured part of the original charge, rounded', async () => {
+  test('a cached answer costs the configured share of the original charge, rounded to whole quota units', async () => {
     const body = { model: 'priced', messages: [ROOT_MESSAGE] }
     fixture.upstream.script('priced', {
       kind: 'whole',
@@ -260,7 +260,7 @@ describe('what a hit costs', () => {
   })
 })
 
-test('with the scope group, the users of a group share cached answers, and users of other groups do not', async () => {
+test('with the cache scope group, the users of a group share cached answers, and users of other groups do not', async () => {
   const body = { model: 'chat', messages: [{ role: 'user', content: 'by group' }] }
   const answers = [
     await ask('/v1/chat/completions', body),

@@ -69,7 +69,7 @@ describe('the charge of speech', () => {
     expect([answer.text, answer.headers['content-type']]).toEqual(['ID3sound', 'audio/mpeg'])
   })
 
-  test('speech is charged by Unicode code points, so that combining accents count as characters, too', async () => {
+  test('speech is charged by Unicode code points, so that each combining accent counts as a character', async () => {
     const asked = speak('characters', { input: `a${'\u0301'.repeat(10)}😀` })
     expect((await calls.charged('characters', answered('audio/mpeg', 'x'), asked)).row.quota).toBe(120)
   })
@@ -101,7 +101,7 @@ describe('the charge of speech', () => {
     expect(row).toMatchObject({ reason: 'estimated', output_tokens: 208 })
   })
 
-  test('speech that breaks off after its beginning is charged in full, and the client sees the break', async () => {
+  test('speech that breaks off after its beginning is charged its full price, and the response to the client breaks off', async () => {
     fixture.upstream.script('characters', {
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 999\r\n\r\nID3half',
@@ -173,7 +173,7 @@ describe('the charge of a transcript', () => {
     expect(row).toMatchObject({ quota: 60 * 4 + 2 * 6, reason: 'estimated' })
   })
 
-  test('a transcript is charged by seconds where tokens have a price too, but none are reported', async () => {
+  test('a transcript is charged by seconds if both seconds and tokens have a price, and no tokens are reported', async () => {
     const { row } = await calls.charged('both', answered('text/plain', 'hi'), write('both', waveFile(6)))
     expect(row.quota).toBe(600)
   })
@@ -207,7 +207,7 @@ describe('the charge of a transcript', () => {
     expect(answer.text).toContain('transcript.text.done')
   })
 
-  test('a transcript is charged where the client requests a stream and the upstream sends a whole response', async () => {
+  test('a transcript is charged by its recording if the client requests a stream and the upstream sends a whole response', async () => {
     const asked = write('second', waveFile(6), { stream: 'true' })
     expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
   })

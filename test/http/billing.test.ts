@@ -119,7 +119,7 @@ describe('the billing endpoints', () => {
     expect(await bare('subscription', 'calling')).toBe(subscription('2', 0))
   })
 
-  test('the billing endpoints answer expired and exhausted keys', async () => {
+  test('the billing endpoints answer requests with expired or exhausted keys', async () => {
     expect(await bare('subscription', 'expired')).toBe(subscription('1', 1_000_000_000))
     expect(await bare('usage', 'exhausted')).toBe(usage('0'))
   })

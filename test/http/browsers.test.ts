@@ -108,7 +108,7 @@ describe('a preflight request of an allowed page', () => {
       expect(answer.headers).not.toHaveProperty('access-control-allow-headers')
     },
   )
-  test('CORS preflight requests may be repeated on one connection', async () => {
+  test('several CORS preflight requests on one connection are all answered', async () => {
     const one = `OPTIONS /v1/models HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\naccess-control-request-method: GET\r\n`
     const connection = rawConnection(fixture.gateway.port, `${one}\r\n${one}connection: close\r\n\r\n`)
     const answers = (await connection.closed()).split('HTTP/1.1 204 ')

@@ -70,7 +70,7 @@ describe('a call beyond the budget', () => {
     expect(refused.headers['x-should-retry']).toBe('false')
   })
 
-  test('a call at a Gemini path that exceeds a budget is PERMISSION_DENIED with the error code as its reason', async () => {
+  test("a call at a Gemini path that exceeds a budget gets PERMISSION_DENIED, with the gateway's error code as the reason", async () => {
     const body = { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 900 } }
     const refused = await fixture.chat('daily', body, { path: '/v1beta/models/m:generateContent' })
     expect(refused.status).toBe(403)
@@ -159,7 +159,7 @@ describe('rate limits of keys and users', () => {
     expect(await statuses(['joe1', 'joe2', 'joe1', 'joe2'])).toEqual([200, 200, 200, 429])
   })
 
-  test('a limit of calls in flight refuses the next call until one of them has ended', async () => {
+  test('a call above the limit of calls in flight of its key is refused with 429, until one of these calls has ended', async () => {
     let release: (value?: unknown) => void = () => {}
     const after = new Promise((resolve) => (release = resolve))
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })

@@ -206,7 +206,7 @@ function baseOf(client: Client, reason: string): object {
 describe('which messages are compared', () => {
   const turns = (text: string): object[] => [said(text), ANSWER, said('on')]
 
-  test('added messages are not a reason for a cache break, but changed messages of the previous call are', async () => {
+  test('added messages are not a reason for a cache break, but a removed system prompt is, even if messages changed as well', async () => {
     const session = newSession()
     const messages = turns(long(1_500))
     await ask('claude', session, { messages })
@@ -230,7 +230,7 @@ describe('which messages are compared', () => {
     )
   })
 
-  test('messages are no reason for a cache break where the provider may truncate the conversation', async () => {
+  test('changed messages are not a reason for a cache break where the provider may truncate the conversation', async () => {
     const session = newSession()
     const base = { truncation: 'auto' }
     await ask('responses', session, base)
@@ -240,7 +240,7 @@ describe('which messages are compared', () => {
 })
 
 describe('where a session moved', () => {
-  test('a cache break after a move to another channel or key has that reason, whatever changed in the request', async () => {
+  test('a cache break after a move to another channel or key has this move as its reason, whatever changed in the request', async () => {
     const changed = { model: 'claude-sonnet-4-5', tools: [] }
     for (const [place, reason] of [
       [{ name: 'two' }, 'channel_moved'],
@@ -274,7 +274,7 @@ describe('what time does to a cache', () => {
     expect(row.cache_break).toBe('lifetime_passed')
   })
 
-  test('tokens that a call reads from a prompt cache count as those with the longest lifetime in later cache breaks', async () => {
+  test('tokens that a call reads from a prompt cache count as cached with the longest lifetime when a later cache break is explained', async () => {
     const session = newSession()
     const ttl = { ...EPHEMERAL, ttl: '1h' }
     const system = [{ type: 'text', text: `${session} ${long(1_500)}`, cache_control: ttl }]
@@ -446,7 +446,7 @@ describe('what the provider says', () => {
     },
   )
 
-  test('a provider gives the reason for a cache miss of a converted request, too', async () => {
+  test("the usage row of a converted request has the reason of its cache break, and the provider's verdict on the cache miss", async () => {
     for (const stream of [false, true]) {
       const session = newSession()
       const text = { type: 'text', text: unlike(), cache_control: EPHEMERAL }
@@ -473,7 +473,7 @@ describe('what the provider says', () => {
 })
 
 describe('what is kept of breaks', () => {
-  test('usage rows, sessions, sums and a metric have the cache breaks, and rows keep them over a restart', async () => {
+  test('cache breaks are shown in usage rows, sessions, usage sums and a metric, and the rows keep them over a restart', async () => {
     const session = newSession()
     await ask('claude', session)
     await ask('claude', session, { tools: [] })

@@ -114,7 +114,7 @@ let sessions = 0
 const newSession = (): string => `diagnosed-${++sessions}`
 
 describe('what a provider of messages is asked', () => {
-  test('with cache_diagnostics, each request of a session to messages names the id of its previous answer', async () => {
+  test('with the channel option cache_diagnostics, each messages request of a session names the id of the previous answer', async () => {
     const session = newSession()
     for (const [id, previous] of [
       ['msg_1', null],
@@ -128,7 +128,7 @@ describe('what a provider of messages is asked', () => {
     }
   })
 
-  test("cache_diagnostics changes no other byte of a request, and keeps the client's beta features", async () => {
+  test("the channel option cache_diagnostics changes no other byte of a request, and keeps the client's beta features", async () => {
     const session = newSession()
     await ask('silent', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })
     await ask('messages', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })
@@ -206,7 +206,7 @@ describe('what a provider of responses is asked', () => {
 
 describe('the verdict of a provider', () => {
   test.each(['messages', 'responses'] as const)(
-    'the cache verdict of a %s provider is in the usage row unchanged, up to 2,048 characters',
+    'the cache verdict of a %s provider is in the usage row unchanged, and left out if it has more than 2,048 characters',
     async (lane) => {
       const session = newSession()
       // `{"why":""}` has ten characters.
@@ -229,7 +229,7 @@ describe('the verdict of a provider', () => {
   })
 })
 
-test('a cache break of a call with previous_response_id is explained by its tools, not by its messages', async () => {
+test('a cache break of a call with previous_response_id has the reason tools_changed or provider, never messages_changed', async () => {
   const headers = { 'x-session-id': newSession() }
   const tools = [{ type: 'function', name: 'look', parameters: { type: 'object' }, strict: false }]
   const turn = async (previous: string | undefined, read: number, more: object = {}) => {
@@ -276,7 +276,7 @@ describe('an answer that is not compared', () => {
     ['without a usage', { kind: 'whole', body: completionText('said', null) }],
     ['whose usage does not have the prompt', { kind: 'whole', usage: '{"completion_tokens":5}' }],
   ])(
-    'cache diagnostics do not compare a call with an answer %s, but with the one before it',
+    'cache diagnostics do not compare a call with an answer %s, but with the answer before that one',
     async (_, uncertain) => {
       expect(await reasonsAfter(uncertain)).toEqual(['', 'provider'])
     },

@@ -145,30 +145,33 @@ describe('a breakpoint that conversion lengthens', () => {
       '/v1/responses',
       { max_output_tokens: 1, input: [{ role: 'user', content: [{ ...part, type: 'input_text' }] }] },
     ],
-  ])('a call at %s holds what a cache write of an hour may cost', async (path, fields) => {
-    const body = { model: 'messages', ...fields }
-    const refused = await fixture.chat('poor', body, { path })
-    expect(refused.status, refused.text).toBe(403)
-    const { needed } = JSON.parse(refused.text).error as { needed: number }
-    const written = text.length
-    fixture.upstream.script(
-      'messages',
-      wholeMessage([{ text: 'hi' }], {
-        counts: {
-          input_tokens: 1,
-          output_tokens: 1,
-          cache_creation_input_tokens: written,
-          cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: written },
-        },
-      }),
-    )
-    const answer = await fixture.chat('ann', body, { path })
-    expect(answer.status, answer.text).toBe(200)
-    expect(fixture.upstream.received('messages').at(-1)?.text).toContain('"ttl":"1h"')
-    const id = String(answer.headers['x-request-id'])
-    const { data } = await manage<{ quota: number }>(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)
-    // Two units for each token written.
-    expect(data.quota).toBeGreaterThan(2 * written)
-    expect(needed).toBeGreaterThanOrEqual(data.quota)
-  })
+  ])(
+    'a call at %s with a cache mark of an hour holds the price of writing its prompt to the cache for an hour',
+    async (path, fields) => {
+      const body = { model: 'messages', ...fields }
+      const refused = await fixture.chat('poor', body, { path })
+      expect(refused.status, refused.text).toBe(403)
+      const { needed } = JSON.parse(refused.text).error as { needed: number }
+      const written = text.length
+      fixture.upstream.script(
+        'messages',
+        wholeMessage([{ text: 'hi' }], {
+          counts: {
+            input_tokens: 1,
+            output_tokens: 1,
+            cache_creation_input_tokens: written,
+            cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: written },
+          },
+        }),
+      )
+      const answer = await fixture.chat('ann', body, { path })
+      expect(answer.status, answer.text).toBe(200)
+      expect(fixture.upstream.received('messages').at(-1)?.text).toContain('"ttl":"1h"')
+      const id = String(answer.headers['x-request-id'])
+      const { data } = await manage<{ quota: number }>(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)
+      // Two units for each token written.
+      expect(data.quota).toBeGreaterThan(2 * written)
+      expect(needed).toBeGreaterThanOrEqual(data.quota)
+    },
+  )
 })

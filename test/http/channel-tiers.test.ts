@@ -192,7 +192,7 @@ describe("a channel's own tier of service", () => {
     },
   )
 
-  test('a channel with the service tier fast adds the beta feature for it to those of a messages client', async () => {
+  test("a channel with the service tier fast adds this tier's beta feature to the beta features of a messages client", async () => {
     const { headers } = await sent('chat', 'messages-fast')
     expect(headers['anthropic-beta']).toBe('fast-mode-2026-02-01')
     fixture.upstream.script('messages-fast', wholeMessage([{ text: 'said' }]))
@@ -223,7 +223,7 @@ describe("a channel's own tier of service", () => {
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
   })
 
-  test('requests that count tokens and legacy completions do not name the service tier of the channel', async () => {
+  test('token count requests and legacy completions are sent without the service tier of the channel', async () => {
     fixture.upstream.script('messages-fast', { kind: 'status', status: 200, body: '{"input_tokens":3}' })
     const { status } = await call(
       fixture.gateway.url,
@@ -309,7 +309,7 @@ describe('a tier of a channel over HTTP', () => {
       ...fields,
     })
 
-  test('a channel with a service tier that its provider lacks is a 400 that names the tiers that it has', async () => {
+  test('creating a channel with a service tier that its provider lacks is refused with 400, which names the tiers it has', async () => {
     for (const [type, tier, has] of [
       [1, 'provisioned', 'auto, standard, flex, fast or priority, ultrafast, reserved'],
       [14, 'flex', 'auto, standard, fast or priority'],

@@ -48,7 +48,7 @@ describe('the choice among the channels of a model', () => {
     expect(fixture.upstream.received('heavy').length).toBe(calls - fixture.upstream.received('light').length)
   })
 
-  test('the mapping of a channel gives the upstream its own name for the model', async () => {
+  test('the model mapping of a channel sends the upstream its own name for the model', async () => {
     fixture.upstream.script('mapping', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('mapped'))).status).toBe(200)
     expect(JSON.parse(fixture.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
@@ -58,7 +58,7 @@ describe('the choice among the channels of a model', () => {
     expect((await fixture.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
   })
 
-  test('a model without a channel is not found, even if its name is a JavaScript property', async () => {
+  test('a call for a model without a channel is refused with 400 or 503, even if the name is a JavaScript property', async () => {
     for (const name of ['constructor', '__proto__', 'toString'])
       expect((await fixture.chat('ann', ask(name))).status, name).toBeOneOf([400, 503])
   })

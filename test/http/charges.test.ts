@@ -250,7 +250,7 @@ describe('calls without a charge', () => {
 
 describe('a response that breaks off after content', () => {
   test.each(['reset', 'close', 'error', 'half frame'] as const)(
-    'a response that breaks off after content costs its prompt and output as counted (%s)',
+    'a response that breaks off after content costs the prompt and output tokens that the gateway counts (%s)',
     async (ending) => {
       const { row, text } = await charged('m', { kind: 'stream', events: 200, word: ' banana', ending }, LONG)
       expect(text).not.toContain('[DONE]')
@@ -300,7 +300,7 @@ describe('a client that leaves', () => {
     expect(row.quota).toBeLessThanOrEqual(350)
   })
 
-  test('a client that leaves in the middle of a stream pays for the prompt and what was generated', async () => {
+  test('a client that leaves in the middle of a stream pays for the prompt and the output generated until then', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Infinity, word: ' banana', paceMs: 5 })
     const row = await rowAfter(async () => {
       const live = await fixture.live('ann', askStream('m', LONG))
@@ -316,7 +316,7 @@ describe('a client that leaves', () => {
   })
 
   test.each(['whole', 'stream'] as const)(
-    'a client that leaves pays exactly the reported usage where the channel drains (%s)',
+    'a client that leaves pays exactly the reported usage if the channel has on_client_gone: drain (%s)',
     async (kind) => {
       let release: (value?: unknown) => void = () => {}
       const after = new Promise((resolve) => (release = resolve))

@@ -153,7 +153,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)).toMatchObject({ quota: 30, channel: `second-${name}` })
   })
 
-  test('a converted legacy completion whose stream breaks off ends with an error, and is charged for what arrived', async () => {
+  test('a converted legacy completion whose stream breaks off ends with an error, and is charged for the output that arrived', async () => {
     fixture.upstream.script(name, { kind: 'stream', frames: spoken.frames.slice(0, -2), ending: 'reset' })
     const answer = await (await open(fixture.gateway.url, body(name), { key: 'ann', path: PATH })).end()
     const chunks = chunksOf(answer.text)
@@ -164,7 +164,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)?.quota).toBeGreaterThan(0)
   })
 
-  test('a converted legacy completion whose client leaves in the middle is charged for what was generated', async () => {
+  test('a converted legacy completion whose client leaves in the middle is charged for the output generated until then', async () => {
     const never = new Promise<void>(() => {})
     fixture.upstream.script(name, {
       kind: 'stream',

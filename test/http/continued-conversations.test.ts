@@ -262,7 +262,7 @@ describe('a conversation', () => {
     expect(more).toBeGreaterThan(REPORTED + 10_000)
     expect(more).toBeLessThan(REPORTED + 10_800)
   })
-  test('instructions that a channel adds are part of the reported tokens that a continued conversation holds', async () => {
+  test('a continued conversation holds nothing more for instructions that a channel adds, as the reported tokens include them', async () => {
     const said = fresh()
     fixture.upstream.script('edited', answerOf('chat', REPORTED))
     expect(await held('chat', 'n', said)).toBeGreaterThan(bytes + 5000)
@@ -295,7 +295,7 @@ test('a provider that reports more tokens than were held is paid, and a metric c
 
 describe('a call that goes to another channel', () => {
   const failing: Behaviour = { kind: 'status', status: 500, body: '{}' }
-  test('a continued conversation that moves to another channel first holds one prompt token for each byte', async () => {
+  test('before a continued conversation moves to another channel, its hold is raised to one prompt token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     await send('chat', 'two', said, 'ann')
@@ -308,7 +308,7 @@ describe('a call that goes to another channel', () => {
     // What the second channel reported says nothing about the first.
     expect(await held('chat', 'two', [...said, ...MORE, ...MORE])).toBeLessThan(REPORTED + 800)
   })
-  test('a continued conversation is not moved to another channel if its quota is too small for one token per byte', async () => {
+  test('a continued conversation does not move to another channel if its quota is too small for one token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     expect((await send('chat', 'two', said, 'tight')).status).toBe(200)

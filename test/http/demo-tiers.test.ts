@@ -72,7 +72,7 @@ describe('the demo', () => {
     })
   })
 
-  test('the simulated messages provider can state a region, and the simulated Bedrock reserved capacity', async () => {
+  test('the simulated messages provider can state a region, and simulated Bedrock models can state reserved capacity', async () => {
     expect(await row('demo-claude', 'simulate(region=us)')).toMatchObject({ region: 'us' })
     for (const model of ['demo-bedrock-claude', 'demo-bedrock-nova'])
       expect(await row(model, 'simulate(tier=reserved)')).toMatchObject({ service_tier: 'reserved' })

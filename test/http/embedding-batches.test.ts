@@ -76,7 +76,7 @@ describe('a request of 2,048 inputs', () => {
     },
   )
 
-  test('an embeddings request of 2,048 inputs is charged its counted tokens where no usage is reported', async () => {
+  test('an embeddings request of 2,048 inputs is charged by the tokens that the gateway counts if no usage is reported', async () => {
     fixture.upstream.script('m', vectors(undefined))
     const body = JSON.stringify({ model: 'm', input: inputs(() => [1, 2, 3, 4, 5]) })
     // 10,240 × 0.065 = 665.6
@@ -112,7 +112,7 @@ describe('a request of 2,048 inputs', () => {
     expect(fixture.upstream.received('gemini')).toHaveLength(21)
   })
 
-  test('an embeddings request of 2,048 inputs may come from a client of the Gemini API', async () => {
+  test('an embeddings request of 2,048 inputs from a client of the Gemini API gets 2,048 vectors, and is charged', async () => {
     fixture.upstream.script('m', vectors({ prompt_tokens: 2000, total_tokens: 2000 }))
     const requests = inputs((index) => ({ content: { parts: [{ text: `text ${index}` }] } }))
     const path = '/v1beta/models/m:batchEmbedContents'

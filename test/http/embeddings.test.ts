@@ -55,7 +55,7 @@ function rowOf(answer: FullResponse): UsageRow {
 
 describe('embeddings', () => {
   test.each([{}, { model: null }, { model: '' }])(
-    'embeddings without a model are an invalid request: %j',
+    'an embeddings request without a valid model is refused with 400: %j',
     async (fields) => {
       const answer = await embed({ input: 'hi', ...fields })
       expect(answer.status).toBe(400)
@@ -113,7 +113,7 @@ describe('embeddings', () => {
     },
   )
 
-  test('embeddings cost the price per call where the model has one', async () => {
+  test('an embeddings request costs the price per call if its model has such a price', async () => {
     fixture.upstream.script('m', json(vectors([[1]])))
     expect(rowOf(await embed({ model: 'percall', input: 'a' }))).toMatchObject({
       quota: 1000,
@@ -134,7 +134,7 @@ describe('embeddings', () => {
       },
     ],
     ['no connection', { kind: 'drop' }],
-  ])('embeddings go to the next channel after %s', async (_, failure) => {
+  ])('an embeddings request goes to the next channel after %s', async (_, failure) => {
     fixture.upstream.script('pair', failure)
     fixture.upstream.script('spare', json(vectors([[1]])))
     const answer = await embed({ model: 'pair', input: 'a' })
@@ -143,7 +143,7 @@ describe('embeddings', () => {
     expect(rowOf(answer)).toMatchObject({ quota: 9 })
   })
 
-  test('embeddings whose client leaves are charged for the prompt', async () => {
+  test('an embeddings request whose client leaves is charged for its prompt', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('m', { ...json(vectors([[1]])), after: release.promise })
     const rows = database.usage().length
@@ -164,7 +164,7 @@ describe('embeddings', () => {
     })
   })
 
-  test('embeddings beyond the quota of a key are refused before they are sent', async () => {
+  test('an embeddings request that could cost more than the quota of its key is refused with 403', async () => {
     const answer = await embed(
       { model: 'm', input: 'a long text, longer than three tokens at least' },
       'poor',
@@ -188,7 +188,7 @@ describe('embeddings', () => {
     expect(answer.headers['x-should-retry']).toBe('false')
   })
 
-  test('the refusal of embeddings names the endpoints that the model does support', async () => {
+  test('the refusal of an embeddings request for a model without embeddings names the endpoints that the model supports', async () => {
     const { error } = (await embed({ model: 'claude', input: 'a' })).json()
     expect(error.message).toContain('it supports chat, messages, responses, gemini, completions')
   })
@@ -206,7 +206,7 @@ describe('official clients', () => {
     expect(fixture.upstream.only('m').text).toContain('"encoding_format":"base64"')
   })
 
-  test('the AI SDK gets vectors through the gateway', async () => {
+  test('the AI SDK gets embedding vectors through the gateway', async () => {
     fixture.upstream.script('m', json(vectors([[0.5], [1]])))
     const provider = createOpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1` })
     const { embeddings, usage } = await embedMany({ model: provider.embedding('m'), values: ['a', 'b'] })

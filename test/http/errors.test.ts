@@ -111,7 +111,7 @@ describe('an upstream error', () => {
     ['7, 8', undefined],
     ['<script>alert(1)</script>', undefined],
     ['Fri, 99 Nov 2026 10:00:30 GMT', undefined],
-  ])('an upstream error with retry-after %j: the client gets %j', async (given, told) => {
+  ])('an upstream error with retry-after %j reaches the client with retry-after %j', async (given, told) => {
     fixture.upstream.script('e409', {
       kind: 'status',
       status: 409,
@@ -123,7 +123,7 @@ describe('an upstream error', () => {
     expect(answer.headers['retry-after']).toBe(told)
   })
 
-  test('an upstream error is an ordinary response, not a stream, where a stream was requested', async () => {
+  test('an upstream error for a call that requested a stream is sent as a JSON response with the status of the error', async () => {
     fixture.upstream.script('e429', { kind: 'status', status: 429, body: errorBody('busy') })
     const answer = await fixture.chat('ann', askStream('e429'))
     expect(answer.status).toBe(429)
@@ -179,7 +179,7 @@ describe('upstream failures without details', () => {
   )
   test('the client gets a 500 api_error without details when the upstream cannot be reached', () =>
     failure('unreachable', ask('unreachable')))
-  test('the client gets a 500 api_error without details when the upstream sends JSON in place of a stream', async () => {
+  test('the client gets a 500 api_error without details when the upstream sends JSON instead of the requested stream', async () => {
     fixture.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
     await failure('rubbish-null', askStream('rubbish-null'))
   })
@@ -232,7 +232,7 @@ describe('an unknown path or method', () => {
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
   })
   test.each(['GET', 'PUT', 'DELETE', 'PATCH'])(
-    'a request for chat completions with the method %s is a 404 or 405',
+    'a request for chat completions with the method %s is refused with 404 or 405',
     async (method) => {
       const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
       expect(answer.status).toBeOneOf([404, 405])

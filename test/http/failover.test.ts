@@ -152,7 +152,7 @@ describe('failures before the first byte', () => {
     expect(row?.first_byte_ms).toBeGreaterThanOrEqual(Math.floor(waitedMs))
   })
 
-  test("the next channel gets exactly the bytes of the client's request", async () => {
+  test("after a failure of a channel the next channel gets exactly the bytes of the client's request", async () => {
     fixture.upstream.script('r500', status(500))
     fixture.upstream.script('spare', { kind: 'whole' })
     const body = '{ "messages":[{"role":"user","content":"hi"}],"model":"r500", "seed": 9007199254740993 }'
@@ -185,7 +185,7 @@ describe('no other channel is tried', () => {
     },
   )
 
-  test('no other channel is tried once comments before the first event exceed what is held back', async () => {
+  test('no other channel is tried once comments before the first event exceed the maximum that is held back', async () => {
     const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]
     fixture.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream' })
@@ -208,7 +208,7 @@ describe('no other channel is tried', () => {
   })
 })
 
-test('a kept connection that the upstream closed in the meantime is not an error', async () => {
+test('a call succeeds even if the upstream has closed the kept connection that the call uses first', async () => {
   fixture.upstream.script('stale', { kind: 'drop', when: 'only if reused' })
   fixture.upstream.script('spare', { kind: 'whole' })
   for (let call = 0; call < 4; call++) expect((await fixture.chat('ann', ask('stale'))).status).toBe(200)

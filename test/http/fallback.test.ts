@@ -124,7 +124,7 @@ describe('a call whose channels have all failed', () => {
     expect(fixture.upstream.received('second')).toHaveLength(0)
   })
 
-  test('a messages call falls back, and its response has the model name that the client sent', async () => {
+  test('a messages call falls back with only the model name changed in its bytes, and x-gateway-model names the fallback', async () => {
     fixture.upstream.script('first', FAILING)
     const body = '{"model":"first",  "max_tokens":20,"messages":[{"role":"user","content":"h\\u0069"}]}'
     const answer = await call(fixture.gateway.url, Buffer.from(body), { key: 'ann', path: '/v1/messages' })
@@ -161,7 +161,7 @@ describe('a call whose channels have all failed', () => {
 })
 
 describe('a model with fallbacks', () => {
-  test('a model with fallbacks that answers itself is named in the header x-gateway-model', async () => {
+  test('the header x-gateway-model names a model with fallbacks, even if that model answers the call itself', async () => {
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.headers['x-gateway-model']).toBe('first')
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({
@@ -191,7 +191,7 @@ describe('a model with fallbacks', () => {
     expect(list.text).toContain('"gone"')
   })
 
-  test('the key needs permission for the model only, not for its fallbacks', async () => {
+  test("a key needs permission only for the model that it calls, not for the model's fallbacks", async () => {
     fixture.upstream.script('first', FAILING)
     expect((await fixture.chat('narrow', ask('first'))).headers['x-gateway-model']).toBe('second')
     expect((await fixture.chat('narrow', ask('second'))).status).toBe(403)
@@ -204,7 +204,7 @@ describe('a model with fallbacks', () => {
     expect(row).toMatchObject({ model: 'second', group_name: 'half', quota: 150 })
   })
 
-  test('a call with fallbacks is held at the price of the most expensive one', async () => {
+  test('the hold of a call with fallbacks covers the price of the most expensive model among them', async () => {
     // 10 output tokens: 40 units of the model itself, and 400 of the second beside the prompt.
     const answer = await fixture.chat('small', ask('first', { max_tokens: 10 }))
     expect(answer.status).toBe(403)
@@ -217,7 +217,7 @@ describe('a model with fallbacks', () => {
     expect((await fixture.chat('ann', ask('unpriced'))).headers['x-gateway-model']).toBe('spare')
   })
 
-  test('a call that falls back counts against the rate limit of the fallback model, too', async () => {
+  test('a call that falls back counts also against the rate limit of the fallback model', async () => {
     fixture.upstream.script('first', FAILING)
     const names: unknown[] = []
     for (let i = 0; i < 2; i++)

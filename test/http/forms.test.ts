@@ -91,7 +91,7 @@ describe('forwarding of a form', () => {
   })
 
   test.each([1, 40])(
-    'a multipart form is forwarded with only its model changed, before and after a recording of %i s',
+    'a multipart form is forwarded with only its model changed, whether the model precedes or follows a recording of %i s',
     async (seconds) => {
       for (const isFirst of [true, false]) {
         fixture.upstream.forget('renamed')
@@ -106,7 +106,7 @@ describe('forwarding of a form', () => {
     },
   )
 
-  test('the decoded bytes of a compressed form are forwarded', async () => {
+  test('a compressed multipart form is sent upstream decompressed, and otherwise unchanged', async () => {
     const { gzipSync } = await import('node:zlib')
     fixture.upstream.forget('m')
     const body = formBytes(recordingParts('m', waveFile(40)))
@@ -210,13 +210,13 @@ describe('forms that cannot be read', () => {
     },
   )
 
-  test('JSON in place of a multipart form is a 415', async () => {
+  test('JSON sent in place of a multipart form is refused with 415', async () => {
     const answer = await call(fixture.gateway.url, { model: 'm' }, { path: PATH, key: 'ann' })
     expect(answer.status).toBe(415)
   })
 })
 
-test('a form that ends before its length does not reach an upstream, and leaves no file, hold or charge', async () => {
+test('a form that ends before its content-length does not reach an upstream, and leaves no file, hold or charge', async () => {
   fixture.upstream.forget('m')
   const { gateway } = fixture
   const database = databaseOf(gateway.dataDir)
@@ -252,7 +252,7 @@ test('a file of 26 MB in a form is forwarded, as the provider has its own limit;
   fixture.upstream.script('m', TRANSCRIPT)
 })
 
-test('the response of an upstream that has not read the whole form is passed on', async () => {
+test('the response of an upstream that answers before it has read the whole multipart form is passed on to the client', async () => {
   const early = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => {

@@ -54,7 +54,7 @@ describe('bytes of a request', () => {
       `{"model":"bytes",${user},"__proto__":{"stream":true},"constructor":1}`,
     ],
     ['a gated name below the top', `{"model":"bytes",${user},"metadata":{"service_tier":"x","store":"y"}}`],
-  ])('the upstream gets the original bytes where nothing must change: %s', async (_, body) =>
+  ])('the upstream gets the original bytes of a request in which nothing must change: %s', async (_, body) =>
     expect(await forwarded('bytes', body)).toBe(body),
   )
 
@@ -71,7 +71,7 @@ describe('a gated field', () => {
   const without = (model: string): string =>
     `{"model":"${model}","messages":[{"role":"user", "content":"hi"}],"seed":9007199254740993,"zeta" : 1.50}`
 
-  test('a field that only some channels allow is removed from a request, and no other byte changes', async () => {
+  test('fields such as service_tier that the channel does not allow are removed from a request, and no other byte changes', async () => {
     expect(await forwarded('gated', body('gated'))).toBe(without('gated'))
   })
   test.each(['service_tier', 'safety_identifier', 'inference_geo', 'speed'])(

@@ -121,7 +121,7 @@ describe('fields that the provider itself judges', () => {
     ['invalid base64', { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '!' } }] }] }],
     ['a signature of another provider', { contents: [{ parts: [{ text: 'x', thoughtSignature: '!' }] }] }],
   ])(
-    'an odd field that only the Gemini provider can judge is passed on to it unchanged: %s',
+    'a doubtful field that only the Gemini provider can judge is sent to it unchanged: %s',
     async (_, fields) => {
       const body = JSON.stringify({ contents: [hi], ...fields })
       expect(await answered('gemini', body)).toBe(body)

@@ -111,7 +111,7 @@ describe('the charge of a Gemini call', () => {
     expect((await live.end()).text).toBe(frames.join(''))
   })
 
-  test('a Gemini response without usage is charged by a count', async () => {
+  test('a Gemini response without usage is charged by the tokens that the gateway counts', async () => {
     fixture.upstream.script('plain', wholeGemini({ text: 'said', usage: 'null' }))
     expect(charged(await post('gemini'))).toBeGreaterThan(0)
   })
@@ -129,7 +129,7 @@ describe('the charge of a Gemini call', () => {
     expect((await post('chat')).json().choices).toMatchObject([{ finish_reason: 'content_filter' }])
   })
 
-  test('searches of a Gemini call are charged', async () => {
+  test('the Google searches of a Gemini call are charged in addition to its tokens', async () => {
     const answer = JSON.parse(String(wholeGemini({ text: 'said' }).body))
     answer.candidates[0].groundingMetadata = { webSearchQueries: ['one', 'two'] }
     fixture.upstream.script('plain', { kind: 'whole', body: JSON.stringify(answer) })
@@ -160,13 +160,16 @@ describe('the charge of a Gemini call', () => {
     ['chat', 'tiny', { messages: [{ role: 'user', content: [SOUND] }], max_tokens: 9 }],
     ['responses', 'tiny', { input: [{ role: 'user', content: [SOUND] }], max_output_tokens: 9 }],
     ['messages', 'small', { messages: [{ role: 'user', content: [PICTURE] }], max_tokens: 9 }],
-  ] as const)('media of %s are held at their own prices', async (client, key, asked) => {
-    fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage: geminiUsage(10, 5) }))
-    expect((await post(client, { ...asked, model: 'media' }, key)).status).toBe(403)
-    expect(fixture.upstream.received('plain')).toHaveLength(0)
-    // The same request, at the price of text.
-    expect((await post(client, asked, key)).status).toBe(200)
-  })
+  ] as const)(
+    'the hold of a %s request to Gemini counts audio and pictures at their own prices',
+    async (client, key, asked) => {
+      fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage: geminiUsage(10, 5) }))
+      expect((await post(client, { ...asked, model: 'media' }, key)).status).toBe(403)
+      expect(fixture.upstream.received('plain')).toHaveLength(0)
+      // The same request, at the price of text.
+      expect((await post(client, asked, key)).status).toBe(200)
+    },
+  )
 
   test('counting tokens of a Gemini request costs nothing, and leaves no usage row', async () => {
     fixture.upstream.script('plain', { kind: 'whole', body: '{"totalTokens":7}' })

@@ -140,7 +140,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(text).toContain('temperature is 19')
   })
 
-  test('the Google client gets an answer that follows a schema of either kind', async () => {
+  test('the Google client gets an answer that follows the schema in responseSchema or in responseJsonSchema', async () => {
     const responseSchema = {
       type: Type.OBJECT,
       properties: { sides: { type: Type.INTEGER }, note: { type: Type.STRING, nullable: true } },
@@ -203,7 +203,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     })
   })
 
-  test('the Google client gets errors, whole and streamed', async () => {
+  test('the Google client raises an error for an unknown key, whole or streamed, for empty contents and for an unknown model', async () => {
     const stranger = clientOf('sk-nobody')
     const request = { model, contents: 'hi' }
     await expect(stranger.models.generateContent(request)).rejects.toMatchObject({ status: 401 })

@@ -90,7 +90,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(toldBy(JSON.parse(text))).toEqual(EXPECTED)
   })
 
-  test('a Gemini client gets an error in mid-stream in its own protocol, also in an array', async () => {
+  test("a Gemini client gets an error in mid-stream in Google's error format, as the last event or array element", async () => {
     const { frames = [] } = STREAMED[model]
     const cut = { kind: 'stream', frames: frames.slice(0, 5), ending: 'no done' } as const
     fixture.upstream.script(model, cut)
@@ -118,7 +118,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     })
   })
 
-  test('a Gemini client is informed which fields were left out of its converted request', async () => {
+  test("x-gateway-dropped lists the fields that were left out of a Gemini client's converted request", async () => {
     fixture.upstream.script(model, WHOLE[model])
     const { headers } = await ask(model, 'generateContent', {
       safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
@@ -134,7 +134,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
 })
 
 describe('a conversation that moves to a channel of Gemini', () => {
-  test("another provider's thought signatures are removed, and Google's placeholder replaces them", async () => {
+  test("a Gemini upstream gets Google's placeholder in place of the thought signatures of another provider", async () => {
     const thought = { thinking: 'I had better look.', signature: 'c2lnbmVk' }
     fixture.upstream.script('messages', wholeMessage([thought, { text: said.text }, ...said.calls]))
     const { text } = await ask('messages', 'generateContent', {
@@ -171,7 +171,7 @@ describe('a client of another protocol on a channel of Gemini', () => {
   const content = { text: 'Hello there.', calls: [{ name: 'look', args: '{"at": 9007199254740993}' }] }
 
   test.each(OTHERS)(
-    'a client of another protocol gets a response of a Gemini channel: %s',
+    'a client of another protocol gets the converted response of a Gemini channel: %s',
     async (client) => {
       fixture.upstream.script('gemini', wholeGemini(content))
       const { path, body } = REQUESTS[client]
@@ -184,16 +184,19 @@ describe('a client of another protocol on a channel of Gemini', () => {
     },
   )
 
-  test.each(OTHERS)('a client of another protocol gets a stream of a Gemini channel: %s', async (client) => {
-    fixture.upstream.script('gemini', streamedGemini(content))
-    const { path, body } = REQUESTS[client]
-    const { text } = await fixture.chat('ann', { model: 'gemini', stream: true, ...body }, { path })
-    expect(text).toContain('9007199254740993')
-    expect(text).toMatch(/"tool_calls"|tool_use|response.completed/)
-    expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:streamGenerateContent?alt=sse')
-  })
+  test.each(OTHERS)(
+    'a client of another protocol gets the converted stream of a Gemini channel: %s',
+    async (client) => {
+      fixture.upstream.script('gemini', streamedGemini(content))
+      const { path, body } = REQUESTS[client]
+      const { text } = await fixture.chat('ann', { model: 'gemini', stream: true, ...body }, { path })
+      expect(text).toContain('9007199254740993')
+      expect(text).toMatch(/"tool_calls"|tool_use|response.completed/)
+      expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:streamGenerateContent?alt=sse')
+    },
+  )
 
-  test('a messages client finds the answer in the last block, although Gemini signs after it', async () => {
+  test('an empty part with a signature after a Gemini answer makes no content block for a messages client', async () => {
     const { path, body } = REQUESTS.messages
     const ask = (stream: boolean) => fixture.chat('ann', { model: 'gemini', stream, ...body }, { path })
     const signed = '{"text":"","thoughtSignature":"c2lnbmVk"}'

@@ -112,7 +112,7 @@ describe('embeddings on a channel of Gemini', () => {
     ['has too few vectors', json({ embeddings: [{ values: [1] }] })],
     ['has no vectors', json({ hello: 1 })],
   ])(
-    'embeddings on a Gemini channel go to the next channel as a whole where a later batch %s',
+    'an embeddings request on a Gemini channel goes to the next channel as a whole if a later batch %s',
     async (_, failure) => {
       const answering = byText({ promptTokenCount: 7 })
       fixture.upstream.decide('first', (received) =>
@@ -139,17 +139,20 @@ describe('embeddings on a channel of Gemini', () => {
     ['token ids', [1, 2]],
     ['lists of token ids', [[1], [2]]],
     ['images', [{ image: 'data:' }]],
-  ])('embeddings of %s are refused before a hold, also for a key that cannot pay', async (_, input) => {
-    fixture.upstream.decide('gemini', byText())
-    expect((await embed({ input: 'two words' }, 'poor')).status).toBe(403)
-    const answer = await embed({ input }, 'poor')
-    expect(answer.status).toBe(400)
-    expect(answer.json().error).toMatchObject({ code: 'invalid_request' })
-    expect(answer.json().error.message).toContain('input')
-    expect(fixture.upstream.received('gemini')).toEqual([])
-  })
+  ])(
+    'embeddings of %s on a Gemini channel are refused with 400 before quota is held, even for a key that cannot pay',
+    async (_, input) => {
+      fixture.upstream.decide('gemini', byText())
+      expect((await embed({ input: 'two words' }, 'poor')).status).toBe(403)
+      const answer = await embed({ input }, 'poor')
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({ code: 'invalid_request' })
+      expect(answer.json().error.message).toContain('input')
+      expect(fixture.upstream.received('gemini')).toEqual([])
+    },
+  )
 
-  test('embeddings of token ids are served by the channel that supports them, whatever its position', async () => {
+  test('embeddings of token ids are served by the channel that supports them, even if another channel precedes it', async () => {
     const vectors = { object: 'list', data: [{ index: 0, embedding: [1] }], usage: { total_tokens: 2 } }
     fixture.upstream.script('either', json(vectors))
     const answer = await embed({ model: 'both', input: [1, 2] })
@@ -188,7 +191,7 @@ describe('embeddings of a Gemini client', () => {
     },
   )
 
-  test("embeddings of a Gemini client are charged by the upstream's usage, with the mapped name in each request", async () => {
+  test("embeddings of a Gemini client are charged by the upstream's usage, and each request of the batch has the mapped model name", async () => {
     fixture.upstream.script(
       'gemini',
       json({ embeddings: [{ values: [1] }], usageMetadata: { promptTokenCount: 8 } }),
@@ -200,7 +203,7 @@ describe('embeddings of a Gemini client', () => {
     expect(rowOf(answer)).toMatchObject({ quota: 8, reason: 'complete' })
   })
 
-  test('embeddings of a Gemini client are served by a channel of chat, whatever the order and form of the vectors', async () => {
+  test('embeddings that a chat channel returns in any order, as numbers or base64, reach a Gemini client in order as numbers', async () => {
     const base64 = Buffer.from(new Float32Array([0.25]).buffer).toString('base64')
     const data = [
       { object: 'embedding', index: 1, embedding: [0.5] },

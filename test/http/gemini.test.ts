@@ -65,7 +65,7 @@ describe('a response of a channel of the same protocol', () => {
     expect(fixture.upstream.only('small').path).toBe('/v1/models/small:streamGenerateContent?alt=sse')
   })
 
-  test('a native Gemini stream is one array of the same chunks without alt=sse', async () => {
+  test('a native Gemini stream without alt=sse reaches the client as one array of the same chunks', async () => {
     fixture.upstream.script('small', streamedGemini())
     const answer = await post(stream)
     expect(answer.headers['content-type']).toBe('application/json')
@@ -152,7 +152,7 @@ describe('errors for a Gemini client', () => {
     ['of what the gateway does not keep', '/v1beta/cachedContents', 404, 'NOT_FOUND', 'not_found'],
     ['of an unknown model', at('generateContent', 'unknown'), 503, 'UNAVAILABLE', 'model_not_found'],
     ['of a model without UTF-8', at('generateContent', '%ff'), 400, 'INVALID_ARGUMENT', 'invalid_request'],
-  ])("an error %s is in Google's envelope", async (_, path, status, name, reason) => {
+  ])("a Gemini client gets an error %s in Google's error format", async (_, path, status, name, reason) => {
     const answer = await post(path)
     expect(answer.status, answer.text).toBe(status)
     expect(JSON.parse(answer.text)).toMatchObject({
@@ -164,7 +164,7 @@ describe('errors for a Gemini client', () => {
     expect((await post(generate, null, { method: 'GET' })).status).toBe(405)
   })
 
-  test('an error is an element of an array where the Gemini stream would be an array', async () => {
+  test('an error of a streamed Gemini call without alt=sse is sent as an array with one element', async () => {
     const answer = await post(stream, {})
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.text)).toMatchObject([{ error: { code: 400, status: 'INVALID_ARGUMENT' } }])
@@ -218,7 +218,7 @@ describe('errors for a Gemini client', () => {
     ])
   })
 
-  test('a Gemini stream without a finish reason is reported as cut off', async () => {
+  test('a Gemini stream without a finish reason ends with an error of code 500 for the client', async () => {
     const [first = ''] = geminiFrames({ text: 'Hello there.' })
     fixture.upstream.script('small', { kind: 'stream', frames: [first], ending: 'no done' })
     const { text } = await post(`${stream}?alt=sse`)
@@ -275,7 +275,7 @@ describe('the list of models for a Gemini client', () => {
   })
 
   test.each(['small', 'models/small', 'models%2Fsmall'])(
-    'a single model can be requested by a Gemini client: %s',
+    'a Gemini client can request the entry of a single model in the model list: %s',
     async (name) => {
       expect(await get(`/v1beta/models/${name}`)).toEqual({ status: 200, body: entry })
     },

@@ -162,7 +162,7 @@ describe.each(CLIENTS)('a %s client', (client) => {
       expect(sent).toEqual([body])
     })
 
-    test('a guard whose scope is one place of a request, such as tool results, does not check the other places', async () => {
+    test('a guard that checks only one kind of content of a request, such as tool results, does not check other kinds', async () => {
       for (const other of PLACES.filter((one) => one !== place)) {
         const [path, body] = request(CODE, other, client)
         const { answer, sent } = await post(path, body, key('block'), client)

@@ -187,7 +187,7 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', reason: 'cut' })
   })
 
-  test("a streamed transcript whose end could begin a guard's match is sent in full", async () => {
+  test("a streamed transcript whose end resembles the beginning of a guard's match is sent in full", async () => {
     const text = 'Say four'
     const answer = await transcribe('redact', events(said(text), { ...DONE, text }), { stream: 'true' })
     const given = eventsIn(answer)

@@ -114,7 +114,7 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect(given.verdicts).toBe(form === 'whole' ? 'redact-text=redacted;count=2' : undefined)
   })
 
-  test("an answer that a guard blocks ends like a refusal of the client's dialect, and has nothing of the match", async () => {
+  test("an answer that a guard blocks has the finish reason of a refusal in the client's dialect, and no part of the match", async () => {
     const given = await ask(client, to, form, 'blocktext', { text: SAID })
     expect([given.status, given.finish]).toEqual([200, REFUSED[client]])
     expect(given.raw).not.toContain(CODE)
@@ -142,7 +142,7 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect(given.raw).not.toContain(CODE)
   })
 
-  test('a match in tool arguments that a guard blocks ends the answer like a refusal', async () => {
+  test('an answer whose tool arguments have a match that a guard blocks ends with the finish reason of a refusal', async () => {
     const given = await ask(client, to, form, 'blockargs', { text: 'ok', input: JSON.stringify(ARGS) })
     expect(given.finish).toBe(REFUSED[client])
     expect(given.raw).not.toContain(CODE)
@@ -172,7 +172,7 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
   })
 })
 
-test('a guard finds a match across events in the arguments of a legacy function_call', async () => {
+test('a guard redacts a match that is divided over several stream events in the arguments of a legacy function_call', async () => {
   const chunk = (delta: object): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`
   const pieces = ['{"to":"co', 'de-47', '11-x"}'].map((text) => chunk({ function_call: { arguments: text } }))

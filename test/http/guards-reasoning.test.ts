@@ -84,7 +84,7 @@ describe.each(PROTOCOLS.flatMap((client) => FORMS.map((form) => [client, form] a
   'signed reasoning that a %s client reads, %s',
   (client, form) => {
     test.each(['redact', 'replace'] as const)(
-      'signed reasoning is not changed by a guard with the action %s, which only flags it',
+      'a guard with the action %s does not change signed reasoning, and only flags a match in it',
       async (action) => {
         const plain = await ask(client, 'messages', form, 'plain', SIGNED[form])
         const answer = await ask(client, 'messages', form, action, SIGNED[form])

@@ -87,7 +87,7 @@ const respond = (key: string, body: object): Promise<FullResponse> =>
 const read = (key: string, id: string): Promise<FullResponse> =>
   call(fixture.gateway.url, '', { path: `/v1/responses/${id}`, key, method: 'GET' })
 
-test('a stored response is guarded when it is made and when it is read, by the guards of the reading key', async () => {
+test('a stored response is redacted by the guards of the key that made it, and at each read by those of the key that reads it', async () => {
   fixture.upstream.script('claude', wholeMessage([{ text: `it is ${KEPT}` }]))
   const made = await respond('ann', { model: 'claude', input: 'hi' })
   expect(made.text).toContain('it is [REDACTED]')
@@ -103,7 +103,7 @@ test('a stored response is guarded when it is made and when it is read, by the g
   expect(refused.text).not.toContain('code-1-x')
 })
 
-test('a guard with a sample checks either every read of a stored response or none', async () => {
+test('a guard that checks only a sample of answers checks either every read of the same stored response or none', async () => {
   const verdicts = new Set<string>()
   for (let made = 0; made < 16; made += 1) {
     fixture.upstream.script('claude', wholeMessage([{ text: 'it is code-1-x' }]))
@@ -119,7 +119,7 @@ test('a guard with a sample checks either every read of a stored response or non
   expect(verdicts.size).toBe(2)
 })
 
-test('a response that its provider stores is guarded when it is read', async () => {
+test('a response that its provider stores is redacted by the guards of the key that reads it', async () => {
   fixture.upstream.script(
     'native',
     wholeResponse({ text: 'it is code-2-x' }),
@@ -260,7 +260,7 @@ test("a guard's match that a provider quotes in its error is shown to the client
   await alerts.atLeast(1)
 })
 
-test('a match that a guard in monitor mode finds in tool arguments or undescribed fields is shown to the client', async () => {
+test('a match that a guard in monitor mode finds in tool arguments or in fields that no API describes is shown to the client', async () => {
   const tool_calls = [
     {
       index: 0,

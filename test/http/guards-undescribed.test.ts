@@ -495,7 +495,7 @@ const LISTS: readonly [what: string, dialect: Protocol, form: Form, behaviour: B
 )
 
 test.each(LISTS)(
-  '%s of a %s answer (%s) are left out where a guard may change the answer',
+  'the log probabilities in %s of a %s answer (%s) are left out where a guard may change the answer',
   async (_what, dialect, form, behaviour) => {
     const text = await ask(dialect, form, 'redact', behaviour)
     expect(text).not.toMatch(/code-|4711/)

@@ -26,13 +26,13 @@ function responseTo(path: string, body: object, key = 'ann'): Promise<string> {
 
 const CHAT = '/v1/chat/completions'
 
-test('a client that has closed its sending side gets its answer where the upstream answers at once', async () => {
+test('a client that has closed the sending side of its connection still gets its answer if the upstream answers at once', async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'at once' })
   // On a busy machine an upstream sometimes takes longer than the limit.
   await expect.poll(() => responseTo(CHAT, ask('m'))).toMatch(/^HTTP\/1\.1 200 [^]*at once/)
 })
 
-test('a client that has closed its sending side gets responses that need no upstream, such as refusals and log-ins', async () => {
+test('a client that has closed its sending side still gets responses that need no upstream, such as refusals and log-ins', async () => {
   expect(await responseTo(CHAT, ask('m'), 'nobody')).toMatch(/^HTTP\/1\.1 401 /)
   expect(await responseTo('/v1/messages/count_tokens', {})).toMatch(/^HTTP\/1\.1 4\d\d /)
   // On a busy machine, checking a password takes longer than the wait for an upstream.
@@ -40,7 +40,7 @@ test('a client that has closed its sending side gets responses that need no upst
   expect(login).toMatch(/^HTTP\/1\.1 (?:401|200) /)
 })
 
-test('a client that has closed its sending side counts as gone, and its upstream call ends, if no answer comes', async () => {
+test('a client that has closed the sending side of its connection counts as gone, and its call is aborted, if no answer comes', async () => {
   fixture.upstream.script('m', { kind: 'silence' })
   expect(await responseTo(CHAT, ask('m'))).toBe('')
   for (const request of fixture.upstream.received('m')) {

@@ -93,7 +93,7 @@ test.each(WITH_EFFECT)('HEAD is refused with 405 at %s, where GET has an effect'
   expect(headers.get('allow')).toContain('GET')
 })
 
-test('HEAD is not served where GET is not served', async () => {
+test('HEAD is refused at paths that do not serve GET', async () => {
   const { status, headers } = await asked('HEAD', '/v1/chat/completions', ANNS)
   expect([status, headers.get('allow')]).toEqual([405, 'POST'])
 })

@@ -65,7 +65,7 @@ async function holding(fixture: Fixture, key = 'one', usage = usageText(10, 5)) 
 }
 
 describe('a call whose quota other calls hold', () => {
-  test('a call waits until a call that holds its quota has ended, and is then served', async () => {
+  test('a call waits until another call that holds the quota it needs has ended, and is then served', async () => {
     const { first, end } = await holding(waiting)
     const second = waiting.chat('one', ask('m', { max_tokens: 1000 }))
     await delay(100)
@@ -74,7 +74,7 @@ describe('a call whose quota other calls hold', () => {
     expect([(await first).status, (await second).status]).toEqual([200, 200])
   })
 
-  test('a waiting call is refused with 403 once the charge of another call leaves too little quota', async () => {
+  test('a call that waits for held quota is refused with 403 once the charge of another call leaves too little quota', async () => {
     const { first, end } = await holding(waiting, 'bob', usageText(10, 99_000))
     const second = waiting.chat('bob', ask('m', { max_tokens: 5000 }))
     await delay(100)
@@ -85,7 +85,7 @@ describe('a call whose quota other calls hold', () => {
     expect(refused.json().error).toMatchObject({ code: 'budget_exceeded', spent: 396_010, held: 0 })
   })
 
-  test('a waiting call whose client leaves is not sent, and holds nothing', async () => {
+  test('a call that waits for held quota is not sent upstream, and holds nothing, if its client leaves', async () => {
     const { first, end } = await holding(waiting)
     const leaving = send(waiting.gateway.url, ask('m', { max_tokens: 1000 }), { key: 'one' })
     leaving.on('error', () => {})
@@ -123,7 +123,7 @@ describe('a call whose quota other calls hold', () => {
     },
   )
 
-  test('a Gemini call whose quota other calls hold is RESOURCE_EXHAUSTED, with the sums as texts and a retry delay', async () => {
+  test('a Gemini call whose quota other calls hold is RESOURCE_EXHAUSTED, with left and held amounts as strings and a retry delay', async () => {
     const { first, end } = await holding(atOnce)
     const body = { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1000 } }
     const refused = await atOnce.chat('one', body, { path: '/v1beta/models/m:generateContent' })
@@ -138,7 +138,7 @@ describe('a call whose quota other calls hold', () => {
     await first
   })
 
-  test('a call that is not affordable alone is a 403 with the sums, even while other calls hold quota', async () => {
+  test('a call that costs more than the whole quota is a 403 with the spent, held and left amounts, even while other calls hold some', async () => {
     const { first, end } = await holding(atOnce)
     const refused = await atOnce.chat('one', ask('m', { max_tokens: 2 * MAXIMUM }))
     expect(refused.status).toBe(403)
@@ -193,7 +193,7 @@ describe('a stream that other calls keep from growing', () => {
   })
 })
 
-test('the quota that a running call holds is shown for its key and for its budget', async () => {
+test('the quota that a running call holds is shown as held at its API key and at its budget', async () => {
   const { first, end } = await holding(atOnce)
   const bob = await holding(atOnce, 'bob')
   const usage = async (key: string): Promise<number> => {

@@ -212,7 +212,7 @@ describe('a second attempt with the same idempotency key', () => {
     }
   })
 
-  test('a form with the same idempotency key is replayed whatever its boundary; another order of parts is a conflict', async () => {
+  test('a multipart form that repeats an idempotency key is replayed whatever its boundary; another order of its parts is a conflict', async () => {
     const transcript = json({ text: 'hello', usage: { type: 'duration', seconds: 2 } })
     fixture.upstream.script('chat', transcript)
     const key = randomUUID()
@@ -364,7 +364,7 @@ describe('what is kept', () => {
     },
   )
 
-  test('a refusal by the gateway itself is not replayed for its idempotency key', async () => {
+  test('a refusal by the gateway itself is not replayed when the call is repeated with its idempotency key', async () => {
     const key = randomUUID()
     const refused = await attempt(ask('unknown-model'), key)
     expect(refused.status).toBe(503)
@@ -480,7 +480,7 @@ describe('a call under way', () => {
     expect(fixture.upstream.received('slow')).toHaveLength(1)
   })
 
-  test('at most 64 calls of a user continue after their clients left; more calls end as without an idempotency key', async () => {
+  test('at most 64 calls with idempotency keys of a user continue after their clients left; further ones are aborted upstream', async () => {
     fixture.upstream.script('slow', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const lives = await Promise.all(
       Array.from({ length: 66 }, () =>

@@ -196,7 +196,7 @@ describe('a response without an image', () => {
   }
 })
 
-test('an image response that breaks off also breaks off for the client, and the images that began are charged', async () => {
+test('an image response that its upstream breaks off also breaks off for the client, and each image that had begun is charged', async () => {
   const large = Array.from({ length: 3 }, () => ({ b64_json: 'QUJD'.repeat(50_000) }))
   const whole = JSON.stringify({ data: large })
   const half = whole.slice(0, whole.indexOf('}') + 100_000)

@@ -317,7 +317,7 @@ describe('the prompt of a stream that its client left', () => {
     expect(input_tokens).toBeLessThan(30)
   })
 
-  test('the counted prompt of a stream that its client left includes text before and after 256,000 spaces', async () => {
+  test('the counted prompt of a stream that its client left includes long text that precedes or follows 256,000 spaces', async () => {
     const spaces = ' '.repeat(256_000)
     const long = 'apple '.repeat(100_000)
     for (const content of [spaces + long, long + spaces]) {

@@ -121,7 +121,7 @@ describe('the limits of a key', () => {
     expect(answer.headers['x-ratelimit-limit-requests']).toBe('5')
   })
 
-  test('a refusal by the rate limit of an address states the rate limits of the key, if the key is in use', async () => {
+  test('a refusal by the rate limit of an address states the rate limits of the API key in its headers, if the key was used before', async () => {
     const crowded = await startFixture((upstream) => ({
       rate_limits: { relay: { requests: 2, window: HOUR } },
       models: { m: { vendor: 'acme', price: PLAIN_PRICE } },
@@ -217,7 +217,7 @@ describe('the limits of a key', () => {
     expect((await fixture.chat('wide', ask('m'))).headers['x-ratelimit-limit-requests']).toBe('200')
   })
 
-  test('the remaining requests in the headers of 64 simultaneous answers end at the correct number', async () => {
+  test('the least number of remaining requests in the headers of 64 simultaneous answers is the limit less these 64 calls', async () => {
     const answers = await Promise.all(Array.from({ length: 64 }, () => fixture.chat('many', ask('m'))))
     const remainders = answers.map(({ headers }) => Number(headers['x-ratelimit-remaining-requests']))
     expect(answers.every(({ status }) => status === 200)).toBe(true)

@@ -134,7 +134,7 @@ test('a 404 for counting tokens does not mark the model as missing: tokens are c
   expect(fixture.gateway.logs()).not.toMatch(/"channel":"claude-5"[^\n]*"msg":"upstream failed"/)
 })
 
-test('tokens are counted locally where one upstream failed and another has no endpoint for counting', async () => {
+test('count_tokens is answered by a local count where one upstream fails and the other has no endpoint for counting', async () => {
   fixture.upstream.script('claude-5', { kind: 'status', status: 500, body: '{}' })
   fixture.upstream.script('claude-4', { kind: 'status', status: 404, body: '{}' })
   const body = { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }

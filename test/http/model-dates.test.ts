@@ -163,14 +163,14 @@ describe('the end of a model', () => {
     expect(performance.timeOrigin + (first?.at ?? 0) - readyMs).toBeLessThan(10_000)
   })
 
-  test('the model list of a channel is read with another key if one is refused', () => {
+  test('the model list of a channel is read with another key of the channel if the provider refuses one', () => {
     expect(listings(fixture, 'keyed').map(({ headers }) => headers.authorization)).toEqual([
       'Bearer bad',
       'Bearer good',
     ])
   })
 
-  test("the gateway's model list has the end of a model as shutdown_date, under the name that clients use", async () => {
+  test("the gateway's model list has the end date of a model as shutdown_date, at the model name that clients use", async () => {
     const models = await modelsOf(fixture)
     expect(models['soon']).toMatchObject({ shutdown_date: SOON })
     expect(models['mapped']).toMatchObject({ shutdown_date: LATER })
@@ -183,7 +183,7 @@ describe('the end of a model', () => {
     expect(JSON.parse(one.text)).toMatchObject({ id: 'soon', shutdown_date: SOON })
   })
 
-  test("the model list in the format of Anthropic has the end of a model in that vendor's fields, too", async () => {
+  test("the model list in Anthropic's format has the end date of a model both in shutdown_date and in Anthropic's own fields", async () => {
     const headers = { 'x-api-key': 'sk-ann', 'anthropic-version': '2023-06-01' }
     const models = await modelsOf(fixture, headers)
     expect(models['soon']).toMatchObject({
@@ -233,7 +233,7 @@ describe('the end of a model', () => {
 describe('headers of answers', () => {
   const deprecated = ({ headers }: FullResponse): number => Number(String(headers['deprecation']).slice(1))
 
-  test('answers of a model with an end have it as sunset, and the time since it is known as deprecation', async () => {
+  test('answers of a model with an end date have that date in the header sunset, and when it became known in deprecation', async () => {
     for (const body of [ask('soon'), askStream('soon')]) {
       const answer = await fixture.chat('ann', body)
       expect(answer.status, answer.text).toBe(200)
@@ -244,7 +244,7 @@ describe('headers of answers', () => {
     }
   })
 
-  test('the deprecation header is never later than the end of the model', async () => {
+  test('the header deprecation of an answer is never later than the end date of the model', async () => {
     const answer = await fixture.chat('ann', ask('past'))
     expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
     expect(deprecated(answer)).toBe(Date.parse(PAST) / 1000)
@@ -252,7 +252,7 @@ describe('headers of answers', () => {
     expect(deprecated(listed)).toBe(Date.parse('2025-06-06') / 1000)
   })
 
-  test('errors of a model with an end have the headers sunset and deprecation, too', async () => {
+  test('errors of a model with an end date have the headers sunset and deprecation, as its answers have', async () => {
     fixture.upstream.script('past', { kind: 'status', status: 404, body: errorBody('this model has ended') })
     const answer = await fixture.chat('ann', ask('past'))
     serveList(fixture.upstream, 'past', LISTS['past'] as Behaviour)
@@ -260,7 +260,7 @@ describe('headers of answers', () => {
     expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
   })
 
-  test('answers of models without an end have neither sunset nor deprecation', async () => {
+  test('answers of models without an end date have neither of the headers sunset and deprecation', async () => {
     const { headers } = await fixture.chat('ann', ask('next'))
     expect(headers).not.toHaveProperty('sunset')
     expect(headers).not.toHaveProperty('deprecation')
@@ -305,7 +305,7 @@ test('a simulated call shows the channels whose model has ended, and goes to the
 })
 
 describe('the successor of a model', () => {
-  test('calls go to the successor at its price once the model has ended at every channel', async () => {
+  test("calls of a model go to its successor, at the successor's price, once the model has ended at every channel", async () => {
     const before = calls(fixture, 'past').length
     const answer = await fixture.chat('ann', ask('over', { max_tokens: 20 }))
     expect(answer.status, answer.text).toBe(200)
@@ -337,19 +337,19 @@ describe('the successor of a model', () => {
     expect((await fixture.chat('narrow', ask('next'))).status).toBe(403)
   })
 
-  test('calls go to the model itself before its end, and not to its successor', async () => {
+  test('calls of a model with a successor go to the model itself until its end date', async () => {
     const answer = await fixture.chat('ann', ask('soon'))
     expect(answer.headers['x-gateway-model']).toBe('soon')
     expect(rowOf(answer)).toMatchObject({ model: 'soon', requested_model: 'soon' })
   })
 
-  test('calls go to the successor of a successor that has no channel left', async () => {
+  test('calls of a model whose successor has no channel left go to the successor of that successor', async () => {
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.status, answer.text).toBe(200)
     expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'first' })
   })
 
-  test('calls of a model whose successor has no channel go to the model and its fallbacks', async () => {
+  test("calls of a model that has ended go to the model's own fallbacks if its successor has no channel", async () => {
     const answer = await fixture.chat('ann', ask('heirless'))
     expect(answer.status, answer.text).toBe(200)
     expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'heirless' })
@@ -448,7 +448,7 @@ describe('a list that changes', () => {
     }
   }, 120_000)
 
-  test('a channel gets no calls of a model from the first second of the day of its end', async () => {
+  test("a channel gets no calls of a model from the first second of the model's end date, while another channel serves it", async () => {
     const one = await dated({ m: day(2) })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(day(2))

@@ -142,7 +142,7 @@ describe('the listed models', () => {
     // In `open` another channel serves the model than in `default`.
     expect(types('writer')).toEqual(['compat'])
   })
-  test('models of a vendor whose group is closed to the user are not listed', async () => {
+  test('models of a vendor are not listed if vendor_routes name a group for it that is closed to the user', async () => {
     expect(await ids('closedroute')).toEqual(['nobodys', 'writer'])
   })
   test('the model list is a 403 where all groups of the key are closed to the user', async () => {
@@ -164,7 +164,7 @@ describe('the listed models', () => {
 })
 
 describe('GET /v1/models', () => {
-  test('the model list has an empty catalogue for clients that state their version, as Codex does', async () => {
+  test('the model list has an additional empty field models for clients that send client_version, as Codex does', async () => {
     const list = await body('/v1/models', bearer('ann'))
     expect(await body('/v1/models?client_version=0.99.0', bearer('ann'))).toEqual({ ...list, models: [] })
     expect(list).not.toHaveProperty('models')
@@ -255,7 +255,7 @@ describe('GET /v1/models', () => {
 })
 
 describe('GET /v1/models of a Google client', () => {
-  test("x-goog-api-key is accepted, and selects Google's format of the model list", async () => {
+  test("a request for the model list may have its key in x-goog-api-key, and then gets Google's format", async () => {
     expect(await body('/v1/models', { 'x-goog-api-key': 'sk-open' })).toEqual({
       models: [ALTERNATE('talker'), ALTERNATE('writer')],
       nextPageToken: null,

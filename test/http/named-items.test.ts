@@ -74,19 +74,19 @@ describe('an item of a response that went through this gateway', () => {
     },
   )
 
-  test('a call that refers to stored items holds the tokens of each of their responses once', async () => {
+  test('the hold of a call that refers to stored items counts the tokens of each response that they belong to once', async () => {
     await made('first', 3_000, 1_000)
     await made('second', 6_000, 500)
     await expectBound(4_000, { input: [reference('first'), reference('first')] })
     await expectBound(10_500, { input: [reference('first'), reference('second')] })
   })
 
-  test('a call that continues a stored response and refers to an item of it holds the tokens of the response once', async () => {
+  test("the hold of a call that continues a stored response and refers to an item of it counts the response's tokens once", async () => {
     const previous = await made('previous', 3_000, 1_000)
     await expectBound(4_000, { input: [reference('previous')], previous_response_id: previous })
   })
 
-  test('a call that refers to many stored items holds at most the maximum prompt', async () => {
+  test('the hold of a call that refers to many stored items covers at most the largest prompt that is possible', async () => {
     await made('large', 150_000, 10_000)
     await made('larger', 170_000, 10_000)
     await made('largest', 299_000, 1_000)
@@ -139,7 +139,7 @@ describe('a response of unknown size that is continued or has items that are nam
     const id = JSON.parse((await post({})).text).id
     await continued(id, 'silent')
   })
-  test('a call that continues a response whose client left before its usage holds the amount for an unknown prompt', async () => {
+  test('a call that continues a response whose client left before the usage arrived holds the amount for a prompt of unknown size', async () => {
     const database = databaseOf(fixture.gateway.dataDir)
     const begun = frames({ text: 'Once upon', ...call('gone') }).slice(0, -1)
     fixture.upstream.script('m', { kind: 'stream', frames: begun, ending: 'stall' })

@@ -88,7 +88,7 @@ describe('a prompt that the request only names', () => {
     expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([403]))
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('a call that names no stored prompt or file holds the amount for the size of its request', async () => {
+  test('a call that names no stored prompt or file holds the amount for the size of its own request only', async () => {
     fixture.upstream.script('m', wholeResponse({}))
     const fields = { input: [{ role: 'user', content: 'hi' }], max_output_tokens: 16 }
     expect((await post(PATHS.responses, fields)).status).toBe(200)

@@ -119,7 +119,7 @@ describe('the session of a request without a conversation', () => {
     }
   })
 
-  test('embeddings calls of a session with prompts of at least 1,024 tokens stay with one upstream key; others take turns', async () => {
+  test('embeddings calls with prompts of 2,000 tokens use one upstream key if they name a session, and all keys otherwise', async () => {
     fixture.upstream.script('vectors', { kind: 'whole', body: EMBEDDINGS })
     const keysOf = async (options: CallOptions): Promise<number> => {
       const before = fixture.upstream.received('vectors').length

@@ -169,7 +169,7 @@ describe('error classes of the OpenAI client', () => {
     await expect(create()).rejects.toThrow(/slow down/)
     await expect(create()).rejects.toBeInstanceOf(RateLimitError)
   })
-  test('the OpenAI client throws InternalServerError when the upstream drops the connection or the model is unknown', async () => {
+  test('the OpenAI client throws InternalServerError when the upstream drops the connection, and an error 503 for an unknown model', async () => {
     fixture.upstream.script('m', { kind: 'drop' })
     await expect(create()).rejects.toBeInstanceOf(InternalServerError)
     await expect(create(client, { model: 'no-such-model' })).rejects.toMatchObject({

@@ -152,7 +152,7 @@ describe.each(['responses', 'gemini'] as const)('a field of %s that the provider
   )
 
   test.each(REQUESTS[dialect])(
-    'a request with odd values of the field %s is converted for another dialect or is a 400',
+    'a request with an unexpected value of the field %s is converted for another dialect or is a 400, and never a 500',
     async (_, requestOf) => {
       for (const value of ODD) {
         const answer = await post('chat', requestOf('chat', value))

@@ -91,7 +91,7 @@ describe('a member that may select another model or price', () => {
   const chat = (model: string, more: string): string => `{"model":"${model}",${REQUESTS.chat[1]},${more}}`
   const EVERY = MEMBERS.map(([name, value]) => `"${name}":${value}`).join(',')
 
-  test('a removed member that may select another model is listed as dropped', async () => {
+  test('a JSON member that may select another model is removed from a request, and listed as dropped', async () => {
     const { text, listed } = await sent('chat', REQUESTS.chat[0], chat('chat', EVERY))
     expect(text).toBe(`{"model":"chat",${REQUESTS.chat[1]}}`)
     expect(listed).toBe(
@@ -99,7 +99,7 @@ describe('a member that may select another model or price', () => {
     )
   })
 
-  test('a removed member that may select another model is listed as dropped from a converted request', async () => {
+  test('a JSON member that may select another model is removed from a converted request, and listed as dropped', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
     const answer = await post(REQUESTS.chat[0], chat('messages', EVERY))
     expect(answer.status, answer.text).toBe(200)
@@ -109,7 +109,7 @@ describe('a member that may select another model or price', () => {
   })
 
   test.each(['open', 'through'])(
-    'a member that may select another model stays where the channel allows it, or passes everything: %s',
+    'a JSON member that may select another model stays where the channel allows it or is in pass-through mode: %s',
     async (model) => {
       const { text, listed } = await sent(model, REQUESTS.chat[0], chat(model, EVERY))
       expect(text).toBe(chat(model, EVERY))
@@ -117,13 +117,13 @@ describe('a member that may select another model or price', () => {
     },
   )
 
-  test("a member such as provider that the operator sets on a channel replaces the client's value", async () => {
+  test("a JSON member such as provider that the operator sets on a channel replaces the value in the client's request", async () => {
     const { text } = await sent('routed', REQUESTS.chat[0], chat('routed', '"provider":{"order":["dear"]}'))
     expect(JSON.parse(text).provider).toEqual({ order: ['acme'] })
   })
 
   test.each(['fallback_models', 'draft_model', 'fallbackModel', 'backup_MODEL\u017f'])(
-    'a member whose name ends in model or models is removed: %s',
+    'a JSON member of a request is removed if its name ends in model or models: %s',
     async (name) => {
       const { text, listed } = await sent('chat', REQUESTS.chat[0], chat('chat', `"${name}":"dear"`))
       expect(text).toBe(`{"model":"chat",${REQUESTS.chat[1]}}`)
@@ -156,7 +156,7 @@ describe('a member that may select another model or price', () => {
     },
   )
 
-  test('the routing of a Gemini request, and a model other than the one in its path, are removed', async () => {
+  test("the fields routingConfig and modelSelectionConfig of a Gemini request, and a model other than its path's, are removed", async () => {
     const [path, rest] = REQUESTS.gemini
     const config = '"routingConfig":{"manualMode":{"modelNameCheck":"dear"}},"model_selection_config":{}'
     const given = `{${rest},"model":"models/dear","generationConfig":{"topK":1.0,${config}}}`
@@ -173,12 +173,12 @@ describe('a member that may select another model or price', () => {
     ['/v1/completions', '"prompt":"hi"'],
     ['/v1/images/generations', '"prompt":"hi"'],
     ['/v1/audio/speech', '"input":"hi"'],
-  ])('a member that may select another model is removed at %s', async (path, rest) => {
+  ])('a JSON member that may select another model is removed from requests at %s', async (path, rest) => {
     const { text } = await sent('chat', path, `{"model":"chat",${rest},${EVERY}}`)
     expect(text).toBe(`{"model":"chat",${rest}}`)
   })
 
-  test('a member of a form that may select another model is emptied', async () => {
+  test('a field of a multipart form that may select another model is sent upstream empty', async () => {
     const form = (models: string): Buffer =>
       formBytes([
         { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
@@ -233,7 +233,7 @@ describe('router suffixes of a model name', () => {
   )
 
   test.each([':', '%3A'])(
-    'a router suffix is removed from the path of a Gemini request: %s',
+    'a router suffix, such as :online, is removed from the model name in the path of a Gemini request: %s',
     async (colon) => {
       const [, rest] = REQUESTS.gemini
       const path = `/v1beta/models/gemini${colon}online:streamGenerateContent?alt=sse`
@@ -243,7 +243,7 @@ describe('router suffixes of a model name', () => {
     },
   )
 
-  test('a router suffix is removed from the model name of embeddings, image and form requests', async () => {
+  test('a router suffix, such as :online, is removed from the model name of embeddings and image requests', async () => {
     for (const [path, rest] of [
       ['/v1/embeddings', '"input":"hi"'],
       ['/v1/images/generations', '"prompt":"hi"'],
@@ -253,7 +253,7 @@ describe('router suffixes of a model name', () => {
       )
   })
 
-  test('a router suffix that is removed from a model name is listed as dropped from a converted request', async () => {
+  test('a router suffix, such as :online, that is removed from the model name of a converted request is listed as dropped', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
     const answer = await post(REQUESTS.chat[0], `{"model":"messages:online",${REQUESTS.chat[1]}}`)
     expect(answer.status, answer.text).toBe(200)
@@ -261,7 +261,7 @@ describe('router suffixes of a model name', () => {
     expect(answer.headers['x-gateway-dropped']).toBe(':online')
   })
 
-  test('a router suffix stays where a channel has it in models or in model_mapping', async () => {
+  test('a router suffix, such as :online, of a model name is sent to a channel that has it in models or in model_mapping', async () => {
     const [path, rest] = REQUESTS.chat
     const own = await sent('chosen', path, `{"model":"chosen:online",${rest}}`)
     expect(own).toMatchObject({ text: `{"model":"chosen:online",${rest}}`, listed: undefined })
@@ -269,7 +269,7 @@ describe('router suffixes of a model name', () => {
     expect(mapped).toMatchObject({ text: `{"model":"acme/m:online",${rest}}`, listed: undefined })
   })
 
-  test('a name with a router suffix is an unknown model where no channel has the name without it', async () => {
+  test('a model name with a router suffix, such as :online, is unknown where no channel has the name without the suffix', async () => {
     const [path, rest] = REQUESTS.chat
     for (const model of ['other:online', 'chosen:nitro', 'chat:latest', ':online']) {
       const answer = await post(path, `{"model":"${model}",${rest}}`)
@@ -277,7 +277,7 @@ describe('router suffixes of a model name', () => {
     }
   })
 
-  test('a router suffix does not give a key access to a model that it may not call', async () => {
+  test('a router suffix, such as :online, in a model name does not give an API key access to a model that it may not call', async () => {
     const [path, rest] = REQUESTS.chat
     expect((await sent('chat', path, `{"model":"chat:online",${rest}}`, 'one')).listed).toBe(':online')
     expect((await post(path, `{"model":"open:online",${rest}}`, 'one')).status).toBe(403)

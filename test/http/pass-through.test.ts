@@ -40,7 +40,7 @@ describe('a gateway in pass-through mode', () => {
     )
   })
 
-  test('pass-through mode still maps models, checks requests, holds quota, and removes the field store where disabled', async () => {
+  test('pass-through mode still maps model names, checks requests and holds quota, and forwards store only where it is enabled', async () => {
     fixture.upstream.script('mapped', { kind: 'whole' })
     await fixture.chat('ann', ask('mapped'))
     expect(JSON.parse(fixture.upstream.only('mapped').text).model).toBe('given')

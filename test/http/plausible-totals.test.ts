@@ -119,7 +119,7 @@ describe.each(ROADS)('the total of $provider for a client of $client (streamed: 
     expect(await ignoredTotal(row.id)).toBe(151)
   })
 
-  test("a provider's total token count can show that its prompt count excludes cached tokens, whatever the maximum", async () => {
+  test("cached tokens are charged beside the prompt count where the provider's total count includes them on top of it", async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 510, cached: 400 })
     expect(row).toMatchObject({ output_tokens: 10, quota: 100 + 400 / 4 + 10 * 4 })
     expect(await ignoredTotal(row.id)).toBeUndefined()
@@ -129,7 +129,7 @@ describe.each(ROADS)('the total of $provider for a client of $client (streamed: 
 describe.each(PROVIDERS)('the total of %s without a maximum', (provider) => {
   const call = { client: provider, provider, stream: false }
 
-  test("a provider's total token count is believed up to 65,536 output tokens where the request has no maximum", async () => {
+  test("a provider's total token count is charged as up to 65,536 output tokens, and ignored beyond, if the request has no maximum", async () => {
     expect(await rowOf(call, { prompt: 100, output: 10, total: 100 + 65_536 })).toMatchObject({
       output_tokens: 65_536,
     })

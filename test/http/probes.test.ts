@@ -43,7 +43,7 @@ test('a channel in cooldown is probed with a request for one token, until it ans
     .toContain('from the first')
 })
 
-test('a channel of images in cooldown is probed by its list of models, never by an image', async () => {
+test('a channel of images in cooldown is probed by requesting its list of models, never by generating an image', async () => {
   fixture.upstream.script('painter', FAILING)
   fixture.upstream.script('other-painter', { kind: 'whole', body: '{"data":[{"b64_json":"AAAA"}]}' })
   const asked = { model: 'gpt-image-1', prompt: 'a dot' }

@@ -73,7 +73,7 @@ test('a channel whose keys are at their limits is skipped for one of equal prior
   expect(lower.met.served).toBe(0)
 })
 
-test('GET /api/channel/health and the metrics show what a provider stated of each key', async () => {
+test('GET /api/channel/health and the metrics show the rate limits that a provider stated for each key of a channel', async () => {
   const provider = await startProvider({ one: 40, two: 0 })
   const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
   await callMany(fixture, 3, 1)
@@ -146,7 +146,7 @@ test('rate limits and retry-after values of a provider that are invalid are igno
   expect(await shownLimits(fixture)).toEqual([{}, {}])
 })
 
-test('the keys of a channel show the limits that their provider stated, and the smallest share left in each minute', async () => {
+test("the list of a channel's keys has the rate limits that the provider stated, and the least share left in each minute", async () => {
   const left = [900, 400, 650]
   const provider = await startStatingProvider((key) =>
     key === 'one' ? { headers: requestsLeft(left.shift() ?? 0) } : {},

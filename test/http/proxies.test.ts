@@ -130,7 +130,7 @@ describe('a channel with a proxy', () => {
     expect(gateway.logs()).not.toContain('wrong')
   })
 
-  test("the proxy's credentials are removed from the upstream's error", async () => {
+  test("an upstream's error that repeats the credentials of the channel's proxy is passed on without them", async () => {
     const pair = `${PROXY_USER}:${PROXY_PASSWORD}`
     const told = ['base64', 'base64url', 'hex'].map((encoding) =>
       Buffer.from(pair).toString(encoding as BufferEncoding),

@@ -68,14 +68,14 @@ describe('concurrent calls on a quota for 10', () => {
     ['whole', false],
     ['stream', true],
   ])(
-    "of 50 concurrent calls on a token's quota for 10, exactly 10 are admitted (%s)",
+    'of 50 concurrent calls of a token with a quota for 10 calls, exactly 10 are admitted (%s)',
     async (key, stream) => {
       await crowd([key], stream)
       // Ten responses with ten prompt and five output tokens.
       expect(database.token(`token-${key}`)).toMatchObject({ used_quota: 300, remain_quota: FOR_TEN - 300 })
     },
   )
-  test("of 50 concurrent calls on a user's quota for 10, exactly 10 are admitted, whatever tokens are used", async () => {
+  test('of 50 concurrent calls of three API keys of a user with a quota for 10 calls, exactly 10 are admitted', async () => {
     await crowd(['one', 'two', 'three'], false)
     expect(database.user('team')).toMatchObject({ used_quota: 300, quota: FOR_TEN - 300 })
   })
@@ -125,7 +125,7 @@ test.each([
 })
 
 describe('an upstream that ignores the maximum', () => {
-  test('a stream above its max_tokens is aborted with an error when the quota is used up, at most one slice too late', async () => {
+  test('a stream above its max_tokens ends with an error when the quota is used up, and overdraws it by at most one step of its hold', async () => {
     fixture.upstream.script('m', {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,

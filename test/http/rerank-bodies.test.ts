@@ -49,7 +49,7 @@ async function whileOthersAreAnswered(body: Body): Promise<FullResponse> {
 }
 
 describe(`${MANY} documents of 100 KB`, () => {
-  test('large documents of a rerank call are ranked and returned in bounded memory, while other calls are answered', async () => {
+  test('large documents of a rerank call are ranked and returned in limited memory, while other calls are answered', async () => {
     const sent = documents(MANY)
     fixture.upstream.script('m', jinaAnswer(results(MANY), 7_500_000))
     const body = JSON.stringify(askRerank('m', { documents: sent, return_documents: true, top_n: MANY - 1 }))
@@ -65,7 +65,7 @@ describe(`${MANY} documents of 100 KB`, () => {
     expect(peakMemory(fixture.gateway.pid) - peak).toBeLessThan(600 << 20)
   }, 300_000)
 
-  test('large documents are counted locally where the upstream reports no tokens, while other calls are answered', async () => {
+  test('the tokens of large rerank documents are counted locally if the upstream reports none, while other calls are answered', async () => {
     fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(MANY) }) })
     const answer = await whileOthersAreAnswered(askRerank('m', { documents: documents(MANY) }))
     // Two words of ten bytes, one token each, and the number at the beginning of each document.
@@ -74,7 +74,7 @@ describe(`${MANY} documents of 100 KB`, () => {
     expect(tokens).toBeLessThan(21_667 * MANY)
   }, 300_000)
 
-  test('large documents are taken out of their objects where the upstream requires texts, while other calls are answered', async () => {
+  test('large rerank documents in objects are sent as texts where the upstream requires texts, while other calls are answered', async () => {
     const sent = documents(MANY).map((text) => ({ text }))
     fixture.upstream.script('second', jinaAnswer(results(MANY), 7_500_000))
     const answer = await whileOthersAreAnswered(

@@ -218,7 +218,7 @@ describe('a client that leaves before the response', () => {
   test('a rerank call with a price per call is charged when its client leaves', async () => {
     expect(await leave('percall', { kind: 'silence' })).toMatchObject({ quota: 1000, reason: 'client_gone' })
   })
-  test('a rerank call whose client leaves is charged by the reported usage where the channel drains', async () => {
+  test('a rerank call whose client leaves is read to its end, and charged by its usage, where the channel is configured for that', async () => {
     const after = new Promise((resolve) => setTimeout(resolve, 300))
     const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after })
     expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
@@ -264,7 +264,7 @@ describe('failover before a response', () => {
   )
 
   test.each(RUBBISH)(
-    'a rerank call to which every channel answers with %s is a free 500 api_error',
+    'a rerank call to which every channel answers with %s is a 500 api_error, and not charged',
     async (_, results) => {
       fixture.upstream.script('rubbish', rubbish(results))
       fixture.upstream.script('spare', rubbish(results))

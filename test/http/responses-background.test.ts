@@ -56,7 +56,7 @@ afterAll(() => fixture?.close())
 const stage = (name: string): Stage => stageOf(fixture, CASES, name)
 
 describe('a response in the background', () => {
-  test('a background response is held until a GET shows that it is done, and charged once by its usage', async () => {
+  test('a background response keeps its hold until a GET shows that it is done, and is charged once by its usage', async () => {
     const on = stage('held')
     const { id, status } = await begin(on)
     expect(status).toBe('in_progress')
@@ -115,7 +115,7 @@ describe('a response in the background', () => {
     },
   )
 
-  test('a background response without usage is charged by a count, and the price per call once', async () => {
+  test("a background response without usage is charged by the gateway's own token count, and the price per call once", async () => {
     const on = stage('uncounted')
     const { id } = await begin(on)
     on.provider.backgroundStatus = 'completed'
@@ -135,7 +135,7 @@ describe('a response in the background', () => {
   })
 
   test.each(['tier', 'restarted'])(
-    'a background response is charged at the tier that was requested, also after a restart: %s',
+    'a background response is charged at the service tier that its request named, also after a restart: %s',
     async (name) => {
       const on = stage(name)
       const { client } = on
@@ -253,7 +253,7 @@ describe('a response in the background that is cancelled', () => {
     live.abort()
   })
 
-  test('a cancelled background response is charged for what its creating stream delivered before the client left', async () => {
+  test('a cancelled background response is charged for what the stream that created it delivered before the client left', async () => {
     const on = scripted('left')
     const body = { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 300 }
     const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
@@ -266,7 +266,7 @@ describe('a response in the background that is cancelled', () => {
     await expectCharged(on)
   })
 
-  test('a cancelled background response is charged for each part once, where parts were streamed repeatedly', async () => {
+  test('a cancelled background response is charged once for each event, where clients read its events repeatedly', async () => {
     const on = scripted('parts')
     const { id } = await begin(on)
     for (const after of ['&starting_after=11', '&starting_after=11', '', '&starting_after=6']) {

@@ -104,7 +104,7 @@ describe('searches that the provider makes', () => {
   )
 
   test.each(EVERY)(
-    'web searches without tool_usage are charged by the search items, excluding opened pages, for a client of %s',
+    'web searches without tool_usage are charged by the search items of the answer, without opened pages, for a client of %s',
     async (client) => {
       fixture.upstream.script('plain', whole({}))
       expect(charged(await post(client))).toBe(TOKENS + 2 * SEARCH)

@@ -33,7 +33,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     parameters: City,
   })
 
-  test('the OpenAI client gets thoughts before the answer, and usage that adds up', async () => {
+  test('the OpenAI client gets thoughts before the answer, and usage whose counts add up to its total', async () => {
     const { output, output_text, usage } = await client.responses.create({
       model,
       input: 'Tell me about lighthouses',
@@ -185,7 +185,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     },
   )
 
-  test('the AI SDK calls a tool and answers from its result, with the settings of the SDK', async () => {
+  test('the AI SDK calls a tool and answers from its result, with the default settings of the SDK', async () => {
     const result = await generateText({
       model: provider().responses(model),
       prompt: QUESTION,

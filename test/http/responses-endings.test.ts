@@ -79,7 +79,7 @@ describe("an upstream's own error in a native stream", () => {
     for (const frame of text.trimEnd().split(/\n\n+/)) expect(frame).toMatch(/^event: [^\n]*\ndata: [^\n]*$/)
   })
 
-  test('response.failed of the upstream is the last event, and the only one of its kind', async () => {
+  test('a responses stream that ends with response.failed of the upstream gets no second response.failed from the gateway', async () => {
     const failed =
       'event: response.failed\ndata: {"type":"response.failed",  "sequence_number":5,"response":{"id":"resp_upstream","status":"failed","error":{"code":"server_error","message":"No"}}}\n\n'
     expect(await stream([...begun, failed])).toBe(begun.join('') + failed)

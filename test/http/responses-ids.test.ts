@@ -24,7 +24,7 @@ const post = (fields: object): Promise<FullResponse> =>
 const at = (path: string, method = 'GET'): Promise<FullResponse> =>
   fixture.chat('ann', undefined, { path: `/v1/responses/${path}`, method })
 
-test('a response names the deleted response that it continues by the id that its client knows', async () => {
+test("the previous_response_id of a response whose previous response was deleted is the gateway's id, not the upstream's", async () => {
   const first = (await post({ model: 'stored' })).json().id
   const next = (await post({ model: 'stored', previous_response_id: first })).json().id
   expect((await at(first, 'DELETE')).status).toBe(200)
@@ -78,7 +78,7 @@ describe('the id of a stream that did not end', () => {
     expect(fixture.upstream.received('odd').at(-1)?.path).toBe('/v1/responses/resp_early')
   }
 
-  test('the id of a stream that the client left reaches the response at its upstream', async () => {
+  test("a request with the response id of a stream that the client left is sent upstream with the provider's id", async () => {
     const endless = [...begun, ...Array.from({ length: 5_000 }, () => begun[1] ?? '')]
     fixture.upstream.script('odd', { kind: 'stream', frames: endless, paceMs: 5, ending: 'stall' })
     const body = { model: 'odd', input: 'hi', stream: true }
@@ -89,7 +89,7 @@ describe('the id of a stream that did not end', () => {
     await isReached(idIn(live.text()))
   })
 
-  test('the id of a stream that the upstream broke off reaches the response at its upstream', async () => {
+  test("a request with the response id of a stream that the upstream broke off is sent upstream with the provider's id", async () => {
     fixture.upstream.script('odd', { kind: 'stream', frames: begun, ending: 'close' })
     const { text } = await post({ stream: true })
     expect(text).toContain('response.failed')
@@ -105,7 +105,7 @@ describe('an id in the error message of a stream', () => {
   const error = (id: string): string =>
     `event: error\ndata: {"type":"error","sequence_number":2,"code":"server_error","message":"Response '${id}' was lost: \u00fc.","param":null}\n\n`
 
-  test('an error that begins a stream has the response id that the client knows', async () => {
+  test("an error event at the beginning of a stream quotes the gateway's response id in place of the upstream's", async () => {
     fixture.upstream.script('odd', {
       kind: 'whole',
       body: '{"id":"resp_before","object":"response","output":[]}',
@@ -117,7 +117,7 @@ describe('an id in the error message of a stream', () => {
     expect(text).not.toContain('resp_before')
   })
 
-  test('an error in the middle of a stream has the response id that the client knows', async () => {
+  test("an error event in the middle of a stream quotes the gateway's response id in place of the upstream's", async () => {
     const frames = [BEGUN, DELTA, error('resp_odd')]
     fixture.upstream.script('odd', { kind: 'stream', frames, ending: 'no done' })
     const { text } = await post({ stream: true })

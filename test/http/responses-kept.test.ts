@@ -152,7 +152,7 @@ describe('a converted response that is kept', () => {
     },
   )
 
-  test('a kept response is remembered by the AI SDK, which refers to its items', async () => {
+  test('the AI SDK can refer to items of a kept response, and the upstream gets the items themselves', async () => {
     const model = createOpenAI({ baseURL: `${fixture.gateway.url}/v1`, apiKey: 'sk-ann' }).responses('chat')
     fixture.upstream.script('chat', said('A whale told me.'))
     const prompt = [{ role: 'user' as const, content: 'who told you?' }]
@@ -234,7 +234,7 @@ describe('a converted response that is kept', () => {
   })
 })
 
-test('a stored response that a call continues or refers to takes memory like its body until the call ends', async () => {
+test('a stored response that a call continues or refers to counts, until the call ends, in the memory limit for request bodies', async () => {
   const copy = await patchedProgram([
     { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2 * MIB' },
   ])

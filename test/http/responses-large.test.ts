@@ -63,7 +63,7 @@ test('a large native response reaches its client as it comes, under the ids of t
   expect(text === beginningOf(ours) + endOf(ours)).toBe(true)
 })
 
-test('a large native response that breaks off is not taken for a complete one', async () => {
+test('a large native response that its upstream breaks off is visibly incomplete for the client', async () => {
   const { ours, theirs } = await continued()
   fixture.upstream.script('m', {
     kind: 'stream',
@@ -78,7 +78,7 @@ test('a large native response that breaks off is not taken for a complete one', 
   expect(typeof answer === 'string' || answer.status !== 200 || (await answer.end()).broken).toBe(true)
 })
 
-test("a large native response names the gateway's id where the response that it continues is gone", async () => {
+test("a large native response has the gateway's id of the response that it continues, even if that response was deleted", async () => {
   const { ours, theirs } = await continued()
   await fixture.chat('ann', undefined, { path: `/v1/responses/${ours.previous}`, method: 'DELETE' })
   fixture.upstream.script('m', { kind: 'whole', body: beginningOf(theirs) + endOf(theirs) })

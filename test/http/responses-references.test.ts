@@ -79,7 +79,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
   })
 
   test.each(['create', 'compact', 'count'] as const)(
-    'a reference to a kept item reaches a provider of responses as the item, by %s; unknown references stay unchanged',
+    'a reference to a kept item is sent to a provider of responses as the item, and an unknown reference unchanged (request: %s)',
     async (path) => {
       const { items } = await kept('chat')
       const id = items['message'] ?? ''
@@ -94,7 +94,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
   )
 
   test.each(['create', 'compact', 'count'] as const)(
-    "an item reference to another dialect's thoughts is not sent to a provider of responses, by %s",
+    "an item reference to another dialect's thoughts is not sent to a provider of responses (request: %s)",
     async (path) => {
       const { items } = await kept('messages')
       expect(Object.keys(items)).toEqual(['reasoning', 'message'])
@@ -105,7 +105,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
 })
 
 test.each(['create', 'compact', 'count'] as const)(
-  "another dialect's thoughts that a client sends back are not sent to a provider of responses, by %s",
+  "another dialect's thoughts that a client sends back are not sent to a provider of responses (request: %s)",
   async (path) => {
     fixture.upstream.script('messages', THOUGHT)
     const { output } = JSON.parse((await post('create', { model: 'messages', store: false })).text)

@@ -53,7 +53,7 @@ describe('the tokens of an input', () => {
   })
 
   test.each(['chat', 'native'])(
-    'the tokens of an input are counted by the gateway where the upstream of %s cannot',
+    'the tokens of an input are counted by the gateway where the upstream of %s cannot count them',
     async (model) => {
       fixture.upstream.script(model, { kind: 'status', status: 404, body: '{}' })
       const before = [spent(), rows()]
@@ -68,7 +68,7 @@ describe('the tokens of an input', () => {
     },
   )
 
-  test('counting the tokens of an input is a 400 where parts are stored elsewhere, or the request is invalid', async () => {
+  test('counting the tokens of an input is a 400 if it refers to an unknown conversation or response, or is invalid', async () => {
     const referring = await post('input_tokens', { model: 'chat', conversation: 'conv_1' })
     expect(referring.status).toBe(400)
     expect(referring.json().error.message).toContain(`Invalid 'conversation': expected all items`)
@@ -104,7 +104,7 @@ describe('compacting a conversation', () => {
     expect(spent() - before).toBe(600 + 400 / 4 + 200 * 4)
   })
 
-  test('a conversation is compacted for the official client, with the mapped model name, without fields of responses', async () => {
+  test('a conversation that the OpenAI client compacts is sent with the mapped model name, and no fields are added', async () => {
     fixture.upstream.script('mapped', { kind: 'whole', body: COMPACTED })
     const compacted = await client.responses.compact({ model: 'mapped', input: 'hi' })
     expect(compacted.output).toHaveLength(2)

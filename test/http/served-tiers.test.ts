@@ -147,7 +147,7 @@ describe('the tier that was served', () => {
     },
   )
 
-  test('a service tier may have its own prices; kinds of tokens that it leaves out are priced relative to its input price', async () => {
+  test('a service tier may have its own input and output prices, from which its price of cached tokens is derived', async () => {
     const usage = { ...CHAT_USAGE, prompt_tokens_details: { cached_tokens: 40 } }
     fixture.upstream.script('chat', chat({ service_tier: 'ultrafast' }, usage))
     // 60 × 10 + 40 × 1 + 10 × 20

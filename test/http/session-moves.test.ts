@@ -120,7 +120,7 @@ describe('what binds a session', () => {
   }
 })
 
-test('a session of a model that only one key can serve is not counted in the session metrics', async () => {
+test('calls of a session are not counted in the session metrics if only one upstream key can serve the model', async () => {
   const counted = async (): Promise<string[]> => {
     const text = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
     return text.match(/^sluice_session_calls_total.*$/gm) ?? []
@@ -131,7 +131,7 @@ test('a session of a model that only one key can serve is not counted in the ses
   expect(await counted()).toEqual(before)
 })
 
-test('a session may put all its calls on one of two usable keys: refused keys do not lower the maximum share of a key', async () => {
+test("a session uses one key for all its calls where only two of a channel's four keys are not refused", async () => {
   fixture.upstream.decide('usable', (request) =>
     FOUR_KEYS.indexOf(keyOf(request)) < 2
       ? { kind: 'status', status: 401, body: errorBody('unknown key') }

@@ -124,7 +124,7 @@ describe('the account of a session', () => {
     expect(new Set(keysSeen('small')).size).toBe(1)
   })
 
-  test('a session that reads nothing from a cache puts at most twice an equal share of its calls on one key', async () => {
+  test('a session whose calls read no cached tokens sends at most twice an equal share of its calls to any upstream key', async () => {
     fixture.upstream.script('misses', { kind: 'whole', usage: usageText(5_000, 5) })
     for (let turn = 0; turn < 60; turn++) await ask('misses', { session: 'a' })
     const counts = KEYS.map((key) => keysSeen('misses').filter((one) => one === key).length)

@@ -107,7 +107,7 @@ describe('a channel that speaks several protocols', () => {
     expect(message?.headers).not.toHaveProperty('authorization')
   })
 
-  test('a model name with a thinking suffix reaches a channel that speaks chat and messages as a messages call', async () => {
+  test('a chat call of a model name with the suffix -thinking is sent as a messages call to a channel that speaks both', async () => {
     const answer = await ask('chat', 'chat+messages-thinking', { max_tokens: 9_000 })
     expect(answer.status).toBe(200)
     expect(asked('chat+messages')).toBe('messages')

@@ -181,7 +181,7 @@ describe.each(NAMES)('%s', (name) => {
   const { answer, quota, counts, kind, left, isPassed = false } = ENDPOINTS[name] as SmallEndpoint
   const bytes = Buffer.from(answer.body ?? '')
 
-  test('every endpoint other than conversations is charged exactly; usage row, sums and CSV have its counts', async () => {
+  test('a call of an endpoint other than conversations is charged exactly, and usage row, sums and CSV file have its counts', async () => {
     const stat = async () =>
       (await manage<Record<string, number>>(fixture.gateway.url, ANN, 'GET /api/log/self/stat')).data
     const before = await stat()
@@ -220,7 +220,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(made?.body.equals(failed?.body ?? Buffer.alloc(0))).toBe(true)
   })
 
-  test("outside conversations, a response that breaks off is replaced by the next channel's, or cut visibly and charged", async () => {
+  test("a response other than of a conversation that breaks off is replaced by another channel's, or breaks off and is charged", async () => {
     fixture.upstream.script(`spare-${name}`, answer)
     const head = `HTTP/1.1 200 OK\r\ncontent-type: ${String(answer.headers?.['content-type'])}\r\ncontent-length: ${bytes.length}\r\n\r\n`
     const half = Buffer.concat([Buffer.from(head), bytes.subarray(0, -4)])
@@ -233,7 +233,7 @@ describe.each(NAMES)('%s', (name) => {
     else expect([got.text, row?.quota, row?.channel]).toEqual([bytes.toString(), quota, `spare-${name}`])
   })
 
-  test('a call of another endpoint than conversations whose client leaves is charged for its prompt', async () => {
+  test('a call of an endpoint other than conversations is charged for its prompt if its client leaves', async () => {
     fixture.upstream.script(name, { ...answer, after: new Promise<void>(() => {}) })
     const leaving = new AbortController()
     const [body, { headers = {}, path = '' }] = requestOf(name, 'ann')

@@ -264,7 +264,7 @@ describe('a stream that does not end properly', () => {
     expect(answer.text).toBe(frames.join('') + said('[redacted]', '[upstream]'))
   })
 
-  test('a silent stream ends after the idle timeout', async () => {
+  test('a stream whose upstream is silent for longer than the idle timeout ends with an error', async () => {
     const started = performance.now()
     const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
     // Timeouts are precise to half a second; they are meant for minutes.

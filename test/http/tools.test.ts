@@ -205,7 +205,7 @@ describe('tools of responses', () => {
     },
   )
 
-  test('tools that an input item adds are charged like tools of the request, and unknown ones mark the price incomplete', async () => {
+  test("tools that an input item adds are charged like the request's tools, and unknown ones mark the row's price incomplete", async () => {
     const container = { type: 'auto', memory_limit: '4g' }
     const tools = (...list: object[]): object => ({
       input: [
@@ -598,7 +598,7 @@ describe('the hold for tools', () => {
     },
   )
 
-  test('the hold of a stream covers one tool use, and grows with each use; where it cannot grow, the stream ends', async () => {
+  test('the hold of a stream grows with each tool use, and a stream whose hold cannot grow ends in an error', async () => {
     const found = Array.from({ length: 8 }, (_, at) =>
       item('web_search_call', { id: `ws_${at}`, action: { type: 'search' } }),
     )

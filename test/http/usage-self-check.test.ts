@@ -108,7 +108,7 @@ describe('GET /api/usage/token/', () => {
     expect(await usage('ann')).toMatchObject({ expires_at: 4_000_000_000 })
   })
 
-  test('GET /api/usage/token/ reports a charge as soon as the response is complete, and never a hold', async () => {
+  test('GET /api/usage/token/ counts a charge as used as soon as the response is complete, and never counts a hold as used', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
       await fixture.chat('ann', ask('m'))

@@ -163,7 +163,7 @@ const RIGHT: Record<string, unknown[]> = {
 }
 
 test.each(Object.entries(RIGHT))(
-  'a field of a chat request is accepted with every value that its rule allows: %s',
+  'a field of a chat request is accepted with each valid value: %s',
   async (field, values) => {
     for (const value of values) {
       const answer = await fixture.chat('ann', { ...ask('m'), [field]: value })

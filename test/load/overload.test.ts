@@ -16,7 +16,7 @@ const run = (): ReturnType<typeof runOverload> =>
     afterwards: 0.2,
   })
 
-test('at five times its maximum of open calls the gateway serves at least half its capacity, and refuses others with 503', {
+test('at five times its maximum of open calls the gateway serves at least half its capacity, and refuses all other calls with 503', {
   timeout: 300_000,
 }, async () => {
   let report = await run()

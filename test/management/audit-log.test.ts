@@ -188,7 +188,7 @@ describe('the audit log', () => {
     ])
   })
 
-  test('the audit log has sign-ins, sign-outs and refused sign-ins, but no attempted names that do not exist', async () => {
+  test('the audit log has sign-ins, sign-outs and refused sign-ins, but no name of an attempted sign-in that no user has', async () => {
     await as(ROOT_ACCOUNT, 'POST /api/user/', { username: 'kim', password: 'the password of kim' })
     const login = (body: object) => call(fixture.gateway.url, body, { path: '/api/user/login' })
     let cookie = ''
@@ -218,7 +218,7 @@ describe('the audit log', () => {
     ])
   })
 
-  test('the audit log never has a secret: changes of passwords, keys, access tokens, headers and proxies are "changed"', async () => {
+  test('the audit log never has a secret: new passwords, keys, access tokens, headers and proxies are only listed as "changed"', async () => {
     const secrets = [
       'the-new-password',
       'sk-of-upstream',

@@ -178,7 +178,7 @@ describe('the texts of a channel', () => {
       expect(refused).toMatchObject({ status: 400, message: `key: expected at most ${LIST} bytes` })
   })
 
-  test("a channel's system prompt may have up to 64 KiB, and the rest of its `setting` field as much again", async () => {
+  test("a channel's system prompt may have up to 64 KiB, and the rest of its `setting` field another 64 KiB", async () => {
     const setting = (prompt: number, note: number) => ({
       setting: JSON.stringify({ note: 'n'.repeat(note), system_prompt: 'p'.repeat(prompt) }),
     })
@@ -207,7 +207,7 @@ describe('the texts of a channel', () => {
   })
 })
 
-test('an option with a single value is limited to the length of a text, one with a JSON object to that of a list', async () => {
+test('an option with a JSON object as its value may be as long as a list field, and any other option as long as a text field', async () => {
   const set = (key: string, value: string) => asRoot('PUT /api/option/', { key, value })
   expect(await set('RetryTimes', `2${' '.repeat(PLAIN)}`)).toMatchObject({ status: 200 })
   expect(await set('RetryTimes', '2'.repeat(PLAIN + 1))).toMatchObject({

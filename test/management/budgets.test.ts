@@ -51,7 +51,7 @@ test('a budget of a key that is set over HTTP applies from the next call, and is
   expect(await codeOf()).toBe('OK')
 })
 
-test('a budget that is set during a period counts calls from then on; set again, it continues with what it had counted', async () => {
+test('a budget that is set during a period counts later calls; removed and set again, it keeps the amount counted before', async () => {
   const { data: page } = await manage<{ items: Fields[] }>(fixture.gateway.url, ANN, 'GET /api/token/')
   const id = Number(page.items[0]?.['id'])
   const set = (budget: number) =>

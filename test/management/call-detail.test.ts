@@ -85,7 +85,7 @@ test("the sum of a call's cost lines times the group ratio is its charge, and is
   expect(data.attempts?.[0]?.['cause']).toBeTypeOf('string')
 })
 
-test("a call's details have its times in the queue, to connect and to the first byte; an open connection takes no time", async () => {
+test("a call's details have its times in the queue, to connect and to the first byte; a reused connection has a connect time of 0", async () => {
   const callOnce = async (): Promise<Detail> => {
     fixture.upstream.script('converted', wholeMessage([{ text: 'Hello.' }]))
     const body = { model: 'c', messages: [{ role: 'user', content: 'hi' }], seed: 7 }

@@ -126,7 +126,7 @@ describe('the condition of a channel', () => {
     expect(await incidentOf('voice')).toMatchObject({ condition: 'failing', test_costs: true })
   })
 
-  test('85, 90: a channel with consecutive failures is failing, then resting; calls that another channel answers count as rescued', async () => {
+  test('85, 90: a channel is failing after two failures and resting after five; calls that another channel answers count as rescued', async () => {
     fixture.upstream.script('first', { kind: 'status', status: 500 })
     fixture.upstream.script('second', { kind: 'whole' })
     for (let n = 0; n < 2; n += 1) expect((await chat('shared')).status).toBe(200)

@@ -227,7 +227,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
     ])
   })
 
-  test('the test of a channel draft that could not be saved is refused, and nothing is sent upstream', async () => {
+  test('the test of a channel draft that is invalid as a channel is refused, and nothing is sent upstream', async () => {
     const { data } = await manage<{ items: { id: number; name: string }[] }>(
       fixture.gateway.url,
       ADMIN,

@@ -114,7 +114,7 @@ describe('GET /api/channel/health', () => {
     expect(keys.set_aside).toBeGreaterThan(0)
   })
 
-  test('GET /api/channel/health lists disabled channels as such, with the id that they have in the list of channels', async () => {
+  test('GET /api/channel/health lists disabled channels with the state disabled, and the ids that the list of channels has', async () => {
     const { data: created } = await manage<{ ids: number[] }>(
       fixture.gateway.url,
       AS_ROOT,

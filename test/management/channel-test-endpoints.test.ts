@@ -278,7 +278,7 @@ describe('a channel test of images or speech', () => {
 })
 
 describe('POST /api/channel/test/all', () => {
-  test('POST /api/channel/test/all tests the channels that it names, each at the endpoint of its models', async () => {
+  test('POST /api/channel/test/all tests the channels that it names, each at the endpoint that its models serve', async () => {
     const results = await testedAll('chat', 'embeddings', 'bedrock-titan')
     const outcomes = new Map(results.map(({ name, success, endpoint }) => [name, [success, endpoint]]))
     expect(outcomes).toEqual(

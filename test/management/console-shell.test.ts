@@ -102,7 +102,7 @@ describe('GET /api/console', () => {
     })
   })
 
-  test('GET /api/console says whether a member has made a call, and whether anybody has for an admin', async () => {
+  test('GET /api/console tells a member whether the member has made a call, and an admin whether anybody has', async () => {
     fixture.upstream.script('good', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('good'))).status).toBe(200)
     const hasCall = async (account: Account) => (await shell(account)).data.setup

@@ -128,7 +128,7 @@ test('deleting the content of a period covers calls that began in the period, in
   expect(wrong.status).toBe(400)
 })
 
-test("deleting a user's content covers content that is not yet written, and not the content of later calls", async () => {
+test("deleting a user's content also deletes content that is not yet written, but not the content of later calls", async () => {
   const id = await say('ann')
   await manage(url(), ANN, 'DELETE /api/content')
   const after = await say('ann')

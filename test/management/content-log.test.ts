@@ -104,7 +104,7 @@ describe('what is kept of a call', () => {
     expect(parts.answer_sent?.text ?? parts.answer_received?.text).toBe(text)
   })
 
-  test('the stored content of a converted call has the requests and answers both as converted and as received', async () => {
+  test('the stored content of a converted call has its request and its answer, each both as received and as sent after conversion', async () => {
     const body = JSON.stringify({
       id: 'msg_1',
       type: 'message',
@@ -246,7 +246,7 @@ describe('how much is kept', () => {
     expect((await contentOf(url(), OPERATOR, id)).what).toBe('metadata')
   })
 
-  test('the content level of a user counts before that of its group', async () => {
+  test("the content level of a user takes precedence over that of the user's group", async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('eve', REQUEST)
     expect((await contentOf(url(), OPERATOR, id)).what).toBe('full')

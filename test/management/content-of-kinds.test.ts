@@ -103,7 +103,7 @@ test.each([false, true])(
   },
 )
 
-test('the stored content of a call with a multipart form has the received and the sent form, byte for byte', async () => {
+test('the stored content of a call has the multipart form from the client and the one sent upstream, byte for byte', async () => {
   fixture.upstream.script('scribe', { kind: 'whole', body: '{"text":"heard"}' })
   const form = formBytes(recordingParts('scribe', Buffer.from([0x52, 0x49, 0xff, 0xfe])))
   const answer = await call(url(), form, formCall('/v1/audio/transcriptions', 'ann', form))

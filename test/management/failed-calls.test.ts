@@ -181,7 +181,7 @@ describe('why a call failed', () => {
     }
   })
 
-  test('61: a stream that its used up quota ended has the cause spent, one that a crash ended the cause gateway', async () => {
+  test('61: a stream that ends because the quota is used up has the cause spent, and one that a crash ends has the cause gateway', async () => {
     fixture.upstream.script('one', { kind: 'stream', events: Number.POSITIVE_INFINITY, usage: null })
     const spent = await (await fixture.live('short', askStream('one', { max_tokens: 50 }))).end()
     expect(await detailOf(spent)).toMatchObject({

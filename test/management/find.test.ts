@@ -39,7 +39,7 @@ async function find(by: Person, q: string): Promise<readonly string[]> {
   return data.items.map(({ kind, label, path }) => `${kind} ${label} ${path}`)
 }
 
-test('113: the search of the console finds names by a part of them in either case, those that begin with it first', async () => {
+test('113: the search of the console finds names that contain the text in either letter case, names that begin with it first', async () => {
   expect(await find('root', 'GPT')).toEqual([
     'model gpt-one /models?q=gpt-one',
     'model other-gpt /models?q=other-gpt',

@@ -118,7 +118,7 @@ test('an API key may only name guards that exist', async () => {
   expect((await asAnn('PUT /api/token/', { id: made?.id, guards: [] })).status).toBe(200)
 })
 
-test('POST /api/guards/test checks a text; nothing is sent upstream or counted', async () => {
+test('POST /api/guards/test returns what guards find in a text, sends nothing upstream, and does not count the check as a call', async () => {
   const before = (await guards())[0]?.['calls']
   const all = await asAdmin('POST /api/guards/test', { text: 'see code-7 there' })
   expect(all.data).toEqual({

@@ -161,7 +161,7 @@ describe('the live stream of calls', () => {
     expect(ids).toEqual(expect.arrayContaining(sent.map(({ id }) => id)))
   })
 
-  test('a user may open four live streams of calls at once over all sessions, and a node has a limited number of slots', async () => {
+  test('a user may open four live streams of calls at once over all sessions, and all users of a node together eight', async () => {
     const sessionOf = async (person: Person): Promise<Headers> => {
       const { cookie } = await logIn(fixture.gateway.url, { access_token: ACCOUNTS[person].accessToken })
       return { cookie }

@@ -56,7 +56,7 @@ const rows = async (account: Account, query: string): Promise<readonly Row[]> =>
   (await get<{ items: Row[] }>(account, `/api/log/${account === ADA ? '' : 'self'}${query}`)).items
 
 describe('filters of logs and usage', () => {
-  test('92: the values of a log field can be searched by part of a name in either case, and come with most calls first', async () => {
+  test('92: the values of a log field can be searched by part of a name in either letter case; those with most calls come first', async () => {
     expect(await get<Value[]>(ADA, '/api/log/values?field=model&q=CLA')).toEqual([
       { value: 'claude-one', label: 'claude-one', calls: 2 },
       { value: 'claude-two', label: 'claude-two', calls: 1 },
@@ -167,7 +167,7 @@ describe('filters of logs and usage', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/log/?sort=name')).status).toBe(400)
   })
 
-  test('92: the suggested values of a log filter count each failed call once, whether or not part of an answer arrived', async () => {
+  test('92: the numbers of calls at suggested filter values have each failed call once, whether or not part of its answer arrived', async () => {
     fixture.upstream.script('any', { kind: 'stream', events: 3, ending: 'reset' })
     await fixture.chat('ann', askStream('cut'))
     fixture.upstream.script('any', { kind: 'status', status: 400, body: '{}' })
@@ -179,7 +179,7 @@ describe('filters of logs and usage', () => {
     )
   })
 
-  test('96: a usage series ranks groups, such as models, by each requested figure, and returns the top ones of each', async () => {
+  test('96: a usage series by model has the top models by each requested figure, such as quota, with their rank in each', async () => {
     const series = async (query: string) =>
       (
         await get<{ series: { key: string; ranks: object }[]; other: object | null }>(

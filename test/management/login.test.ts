@@ -145,7 +145,7 @@ describe('the number of login attempts', () => {
     expect((await attempt('d', '192.0.2.2')).status).toBe(401)
   })
 
-  test('login attempts for a name from all addresses are limited to ten times those of one, even for unknown names', async () => {
+  test('login attempts for a name from all addresses together are limited to ten times those from one, even for unknown names', async () => {
     for (const [row, name] of ['ben', 'nobody'].entries()) {
       const tries = Array.from({ length: 30 }, (_, n) => attempt(name, `198.51.${row}.${n}`))
       expect(new Set((await Promise.all(tries)).map(({ status }) => status))).toEqual(new Set([401]))

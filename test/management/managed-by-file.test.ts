@@ -166,7 +166,7 @@ describe('a reload of gateway.yaml', () => {
   })
 })
 
-test('channels created from keys in the environment cannot be changed, and exist beside stored ones', async () => {
+test('channels that are created from keys in the environment cannot be changed, and stored channels can exist beside them', async () => {
   const gateway = await startGateway({
     config: { rate_limits: {}, users: [ROOT] },
     env: { MISTRAL_API_KEY: 'key-of-mistral' },

@@ -169,7 +169,7 @@ describe('models and their prices', () => {
     expect(await modelOf('gpt-4o')).toEqual(before)
   })
 
-  test('a price set for a model replaces its ratios, and a ratio set later replaces that part of the price', async () => {
+  test('a price that is set for a model replaces its ratios; a completion ratio that is set later replaces the output price alone', async () => {
     const option = (key: string, value: object) =>
       manage(fixture.gateway.url, AS_ROOT, 'PUT /api/option/', { key, value: JSON.stringify(value) })
     expect((await option('ModelRatio', { 'gpt-4o': 7 })).status).toBe(200)

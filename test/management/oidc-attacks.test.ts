@@ -68,7 +68,7 @@ async function signIn(name = 'corp'): Promise<readonly [number, string]> {
 }
 
 describe('a sign-in without an attack', () => {
-  test('an OIDC sign-in that nobody attacks succeeds, with PKCE, state and nonce', async () => {
+  test('an OIDC sign-in without an attack succeeds, and uses PKCE, state and nonce', async () => {
     const browser = new Browser()
     const asked = new URL(await begin(browser))
     expect(Object.fromEntries(asked.searchParams)).toMatchObject({

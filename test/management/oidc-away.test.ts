@@ -51,7 +51,7 @@ const UNAVAILABLE = {
 }
 
 describe('an identity provider that is down', () => {
-  test('while an identity provider is down, a sign-in there is a 503; other sign-ins and calls continue, and it recovers', async () => {
+  test('while an identity provider is down, sign-ins there are a 503, and other sign-ins and calls succeed; afterwards all succeed', async () => {
     const browser = new Browser()
     const callback = provider.authorize(await browser.locationOf(start()))
     await provider.close()

@@ -409,7 +409,7 @@ describe('the described requests', () => {
   )
 })
 
-test('the OpenAPI description has parameters and defaults as clients send them, not as the program converts them', () => {
+test('the OpenAPI description has the types of parameters and defaults that clients send, not those that the program converts to', () => {
   const endpoint = defineEndpoint({
     method: 'PUT',
     path: '/api/thing/:id/part',

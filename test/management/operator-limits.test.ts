@@ -211,7 +211,7 @@ describe('limits of a key that the operator set', () => {
       expect((await change(ANN, 'tightened', LIMITS)).data).toMatchObject(LIMITS)
     })
 
-    test('the holder of a key that an operator limited cannot restore its spent quota', async () => {
+    test('the holder of a key whose quota an operator set cannot raise the remaining quota after calls have spent some', async () => {
       const { key } = (await given('spent', { remain_quota: 1_000_000, unlimited_quota: false })) as Key & {
         readonly key: string
       }

@@ -164,7 +164,7 @@ describe('PUT /api/option/', () => {
 })
 
 describe('groups', () => {
-  test('a group is created by the option GroupRatio, opened by UserUsableGroups, and removed with its ratio', async () => {
+  test('a group is created by a ratio in the option GroupRatio, opened to users by UserUsableGroups, and removed with its ratio', async () => {
     await put('GroupRatio', '{"default": 1, "filed": 0.5, "gold": 0.10}')
     expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed', 'gold'])
     expect((await as('GET /api/user/self/groups', undefined, ANN)).data).toEqual({

@@ -141,7 +141,7 @@ describe('prices set over HTTP', () => {
     expect((await fixture.chat('ann', ask('fixed'))).status).toBe(400)
   })
 
-  test('prices set over HTTP are computed in decimals, without errors of binary fractions', async () => {
+  test('charges at prices that are set over HTTP are computed in decimals, without rounding errors of binary fractions', async () => {
     // 2604 × 0.1 + 383 × 0.1 × 3 with binary fractions would not be 375.3.
     await put('ModelRatio', '{"novel": 0.1}')
     await put('CompletionRatio', '{"novel": 3}')

@@ -84,7 +84,7 @@ const messageOf = ({ text }: FullResponse): string => {
 }
 
 describe('a refused call', () => {
-  test('67: a refused call is listed 2 s later with key, model, status, code and message, and changes no sum of usage', async () => {
+  test('67: a refused call is listed within 2 s with key, model, status, code and message, and changes no sum of usage', async () => {
     await fixture.chat('ann', ask('busy'))
     /** All that counts calls of the account, or what they cost. */
     const sums = async () => {
@@ -208,7 +208,7 @@ describe('a refused call', () => {
     }
   })
 
-  test('71: a limited number of refused calls is kept, and many of one key do not displace those of other keys', async () => {
+  test('71: a limited number of refused calls is stored, and many refused calls of one key do not displace those of other keys', async () => {
     await fixture.gateway.apply({ ...config, options: { refusals_kept: 50 } })
     const first = await fixture.chat('ben', { model: 'm' })
     await sleep(1_200)

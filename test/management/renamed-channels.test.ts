@@ -94,7 +94,7 @@ describe('a renamed channel', () => {
       ).toEqual(calls)
   })
 
-  test('88: calls of a renamed channel stay those of one channel in the log, its filters and their suggested values', async () => {
+  test('88: the call log, its filters and their suggested values have all calls of a renamed channel under its present name', async () => {
     const { items } = await send<Rows>('GET /api/log/?model_name=m')
     expect(items.map(({ channel: name, channel_id }) => [name, channel_id])).toEqual(
       Array.from({ length: 3 }, () => ['present name', id]),

@@ -113,7 +113,7 @@ test('109: the route of a model lists its channels in the order of attempts, wit
   expect(one).toBeLessThan(85)
 })
 
-test('109: a simulated route without a chosen channel gives its share to the others, and marks drained channels', async () => {
+test('109: a route that is simulated without one channel gives its share to the other channels, and marks drained channels', async () => {
   const without = await simulate({ model: 'm', group: 'default', without: [await idOf('three')] })
   expect(shares(without)).toMatchObject({ one: 1, three: 0 })
   expect(without.route[0]?.channels.find(({ name }) => name === 'three')?.why_not).toBe('without')
@@ -202,7 +202,7 @@ test('110: a simulated call gets the hold and the exact refusal of a real call, 
   expect(after).toEqual(received)
 })
 
-test('109: with the balance least_busy or latency, the simulated shares of channels equal those of real calls', async () => {
+test('109: with the balancing method least_busy or latency, the simulated shares of channels equal those of real calls', async () => {
   fixture.upstream.script('occupied', { kind: 'stream', events: 1, ending: 'stall' })
   fixture.upstream.script('idle', { kind: 'whole' })
   const idle = await idOf('idle')

@@ -130,7 +130,7 @@ describe('a first password', () => {
 })
 
 describe("an account's sessions", () => {
-  test("an account's sessions are listed with their last use, and with a mark at the current one", async () => {
+  test("an account's console sessions are listed with their last use, and the session of the request is marked as current", async () => {
     const { cookie: one } = await enter(ROOT_ACCOUNT, {
       'user-agent': 'browser one',
       'x-forwarded-for': '2001:db8::7',

@@ -157,7 +157,7 @@ describe('GET /api/token/', () => {
     },
   )
 
-  test('GET /api/token/ shows a token that is expired or has no quota as such before its first use', async () => {
+  test('GET /api/token/ shows the status expired or exhausted of a token that has no time or quota left, even before its first use', async () => {
     const old = await createToken(gateway.url, ANN, 'old', { expired_time: 1 })
     expect(old.status).toBe(3)
     const empty = await createToken(gateway.url, ANN, 'empty', { remain_quota: 0 })

@@ -46,7 +46,7 @@ async function streaming(name: string, quota: number) {
 }
 
 describe('a quota set while a stream is open', () => {
-  test("a token's quota that is set while a stream is open has to cover the stream's hold, and is charged for the stream", async () => {
+  test("a token's quota that is set while a stream is open is reduced by the stream's hold, and later charged for the stream", async () => {
     const { id, key, hold, finish } = await streaming('more', 6000)
     // A second such call needs more than what the first one leaves of 6,000.
     expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(429)

@@ -56,7 +56,7 @@ const log = async (query: string, path: `/${string}` = '/api/log/') => {
 
 describe('usage by tier and region', () => {
   test.each(['/api/usage', '/api/usage/self'] as const)(
-    'a usage path can group usage by the service tier and the region that served the calls: %s',
+    'a usage endpoint can group usage by the service tier and the region that served the calls: %s',
     async (path) => {
       const who = path.endsWith('self') ? ANN : ADMIN
       expect(await series('by=service_tier&step=hour', path, who)).toEqual([

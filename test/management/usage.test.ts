@@ -132,7 +132,7 @@ const file = async (account: typeof ANN, path: string) =>
 
 describe('rows that an account may see', () => {
   test.each(['/api/log/', '/api/log/stat', '/api/log/export', '/api/data/'] as const)(
-    'a usage path for all users is open to administrators only: %s',
+    'a usage endpoint for the calls of all users is open to administrators only: %s',
     async (path) => {
       expect(await manage(fixture.gateway.url, ANN, `GET ${path}`)).toMatchObject({
         status: 403,
@@ -145,7 +145,7 @@ describe('rows that an account may see', () => {
   )
 
   test.each(['/api/log/self', '/api/log/self/stat', '/api/log/self/export', '/api/data/self'] as const)(
-    "a usage path for one's own calls is open to every account: %s",
+    "a usage endpoint for the account's own calls is open to every account: %s",
     async (path) => {
       expect((await file(ANN, path)).status).toBe(200)
       expect((await file({ ...ANN, accessToken: 'sk-ann' }, path)).status).toBe(401)
@@ -275,7 +275,7 @@ describe('GET /api/log/', () => {
     expect(idsOf(await list(ADA, `/api/log/?${query}`))).toEqual(expected.map((index) => made[index]))
   })
 
-  test('GET /api/log/ includes both ends of a time range, for any user', async () => {
+  test('GET /api/log/ includes the calls at both ends of a time range, whether one user or all users are selected', async () => {
     for (const who of ['', '&username=cyd']) {
       const time = `start_timestamp=${MIDNIGHT + 10}&end_timestamp=${MIDNIGHT + 19}`
       const { total, items } = await list(ADA, `/api/log/?${time}${who}&page_size=20`)
@@ -367,7 +367,7 @@ describe('GET /api/log/export', () => {
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('the gateway goes on normally after a client leaves during GET /api/log/export', async () => {
+  test('a client that leaves during GET /api/log/export is logged with status 499, and causes no unforeseen error', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const live = await open(fixture.gateway.url, undefined, {
       method: 'GET',
@@ -401,7 +401,7 @@ describe('GET /api/data/', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/data/?username=nobody')).data).toEqual([])
   })
 
-  test("GET /api/data/self returns the client's own use", async () => {
+  test("GET /api/data/self returns the account's own use of each model on each day", async () => {
     const { data } = await manage(fixture.gateway.url, BEN, 'GET /api/data/self')
     expect(data).toEqual([
       {

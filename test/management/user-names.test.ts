@@ -37,7 +37,7 @@ describe('a confusable name', () => {
     expect(renamed).toMatchObject({ status: 400, message: sentence })
   })
 
-  test("a name with joiners that its script needs is accepted, and so is the user's present name in other letter case", async () => {
+  test("a user name with joiners that its script needs is accepted, and so is a change of a name's letter case alone", async () => {
     expect((await make('می\u200Cخواهم')).status).toBe(200)
     expect(await as('PUT /api/user/', { id: 2, username: 'Ann' })).toMatchObject({ status: 200 })
     expect(await as('PUT /api/user/', { id: 2, username: 'ann' })).toMatchObject({ status: 200 })

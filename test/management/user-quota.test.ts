@@ -78,7 +78,7 @@ describe('a quota changed during a call', () => {
 })
 
 describe('a quota', () => {
-  test("a user's quota that is subtracted cannot be spent by the next call, and one that is added can", async () => {
+  test('quota that is subtracted from a user cannot be spent by the next call, and quota that is added can', async () => {
     expect((await quota('subtract', QUOTA)).data.quota).toBe(0)
     const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
@@ -86,7 +86,7 @@ describe('a quota', () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test("a user's quota that is set by PUT /api/user/ is the new balance", async () => {
+  test("the quota that PUT /api/user/ sets for a user is the user's new balance", async () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     await manage(fixture.gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, quota: 3 })
     expect(row().quota).toBe(3)

@@ -99,7 +99,7 @@ describe('the cost of calls at other prices', () => {
     expect(data.difference).toBe(data.would_be - data.charged)
   })
 
-  test("103: recalculating the cost with another model uses its price and tiers, and another ratio replaces the group's", async () => {
+  test("103: recalculating the cost with another model uses that model's price and tiers, and another ratio replaces the group's", async () => {
     const { data } = await whatIf({ models: { tiered: 'cheap' }, ratios: { default: '2' } })
     const each = (prompt: number): number =>
       units(
@@ -143,7 +143,7 @@ describe('the cost of calls at other prices', () => {
     expect(refused.message).toMatch(message)
   })
 
-  test('103: a call whose charge cannot be recomputed is left out of recalculated costs, and reported separately', async () => {
+  test('103: a call whose charge in the log cannot be reproduced is left out of recalculated costs, and reported separately', async () => {
     using database = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'))
     database.exec("UPDATE usage_log SET quota = 12345 WHERE model = 'tiered' AND input_tokens = 1001")
     const { data } = await whatIf({ ratios: { default: '3' } })

@@ -15,13 +15,13 @@ function bench(
   return { code: status, output: stdout + stderr }
 }
 
-test('calls, stream events and starts take at most a recorded multiple of what a simple forwarder takes', {
+test('the benchmark figures of calls, stream events and starts are at most recorded multiples of those of a simple forwarder', {
   timeout: 1_200_000,
 }, () => {
   expect(bench('run', '--quick', '--check')).toMatchObject({ code: 0 })
 })
 
-test('an idle gateway takes at most a recorded multiple of the memory that a simple forwarder takes', {
+test('an idle gateway takes at most the recorded multiple of the memory that an idle simple forwarder takes', {
   timeout: 120_000,
 }, () => {
   expect(bench('run', '--only', 'idle-memory', '--check')).toMatchObject({ code: 0 })

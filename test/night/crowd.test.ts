@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 test.each(SIZES)(
-  `of $calls simultaneous calls with a quota for $affordable, exactly $affordable are admitted in ${REPETITIONS} runs each`,
+  `of $calls simultaneous calls with a quota for $affordable, exactly $affordable are admitted in each of ${REPETITIONS} runs`,
   { timeout: 3_600_000 },
   async (size) => {
     const report = await crowds(fixture, size, REPETITIONS, randomFrom(seed))

@@ -21,7 +21,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   )
 
   const rounds = isLeased ? 300 : 2000
-  test(`in ${rounds} rounds of calls that wait for quota, exceed their holds or are lost, no account is overdrawn, and waits end`, async () => {
+  test(`in ${rounds} rounds of calls that wait for quota, exceed their holds or are lost, no account is overdrawn and each wait ends`, async () => {
     const report = await runWaiting(open, seed, { rounds, calls: 40 })
     console.log(report)
     expect(report.violation).toBeUndefined()

@@ -22,7 +22,7 @@ function arrivedMs(id: unknown): number {
   return Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)
 }
 
-test(`at ${FACTOR} times a rate limit, with bursts at window edges, every window admits nearly the limit and never more`, {
+test(`at ${FACTOR} times the calls of a rate limit, with bursts at window edges, every window admits nearly the limit, never more`, {
   timeout: 120_000,
 }, async () => {
   const random = randomFrom(seed)

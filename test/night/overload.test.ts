@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runOverload } from '../load/overload-run.ts'
 
-test('at five times its capacity the gateway serves 80 % of it, refuses other calls at once, and serves all again afterwards', {
+test('at five times its capacity the gateway serves 80 % of its capacity and refuses the other calls at once; later it serves all', {
   timeout: 200_000,
 }, async () => {
   const report = await runOverload({

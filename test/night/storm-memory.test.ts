@@ -6,7 +6,7 @@ import { startLoadFixture } from '../load/load-fixture.ts'
 /** Idle milliseconds after which the memory of the start is released. */
 const SETTLED_MS = 8_000
 
-test('five minutes after an overload, the gateway uses at most 1.5 times the memory that it used after its start', {
+test('within five minutes after an overload the gateway releases memory to at most 1.5 times what it used after its start', {
   timeout: 420_000,
 }, async () => {
   // Responses of hundreds of calls arrive together, because the upstream takes a second.

@@ -9,7 +9,7 @@ const PRELOAD = new URL('../fixtures/heap-preload.ts', import.meta.url)
 /** Maximum bytes kept after thousands of calls; a tenth of their allocations would be fifty times as much. */
 const KEPT_BYTES = 1_000_000
 
-test('almost no memory that a call needed survives until a full garbage collection', async () => {
+test('almost none of the objects that a call creates survive into the old generation of the heap', async () => {
   const fixture = await startLoadFixture({ upstream: 'completion', flags: `--import=${PRELOAD.href}` })
   onTestFinished(() => fixture.close())
   const old = async (): Promise<number> => {

@@ -131,7 +131,7 @@ test('an upstream call that equal calls share is aborted when the last client of
   expect([asked('gone'), received?.completed]).toEqual([1, false])
 })
 
-test('a shared stream that breaks off ends for clients that have a part of it; the other clients share one further call', async () => {
+test('a shared stream that breaks off ends for clients that got a part of it; clients that got nothing share one further call', async () => {
   const breaks = Promise.withResolvers<void>()
   fixture.upstream.script(
     'breaking',

@@ -133,7 +133,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     await expect.poll(() => charged(nodes)).toBe(sum)
   })
 
-  test('the answer of a running call is not cached if another node removes cached answers while it runs, even unannounced', async () => {
+  test('the answer of a running call is not cached if another node removes cached answers meanwhile, even if not announced', async () => {
     const nodes = await started()
     const [{ id } = { id: 0 }] = await nodes.database.sql("select id from tokens where name = 'token-ann'")
     const of = (content: string) => ({ kind: 'whole', content, usage: usageText(10, 5) }) as const

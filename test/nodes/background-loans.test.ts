@@ -11,7 +11,7 @@ const HELD_TOKENS = 1_000_000
 const CHARGE = 300
 
 describe.each(SHARED)('a background call on one of two nodes on one $name', (engine) => {
-  test('the hold of a background call survives a restart of its node, so that other nodes cannot spend its quota', async () => {
+  test('the hold of a background response survives a restart of its node, so that other nodes cannot spend the held quota', async () => {
     const nodes = await setNodes(engine, 2, (upstream) => ({
       options: { hold_wait: 0 },
       models: priced(['m']),

@@ -140,7 +140,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
       )
     })
 
-    test("the cache miss reasons provider and lifetime_passed are decided by the time of the session's call on another node", async () => {
+    test("the time since the session's call on another node decides between the cache miss reasons provider and lifetime_passed", async () => {
       const hour = { messages: [{ role: 'user', content: [marked(long(4_000))] }] }
       const system = [marked(`For an hour. ${long(1_100)}`, '1h')]
       await ask(nodes, 0, 'lifetime', { ...hour, system })
@@ -167,7 +167,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
       },
     )
 
-    test("a Redis entry about a session's previous call is ignored if no node has sealed it for that session", async () => {
+    test("a Redis entry about a session's previous call is ignored if it was copied from the entry of another session", async () => {
       await ask(nodes, 0, 'sealed')
       await ask(nodes, 0, 'other', { tools: [] })
       const names = await previous()
@@ -178,7 +178,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
         expect((await ask(nodes, 1, session, { system: [marked(long(1_600))] })).cache_break).toBe('')
     })
 
-    test('while Redis is down, a call that missed its prompt cache is answered, and its row has no reason', async () => {
+    test('while Redis is down, a call that missed its prompt cache is answered, and its usage row has no reason of the miss', async () => {
       await ask(nodes, 0, 'down')
       await redis.kill()
       expect((await ask(nodes, 1, 'down', { tools: [] })).cache_break).toBe('')

@@ -83,7 +83,7 @@ function sentences(
     await expect.poll(() => there.call('sk-late'), SOON).toBe('let in')
   })
 
-  test('settings that one node has set are read again on other nodes, but not on that node itself', async () => {
+  test('settings that one node changes are read again by the other nodes, but not by that node itself', async () => {
     const { here, there } = await twoNodes(await announcing())
     there.failTwice()
     here.changes.notify({ of: 'settings' })

@@ -54,10 +54,11 @@ function requestsOf({ items }: NodeHealth): number {
 }
 
 describe.each(SHARED)('nodes on $name', (engine) => {
-  test("nodes without Redis know the state of each other's channels", () => expectAgreement(engine, {}))
+  test("GET /api/channel/health?nodes=all on any node has the channel's calls of each node, without Redis", () =>
+    expectAgreement(engine, {}))
 
   test.skipIf(withoutRedis('channel health through Redis'))(
-    "nodes with Redis know the state of each other's channels",
+    "GET /api/channel/health?nodes=all on any node has the channel's calls of each node, with Redis",
     async () => {
       const server = await startRedisServer()
       onTestFinished(() => server.stop())

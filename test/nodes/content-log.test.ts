@@ -40,7 +40,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
   const say = async (node: number, key: string): Promise<string> =>
     idOf(await nodes.chat(node, key, ask('m')))
 
-  test('stored content of a call on one node can be read on every node, and is in a partition for its day of removal', async () => {
+  test('stored content of a call on one node can be read on every node, and is in the database partition for its day of removal', async () => {
     const id = await say(0, 'ann')
     const { parts } = await contentOf(url(1), ANN, id)
     expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))

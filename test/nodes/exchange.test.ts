@@ -104,7 +104,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await expect.poll(kept).toBe(0)
   })
 
-  test('a node that does not know that Redis lost its data gets no permits of a rate limit', async () => {
+  test('a node that has not noticed a loss of data in Redis gets no permits of a rate limit from Redis', async () => {
     const counted = fresh()
     await exchange(counted, { added: [[0, 40]] })
     await server.command(['SET', `${namespace}:memory`, '1.5'])

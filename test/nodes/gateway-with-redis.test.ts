@@ -64,7 +64,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     expect(await statuses(fixture, 'sk-b', 2)).toEqual([200, 200])
   })
 
-  test('a gateway whose Redis is unreachable serves calls, applies rate limits, and counts the calls it limited alone', async () => {
+  test('a gateway whose Redis is unreachable serves calls, applies rate limits by itself, and counts such calls in a metric', async () => {
     await server.kill()
     expect(await statuses(fixture, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
     await expect.poll(() => figure(fixture, 'sluice_redis_connected')).toBe(0)

@@ -34,7 +34,7 @@ const configure = (upstream: ScriptedUpstream): Configuration => ({
 })
 
 describe.each(SHARED)('guards of nodes on $name', (engine) => {
-  test('guards set on one node apply on all, replace a value by the same token everywhere, and are counted together', async () => {
+  test('guards set on one node apply on all nodes, replace a value by the same placeholder on each, and are counted together', async () => {
     const { chat, gateways, upstream } = await setNodes(engine, 2, configure)
     const admin = <Data>(
       node: number,

@@ -56,7 +56,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     return { ...nodes, client, notify, statuses, dropped }
   }
 
-  test('messages that a PostgreSQL role without grants invents are dropped and counted, and change no call or limit', async () => {
+  test('messages between nodes that a PostgreSQL role without grants invents are dropped and counted, and change no call or limit', async () => {
     const { notify, statuses, dropped, gateways, token: tokenOf } = await attacked()
     expect(await statuses('ann', 4)).toEqual([200, 200, 200, 200])
     const before = await dropped()
@@ -92,7 +92,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(44 * COST)
   })
 
-  test('messages that a PostgreSQL role without grants repeats cause some reads, and admit no call', async () => {
+  test('messages between nodes that a PostgreSQL role without grants repeats change no charge, and admit no call', async () => {
     const { client, notify, statuses, gateways, token: tokenOf } = await attacked()
     const heard: string[] = []
     client.on('notification', ({ payload }) => void heard.push(payload ?? ''))

@@ -43,7 +43,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
   const started = (): Promise<Nodes> => setNodes(engine, 2, configuration)
   const charged = async ({ token: tokenOf }: Nodes): Promise<number> => (await tokenOf('token-ann')).used
 
-  test('attempts with one idempotency key on two nodes make one upstream call, and get equal answers for one charge', async () => {
+  test('calls with the same idempotency key on two nodes make one upstream call, and get equal answers for one charge', async () => {
     const nodes = await started()
     const go = Promise.withResolvers<void>()
     const { upstream } = nodes
@@ -62,7 +62,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     await expect.poll(() => charged(nodes), { timeout: 10_000 }).toBe(COST)
   })
 
-  test('an answer is replayed by another node for the same idempotency key, and a different request is a conflict there', async () => {
+  test('an answer is replayed by another node for the same idempotency key; another request with that key is a conflict there', async () => {
     const nodes = await started()
     const key = randomUUID()
     const first = await nodes.chat(0, 'ann', ask('m'), withKey(key))
@@ -74,7 +74,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     expect(nodes.upstream.received('m')).toHaveLength(1)
   })
 
-  test('an idempotent attempt that waits for the call of another node makes the call itself if that node fails', async () => {
+  test("a call that waits for another node's call with the same idempotency key is sent upstream itself if that call fails", async () => {
     const nodes = await started()
     const go = Promise.withResolvers<void>()
     nodes.upstream.script('slow', { kind: 'status', status: 500, after: go.promise }, { kind: 'whole' })
@@ -90,7 +90,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     expect(nodes.upstream.received('slow')).toHaveLength(2)
   })
 
-  test('the idempotent call of a node that was killed is made once more by another node within 90 s', {
+  test('a repeated call whose idempotency key a killed node was serving is sent upstream again by another node within 90 s', {
     timeout: 150_000,
   }, async () => {
     const nodes = await started()
@@ -107,7 +107,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     expect(nodes.upstream.received('slow')).toHaveLength(2)
   })
 
-  test('a node that was killed makes its idempotent calls again as soon as it is back', async () => {
+  test('a killed node sends a call that repeats the idempotency key of a call it was serving upstream again after its restart', async () => {
     const nodes = await started()
     const [first] = nodes.gateways
     const key = randomUUID()
@@ -122,7 +122,7 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
 })
 
 describe('idempotency keys after a crash of a gateway with the embedded database', () => {
-  test('kept answers are replayed by idempotency key after kill -9, and a call that was cut off is made once more', async () => {
+  test('after kill -9, stored answers are replayed for their idempotency keys, and a call that was cut off is sent upstream again', async () => {
     const upstream = await startUpstream()
     onTestFinished(() => upstream.stop())
     const gateway = await startGateway({ config: configuration(upstream) })
@@ -163,7 +163,7 @@ describe('idempotency keys with two workers', () => {
   }
   const serving = ({ gateway }: Fixture, from: number): number => workersIn(gateway.logs().slice(from)).size
 
-  test('attempts with one idempotency key on all workers make one upstream call, and get equal answers for one charge', async () => {
+  test('calls with the same idempotency key on all workers make one upstream call, and get equal answers for one charge', async () => {
     const fixture = await started()
     const before = fixture.gateway.logs().length
     const go = Promise.withResolvers<void>()
@@ -182,7 +182,7 @@ describe('idempotency keys with two workers', () => {
     await expect.poll(() => serving(fixture, before)).toBe(2)
   })
 
-  test('the idempotent call of a killed worker is made once more at once, by another worker or after a restart', async () => {
+  test('a repeated call whose idempotency key a killed worker was serving is sent again at once, by any worker or after a restart', async () => {
     const fixture = await started()
     const { upstream, gateway } = fixture
     const cutStream = { kind: 'stream', events: 3, ending: 'stall' } as const

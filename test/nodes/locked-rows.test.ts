@@ -38,7 +38,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
   }
 
   test.each(['users where id = 2', "tokens where name = 'token-ann'"])(
-    "while a database row of a user is locked, others are served; the user's leased quota is used and charged later (%s)",
+    "while a user's database row is locked, others are served, and the user spends leased quota, which is charged later (%s)",
     async (place) => {
       const { chat, token, database, unlock } = await locked(1, `select 1 from ${place}`)
       const expires = async (): Promise<number> => {

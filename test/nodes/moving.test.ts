@@ -99,7 +99,7 @@ describe.each(SHARED)('moving to nodes whose database is $name', (engine) => {
     expect(imported.out).toContain('could not be notified: they see it within a minute')
   }, 300_000)
 
-  test('a gateway on a migrated database charges its keys, and the database cannot be migrated to again', async () => {
+  test('a gateway on a PostgreSQL database filled by a migration charges calls; a second migration to the database is refused', async () => {
     const folder = await filledFolder({ users: 2, tokensEach: 1, charges: [100], openHolds: 0 })
     const database = await engine.database()
     const migrate = () =>

@@ -69,7 +69,7 @@ describe.each(SHARED)('while $name is unreachable', (engine) => {
     300_000,
   )
 
-  test('a call with a key that is in use is sent upstream without a round trip to the database', async () => {
+  test('a call with an API key that was used recently is sent upstream without a round trip to the database', async () => {
     const { proxy, chat, gateway } = await onTheLine()
     const wait = async (): Promise<number> => {
       proxy.setFault({ kind: 'pass' })

@@ -139,7 +139,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
 
     // Without Redis, each node states what remains of its share.
     test.each(store === 'Redis' ? [3] : [])(
-      'the remaining requests that an answer states count the calls of all %d nodes, to within one',
+      'the number of remaining requests that an answer states counts the calls of all %d nodes, and differs by one at most',
       async () => {
         const answerOf = (node: number) => call(cluster.fleet.urls[node] ?? '', ask('m'), { key: 'g1' })
         const left = ({ headers }: Awaited<ReturnType<typeof answerOf>>) =>

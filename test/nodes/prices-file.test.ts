@@ -51,7 +51,7 @@ async function rowOf(url: string, id: unknown): Promise<{ quota: number; price_v
   }, SOON)
 }
 
-test('a change of the prices file is applied by every worker, and a file with a mistake by none', async () => {
+test('a change of the prices file is applied by every worker, and a prices file with a mistake is applied by no worker', async () => {
   const file = pricesFile()
   const fixture = await startFixture(configured(file), { env: { WORKERS: '2' } })
   onTestFinished(() => fixture.close())

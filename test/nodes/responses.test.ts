@@ -79,7 +79,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await expect(gone).rejects.toMatchObject({ status: 404 })
   })
 
-  test('a background response is charged once, whichever node sees its end', async () => {
+  test('a background response is charged once, whichever nodes learn from the provider that it has ended', async () => {
     const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
     const provider = storingUpstream('m')
     nodes.upstream.decide('m', (request) => provider.decision(request))

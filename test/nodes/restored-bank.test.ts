@@ -58,7 +58,7 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
     await expect.poll(() => answer(nodes, node)).toBe(200)
   }
 
-  test('after an older copy of the database is restored under running nodes, calls continue until the quota is used up', async () => {
+  test('after an older copy of the database is restored while nodes run, calls are served until the quota is used up', async () => {
     const nodes = await site(2)
     const { database, gateways, token, upstream } = nodes
     const both = (): Promise<number[]> => Promise.all([0, 1].map((node) => answer(nodes, node)))

@@ -163,7 +163,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect((await counts.take(counted)).allowed).toBe(true)
   })
 
-  test('a call waits at most 50 ms in the queue for Redis to check a shared rate limit', async () => {
+  test('a call waits at most 50 ms for earlier requests to Redis before its shared rate limit is checked', async () => {
     const [{ peers }] = nodes as [CountingNode]
     // A slow connection: two exchanges in sequence take longer than a call may wait.
     const far = through(peers, async (exchange) => {

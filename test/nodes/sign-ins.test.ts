@@ -9,7 +9,7 @@ import { SHARED, setNodes } from './fixture.ts'
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 
 describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
-  test("an OIDC sign-in may begin at one node and end once at another; its session and the session's end apply to both", async () => {
+  test('an OIDC sign-in may begin at one node and end once at another; its session begins and ends on both nodes', async () => {
     const provider = await startScriptedProvider()
     onTestFinished(() => provider[Symbol.asyncDispose]())
     const client = { name: 'corp', issuer: provider.issuer, client_id: 'sluice', client_secret: 'secret' }

@@ -84,7 +84,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(all).toBe(MAX)
   })
 
-  test('an attacker who restores an old rate limit window in Redis gains no additional call', async () => {
+  test('no call beyond a rate limit is admitted after an attacker restores an old count of the limit in Redis', async () => {
     const counted = limit()
     expect(await through(0, counted, 2)).toBe(2)
     expect(await through(1, counted, 2)).toBe(2)
@@ -129,7 +129,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     },
   )
 
-  test('a rate limit window in Redis that was blown up to 50 MB is replaced, and the limit still applies', async () => {
+  test('the Redis entry of a rate limit window that was enlarged to 50 MB is replaced, and the limit still applies', async () => {
     const counted = limit()
     expect(await through(0, counted, MAX)).toBe(MAX)
     await settled()

@@ -343,7 +343,7 @@ describe('a worker that is killed', () => {
     await untilAllServe()
   })
 
-  test("a killed worker's leases of quota and its calls in flight are released at once", async () => {
+  test('calls of killed workers release their holds, and their places in a limit of calls in flight, at once', async () => {
     const { opens, open: release } = gate()
     const live = await streams(8, opens)
     fixture.upstream.script('m', { kind: 'whole', after: opens })

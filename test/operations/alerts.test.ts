@@ -279,7 +279,7 @@ test('an alert event that was stored is delivered even if the gateway is killed'
   expect(second).toMatchObject({ id: first?.id, text: first?.text, isSigned: true })
 })
 
-test('many simultaneous alert events are delivered once each, a few at a time, while calls continue', async () => {
+test('many simultaneous alert events are delivered once each, only a few of them simultaneously, while calls continue', async () => {
   const events = byTier(1_000, 10_000)
   const told = await receiver()
   const { gateway, chat } = await gatewayTelling([told.declared('quota.low')])

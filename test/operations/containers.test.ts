@@ -69,7 +69,7 @@ describe.each(FILES)('%s', (name) => {
   })
 })
 
-test("the scaled Compose file puts PostgreSQL and Redis into an internal network that the balancer's network is not", () => {
+test('the scaled Compose file puts PostgreSQL and Redis into an internal network, and the balancer into another network', () => {
   const { services, text } = composeFile('docker-compose.scaled.yml')
   for (const name of ['postgres', 'redis']) expect(services[name]?.networks).toEqual(['inside'])
   expect(services['balancer']?.networks).toEqual(['outside'])

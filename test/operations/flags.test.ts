@@ -100,7 +100,7 @@ const OBSERVER = `
     print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
   }, 100).unref())`
 
-test("the young generation of the main thread's heap starts at its full size, and those of other threads start small", async () => {
+test('the young generation of the heap starts at its full size in the main thread, and small in all other threads', async () => {
   const program = await readyProgram({
     command: [
       process.execPath,

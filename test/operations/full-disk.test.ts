@@ -94,7 +94,7 @@ const SETTINGS: readonly [string, (place: () => Promise<string>) => Promise<Reco
 
 describe.runIf(CAN_MOUNT)('a full disk', () => {
   test.each(SETTINGS)(
-    'on a full disk with %s, calls are refused or end in an error, operators are informed, and charges follow later',
+    'on a full disk with %s, calls are refused or end in an error, alerts are sent, and charges are written once there is space',
     async (_, environment) => {
       const told = await startAlertReceiver()
       onTestFinished(() => told.stop())

@@ -122,7 +122,7 @@ test('the metrics of tokens and quota by model and channel equal the sums of the
   expect(page.sum('sluice_first_byte_seconds_count')).toBe(9)
 })
 
-test('the metrics of call durations and of the time to the first byte are in seconds, and in the right bucket', async () => {
+test('the metrics of call durations and of the time to the first byte count each call in the histogram bucket of its seconds', async () => {
   const before = await metricsOf(program.url)
   const at = { model: 'n', channel: 'second', stream: 'true' }
   const { promise: isSeen, resolve: seen } = Promise.withResolvers<void>()
@@ -155,7 +155,7 @@ test('the metrics of call durations and of the time to the first byte are in sec
   upstream.script('second', { kind: 'stream' })
 })
 
-test('streams, calls and holds in progress are counted in the metrics', async () => {
+test('the metrics have the numbers of open streams, open calls and open holds', async () => {
   upstream.script('first', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key: 'ann' })))
   await Promise.all(lives.map((live) => live.until(' word1')))
@@ -202,7 +202,7 @@ test('the metric of the event loop delay is almost zero in an idle gateway', asy
   await expect.poll(delay, { timeout: 60_000 }).toBeLessThan(1)
 })
 
-test('a pause of the event loop is reported as the longest delay at the next scrape only', async () => {
+test('the metric of the longest event loop delay has a pause of the event loop at the next scrape only', async () => {
   const longest = async (): Promise<number> =>
     (await metricsOf(program.url)).sum('sluice_event_loop_delay_max_seconds')
   // After a scrape, the next sample only sets the start of the interval; there are ten samples a second.

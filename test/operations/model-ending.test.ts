@@ -62,7 +62,7 @@ test('alert receivers are informed once each 60, 30, 7 and 1 days before a model
   }
 }, 180_000)
 
-test("a model's shutdown that becomes known late is sent to alert receivers once, for the threshold that has passed", async () => {
+test("alert receivers get one alert of a model's shutdown that becomes known after a threshold, such as 30 days, has passed", async () => {
   const receiver = await startAlertReceiver()
   const end = new Date(Date.now() + 20 * DAY_MS).toISOString().slice(0, 10)
   const days = Math.ceil((Date.parse(end) - Date.now()) / DAY_MS)

@@ -4,7 +4,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { ask, startFixture } from '../fixtures/fixture.ts'
 import { requestsLeft, startStatingProvider } from '../fixtures/stating-provider.ts'
 
-test('alert receivers are told once that all keys of a channel have less than 5 % left, and again after one had over 10 %', async () => {
+test('receivers get one alert when all keys of a channel have less than 5 % of a limit left, and another after one had over 10 %', async () => {
   const told = await startAlertReceiver()
   onTestFinished(() => told.stop())
   const left: Record<string, number> = { 'key-one': 40, 'key-two': 60 }

@@ -138,7 +138,7 @@ describe('when a change of the file is applied', () => {
     expect((await chat()).status).toBe(200)
   })
 
-  test('the price version changes with a price in gateway.yaml, and is the same for the same price', async () => {
+  test('the price version of calls changes with a price in gateway.yaml, and is the earlier one again for the earlier price', async () => {
     await change({ ...base, models: times(1) })
     const one = await charged(await chat())
     await change({ ...base, models: times(2) })

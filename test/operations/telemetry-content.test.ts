@@ -255,7 +255,7 @@ describe('what was said in calls whose content is kept in full', () => {
   })
 
   test.each(['chat', 'messages'])(
-    'the exported input of a call of %s has its messages, tool calls and tool results in their order',
+    'the input of a call of %s that is exported to telemetry has its messages, tool calls and tool results in order',
     (name) => {
       expect(said(name, 'gen_ai.input.messages')).toEqual(STEP)
       expect(said(name, 'gen_ai.tool.definitions')).toEqual([
@@ -265,16 +265,19 @@ describe('what was said in calls whose content is kept in full', () => {
   )
 
   test.each(['chat', 'messages', 'responses', 'gemini'])(
-    'the exported texts of a call of %s have the instructions separately, and the answer with its finish reason',
+    'telemetry of a call of %s has the instructions apart from the messages, and the answer with its finish reason',
     (name) => {
       expect(said(name, 'gen_ai.system_instructions')).toEqual([{ type: 'text', content: 'Be short.' }])
       expect(said(name, 'gen_ai.output.messages')).toEqual([answer('canaryanswer', 'stop')])
     },
   )
 
-  test.each(['responses', 'gemini'])('the exported input of a call of %s has its messages', (name) => {
-    expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
-  })
+  test.each(['responses', 'gemini'])(
+    'the input of a call of %s that is exported to telemetry has its messages',
+    (name) => {
+      expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
+    },
+  )
 
   test.each(['stream', 'messages stream'])(
     'the streamed answer of a call is exported to telemetry as one text: %s',

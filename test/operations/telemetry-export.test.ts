@@ -131,7 +131,7 @@ describe('the variables of OpenTelemetry', () => {
   })
 })
 
-test("a client's trace decides whether a call is sampled, and attempts belong to it too", async () => {
+test("a client's traceparent decides whether a call is traced, and the spans of call and attempts belong to the client's trace", async () => {
   const collector = await collect()
   const program = await run({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736'

@@ -253,7 +253,7 @@ describe('calls that do not end as they should', () => {
   const attemptsOf = ({ spanId }: Span): Span[] =>
     spans.filter(({ parentSpanId }) => parentSpanId === spanId).toSorted((a, b) => a.startMs - b.startMs)
 
-  test('attempts are child spans of their call, in order, without usage', () => {
+  test('the attempts of a call are child spans of the span of the call, in order, without usage', () => {
     const failing = spanOf('failing')
     const attempts = attemptsOf(failing)
     expect(attempts.map(({ attributes }) => attributes['sluice.channel'])).toEqual(['failing-0', 'failing-1'])

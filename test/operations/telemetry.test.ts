@@ -97,7 +97,7 @@ const attemptsOf = ({ spanId }: Span): Span[] =>
   collector.spans().filter(({ parentSpanId }) => parentSpanId === spanId)
 
 describe('traces with an exporter configured', () => {
-  test('a call is one CLIENT span with the attributes of the conventions for generative AI', async () => {
+  test("a call is exported as one CLIENT span with the attributes of OpenTelemetry's conventions for generative AI", async () => {
     upstream.script('main', { kind: 'stream', events: 4, paceMs: 40, usage: usageText(21, 4, 5) })
     const answer = await chat(askStream('m', { temperature: 0.5, max_tokens: 50, seed: 7 }), {
       'x-session-id': 'ticket-4711',
@@ -206,7 +206,7 @@ describe('traces with an exporter configured', () => {
   })
 })
 
-test('while the telemetry collector is missing, the gateway answers calls and stops soon, and only traces are lost', async () => {
+test('while the telemetry collector is unreachable, the gateway answers calls and stops soon, and only traces are lost', async () => {
   upstream.script('main', { kind: 'whole' })
   const lonely = await runProgram({
     config,

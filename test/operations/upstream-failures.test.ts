@@ -125,7 +125,7 @@ describe('the warning about an upstream failure', () => {
     },
   )
 
-  test('the log warns of a stream that broke before its first event, and says how the gateway reacted', async () => {
+  test('the log warns of a stream that broke off before its first event, and says that the next channel was tried', async () => {
     upstream.script('unbegun', {
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n',
@@ -142,7 +142,7 @@ describe('the warning about an upstream failure', () => {
     ])
   })
 
-  test('the log warns of a stream that broke in the middle, and says how the gateway reacted', async () => {
+  test('the log warns of a stream that broke off in the middle, and says that the gateway ended the stream', async () => {
     const frames = [roleFrame(), contentFrame('begun')]
     upstream.script('cut', { kind: 'stream', frames, ending: 'reset' })
     expect(await warningsOf(await post(askStream('cut')))).toMatchObject([

@@ -212,7 +212,7 @@ function moveTo(hour: number): void {
 describe.each([...new Set(EXAMPLES.map(({ provider }) => provider))])('the price page of %s', (name) => {
   const examples = EXAMPLES.filter(({ provider }) => provider === name)
   test.each(examples.map((example) => [example.example, example] as const))(
-    "the gateway charges what the vendor's price page says, to the last unit: %s",
+    "the gateway charges what the vendor's price page says, exact to the last quota unit: %s",
     async (_, example) => {
       const { usd, tier = 'standard', region } = example
       const { upstream, hour } = example.call

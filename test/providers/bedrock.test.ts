@@ -99,7 +99,7 @@ describe('a messages call on a Bedrock channel', () => {
     },
   )
 
-  test('a Bedrock call has model and stream in the path, and the version in the body; all other bytes are unchanged', async () => {
+  test('a Bedrock call names the model and streaming in the path, and the version in the body; all other bytes are unchanged', async () => {
     const text = `{"model": "signed","max_tokens":20,  "messages":[{"role":"user","content":"h\\u0069"}], "stream":true}`
     const { status } = await call(gateway.url, Buffer.from(text), { key: 'ann', path: '/v1/messages' })
     expect(status).toBe(200)

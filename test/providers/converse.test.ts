@@ -279,7 +279,7 @@ describe('a conversation with tools', () => {
     },
   )
 
-  test('text next to tool calls and results is removed for Converse models that do not accept it, and reported', async () => {
+  test('text next to tool calls and results is removed, and listed as dropped, for Converse models that do not accept it', async () => {
     const response = await chat('llama', { messages: HISTORY })
     expect(sent().messages).toEqual([
       { role: 'user', content: [{ text: 'Weather?' }] },
@@ -397,7 +397,7 @@ describe('thinking', () => {
     expect(sent().messages[1].content[0]).toEqual(WHOLE.output.message.content[0])
   })
 
-  test('thinking is sent back with its signature to a Converse model even if a chat client has lost it', async () => {
+  test('thinking is sent back with its signature to a Converse model even if the chat client does not send the thinking', async () => {
     await ask('chat', 'claude')
     bedrock.received.length = 0
     const messages = [

@@ -177,7 +177,7 @@ test.each(['titan', 'cohere', 'text-embedding-005', 'gemini-embedding-2'])(
   },
 )
 
-test("dimensions of embeddings are sent in each model's own field, or reported as dropped if it has none", async () => {
+test('dimensions of embeddings are sent in the field that the model has for them, or listed as dropped if it has none', async () => {
   expect((await embed('titan', 'x', { dimensions: 256 })).headers['x-gateway-dropped']).toBeUndefined()
   await embed('cohere-v4', 'x', { dimensions: 256 })
   const without = await embed('cohere', 'x', { dimensions: 256 })

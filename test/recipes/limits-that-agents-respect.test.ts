@@ -55,7 +55,7 @@ test('the official OpenAI client can read the remaining requests of its key, and
   expect(fixture.upstream.received('m')).toHaveLength(5)
 })
 
-test('calls above a parallel or rate limit are refused with the time to wait, are not counted, and interrupt no call', async () => {
+test('calls above a parallel or rate limit are refused with a time to wait, do not count, and interrupt no running call', async () => {
   const fixture = await gatewayOf((page) => page.replace('requests: 120', 'requests: 9'))
   const gate = Promise.withResolvers<void>()
   fixture.upstream.script('m', { kind: 'whole', after: gate.promise, usage: usageText(1, 1) })

@@ -43,7 +43,7 @@ test('the documented table of HTTP framing has the measured results of the gatew
  */
 const NODE_CLOSES = 'an upgrade with a body'
 
-test('the gateway reads from ambiguous bytes no other requests than Node.js does, and refuses what it does not answer', () => {
+test('from ambiguous bytes the gateway reads only requests that Node.js reads, and refuses the rest with an error status', () => {
   const [[, own], [, node]] = found as [[FramingServer, string[]], [FramingServer, string[]]]
   for (const [i, [name]] of FRAMING_CASES.entries()) {
     const [ours, theirs] = [requestsIn(own[i] ?? ''), requestsIn(node[i] ?? '')]

@@ -17,7 +17,7 @@ export interface ValueFormatters {
 
 type Change = AuditEntry['changes'][number]
 
-/** Fields with amounts in quota units. */
+/** Fields of audited objects whose values are amounts in quota units. */
 const AMOUNTS: ReadonlySet<string> = new Set(['quota', 'remain_quota', 'budget'])
 
 /** A change of a field of an object, in words: `Status: Enabled → Disabled`. */
@@ -72,7 +72,10 @@ function valueInWords(
   return isWord ? (words[text] ?? text) : text
 }
 
-/** Fields whose values are words that the gateway defines, such as a method. */
+/**
+ * Fields of audited objects whose values are words that the gateway defines, such as `month`. They are shown
+ * in the language of the user.
+ */
 const WORDS_OF: Readonly<Record<string, true>> = {
   budget_period: true,
   period: true,

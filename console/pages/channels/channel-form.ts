@@ -130,7 +130,10 @@ function isNamed(type: number): boolean {
   return NAMED.has(type)
 }
 
-/** A text field that is not part of the known fields of a channel; empty if it is absent. */
+/**
+ * The text in a field of a channel that the type `Channel` does not declare; empty if the channel has no such
+ * field.
+ */
 function textOf(channel: Channel | undefined, name: string): string {
   const value = (channel as Readonly<Record<string, unknown>> | undefined)?.[name]
   return typeof value === 'string' ? value : ''

@@ -22,7 +22,7 @@ export interface HourSums {
 export interface SparklineShape {
   readonly width: number
   readonly height: number
-  /** The `points` attributes of SVG polylines. */
+  /** The `points` attributes of SVG polylines, one for each uninterrupted part of the line. */
   readonly lines: readonly string[]
   /** The minutes with failures; `size` is the share (0 to 1) of the attempts that failed. */
   readonly failures: readonly { readonly x: number; readonly size: number }[]

@@ -15,7 +15,7 @@ export const BEDROCK_TYPE = 33
 /** Type of a channel at Vertex AI; `other` is its location. */
 export const VERTEX_TYPE = 41
 
-/** Known providers; a channel to any other upstream has the type `OPENAI_COMPATIBLE_TYPE`. */
+/** Known providers. A channel to any other upstream counts as OpenAI-compatible. */
 export const PROVIDERS: readonly Provider[] = [
   { type: 1, name: 'OpenAI' },
   { type: 14, name: 'Anthropic' },

@@ -52,7 +52,7 @@ export function LogsPage() {
   return statusFromUrl(search) === REFUSED_STATUS ? <RefusedCalls /> : <SettledCalls />
 }
 
-/** What both lists need: the filters, which are stored in the page's URL. */
+/** What the lists of settled and of refused calls need: the filters, which are stored in the page's URL. */
 function useLog() {
   const { isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()

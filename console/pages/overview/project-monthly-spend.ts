@@ -1,6 +1,6 @@
 import { startOfMonth } from '../../components/time.ts'
 
-/** Longer than any month, in seconds. */
+/** More seconds than any month has, so that the start of a month plus this is within the next month. */
 const A_MONTH_S = 32 * 86_400
 /** The fraction of a month that must have passed before its cost is extrapolated. */
 const LEAST_PART = 0.05

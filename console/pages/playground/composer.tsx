@@ -7,7 +7,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { MAX_IMAGE_BYTES, shrinkImage } from './shrink-image.ts'
 
-/** Screens that probably have no keyboard, so that keyboard shortcuts are not mentioned. */
+/** Matches screens that probably have no keyboard, so that keyboard shortcuts are not mentioned. */
 const PHONE = '(width < 640px), (pointer: coarse)'
 
 /**

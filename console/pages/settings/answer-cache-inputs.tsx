@@ -3,7 +3,7 @@ import { CACHE_SCOPES } from '../../../src/domain/options.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { parseAnswerCacheOption, answerCacheText, type AnswerCacheField } from './answer-cache-option.ts'
 
-/** Fields that are typed as text, with an example of a value. */
+/** The settings of the answer cache that are typed as text, each with an example of a value. */
 const TYPED: readonly (readonly [field: AnswerCacheField, example: string])[] = [
   ['ttl', '10m'],
   ['max_ttl', '1h'],

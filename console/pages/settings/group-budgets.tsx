@@ -10,7 +10,7 @@ import classes from './settings-page.module.css'
 
 const DEFAULT_PERIOD = 'month'
 
-/** The value of the option `GroupBudget`: budgets by group. */
+/** The option with the budgets of groups (`GroupBudget`): a budget and its period for each group, by name. */
 type Budgets = Readonly<Record<string, { readonly budget: number | null; readonly budget_period: string }>>
 
 /** The budgets of groups, as amounts of money. Budgets from gateway.yaml cannot be changed here. */

@@ -24,7 +24,10 @@ export function groupsInOptions(options: readonly GatewayOption[]): readonly Gro
   )
 }
 
-/** The options that have to be set. Ratios come first, because only a known group can be open. */
+/**
+ * The options, with their new values, that must be set to save the changed groups. Ratios come first, because
+ * only a known group can be open to users.
+ */
 export function changedGroupOptions(
   now: readonly GroupFormValues[],
   before: readonly GroupFormValues[],

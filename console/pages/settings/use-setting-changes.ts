@@ -67,8 +67,8 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     error: saving.error,
     isSaving: saving.isRunning,
     /**
-     * Changes when the form starts again. Inputs with a state of their own use it as their React key, so that
-     * they are reset.
+     * A number that changes when the form starts again. Inputs with a state of their own use it as their
+     * React key, so that they are reset.
      */
     generation,
     save: () => void saving.run(basis),

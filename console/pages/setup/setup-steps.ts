@@ -16,8 +16,8 @@ export interface SetupStep {
 }
 
 /**
- * The steps of the setup. Each is done if the gateway has what it creates, because other browsers and
- * programs can do steps as well.
+ * The steps of the setup. A step is done as soon as the gateway has what the step creates, even if another
+ * browser or program has created it.
  */
 export function setupSteps({
   has_channel,

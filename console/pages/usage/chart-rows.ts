@@ -14,7 +14,8 @@ export interface ChartSeries {
   readonly color: string
   readonly isDashed?: true
   /**
-   * A click on this line or part filters the page by the series; undefined if it cannot be used as a filter.
+   * The series by which a click on this line or part filters the page; undefined if the series cannot be used
+   * as a filter.
    */
   readonly filter?: SeriesName
 }

@@ -16,7 +16,7 @@ export type WhatIfChange =
   | { readonly kind: 'ratio'; readonly group: string; readonly ratio: string }
   | { readonly kind: 'model'; readonly from: string; readonly to: string }
 
-/** A new change of each kind. */
+/** For each kind of change, the empty values with which its inputs begin. */
 export const NEW_CHANGES: Readonly<Record<(typeof CHANGE_KINDS)[number], WhatIfChange>> = {
   price: { kind: 'price', model: '', input: '', output: '', cached: '' },
   ratio: { kind: 'ratio', group: '', ratio: '' },

@@ -2,8 +2,8 @@
 const MAX_DISTANCE = 80
 
 /**
- * Whether a text names `thing` shortly after one of the verbs, in the same sentence. `thing` must have the
- * flag `g`.
+ * Whether a text names `thing` shortly after one of the verbs, in the same sentence. The pattern `thing` must
+ * have the flag `g`.
  */
 export function asksForThing(text: string, thing: RegExp, verbs: RegExp): boolean {
   for (const { index } of text.matchAll(thing)) {

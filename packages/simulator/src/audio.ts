@@ -97,7 +97,7 @@ const VOLUME = 8_000
 const LOWEST_HERTZ = 220
 const HERTZ_STEP = 12
 
-/** Samples of a text, one tone for each character: 24 kHz, 16 bits, one channel. */
+/** Samples of a text, one tone for each character: 24 kHz, 16 bits, mono. */
 function samplesOf(text: string): Buffer {
   const perCharacter = RATE / CHARACTERS_PER_SECOND
   const characters = Array.from(text)

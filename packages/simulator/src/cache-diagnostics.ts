@@ -16,7 +16,9 @@ interface Fingerprint {
   /** For each message, the digest of the conversation up to it, and the number of tokens. */
   readonly messages: readonly { readonly digest: string; readonly tokens: number }[]
   readonly tokens: number
-  /** Settings that belong to a prompt, but for whose change there is no reason to report. */
+  /**
+   * Settings of a prompt whose change has no reason of its own: the reason is then reported as unavailable.
+   */
   readonly settings: string
   readonly hasCompaction: boolean
 }

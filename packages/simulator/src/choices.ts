@@ -6,7 +6,7 @@ import { openAiCacheWrites } from './service-tier.ts'
 import { estimateTokens } from './tokens.ts'
 import type { Frame } from './upstream.ts'
 
-/** Names of the protocol for the causes that end a choice. */
+/** The values of `finish_reason`, by the cause that ended a choice. */
 export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
   done: 'stop',
   stop_text: 'stop',

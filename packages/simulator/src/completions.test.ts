@@ -22,7 +22,7 @@ describe('a completion of a prompt', () => {
     expect(usage?.total_tokens).toBe((usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0))
   })
 
-  test('a simulated legacy completion is the same streamed and whole', async () => {
+  test('a simulated legacy completion has the same text, finish reason and token count as a stream as without streaming', async () => {
     const whole = await client.completions.create(asked)
     const options = { stream_options: { include_usage: true } }
     let text = ''

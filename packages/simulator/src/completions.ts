@@ -77,7 +77,8 @@ export function completionsReply(
 }
 
 /**
- * Reads one prompt or several. Each is a text or a list of token ids, which stand for themselves as numbers.
+ * Reads one prompt or several. Each is a text, or a list of token ids, which becomes a text with these
+ * numbers.
  */
 function promptTexts(prompt: unknown): string[] {
   if (typeof prompt === 'string') return [prompt]

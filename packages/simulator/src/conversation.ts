@@ -67,7 +67,7 @@ const REMINDERS = [
   'hook_context',
 ]
 
-/** Removes the blocks that agents add. */
+/** Removes from a user's message the blocks that agents have added to it. */
 export function withoutReminders(text: string): string {
   return REMINDERS.reduce(withoutBlocks, text)
 }
@@ -87,12 +87,12 @@ function withoutBlocks(text: string, tag: string): string {
 
 const NAMES = '(?:working directory|current directory|working in the directory|cwd)'
 const PATH = '(?:/|[A-Za-z]:\\\\)'
-/** A path after a field name: everything up to the end of the line. */
+/** Matches the working directory after a field name: everything up to the end of the line. */
 const FIELD = new RegExp(`\\b${NAMES}["'\`]?(?::|=|>) ?["'\`]?(${PATH}[^\\n"'\`<>]{0,400})`, 'i')
-/** A path within a sentence: one word. */
+/** Matches the working directory within a sentence: a path without spaces. */
 const SENTENCE = new RegExp(`\\b${NAMES} is ["'\`]?(${PATH}[^\\s"'\`<>]{0,400})`, 'i')
 
-/** The first path of a list. */
+/** Matches the first path in a list of workspace directories. */
 const LIST = new RegExp(`\\bworkspace directories:[*]{0,2}\\s{0,8}- (${PATH}[^\\n]{0,400})`, 'i')
 
 /** Finds the working directory in the forms in which agents state it. */

@@ -55,7 +55,7 @@ describe('the simulated Gemini provider', () => {
     expect(JSON.stringify(partsOf(answered(call)))).toContain('temperature is 19')
   })
 
-  test('the simulated Gemini provider refuses a call without a signature, with a foreign one, or with that of another part', () => {
+  test('the simulated Gemini provider refuses a returned call with a missing or foreign signature, or with one of another part', () => {
     const [call = {}] = partsOf({ contents: [QUESTION], tools: [WEATHER] })
     const { thoughtSignature: _, ...unsigned } = call
     const other = partsOf({ contents: [user('Tell me about lighthouses')] }).at(-1)

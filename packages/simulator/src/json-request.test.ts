@@ -5,7 +5,7 @@ test.each([
   ['What is JSON?'],
   ['Read data.json and tell me what it says'],
   ['Return the book to the library'],
-])('a message that does not request JSON is recognized: %s', (text) => {
+])('the simulator recognizes that a message requests no JSON: %s', (text) => {
   expect(requestedJsonSchema(text)).toBeUndefined()
 })
 

@@ -5,8 +5,8 @@ import { mentionsArguments, argumentKindOf, wordsOfName } from './argument-kinds
 import { keywords } from './topic.ts'
 
 /**
- * How well a tool fits a message: by what it was found, the share (0 to 1) of words that match, and the
- * position in the message.
+ * How well a tool fits a message: what the message matches (the name of the tool, or its description), the
+ * share (0 to 1) of words that match, and the position in the message in characters.
  */
 export interface ToolMatch {
   readonly tool: Tool
@@ -16,11 +16,11 @@ export interface ToolMatch {
 }
 
 interface Verb {
-  /** Stems of the words with which a message asks for this action. */
+  /** Stems of the words with which a message asks for the action of this verb, such as `show` for reading. */
   readonly requestStems: ReadonlySet<string>
-  /** Stems of the words in the names of tools for this action. */
+  /** Stems of the words in the names of tools that do the action of this verb. */
   readonly nameStems: ReadonlySet<string>
-  /** Whether tools for this action change something or run code. */
+  /** Whether tools that do the action change something or run code. */
   readonly changes: boolean
 }
 

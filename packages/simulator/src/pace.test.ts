@@ -51,7 +51,7 @@ test('a whole response of the simulator takes as long as its tokens would as a s
   server.close()
 })
 
-test('a whole response of the simulator takes at most a maximum time, however many tokens it has', async () => {
+test('a response of the simulator that is not streamed takes at most the configured maximum time, however many tokens it has', async () => {
   expect(REALISTIC_PACE.maxWholeMs).toBeLessThan(600)
   const { server, url } = await serving(
     { kind: 'whole', body: { said: 1 }, tokens: 1_000_000 },

@@ -13,6 +13,6 @@ test("the simulator's patch for two quoted texts replaces the first by the secon
   )
 })
 
-test("the simulator's patch for a file that was not shown expects the first quoted text to be a whole line", () => {
+test("the simulator's patch for a file that it has not seen replaces a whole line that equals the first quoted text", () => {
   expect(writePatch('a.txt', ['one', 'two'], 'No such file')).toContain('\n-one\n+two\n')
 })

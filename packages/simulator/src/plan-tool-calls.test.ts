@@ -51,7 +51,7 @@ test.each([
   ['Run git status and tell me what changed', ['Bash']],
   ['Fetch https://example.com/a.html', ['WebFetch']],
   ['Use the Read tool on notes.txt', ['Read notes.txt']],
-])('the planned tool calls are right for %s', (message, expected) => {
+])('the simulator plans the expected tool calls for the message: %s', (message, expected) => {
   expect(plan(message)).toEqual(expected)
 })
 
@@ -62,7 +62,7 @@ test.each([
   ['a command that is not given', 'Run the tests'],
   ['texts to replace that are not given', 'Edit the greeting'],
   ['agents where others are to be listed', 'List the planets'],
-])('no tool is called for %s', (_, message) => {
+])('the simulator calls no tool for %s', (_, message) => {
   expect(plan(message)).toEqual([])
 })
 
@@ -124,7 +124,7 @@ test.each([
   ['Run `ls`', ['exec_command']],
   ['Create something', []],
   ['What is in photo.png?', []],
-])('the planned tool calls with a shell and patches are right for %s', (message, expected) => {
+])('the simulator plans the expected shell commands and patches for: %s', (message, expected) => {
   expect(plan(message, PATCHING_TOOLS)).toEqual(expected)
 })
 

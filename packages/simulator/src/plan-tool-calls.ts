@@ -82,7 +82,7 @@ function pathFrom(paths: readonly Mention[], at: number): string | undefined {
   return (paths.find((path) => path.at > at) ?? paths.at(-1))?.text
 }
 
-/** Keeps the tool that fits best for each word that asks for one. */
+/** For each place in a message that asks for a tool, keeps the tool that fits best. */
 function bestPerPosition(fits: readonly ToolMatch[]): ToolMatch[] {
   const best = new Map<number, ToolMatch>()
   for (const fit of fits) {

@@ -20,7 +20,7 @@ export function drawPng(width: number, height: number, seed: string): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
-  // 8 bits per channel, and colour type 2 (red, green, blue).
+  // 8 bits per colour, and colour type 2 (red, green, blue).
   header.set([8, 2, 0, 0, 0], 8)
   return Buffer.concat([
     SIGNATURE,

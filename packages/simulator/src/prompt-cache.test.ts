@@ -110,7 +110,7 @@ describe('the cache of messages', () => {
     }
   })
 
-  test('simulated cache writes are counted by lifetime, and a longer lifetime after a shorter one is refused', async () => {
+  test('simulated cache writes are counted separately by lifetime, and a mark for an hour after one for five minutes is refused', async () => {
     const hour = { ...EPHEMERAL, ttl: '1h' }
     const body = { ...system(2000, hour), messages: [turn(block(long(500), EPHEMERAL))] }
     expect(await counted(body)).toMatchObject({ read: 0, long: 2001, short: 501 })
@@ -347,7 +347,7 @@ describe('diagnostics of a missed cache', () => {
     expect(await asked(id, changed)).toMatchObject({ cache_miss_reason: { type } })
   })
 
-  test("a simulated message's cache diagnostics are empty if the prompt only grew, and find no message of another account", async () => {
+  test('the simulated cache diagnostics of a message are null if the prompt only grew, and find no message of another account', async () => {
     const { id } = await messages(body)
     expect(await asked(id, {})).toBeNull()
     const more = [turn(block('hello')), { role: 'assistant', content: 'yes' }, turn(block('go', EPHEMERAL))]

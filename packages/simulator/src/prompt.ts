@@ -10,7 +10,7 @@ export interface Tool {
    * Whether the input of the tool is plain text; `schema` then describes an object with the field `input`.
    */
   readonly takesText?: true
-  /** Group of tools to which this one belongs, in protocols that have groups. */
+  /** Namespace of the tool, in protocols that divide tools into namespaces. */
   readonly namespace?: string
 }
 

@@ -107,7 +107,7 @@ test('the simulated responses API calls a function, and uses its result', async 
   expect(output_text).toContain('temperature is 19')
 })
 
-test('the simulated responses API calls a custom tool with plain text', async () => {
+test('the simulated responses API calls a custom tool with a plain text as its input', async () => {
   const { output } = await create({ input: 'Write "hello" to greeting.txt', tools: PATCHES })
   expect(output[0]).toMatchObject({
     type: 'custom_tool_call',
@@ -116,7 +116,7 @@ test('the simulated responses API calls a custom tool with plain text', async ()
   })
 })
 
-test('the simulated responses API calls a tool in a namespace with this namespace', async () => {
+test('the simulated responses API names the namespace in its call of a tool that belongs to one', async () => {
   const tools: Tools = [{ type: 'namespace', name: 'sky', description: 'Weather', tools: WEATHER as never }]
   const { output } = await create({ input: 'What is the weather in Lisbon?', tools })
   expect(output[0]).toMatchObject({ type: 'function_call', name: 'get_weather', namespace: 'sky' })

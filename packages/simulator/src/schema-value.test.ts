@@ -15,7 +15,7 @@ function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbo
   )
 }
 
-test('an object generated for a schema has its required members, and the optional ones that the caller wants', () => {
+test('an object generated for a schema has its required members, and its optional ones only if the caller of the generator asks', () => {
   const schema = {
     type: 'object',
     properties: { city: { type: 'string' }, note: { type: 'string' } },
@@ -28,7 +28,7 @@ test('an object generated for a schema has its required members, and the optiona
   })
 })
 
-test('a generated number is within its bounds, and is taken from the message where one fits', () => {
+test('a generated number is within the bounds of its schema, and is a number of the message if one of them fits', () => {
   expect(new Set(values({ type: 'integer', minimum: 1, maximum: 9 }))).toEqual(new Set([4]))
   expect(values({ type: 'integer', minimum: 10, maximum: 12 })).toSatisfy((all: number[]) =>
     all.every((value) => Number.isInteger(value) && value >= 10 && value <= 12),
@@ -61,7 +61,7 @@ test('a value is generated for a schema with references, even if they are recurs
   })
 })
 
-test('a value generated for a schema with endless branches is small', () => {
+test('a value generated for an endlessly recursive schema is limited in size', () => {
   const children = { type: 'array', items: { $ref: '#' }, minItems: 4 }
   const schema = { type: 'object', properties: { children }, required: ['children'] }
   expect(JSON.stringify(valueMatchingSchema(schema, '', seededRandom(''), WHOLE)).length).toBeLessThan(

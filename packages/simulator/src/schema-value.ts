@@ -2,7 +2,7 @@ import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { type Random, pickOne } from './random.ts'
 import { splitWords, topicOf } from './topic.ts'
 
-/** Hints that determine the content of fields, in addition to the message itself. */
+/** Hints for the values of an object's fields, in addition to the user's message. */
 export interface ValueHints {
   /** Returns the text for a field; undefined to use the topic of the message. */
   text(name: string, schema: Fields): string | undefined

@@ -23,21 +23,24 @@ test.each([
   ['ultrafast', 'ultrafast'],
   ['auto', 'default'],
   [undefined, 'default'],
-])('chat and responses that ask for the tier %s state %s', async (asked, served) => {
-  const tier = { service_tier: asked }
-  const chat = await answer(`${simulator.chatUrl}/chat/completions`, {
-    model: 'demo-chat',
-    messages,
-    ...tier,
-  })
-  expect(chat.service_tier).toBe(served)
-  const response = await answer(`${simulator.responsesUrl}/responses`, {
-    model: 'demo-responses',
-    input: 'hi',
-    ...tier,
-  })
-  expect(response.service_tier).toBe(served)
-})
+])(
+  'simulated chat and responses calls that request the service tier %s report the tier %s',
+  async (asked, served) => {
+    const tier = { service_tier: asked }
+    const chat = await answer(`${simulator.chatUrl}/chat/completions`, {
+      model: 'demo-chat',
+      messages,
+      ...tier,
+    })
+    expect(chat.service_tier).toBe(served)
+    const response = await answer(`${simulator.responsesUrl}/responses`, {
+      model: 'demo-responses',
+      input: 'hi',
+      ...tier,
+    })
+    expect(response.service_tier).toBe(served)
+  },
+)
 
 test('the usage of a simulated message states the requested speed and region', async () => {
   const body = { model: 'demo-claude', max_tokens: 20, messages, speed: 'fast', inference_geo: 'us' }

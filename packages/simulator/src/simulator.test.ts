@@ -67,7 +67,7 @@ describe('chat', () => {
     expect(one.id).not.toBe(two.id)
   })
 
-  test('a simulated chat stream has the content of the whole response to the same request', async () => {
+  test('a simulated chat stream has the same content as the response to the same request without streaming', async () => {
     const whole = await chat({})
     const chunks = await events(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',

@@ -13,7 +13,7 @@ import { ResponseHistory } from './response-history.ts'
 import { responsesUpstream } from './responses.ts'
 import { serveUpstream } from './server.ts'
 
-/** Options of `startSimulator`. The options of the prompt cache apply to the cache of each upstream. */
+/** Options of the simulated upstreams. Those of the prompt cache apply to the cache of each upstream. */
 export interface SimulatorOptions extends PromptCacheOptions {
   /** Additional models, by protocol or endpoint. */
   readonly models?: Readonly<Partial<Record<keyof typeof DEMO_MODELS, readonly string[]>>>

@@ -21,8 +21,8 @@ export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
 }
 
 /**
- * Chooses those calls of the message's plan that were not made yet; at least one if the request requires a
- * call.
+ * Chooses those of the calls that the message asks for that were not made yet; at least one call if the
+ * request requires one.
  */
 function chosen({
   tools,

@@ -19,7 +19,7 @@ const reply: Reply = {
   usage: undefined,
 }
 
-test('the input of a forced answer tool becomes the text of the answer byte for byte, with a normal end', () => {
+test('the input of a forced answer tool becomes the text of the answer byte for byte, and the stop reason becomes end', () => {
   expect(answerToolCallAsText(reply, 'answer')).toEqual({
     ...reply,
     parts: [reply.parts[0], { kind: 'text', text: '{"2":1,"1":2}' }, reply.parts[2]],
@@ -32,7 +32,7 @@ test('an answer given through a forced tool keeps a stop reason such as length o
     expect(answerToolCallAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
 })
 
-test('an answer given through a forced tool is the same streamed as whole', () => {
+test('an answer given through a forced tool has the same content when it is streamed as when it is whole', () => {
   fc.assert(
     fc.property(answers(), (answer) => {
       const segments = answer.segments.map((segment, i) =>

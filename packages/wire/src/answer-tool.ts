@@ -20,7 +20,7 @@ export function answerToolCallAsText(reply: Reply, tool: string): Reply {
 }
 
 /**
- * Turns the call of the tool into the text of a reply, like `answerToolCallAsText`, while the reply is streamed.
+ * Turns the call of the tool that the gateway forced into the text of the reply, while the reply is streamed.
  */
 export class AnswerToolDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder

@@ -8,8 +8,8 @@ import type { SystemText } from './conversation.ts'
 export const BILLING_HEADER = 'x-anthropic-billing-header:'
 
 /**
- * Removes the line from the system texts that begin with it, and removes a text that has nothing else.
- * Reports `billing_header` as dropped.
+ * Removes the line with the billing header from the system texts that begin with it, and removes a text that
+ * has nothing else. Reports `billing_header` as dropped.
  */
 export function withoutBillingHeader<Text extends SystemText>(
   system: readonly Text[],

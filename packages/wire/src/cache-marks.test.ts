@@ -77,7 +77,7 @@ test('a cache mark that is only inside a tool result is found', () => {
   expect([...dropped]).toEqual(['cache_control'])
 })
 
-test('a conversation without cache marks is returned as the same object', () => {
+test('adapting the cache marks of a conversation that has none returns the same object', () => {
   const dropped = new Set<string>()
   const conversation = marked({})
   expect(withAcceptedCacheMarks(conversation, MESSAGES_CACHE_MARKS, dropped)).toBe(conversation)
@@ -145,7 +145,7 @@ test("cache marks on tools, calls and answers are dropped where OpenAI's protoco
   expect([...dropped]).toEqual(['cache_control'])
 })
 
-test('a cache mark at the end of a tool result moves to the result itself for upstreams that need this', () => {
+test('a cache mark on the last part of a tool result is moved to the result itself for messages, but not for chat', () => {
   const text = { kind: 'text', text: 'a' } as const
   const given = conversationOf({
     turns: [

@@ -173,7 +173,10 @@ function statedLifetime({ ttl, field }: CacheMark): CacheLifetime {
   return ttl ?? (field === CACHE_BREAKPOINT_FIELD ? '30m' : '5m')
 }
 
-/** The index in `CACHE_LIFETIMES` of the lifetime that a cache mark gets. */
+/**
+ * The lifetime that a cache mark gets at the upstream, as an index in the list of all lifetimes
+ * (`CACHE_LIFETIMES`).
+ */
 function lifetimeOf(mark: CacheMark, lifetimes: readonly CacheLifetime[]): number {
   const least = CACHE_LIFETIMES.indexOf(statedLifetime(mark))
   const longer = lifetimes.find((lifetime) => CACHE_LIFETIMES.indexOf(lifetime) >= least)
@@ -181,8 +184,8 @@ function lifetimeOf(mark: CacheMark, lifetimes: readonly CacheLifetime[]): numbe
 }
 
 /**
- * Whether the lifetime of a cache mark can be omitted: the client omitted it too, and the default is the
- * same.
+ * Whether the lifetime of a cache mark can be omitted: the client omitted it too, and the upstream's default
+ * is the lifetime that the mark gets.
  */
 function isDefault(mark: CacheMark, ttl: CacheLifetime | undefined, { field }: CacheMarkRules): boolean {
   return mark.ttl === undefined && mark.field === field && ttl === statedLifetime({ ...mark, ttl: undefined })

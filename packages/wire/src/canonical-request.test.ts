@@ -73,7 +73,7 @@ describe('the canonical digest of a request', () => {
     )
   })
 
-  test('the digest of a request ignores members that are excluded at its top, but not members of that name further down', () => {
+  test('the digest of a request ignores its excluded top-level members, but not nested members with the same names', () => {
     const leftOut = new Set(['stream', 'metadata'])
     const plain = digest('{"a":1}', leftOut)
     expect(digest('{"stream":true,"a":1,"metadata":{"b":[1]}}', leftOut)).toBe(plain)

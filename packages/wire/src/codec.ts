@@ -43,7 +43,7 @@ export interface UpstreamModel {
 }
 
 /**
- * Converts between the protocol of an upstream and the gateway's own form (`Conversation`, `Reply`). Pure and
+ * Converts between the protocol of an upstream and the neutral form (`Conversation`, `Reply`). Pure and
  * synchronous.
  */
 export interface UpstreamCodec {
@@ -100,7 +100,7 @@ export interface StreamOptions {
 /** Decodes a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
   /**
-   * Set by the caller: whether `push` may return `CopyableText`: events that are valid only as long as the
+   * Set by the caller. If true, `push` may return `CopiedText` events, which are valid only as long as the
    * pushed bytes are.
    */
   copiesTexts?: boolean
@@ -137,8 +137,8 @@ export interface StreamDecoder {
 /** Encodes a stream. How events are grouped into calls of `push` does not matter. */
 export interface StreamEncoder {
   /**
-   * Returns the frames for these events, without those that end the stream. Nothing is written for a
-   * `failure` event; see `failureFrame`.
+   * Returns the frames for these events, without those that end the stream. Returns nothing for a `failure`
+   * event, whose frame comes from `failureFrame`.
    */
   push(events: readonly ReplyEvent[]): string
   /**

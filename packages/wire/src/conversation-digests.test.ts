@@ -69,11 +69,14 @@ describe('what separates conversations', () => {
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
     ['a choice of tools', { tool_choice: { type: 'any' } }],
     ['an unknown member', { persona: 'pirate' }],
-  ])('a request member that changes the answer makes another conversation: %s', (_, member) => {
-    expect(last(MESSAGES_COMPARISON_RULES, { messages: [hi], ...member })).not.toBe(
-      last(MESSAGES_COMPARISON_RULES, { messages: [hi] }),
-    )
-  })
+  ])(
+    'the digest of a conversation differs for requests that differ in a member that changes the answer: %s',
+    (_, member) => {
+      expect(last(MESSAGES_COMPARISON_RULES, { messages: [hi], ...member })).not.toBe(
+        last(MESSAGES_COMPARISON_RULES, { messages: [hi] }),
+      )
+    },
+  )
   test('the digest of a Gemini conversation depends on generationConfig, except for the settings of sampling', () => {
     const request = (generationConfig: object): object => ({
       contents: [{ parts: [{ text: 'hi' }] }],
@@ -108,7 +111,7 @@ describe('the marks', () => {
     )
     for (const turn of [0, 1, 2]) expect(new Set(all.map((one) => one[turn])).size).toBe(100)
   })
-  test('the short digests (marks) of a continued conversation stay, with other cache directives or text as a part', () => {
+  test('the short digests (marks) of a conversation do not change if it continues, or if a text gets a cache directive', () => {
     const more = { type: 'text', text: LONG, cache_control: { type: 'ephemeral' } }
     const before = marks({ system: LONG, messages: [{ role: 'user', content: LONG }, said('b')] })
     const after = marks({
@@ -172,7 +175,7 @@ describe("Claude Code's billing line", () => {
   ]
 
   test.each(REQUESTS)(
-    'the billing line of Claude Code, as %s, may differ without another conversation digest, and its bytes count',
+    "the billing line of Claude Code, as %s, does not affect a conversation's digest, but adds its bytes to the upper bound",
     (_, form, request) => {
       const [one, another] = ['a', 'bbbb'].map((nonce) =>
         digests(form, request(HEADER + nonce, 'You are Claude.')),
@@ -229,7 +232,7 @@ describe('the bound of a conversation that goes on', () => {
     expect(bound([hi, ...more], 1)).toBeGreaterThanOrEqual(1000 + bytes + 16)
     expect(bound([hi, ...more], 1)).toBeLessThanOrEqual(1000 + bytes + 16 + framing + 1)
   })
-  test('a picture appended to a known conversation counts as many tokens as in the hold of any other request', () => {
+  test('a picture appended to a known conversation adds the fixed number of tokens of a picture to the upper bound of its prompt', () => {
     const more = bound([hi, picture(INLINE)], 1)
     expect(more).toBeGreaterThan(11_000)
     expect(more).toBeLessThan(11_300)
@@ -268,11 +271,14 @@ test.each([
     { context_management: { edits: [{ type: 'compact_20260112' }] } },
   ],
   ['contents in a cache', GEMINI_COMPARISON_RULES, { cachedContent: 'cachedContents/1' }],
-])('the tokens of %s cannot be derived from an earlier request', (_, form, member) => {
-  const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
-  expect(form.isUnforeseeable?.(scan(member))).toBe(true)
-  expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
-})
+])(
+  'the prompt tokens of %s cannot be computed from those of an earlier request of the conversation',
+  (_, form, member) => {
+    const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
+    expect(form.isUnforeseeable?.(scan(member))).toBe(true)
+    expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
+  },
+)
 
 // Texts of more than 8 KB are digested in another way than short ones.
 describe.each([
@@ -299,7 +305,7 @@ describe.each([
       expect(edited.digest(3).subarray(4)).not.toEqual(whole.digest(3).subarray(4))
     }
   })
-  test('the digest of a conversation changes with the seed, and if its texts are long also with the key', () => {
+  test('the digest of a conversation depends on the seed, and where its texts are long, also on the key', () => {
     const scan = scanObject(Buffer.from(JSON.stringify({ messages: said })))
     const under = (scope: { readonly key?: KeyObject; readonly seed?: DigestSeed }): Buffer =>
       new ConversationDigests(scan, CHAT_COMPARISON_RULES, {

@@ -73,7 +73,8 @@ export class ConversationDigests {
    */
   readonly #ends: readonly TurnEndCounts[]
   /**
-   * A number for each turn, which depends on the sampled bytes up to its end; undefined until it is needed.
+   * A number for each turn, from which its mark is computed. It depends on the sampled bytes up to the end of
+   * the turn; undefined until it is needed.
    */
   #samples: Uint32Array | undefined
 
@@ -196,7 +197,7 @@ export function conversationOpening(
   return offsets && bytePartsAt(scan.bytes, offsets, offsets.length)
 }
 
-/** Whether at least one of these members is present and not null. */
+/** Whether a request has at least one of these top-level members with a value other than null. */
 export function hasAnyMember(scan: ScannedObject, names: readonly string[]): boolean {
   return names.some((name) => {
     const member = scan.span(name)

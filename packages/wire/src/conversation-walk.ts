@@ -73,14 +73,16 @@ export class DigestSpans {
   }
 }
 
-/** Returns the parts of the body at the first `count` of these offsets. */
+/**
+ * Returns the parts of the body between the first `count` offsets, at which parts begin and end, alternating.
+ */
 export function bytePartsAt(bytes: Buffer, offsets: readonly number[], count = offsets.length): Buffer[] {
   const parts: Buffer[] = []
   for (let i = 0; i < count; i += 2) parts.push(bytes.subarray(offsets[i], offsets[i + 1]))
   return parts
 }
 
-/** The parts of a conversation of which `ConversationFingerprint` makes digests. */
+/** The parts of a conversation of which short digests (a fingerprint) are made. */
 export interface ConversationParts {
   readonly tools: DigestSpans
   /** The system prompt, with the turns at the beginning that contain instructions. */
@@ -163,12 +165,12 @@ export class DigestWalk {
     return this.#scan.kindOf(node) === 'array' ? this.#scan.elements(node) : [node]
   }
 
-  /** The byte and token counts up to the part that was added last to `offsets`. */
+  /** The byte and token counts of the conversation up to the part that was added last to `offsets`. */
   endAt({ offsets }: DigestSpans): TurnEndCounts {
     return { ...this.#sums, spans: offsets.length, end: offsets.at(-1) ?? 0 }
   }
 
-  /** Adds everything before the turns, in the order of the members' names. */
+  /** Adds everything before the turns to `spans`, in the order of the members' names. */
   head(spans: DigestSpans): void {
     const { uncompared, sampling } = this.#form
     const members = [...this.#scan.members.values()]
@@ -219,7 +221,7 @@ export class DigestWalk {
     return parts
   }
 
-  /** Adds the members with these names, in the order of the names. */
+  /** Adds the top-level members with these names to `spans`, in the order of the names. */
   #addMembers(spans: DigestSpans, names: ReadonlySet<string>): void {
     const members = [...this.#scan.members.values()]
       .filter(({ key }) => names.has(key))
@@ -248,7 +250,7 @@ export class DigestWalk {
     return scan.kindOf(content) === 'string' ? content : undefined
   }
 
-  /** Adds a turn, and the comma between it and the previous one. */
+  /** Adds a turn to `spans`, and the comma between it and the previous turn. */
   turn(spans: DigestSpans, node: Node, previous: Node | undefined): void {
     if (previous !== undefined) {
       let comma = this.#scan.endOf(previous)

@@ -12,7 +12,7 @@ export interface Conversation {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
-  /** Undefined for the protocol's default. */
+  /** Whether the model must call a tool, and which; undefined for the protocol's default. */
   readonly toolChoice: ToolChoice | undefined
   /** Whether several tools may be called at once; undefined for the protocol's default. */
   readonly parallelTools: boolean | undefined
@@ -160,7 +160,10 @@ export type Thinking =
   /** The model decides how much to think, guided by `effort`; undefined for the model's default effort. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** How much to think. `thinking.ts` converts it to tokens and to the names used in protocols. */
+/**
+ * How much the model should think. Each upstream gets it as a number of tokens or as a name of its own
+ * protocol.
+ */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** Consecutive messages of one side: of the user or of the model. */
@@ -169,7 +172,7 @@ export interface Turn {
   readonly parts: readonly Part[]
 }
 
-/** Part of a turn. */
+/** Part of a turn, such as a text, a thought, an image, a tool call or its result. */
 export type Part =
   | TextPart
   | MediaPart
@@ -333,7 +336,7 @@ export interface Grammar {
   readonly definition: string
 }
 
-/** How the use of tools is restricted. */
+/** How the request restricts the use of tools: for example, the model must call one, or a certain one. */
 export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }

@@ -140,7 +140,7 @@ function changedText(
   return list && change(scan, list.node)
 }
 
-/** Returns the tools without the model names in them; undefined if none of them contains one. */
+/** Returns the tools without the names of models in them; undefined if no tool names a model. */
 function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
   return renderArray(scan, tools, (tool) => {

@@ -63,7 +63,7 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
 }
 
 /**
- * Creates the JSON Schema of requests that `checkMembers` accepts. `passed` contains fields that only the
+ * Creates the JSON Schema of requests from the table of their checks. `passed` contains fields that only the
  * provider checks; the schema describes them too.
  */
 export function requestSchema(
@@ -141,7 +141,7 @@ function maximumFrom(min: number): Check {
  */
 export type GetElementPath = () => string
 
-/** Like `checkEachObject`, for the `messages` of a conversation. There must be at least one. */
+/** Checks each of the `messages` of a conversation, without parsing them. There must be at least one. */
 export function checkEachMessage(
   scan: ScannedObject,
   { node, count }: Member,

@@ -51,7 +51,7 @@ test.each([
   ['short ones', ['a', '', 'of a stream']],
   ['long ones', ['a', 'of a stream '.repeat(9), 'b']],
   ['more than fits at a time', Array.from({ length: 3_000 }, (_, i) => `text ${i} `.repeat(12))],
-])('consecutive texts become separate frames: %s', (_, texts) => {
+])('each of several consecutive texts of a stream is written as a frame of its own: %s', (_, texts) => {
   const bytes = Buffer.from(texts.join(''))
   let event: CopyableText | undefined
   let at = 0

@@ -41,8 +41,8 @@ export interface EventTexts {
   /** The texts in the order of their bytes. */
   readonly texts: readonly EventText[]
   /**
-   * Beginnings of the keys of the texts that are complete before this event. A text may also be complete with
-   * its own last piece: see `isLast`.
+   * Beginnings of the keys of the texts that are complete before this event. A text whose last piece is in
+   * this event is marked by `isLast` instead.
    */
   readonly ends: readonly string[]
   readonly repeating: readonly RepeatingSpan[]
@@ -61,8 +61,8 @@ type EventReader = (
 ) => {
   readonly ends: readonly string[]
   /**
-   * Returns the text with the channel to which it belongs; undefined if it is not a text. `way` is the path
-   * from the root of the event to the text.
+   * Returns a text of the event. If it is a piece, it names the longer text that it continues. Undefined if
+   * the value is not a text. `way` is the path from the root of the event to the text.
    */
   readonly read: (text: FoundText, way: readonly PathStep[]) => EventText | undefined
   readonly sequence?: readonly [from: number, to: number]
@@ -253,7 +253,7 @@ function indexesOf(scan: ScannedObject): string {
   return indexes
 }
 
-// Writes an event like this one with another piece, and without its other texts.
+// Writes a copy of an event in which the piece of one text is replaced and all other texts are empty.
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,
@@ -364,7 +364,7 @@ function objectsOf(scan: ScannedObject, list: Node): Node[] {
     : []
 }
 
-/** A member that is a whole number; 0 if it is not. */
+/** The value of a member that is a whole number; 0 for any other value, or without the member. */
 function numberIn(scan: ScannedObject, object: Node, name: string): number {
   const node = scan.memberOf(object, name)
   const value = node === undefined ? 0 : Number(scan.textOf(node))

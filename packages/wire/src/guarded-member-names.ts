@@ -1,6 +1,9 @@
 import type { TextPlace } from './guarded-texts.ts'
 
-/** Members whose texts are words of a protocol, names or ids. Guards do not check them. */
+/**
+ * Members of requests and responses whose texts are words of a protocol, names or ids. Guards do not check
+ * them.
+ */
 export const PROTOCOL_TERMS: ReadonlySet<string> = new Set([
   'aspectRatio',
   'authorization',
@@ -59,7 +62,10 @@ export const PROTOCOL_TERMS: ReadonlySet<string> = new Set([
   'voice',
 ])
 
-/** Members in `PROTOCOL_TERMS` whose value may also be a list of words of a protocol. */
+/**
+ * Members of requests whose value may be a word of a protocol or a list of such words. Guards do not check
+ * them.
+ */
 export const PROTOCOL_TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
 /** Members of answers whose texts are words of a protocol, names or ids. Guards do not check them. */
 export const ANSWER_PROTOCOL_TERMS: ReadonlySet<string> = new Set([
@@ -154,9 +160,9 @@ export const MEDIA_TYPE_MEMBERS = [
   'transcript',
   'expires_at',
 ] as const
-/** Members that contain a signature. */
+/** Members with which a provider signs a model's reasoning, so that the reasoning cannot be changed. */
 export const SIGNATURE_MEMBERS = ['signature'] as const
-/** Members with reasoning. */
+/** Members that contain the reasoning of a model. */
 export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
   'reasoning',
   'reasoning_content',

@@ -354,8 +354,8 @@ function isLeftOut(
   type: string,
   role: string | undefined,
 ): boolean {
-  // A schema may use any of these names for its properties. Therefore a member with an object is always
-  // searched.
+  // A schema may use any of the names that are left out for its properties. Therefore a member with an object
+  // is always searched.
   if (scan.kindOf(value) === 'object') return false
   if (PROTOCOL_TERMS.has(name)) return !scan.isContainer(value) || PROTOCOL_TERM_LISTS.has(name)
   if (name === 'name') return role === undefined

@@ -20,7 +20,7 @@ export interface HiddenThinking {
   readonly budget: number | undefined
 }
 
-/** How a model thinks whose streams do not contain all of its thinking. */
+/** A model that thinks, but whose streams do not contain all of its thinking. */
 interface Thinker {
   /** Whether the model thinks if the request has no thinking settings. */
   readonly byDefault: boolean
@@ -28,7 +28,7 @@ interface Thinker {
   readonly canStop: boolean
 }
 
-/** What one field of a request says about thinking. */
+/** How one field of a request sets thinking: off, or on with a maximum number of tokens (`budget`). */
 type Setting = { readonly kind: 'off' } | { readonly kind: 'on'; readonly budget?: number }
 
 /**

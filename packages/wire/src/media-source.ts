@@ -41,7 +41,7 @@ export function readMediaUrl(url: string, path: string, family: string | undefin
   return refuseField(path, 'a data:, http: or https: URL', 'another string')
 }
 
-/** Reads the data of a file: a URL as in `readMediaUrl`, or base64. */
+/** Reads the data of a file: a `data:`, `http:` or `https:` URL, or base64. */
 export function readFileData(data: string, path: string): MediaSource {
   return isDataUrl(data) || isWebUrl(data)
     ? readMediaUrl(data, path, undefined)

@@ -184,7 +184,7 @@ describe('configured capabilities', () => {
     expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'adaptive' }).alwaysThinks).toBe(true)
   })
 
-  test('a model that is configured to think does so in calls with tools, too', () => {
+  test('a model that is configured to think also thinks in calls with tools', () => {
     expect(by('gpt-6-sol').toolsNeedNoEffort).toBe(true)
     expect(capabilitiesOf('gpt-6-sol', 'm', { thinking: 'adaptive' }).toolsNeedNoEffort).toBe(false)
   })

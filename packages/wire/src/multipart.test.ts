@@ -37,7 +37,7 @@ describe('a form', () => {
     expect(read(`${typed}${end}rest`)).toMatchObject([{ name: 'a', text: '', contentType: 'text/plain' }])
   })
 
-  test('a field of a multipart form above 256 KiB is recorded by its position only', () => {
+  test('of a multipart field above 256 KiB only the position is recorded, and its text is not read into memory', () => {
     const [large, model] = read(field('prompt', 'p'.repeat(300_000)) + field('model', 'm') + end, 9)
     expect(large?.text).toBeUndefined()
     expect((large?.end ?? 0) - (large?.start ?? 0)).toBe(300_000)

@@ -168,7 +168,7 @@ describe('text files', () => {
       },
       CONVERSE_PROMPT_RULES,
     ],
-  ])('a file that is text is decoded: %s', (_, request, levels) => {
+  ])('a text file in a prompt is decoded from base64, and its text is counted: %s', (_, request, levels) => {
     const { text, chargedExtraTokens } = count(request, levels)
     expect(text).toContain(TEXT)
     expect(text).not.toContain(base64(TEXT))
@@ -176,7 +176,7 @@ describe('text files', () => {
   })
 })
 
-test('media in a prompt count by their kind, as they do for a hold, and texts beside their data count as text', () => {
+test('a picture in a prompt counts as a fixed number of tokens, and a caption beside its data counts as text', () => {
   const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` } }
   const ask = (part: object): PromptText =>
     count({ messages: [{ role: 'user', content: [part as Json] }] }, CHAT_PROMPT_RULES)

@@ -50,7 +50,7 @@ test.each([
   },
 )
 
-test('encrypted thoughts in a reply count as tokens only as far as they are longer than its visible thoughts', () => {
+test('encrypted thoughts in a reply count as tokens only for the length by which they exceed the visible thoughts', () => {
   const arrived = new ReceivedMedia()
   arrived.addHidden(1_600, 0)
   expect(arrived.hiddenTokens).toBe(300)

@@ -28,7 +28,7 @@ describe('a stream without signatures of texts', () => {
     expect(passed([start(1), proof(1, 'text'), end(1)])).toEqual([])
   })
 
-  test('a stream for clients without text signatures keeps every thought that does not merely sign a text', () => {
+  test('a stream for clients without text signatures keeps thoughts that have text or sign a call', () => {
     const others: ReplyEvent[] = [
       start(0),
       { kind: 'thinking', index: 0, text: 'Hm.' },
@@ -45,7 +45,7 @@ describe('a stream without signatures of texts', () => {
     expect(passed(others)).toEqual(others)
   })
 
-  test('the start of a thought is sent before a text of the thought that is copied as bytes', () => {
+  test("a thought's start event is sent before its text also if that text is forwarded as undecoded bytes", () => {
     const seen: string[] = []
     const inner = {
       push: (some: readonly ReplyEvent[]) => (seen.push(...some.map(({ kind }) => kind)), ''),

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { openSignatureEnvelope, sealOpaquePart, sealSignature } from './signature-envelope.ts'
 
 describe('the envelope of a signature, such as encrypted reasoning', () => {
-  test('a signature for a client of the dialect that made it is neither put into an envelope nor taken out of one', () => {
+  test('a signature for a client of the dialect that made it is passed on as it is, without an envelope', () => {
     expect(sealSignature({ protocol: 'responses', value: 'gAAAA' }, 'responses')).toBe('gAAAA')
     expect(openSignatureEnvelope('gAAAA', 'responses')).toEqual({
       proof: { protocol: 'responses', value: 'gAAAA' },
     })
   })
 
-  test('a signature or opaque block that was put into an envelope of another dialect is returned unchanged', () => {
+  test('a signature or opaque block is unchanged after it was put into an envelope for another dialect and taken out again', () => {
     const proof = { protocol: 'messages', value: 'sig/+=ü' } as const
     expect(openSignatureEnvelope(sealSignature(proof, 'responses'), 'responses')).toEqual({ proof })
     const ofCall = { protocol: 'gemini', value: 'c2ln', signs: 'call' } as const

@@ -27,7 +27,10 @@ export type SignatureEnvelopeContent = (
   readonly place?: unknown
 }
 
-/** Envelope for a thought without a signature, for clients that discard thoughts without one. */
+/**
+ * Envelope that stands for the missing signature of a thought, for clients that discard thoughts without a
+ * signature.
+ */
 export const UNSIGNED_THOUGHT_ENVELOPE: string = seal({ thought: 'unsigned' })
 
 /**

@@ -51,7 +51,7 @@ const escaped = fc.string({
   unit: fc.constantFrom('a', '"', '\\', '\n', '\t', 'é'),
 })
 
-test('a generated text that was copied as JSON is stored decoded', () => {
+test('generated text that was forwarded as undecoded JSON bytes is recorded as decoded text', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(plain, escaped), { minLength: 1, maxLength: 12 }), (texts) => {
       const literals = texts.map((text) => JSON.stringify(text))
@@ -84,7 +84,7 @@ test('a generated text that was copied as JSON is stored decoded', () => {
   )
 })
 
-test('a generated text copied as JSON that would exceed eight megabytes is counted but not kept', () => {
+test('generated text forwarded as undecoded JSON bytes is counted, but not recorded beyond eight megabytes', () => {
   const size = 5 * 1024 * 1024
   const text = new CopyableText('text', 0, Buffer.alloc(size, 'z'), {
     from: 0,

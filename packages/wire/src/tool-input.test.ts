@@ -42,7 +42,7 @@ describe('a tool input that arrives in pieces', () => {
     expect(told(['"', '', '"', 'x'])).toEqual(['', '', '', '""x', ''])
   })
 
-  test('the beginning of a streamed tool input that was held back is forwarded at its end', () => {
+  test('the held-back beginning of a streamed tool input is forwarded at the end of the input, if not before', () => {
     expect(told(['nu', 'l'])).toEqual(['', '', 'nul'])
     expect(told(['"'])).toEqual(['', '"'])
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { SignIns } from './sign-ins.ts'
 
 describe('where a user signed in from', () => {
-  test('an IP address is known for the user who signed in from it, and for no other user', () => {
+  test('an IP address counts as known only for the user who has signed in from it', () => {
     const signIns = new SignIns()
     signIns.remember('ann', '192.0.2.1')
     expect(signIns.knows('ann', '192.0.2.1')).toBe(true)

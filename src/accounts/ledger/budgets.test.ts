@@ -294,7 +294,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await expect(call(a, 'c', 1)).rejects.toThrow(QuotaHeldByOtherCalls)
   })
 
-  test('a budget that is lowered below what is held and spent refuses calls from then on, and its count is kept', async () => {
+  test('a budget that is lowered to or below its spent and held amounts refuses new calls, and these amounts stay counted', async () => {
     const {
       store,
       userId,

@@ -76,7 +76,7 @@ describe('a quota that is set', () => {
     }
   })
 
-  test("setting the quota of another user's key, or of no key, has no result and no effect", async () => {
+  test("setting the quota of another user's key, or of a missing key, returns undefined and changes nothing", async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     expect(await ledger.changeToken(changeOf(userId, 99, { remain_quota: 7 }))).toBeUndefined()

@@ -109,7 +109,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     }
   })
 
-  test('quota borrowed for a call stays for this call, even if another node wants the spare part', async () => {
+  test("quota that a node borrowed for a call stays available to this call while another node requests the node's spare quota", async () => {
     const {
       store,
       nodes: [node],
@@ -137,7 +137,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     }
   })
 
-  test('a call for which other calls take each loan of quota fails like a database error, not like a refusal', async () => {
+  test('a call whose borrowed quota is taken by other calls each time fails as if the database were unavailable, and not as refused', async () => {
     const {
       store,
       nodes: [node],

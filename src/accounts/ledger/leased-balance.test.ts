@@ -11,7 +11,7 @@ function lent(amount: number): LeasedBalance {
 }
 
 describe('what a node has borrowed', () => {
-  test('borrowed quota can be spent to the last unit, and an outdated state of the database does not restore charges', () => {
+  test('borrowed quota can be spent to the last unit, and a database state from before a charge does not undo this charge', () => {
     const balance = lent(100)
     balance.hold(60)
     balance.hold(-60)
@@ -35,7 +35,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(100)
   })
 
-  test('borrowed quota is not spent again if the nodes have borrowed more than the account has, as after a lowered quota', () => {
+  test('if a lowered quota leaves nodes with more borrowed than the account has, quota spent from a loan is not spent a second time', () => {
     const balance = lent(100)
     balance.hold(100)
     balance.applyState({ ...state(100, 1), remain: 70, free: -30 })
@@ -49,7 +49,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(0)
   })
 
-  test('a newer state of the database voids borrowed quota, and a late older state does not restore it', () => {
+  test("a newer state of the database replaces a node's borrowed quota, and an older state that arrives later is ignored", () => {
     const balance = lent(100)
     balance.applyState(state(0, 4))
     balance.applyState(state(100, 3))
@@ -58,7 +58,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
-  test('after a restore of the database, the quota in an older state replaces the borrowed quota once', () => {
+  test('after a restore of the database, one older state is accepted in place of the borrowed quota, and further older ones are not', () => {
     const balance = lent(100)
     balance.applyState(state(100, 4))
     balance.expectRestored()
@@ -68,7 +68,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
-  test('borrowed quota is reported as lost if a restored database has lent less than is held', () => {
+  test('borrowed quota is reported as lost, once, if the restored database has lent the node less than its open holds need', () => {
     const balance = lent(100)
     balance.hold(50)
     balance.expectRestored()

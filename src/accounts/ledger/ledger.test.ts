@@ -78,7 +78,7 @@ describe('the ledger', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test("a background call's hold is continued after a restart even without free quota, or reported if its key is gone", async () => {
+  test("a background call's hold is resumed after a restart, even if the free quota is too small, or reported if its key is gone", async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
@@ -96,7 +96,7 @@ describe('the ledger', () => {
     expect(unowned).toEqual(['h1'])
   })
 
-  test("a background call's hold that cannot be saved is settled by the call itself", async () => {
+  test("a background call's hold that cannot be saved for after a restart stays open, and is settled when the call ends", async () => {
     const { store, tokenId } = await storeWithAccount()
     const full: Store = Object.assign(Object.create(store), {
       write: (name: 'parkHold', ...input: never) =>

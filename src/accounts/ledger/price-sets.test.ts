@@ -5,11 +5,11 @@ const settings = { priceVersion: '0123456789ab' }
 const plans = (...moments: (string | undefined)[]) =>
   moments.map((priceMoment, index) => ({ model: { name: `m${index}`, priceMoment } }))
 
-test('the price version of a call is that of the settings if no price depends on the time', () => {
+test("the price version of a call is the one of the configuration if none of the call's prices depends on the time", () => {
   expect(priceVersionOf(settings, plans(undefined, undefined))).toBe('0123456789ab')
 })
 
-test('the price version of a call differs for each set of time-dependent prices, also those of a fallback', () => {
+test("the price version of a call differs for each set of time-dependent prices of its model and of the model's fallback", () => {
   const versions = [plans('0'), plans('1'), plans(undefined, '0'), plans(undefined, '1')].map((each) =>
     priceVersionOf(settings, each),
   )

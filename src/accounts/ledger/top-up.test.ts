@@ -38,7 +38,7 @@ describe('a top-up', () => {
     },
   )
 
-  test('a refused top-up of a user can never be spent, not even briefly', async () => {
+  test("a top-up that is refused is never part of the user's free balance, not even before the refusal", async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -48,7 +48,7 @@ describe('a top-up', () => {
     expect(account.user.free).toBe(1_000_000)
   })
 
-  test('a top-up of an unknown user has no result', async () => {
+  test('a top-up of an unknown user returns undefined', async () => {
     const { store } = await storeWithAccount()
     expect(await new Ledger(store, 'run').changeUser(topUpOf(99, 1))).toBeUndefined()
   })

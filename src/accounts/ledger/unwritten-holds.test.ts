@@ -68,7 +68,7 @@ test('holds that are due at the same time are written to the database together, 
   expect(writes).toEqual(['settle b', 'hold a', 'hold c'])
 })
 
-test("a due hold is written to the database with another call's settlement, and a hold that is not due waits", async () => {
+test("another call's settlement writes the holds that are due along with it, but no hold that is not due yet", async () => {
   const { admit, writes } = await bench()
   const other = admit('other')
   const [old] = [admit('old')]

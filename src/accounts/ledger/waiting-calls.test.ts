@@ -139,7 +139,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await waiting).amount).toBe(700)
   })
 
-  test('a hold that cannot grow states what other calls hold if that is the reason, and otherwise what is left', async () => {
+  test("the error for a hold that cannot grow is quota_held if only other calls' holds prevent it, and otherwise budget_exceeded", async () => {
     const { call } = await stage()
     const growing = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -186,7 +186,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect(order).toEqual(['a', 'b'])
   })
 
-  test('a small call that waits for quota does not overtake an earlier large one until that one leaves', async () => {
+  test('a small call that waits for quota is not admitted before a large one that waits longer, unless the large call is cancelled', async () => {
     const { call, otherId } = await stage()
     await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
     const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]

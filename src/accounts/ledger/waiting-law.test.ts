@@ -7,7 +7,7 @@ import { byTier } from '../../../test/tier.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test.each(LEDGER_PLACES)(
-  '$name: whatever waiting calls do, nothing is overdrawn beyond what the metric counts, and each hold and wait ends',
+  '$name: in random sequences with waiting calls nothing is overdrawn but by responses above their holds, and each wait ends',
   async ({ open, isLeased }) => {
     const rounds = isLeased ? byTier(12, 300) : byTier(60, 2000)
     const report = await runWaiting(open, SEED, { rounds, calls: 40 })

@@ -192,7 +192,7 @@ test('the built-in price data state a context length only if genai-prices has no
     }
 })
 
-test('genai-prices has no prices of service tiers, so the built-in prices of service tiers are compared with none', () => {
+test('genai-prices states no prices of service tiers, so that none of the built-in ones can be compared with it', () => {
   for (const vendor of ['openai', 'anthropic', 'google', 'aws', 'azure'])
     for (const model of modelsOf(vendor)) {
       expect(model.id).not.toMatch(/(?:^|[-_])(?:flex|batch|priority|ultrafast)(?:$|[-_])/)

@@ -163,7 +163,7 @@ describe('an address', () => {
     [34, '', 'https://api.cohere.ai/v1'],
     [38, '', 'https://api.jina.ai/v1'],
     [45, '', 'https://ark.cn-beijing.volces.com/api/v3'],
-  ])('the address of type %i, %j, is %j', (type, given, full) => {
+  ])('the address of a new-api channel of type %i with the base URL %j becomes %j', (type, given, full) => {
     const known = channelType(type)
     expect(known && addApiVersion(given, known)).toBe(full)
   })

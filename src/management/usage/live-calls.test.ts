@@ -78,7 +78,7 @@ test('live calls are collected while a client reads them, and for a minute after
   expect(ledger.onSettled).toBeUndefined()
 })
 
-test('filters of clients that have left the live calls are kept for at most as many as there may be readers', () => {
+test('the filters of live calls kept after their readers have left are limited to the maximum number of readers', () => {
   const { open, follow } = started()
   for (let n = 0; n < 20; n += 1) open(n, `m${n}`).leave()
   expect(Math.max(...follow.map(({ length }) => length))).toBe(3)
@@ -162,7 +162,7 @@ describe('a broadcast of live calls', () => {
     for (const read of readers) expect(await read()).toEqual(['gap 15', 'call 31'])
   })
 
-  test('a live broadcast reports a gap as soon as calls would be shown again, even if none arrives', async () => {
+  test('a live broadcast reports missed calls as soon as its limit per second permits showing calls, even if no call arrives', async () => {
     const broadcast = new LiveCallBroadcast(heldBytes())
     const read = opened(broadcast)
     await read()
@@ -185,7 +185,7 @@ describe('a broadcast of live calls', () => {
     expect([await before(), await read()]).toEqual([['call 26'], ['call 26']])
   })
 
-  test('a live broadcast sends a returning reader what it has missed, up to 20 events at once', async () => {
+  test('a live broadcast sends a returning reader the calls and gaps after its last call, at most 20 events at once', async () => {
     const broadcast = new LiveCallBroadcast(heldBytes())
     broadcast.show(turn(1, 3, 7), 5000)
     broadcast.show(turn(4, 22), 6000)
@@ -213,7 +213,7 @@ describe('a broadcast of live calls', () => {
     }
   })
 
-  test('a live broadcast keeps only its newest events where its user has no memory left for more', async () => {
+  test("a live broadcast keeps only its newest events for returning readers when its user's memory share is used up", async () => {
     const memory = requestMemory()
     const broadcast = new LiveCallBroadcast(heldBytes(memory))
     broadcast.show(turn(1, 3), 5000)

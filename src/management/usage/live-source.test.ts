@@ -60,14 +60,14 @@ describe('a source of live calls', () => {
     expect(ids).not.toContain('1')
   })
 
-  test('a live source reports an unknown number of missed calls if calls were lost or their names are unknown', () => {
+  test('a live source reports an unknown number of missed calls if calls were lost, or if their user and key names are not found', () => {
     expect(shown(sourceOf(), many(1), { hasLost: true })).toMatchObject({ ids: ['1'], missed: null })
     expect(shown(sourceOf(), many(1), { names: new Map() })).toMatchObject({ ids: [], missed: null })
   })
 })
 
 describe('the row of a live call', () => {
-  test('the row of a live call is written once for all readers that see the same fields', () => {
+  test("the JSON of a live call's row is made once for all readers that may see the same fields of it", () => {
     const rows = new RowJsonCache(NAMES)
     let written = 0
     const counted = {
@@ -96,7 +96,7 @@ describe('the row of a live call', () => {
   })
 })
 
-test('live subscriptions have the same name only if their scope and filter are equal', () => {
+test('two live subscriptions share a name only if their scope and filter are equal', () => {
   expect(liveQueryKey({ scope: 'all', filter: { model: undefined } })).toBe(
     liveQueryKey({ scope: 'all', filter: {} }),
   )

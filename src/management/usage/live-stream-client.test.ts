@@ -39,7 +39,7 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(calls(1, 3))
   })
 
-  test('a reader of live calls waits for its turn, and then gets all calls that arrived until then in one write', async () => {
+  test('a reader of live calls waits for its turn of the event loop, and then gets all calls that have arrived so far in one write', async () => {
     const turns: (() => void)[] = []
     const reader = new LiveStreamClient(() => {}, heldBytes(), { wait: (goOn) => void turns.push(goOn) })
     const text = reader.text()

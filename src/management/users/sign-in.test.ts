@@ -50,7 +50,7 @@ test("a sign-in changes a user's role or group only if an OIDC setting maps it f
   })
 })
 
-test('no OIDC claim makes a user root or demotes a root user, and the same claims change nothing a second time', () => {
+test('no OIDC claim makes a user root or demotes a root user, and a second sign-in with the same claims changes nothing', () => {
   const role = fc.constantFrom(Role.user, Role.admin, Role.root)
   const groups = fc.jsonValue()
   fc.assert(

@@ -126,7 +126,7 @@ describe('the share of a key', () => {
     expect(calls.first()).toBe('two')
   })
 
-  test('calls of more than a minute ago do not count when a session leaves an upstream key for having too many calls', () => {
+  test('a session does not leave an upstream key because of calls that are more than a minute old', () => {
     const calls = new SessionCalls()
     for (let n = 0; n < 20; n++) calls.answer({ input: 5_000 })
     expect(calls.first()).toBe('one')

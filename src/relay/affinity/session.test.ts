@@ -143,7 +143,7 @@ describe('a session by how its conversation begins', () => {
     expect(of('hello!')).not.toBe(of('hello'))
   })
 
-  test('the first entry of contents in a Gemini request identifies its session', () => {
+  test('a Gemini request without a session id belongs to the session that its first entry of contents identifies', () => {
     const of = (text: string, ...more: object[]) =>
       tagOf({ contents: [{ role: 'user', parts: [{ text }] }, ...more] }, 'gemini')
     expect(of('hello', { role: 'model', parts: [{ text: 'hi' }] })).toBe(of('hello'))

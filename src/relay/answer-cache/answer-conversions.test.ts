@@ -68,7 +68,7 @@ describe('an answer that is read', () => {
     expect(memory.held).toBe(0)
   })
 
-  test("a small answer is not cached if its client's memory is used up, and a large one waits for its turn", async () => {
+  test("when a client's memory is used up, a small answer is not cached, and a large one may be, as its conversion can wait", async () => {
     const memory = requestMemory()
     const made = conversions(memory)
     const release = usedUp(memory, OWNER.client)

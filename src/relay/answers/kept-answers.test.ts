@@ -111,7 +111,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(String(await contentOf(answers, 'idempotency', 'first'))).toBe('second')
   })
 
-  test('the oldest cached answers are removed with their parts when all together exceed the maximum size', async () => {
+  test('the oldest cached answers and their parts are removed when all cached answers together exceed the maximum size', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store, { cache: 3 * MIB })
     const pieces = [Buffer.alloc(MIB)]
@@ -189,7 +189,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     }
   })
 
-  test('a removal of cached answers while others are being stored leaves none of the calls that began before it', async () => {
+  test('a removal of cached answers also removes or prevents answers that are being stored by calls that began before it', async () => {
     const { store, database } = await openedRows(engine)
     const [here, elsewhere] = [keptAnswers(store), keptAnswers(store)]
     for (let round = 0; round < 10; round += 1) {
@@ -209,7 +209,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     }
   })
 
-  test('the answer of a call is not stored if records of removals since the beginning of the call were pruned', async () => {
+  test("an answer is not stored if removals after its call's beginning may be unknown, because their records were pruned", async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
     const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
@@ -300,7 +300,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect([left, Math.max(...removed)]).toEqual([0, 32])
   })
 
-  test('an answer that could not be stored completely leaves no parts, or parts that are pruned a day after its expiry', async () => {
+  test("an answer whose storing fails leaves no parts, or leaves parts that are pruned a day after the answer's expiry", async () => {
     const { store, database } = await openedRows(engine)
     const failing = (name: string): Rows => ({
       ...store,

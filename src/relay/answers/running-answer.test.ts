@@ -99,7 +99,7 @@ describe('an answer under way', () => {
     expect(answer.recorder.isFinished).toBe(true)
   })
 
-  test('a listener to a shared answer gets all pieces up to the end of the answer', () => {
+  test('the observer of a shared answer gets all pieces of the answer up to its end, and none afterwards', () => {
     const answer = underWay()
     const pieces: string[] = []
     answer.recorder.observer = { onPiece: (piece) => pieces.push(String(piece)) }
@@ -170,7 +170,7 @@ describe('an answer under way', () => {
     expect(answer.attach(client.response)).toBeUndefined()
   })
 
-  test('a shared answer above its maximum drops its start: present clients get the rest, later ones cannot attach', async () => {
+  test('a shared answer above its maximum size is no longer kept: attached clients get the rest, and later ones cannot attach', async () => {
     const memory = requestMemory()
     const answer = underWay({ memory, maxBytes: 10 })
     const client = new Client()
@@ -186,7 +186,7 @@ describe('an answer under way', () => {
     expect(await answer.end).toMatchObject({ kind: 'complete', pieces: undefined, bytes: 12 })
   })
 
-  test('a shared answer drops its start when the memory share of its first client is used up', () => {
+  test('a shared answer is no longer kept for later clients once the memory share of its first client is used up', () => {
     const memory = requestMemory()
     const answer = underWay({ memory })
     void answer.attach(new Client().response)
@@ -197,7 +197,7 @@ describe('an answer under way', () => {
     expect(memory.held).toBe(0)
   })
 
-  test("a slow client delays a shared answer only after the answer's start was dropped, and until the client leaves", () => {
+  test('a slow client delays a shared answer only once the answer is too large to be kept, and until the client leaves', () => {
     const answer = underWay({ maxBytes: 2 * MIB })
     const [slow, quick] = [new Client(), new Client()]
     slow.isReading = false
@@ -236,7 +236,7 @@ describe('an answer under way', () => {
     vi.useRealTimers()
   })
 
-  test('the memory of a released shared answer is freed once its clients have read it', async () => {
+  test('the memory of a shared answer that was released is freed once all its clients have read it', async () => {
     const memory = requestMemory()
     const answer = underWay({ memory })
     const slow = new Client()

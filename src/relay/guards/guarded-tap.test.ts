@@ -146,7 +146,7 @@ function cut<Whole extends { readonly length: number }>(
 test.each(
   TEXTS.flatMap((one) => (['redact', 'block', 'flag'] as const).map((action) => ({ ...one, action }))),
 )(
-  '$what ($dialect, $action) is what the rules leave of it, however it is cut into events and bytes',
+  "$what ($dialect, $action) is sent as the guard's rules leave it, however it is cut into events and bytes",
   ({ dialect, action, event, read }) => {
     const origin: AnswerContext = { dialect, signsReasoning: false }
     fc.assert(

@@ -18,7 +18,7 @@ const memory = (): RequestMemory =>
   )
 const text = (content: string): Buffer => Buffer.from(JSON.stringify(content.padEnd(200, '.')))
 
-test('a text counts as already checked only for the same user, under the same guards, as the same kind of text', () => {
+test('a text counts as already checked only for the same user, the same guards and the same format (JSON or plain text)', () => {
   const known = new KnownTexts(memory())
   const [ann, bea] = [known.of(ANN), known.of(BEA)]
   const name = ann.nameOf(screen, text('a'), false) ?? ''
@@ -36,7 +36,7 @@ test('a text counts as already checked only for the same user, under the same gu
   expect(ann.nameOf(screen, Buffer.from('"short"'), false)).toBeUndefined()
 })
 
-test('the checked texts that a user used last are remembered, up to a maximum per user and in total', () => {
+test('of the texts that guards have checked, those used last are remembered, up to a maximum per user and for all users', () => {
   const known = new KnownTexts(memory(), { maxOfUser: 3, maxTexts: 5 })
   const [ann, bea] = [known.of(ANN), known.of(BEA)]
   for (const name of ['a', 'b', 'c']) ann.add(name)

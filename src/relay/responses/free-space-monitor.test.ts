@@ -39,7 +39,7 @@ test('responses are stored while 2 GiB of a large disk are free, and signatures 
   expect(await found({ free: GIB - 1, total: 1000 * GIB })).toEqual([false, false, false])
 })
 
-test('the log says once when responses or signatures are no longer stored for lack of disk space, and once when again', async () => {
+test('the log says once that responses or signatures are not stored for lack of disk space, and once that they are again', async () => {
   const { found, lines } = await opened({ free: 4, total: 100 })
   await found({ free: 4, total: 100 })
   await found({ free: 6, total: 100 })

@@ -73,7 +73,7 @@ async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}
   return { responses, reader, reading, steps, rows }
 }
 
-test('a stored response is removed with the parts that its content is stored in', async () => {
+test('removing a stored response also removes the parts in which its content is stored', async () => {
   const { responses, rows } = await stage()
   const content = { input: `"${'x'.repeat(1_000_000)}"`, response: '{}' }
   await responses.keep({ ...kept(THIRD, null), content })
@@ -99,7 +99,7 @@ test('a stored conversation reserves its memory before it is loaded from the dat
   expect(steps.at(-1)).toBe('end')
 })
 
-test('a stored conversation waits for memory for its copies before it is loaded from the database', async () => {
+test('a stored conversation is loaded from the database only once there is memory for its copies', async () => {
   const { responses, reader, steps } = await stage()
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   await findPreviousResponse(scan, SECOND, reader, responses)
@@ -108,7 +108,7 @@ test('a stored conversation waits for memory for its copies before it is loaded 
   expect(waited).toBeLessThan(steps.findIndex((step) => LOADING.has(String(step))))
 })
 
-test('a stored conversation that is too large is refused before it is loaded from the database', async () => {
+test('a stored conversation larger than the maximum request body is refused before it is loaded from the database', async () => {
   const { responses, reader, steps } = await stage({ bodyLimit: CONTENT_BYTES / 2 })
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   await expect(findPreviousResponse(scan, SECOND, reader, responses)).rejects.toMatchObject({

@@ -45,9 +45,12 @@ describe('a page of items', () => {
     ['limit=3&after=d', ['c', 'b', 'a'], false],
     ['limit=1&after=d', ['c'], true],
     ['limit=1&after=c', ['b'], true],
-  ])('the page of items for "%s" is right', async (query, ids, more) => {
-    expect(await page(query)).toMatchObject({ ids, more, first: ids[0], last: ids.at(-1) })
-  })
+  ])(
+    'the page of a response\'s items for the query "%s" has the requested items',
+    async (query, ids, more) => {
+      expect(await page(query)).toMatchObject({ ids, more, first: ids[0], last: ids.at(-1) })
+    },
+  )
 
   test('the page after the last item of a response is empty', async () => {
     expect(await page('after=a')).toMatchObject({ ids: [], first: null, last: null, more: false })

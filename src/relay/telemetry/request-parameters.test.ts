@@ -30,7 +30,7 @@ test.each([
     { generationConfig: { topP: 0.9, topK: 3, presencePenalty: 1, candidateCount: 3 } },
     { top_p: 0.9, top_k: 3, presence_penalty: 1, 'choice.count': 3 },
   ],
-])('the parameters of a request of %s', (_, body, parameters) => {
+])('telemetry exports the parameters of a request of the dialect %s', (_, body, parameters) => {
   const named = Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [`gen_ai.request.${name}`, value]),
   )

@@ -81,7 +81,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
 })
 
 describe.each(ENGINES)('conditions on $name', (engine) => {
-  test('an alert is sent when the first node reports a condition, and another once no node has reported it for a while', async () => {
+  test('one alert is sent when several nodes report a condition of a channel, and another once no node reports it any more', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 60)
     await report(store, 'c', NOW + 10, NOW + 70)
@@ -139,7 +139,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     expect(await told(store)).toMatchObject([{ quota: 0 }])
   })
 
-  test('no alert is sent for a low quota if no receiver subscribes to such alerts', async () => {
+  test('no alert is sent for a low quota if no receiver subscribes to alerts of that type', async () => {
     const { store, userId, database } = await rowsWithAccount(engine)
     await store.write('subscribeAlerts', { tags: ['two'], thresholds: LOW })
     await setQuota(store, userId, 1_000)
@@ -148,7 +148,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     expect(await database.sql('select * from alert_outbox')).toEqual([])
   })
 
-  test('a low provider limit is alerted once for all nodes, and again only after a node has seen enough left', async () => {
+  test('an alert for a low provider limit is sent once for all nodes, and again only after a node saw that enough was left', async () => {
     const { store } = await openedRows(engine)
     const none = { hadEnough: false, hasEnough: false }
     const data = { channel: 'c', model: 'm', kind: 'requests', remaining: 3, resets_at: null } as const

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newToken, storeWithAccount } from '../../../test/store-rows.ts'
 
-test('a search among more than 600 tokens finds first keys that end with the text, then tokens with the text in the name', async () => {
+test('a search among more than 600 tokens lists first keys that end with the text, then tokens that have it in their name', async () => {
   const { store, userId } = await storeWithAccount()
   const create = (name: string, key: string) => store.write('createToken', newToken(userId, { name, key }))
   const first = await create('oldest', 'first-of-all-ZyX9')

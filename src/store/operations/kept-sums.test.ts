@@ -127,7 +127,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     }
   })
 
-  test('the oldest stored responses and signatures are removed when all together exceed the maximum size', async () => {
+  test("the oldest stored responses and signatures of a user are removed when all together exceed the user's maximum size", async () => {
     const { store, database } = await openedRows(engine)
     await store.write('storeResponse', kept('second', 1_000, { createdMs: NOW + 1 }))
     await store.write('storeSignatures', { replies: [signature(2, 'first', 100, NOW)] })

@@ -97,7 +97,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     expect(await store.read('revealKey', { tokenId, userId: userId + 1 })).toBeNull()
   })
 
-  test('a token whose encrypted key was moved to another row cannot be decrypted', async () => {
+  test('an encrypted token key that was moved to the row of another token cannot be decrypted', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
     await database.sql(

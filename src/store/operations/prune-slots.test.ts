@@ -17,7 +17,7 @@ const sumOf = async (sql: (statement: string) => Promise<Record<string, unknown>
   )[0]?.['quota']
 
 describe.each(ENGINES)('sums for series on $name', (engine) => {
-  test('usage sums of half hours are deleted one day at a time, and usage sums of days stay', async () => {
+  test('pruning deletes usage sums of half hours one day at a time, and keeps usage sums of days', async () => {
     const opened = await rowsWithAccount(engine)
     const { store, database } = opened
     const at = (days: number, id: string) => settledCall(WHO, id, { ended_ms: T0 + days * DAY_MS, quota: 10 })

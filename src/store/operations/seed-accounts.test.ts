@@ -58,7 +58,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await store.read('userById', again.id)).toMatchObject({ username: 'ann', status: 1 })
   })
 
-  test('a budget or rate limit in gateway.yaml is applied at every load, and limits that it does not state stay', async () => {
+  test('a budget or rate limit in gateway.yaml is applied at every load; limits that the file does not state stay unchanged', async () => {
     const { store } = await openedRows(engine)
     const seed = async (user: DeclaredUser['limits'], token: DeclaredUser['limits']) => {
       const seeds = [userSeed({ limits: user, tokens: [tokenSeed({ limits: token })] })]
@@ -103,7 +103,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await seed({ budget: null, rateLimit: { ...rateLimit, requests: 0 } })).toEqual([1, {}])
   })
 
-  test('limits that gateway.yaml states for a user or a token apply to that one only', async () => {
+  test('limits that gateway.yaml states for one user or token do not apply to other users or tokens', async () => {
     const { store } = await openedRows(engine)
     const limits = { rateLimit: { parallel: 3 } }
     const seeds = [
@@ -302,7 +302,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await pending(next.filter(({ username }) => username !== 'renamed'))).toEqual([])
   })
 
-  test('thousands of users of gateway.yaml are created at once, all or none, with ids after the stated ones', async () => {
+  test('thousands of users of gateway.yaml are created at once, all or none; those without an id get ids above the stated ones', async () => {
     const { store } = await openedRows(engine)
     const seeds = Array.from({ length: 1_200 }, (_, index) =>
       userSeed({

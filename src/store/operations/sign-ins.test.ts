@@ -137,7 +137,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(rows.map((row) => row['created_time'])).toEqual([1050, 1100])
   })
 
-  test('a console session begun with an access token ends with it, and begins only with the present access token', async () => {
+  test("a console session begins only with the user's present access token, and ends when that token is replaced", async () => {
     const { store, userId } = await opened()
     const proof = { kind: 'access token', accessToken: 'secret' } as const
     expect(await begin(store, userId, 'a', { proof })).toBe(false)
@@ -152,7 +152,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await names()).toEqual([hashOf('b')])
   })
 
-  test('a console session begun with an OIDC identity begins for its user only, and has an encrypted logout URL', async () => {
+  test('a console session with an OIDC identity begins only for the user of that identity, and its logout URL is encrypted', async () => {
     const { store, database, userId } = await opened()
     const identity = { issuer: 'https://id.example', subject: 's' }
     const user = {

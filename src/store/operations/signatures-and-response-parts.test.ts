@@ -18,7 +18,7 @@ const reply = (
 })
 
 describe.each(ENGINES)('kept signatures on $name', (engine) => {
-  test('stored signatures are readable by their user until they expire, and of those with the same hash the latest is', async () => {
+  test("a user's stored signatures are found for that user until they expire; of several with one hash, the latest is found", async () => {
     const { store } = await openedRows(engine)
     const replies = [reply(2, ['a', 'b']), reply(2, ['b'], { expiresMs: NOW + 2_000 })]
     await store.write('storeSignatures', { replies })

@@ -91,7 +91,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await store.read('responseChain', lookUp)).toEqual(chain.slice(0, 2))
   })
 
-  test('a chain of stored responses that is too long is read only up to the first response above the maximum', async () => {
+  test('a chain of stored responses that is too long is read only up to the first response above the maximum length or size', async () => {
     const { store } = await openedRows(engine)
     for (let n = 0; n < MAX_PREVIOUS_RESPONSES + 3; n += 1)
       await store.write('storeResponse', kept(`r${n}`, n === 0 ? null : `r${n - 1}`))

@@ -317,7 +317,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     expect(nobody).toMatchObject({ totals: { requests: 0, quota: 0 }, next: null })
   })
 
-  test('whole days of usage can be summed up with a filter by user, token, model, channel or group, and by model', async () => {
+  test('sums of whole days of usage can be filtered by user, token, model, channel or group, and listed by model', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await second(store)
     await database.sql(dayInsertion(10, { requests: 2, quota: 20 }))
@@ -407,7 +407,7 @@ describe('queries of the usage log on SQLite', () => {
       /usage_log USING (COVERING )?INDEX usage_log_by_session \(session=\? AND ended_ms/,
     ],
     ['an id', { id: 'x' }, /SEARCH usage_log USING PRIMARY KEY \(id=\?\)/],
-  ])('the query %s uses an index', async (_, filter, index, users = 1) => {
+  ])('a query of the usage log by %s uses a database index', async (_, filter, index, users = 1) => {
     const path = join(temporaryFolder(), 'sluice.db')
     const store = await openedStore(path)
     await addOthers(store, users)

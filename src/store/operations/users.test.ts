@@ -12,12 +12,15 @@ describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
     [{ mode: 'subtract', value: 1_000_000, maxQuota: MOST }, 0],
     [{ mode: 'override', value: 7, maxQuota: MOST }, 7],
     [{ mode: 'override', value: 0, maxQuota: MOST }, 0],
-  ])('the change %j of 1000000 gives %i, and returns the difference', async (quota, after) => {
-    const { store, userId } = await rowsWithAccount(engine)
-    const changed = await store.write('changeUser', { userId, quota })
-    expect(changed).toMatchObject({ user: { id: userId, quota: after }, quotaMoved: after - 1_000_000 })
-    expect((await store.read('userById', userId))?.quota).toBe(after)
-  })
+  ])(
+    "the change %j of a user's quota of 1000000 gives %i, and returns the difference",
+    async (quota, after) => {
+      const { store, userId } = await rowsWithAccount(engine)
+      const changed = await store.write('changeUser', { userId, quota })
+      expect(changed).toMatchObject({ user: { id: userId, quota: after }, quotaMoved: after - 1_000_000 })
+      expect((await store.read('userById', userId))?.quota).toBe(after)
+    },
+  )
 
   test.each<[QuotaChange, string]>([
     [
@@ -28,12 +31,15 @@ describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
       { mode: 'subtract', value: 1_000_001, maxQuota: MOST },
       'this user has 1000000 quota units, and 1000001 are more',
     ],
-  ])('the change %j is refused, and so are the fields beside it', async (quota, sentence) => {
-    const { store, userId } = await rowsWithAccount(engine)
-    const change = { userId, quota, fields: { remark: 'x' } }
-    await expect(store.write('changeUser', change)).rejects.toThrow(sentence)
-    expect(await store.read('managedUser', { userId })).toMatchObject({ quota: 1_000_000, remark: '' })
-  })
+  ])(
+    "the change %j of a user's quota is refused, and no other field of the same change is written",
+    async (quota, sentence) => {
+      const { store, userId } = await rowsWithAccount(engine)
+      const change = { userId, quota, fields: { remark: 'x' } }
+      await expect(store.write('changeUser', change)).rejects.toThrow(sentence)
+      expect(await store.read('managedUser', { userId })).toMatchObject({ quota: 1_000_000, remark: '' })
+    },
+  )
 })
 
 describe.each(ENGINES)('a change of a user, on $name', (engine) => {
@@ -87,7 +93,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     ])
   })
 
-  test("changing or deleting a user is refused if the user's role is not below the stated one", async () => {
+  test("changing or deleting a user is refused unless the user's role is below `roleBelow`", async () => {
     const { store } = await rowsWithAccount(engine)
     const { id: userId } = await store.write('createUser', newUser({ username: 'bob', role: 10 }))
     const change = (roleBelow: number) =>
@@ -216,7 +222,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     ['Аня', 'аНЯ'],
     ['Mike_100%!', 'mike_100%!'],
     ['kiss', 'KISS'],
-  ])('the name %j is refused where another user is %j', async (name, theirs) => {
+  ])('the user name %j is refused if another user is named %j', async (name, theirs) => {
     const { store, userId } = await rowsWithAccount(engine)
     const twin = await store.write('createUser', named(theirs))
     const sentence = `there is a user "${theirs}" already, and "${name}" differs from it in case alone`
@@ -230,7 +236,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     ['mikex100', 'mike_100'],
     ['ann', 'ann2'],
     ['ann%', 'anna'],
-  ])('the name %j is accepted where another user is %j', async (name, theirs) => {
+  ])('the user name %j is accepted if another user is named %j', async (name, theirs) => {
     const { store } = await rowsWithAccount(engine)
     await store.write('createUser', named(theirs))
     expect((await store.write('createUser', named(name))).username).toBe(name)
@@ -240,7 +246,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     ['ａｎｎ', 'ann'],
     ['می\u200Cخواهم', 'میخواهم'],
   ])(
-    'the name %j is refused where another user is %j, which is spelled differently',
+    'the user name %j is refused if another user is named %j, which is spelled differently',
     async (name, theirs) => {
       const { store, userId } = await rowsWithAccount(engine)
       await store.write('createUser', named(theirs))

@@ -29,7 +29,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
   ])(
-    'a connection that %s is abandoned within two seconds, and replaced when that is possible',
+    'a PostgreSQL connection that %s is abandoned within two seconds, and replaced when that is possible',
     async (_, spoil) => {
       const { proxy, connection } = await connected()
       spoil(proxy)
@@ -42,7 +42,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
     },
   )
 
-  test('an idle PostgreSQL connection that became silent delays one statement, and no later one', async () => {
+  test('an idle PostgreSQL connection that became silent makes one statement fail, and no later one', async () => {
     const { proxy, connection } = await connected()
     proxy.silence({ kind: 'pass' })
     const startMs = performance.now()
@@ -66,7 +66,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       return connection
     }
 
-    test("a node's database connection is refused while another process uses the node's name, and not afterwards", async () => {
+    test("a node's database connection is refused while another process uses the node's name, and accepted once it does not", async () => {
       const { place } = await engine.database()
       const first = named(place, 'a')
       const second = named(place, 'a')

@@ -207,7 +207,7 @@ async function runs(
 }
 
 test.each(BANKS)(
-  'whatever quota nodes lease, report, return and lose, the quota bank on $name equals a simple model',
+  'whatever quota nodes lease, report, return and lose, the quota bank on $name has the same balances as a simple model',
   async (engine) => {
     const { store, database } = await openedRows(engine)
     const connection = new BankConnection(database.place, { hasRole: true })

@@ -26,7 +26,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await accounts()).toMatchObject({ token: { leased: 10_000 }, user: { leased: 20_000 } })
   })
 
-  test('the quota bank leases a node an eighth of the free quota, at least what it needs, at most what it wants, or nothing', async () => {
+  test('the quota bank leases an eighth of the free quota, at least the need of the node, or nothing if the need exceeds it', async () => {
     const { node, accounts } = await bankFixture(engine)
     const ask = (need: number, max: number) =>
       node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: max, user: max } }])
@@ -55,7 +55,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
-  test('the quota bank leases nothing of disabled, expired or deleted accounts, and returns their rows', async () => {
+  test("the quota bank leases no quota of a disabled, expired or deleted account, but returns the account's row", async () => {
     const { node, database } = await bankFixture(engine)
     for (const [broken, mended] of [
       ['update tokens set status = 2', 'update tokens set status = 1'],
@@ -98,7 +98,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 2 })
   })
 
-  test("the quota bank charges a call above the node's lease in full, and the lease is then zero", async () => {
+  test("the quota bank charges a call that costs more than the node's lease in full, and the lease is then zero", async () => {
     const { node, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(100)])
     expect((await node('a').apply([report('x', 450)], [])).states).toContainEqual(
@@ -113,7 +113,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect((await accounts()).token.used).toBe(2)
   })
 
-  test('a node that releases quota leases keeps the stated amounts, and none when it leaves', async () => {
+  test('a node that gives leases back to the quota bank keeps the amounts that it states, and a node that leaves keeps none', async () => {
     const { node, accounts, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 200), held('u:1', 200)])
@@ -127,7 +127,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await database.sql('select * from nodes')).toEqual([])
   })
 
-  test('leased quota of a node that is silent for a minute can be leased to other nodes, except for what it holds', async () => {
+  test('leased quota of a node that is silent for a minute can be leased to other nodes, except the amount of its open holds', async () => {
     const { node, accounts, setSilence: silent } = await bankFixture(engine)
     await node('a').acquire([exactly(400_000)])
     await node('a').apply([], [held('t:1', 150_000), held('u:1', 150_000)])

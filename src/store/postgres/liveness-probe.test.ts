@@ -58,7 +58,7 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
       (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
   ])(
-    'calls are refused within two seconds where the connection %s, and answered when it works again',
+    'database calls are refused within two seconds if the connection %s, and answered when it works again',
     async (_, spoil) => {
       const { proxy, store } = await storeBehindProxy(engine)
       spoil(proxy)
@@ -96,7 +96,7 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
 })
 
 describe.each(HERE)('on $name', (engine) => {
-  test('idle PostgreSQL connections that became silent delay at most one database operation each, and none later', async () => {
+  test('after idle PostgreSQL connections became silent, one database operation is refused, and the next one succeeds in time', async () => {
     const { proxy, url, store } = await storeBehindProxy(engine)
     proxy.silence({ kind: 'pass' })
     expectRefused(await timed(() => store.read('countUsers')))
@@ -124,7 +124,7 @@ describe.each(HERE)('on $name', (engine) => {
     another.release()
   })
 
-  test('a slow PostgreSQL server counts as unreachable if calls wait for it, and is waited for if none does', async () => {
+  test('a slow PostgreSQL server counts as unreachable while calls wait for its answer, and not while no call waits', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     proxy.setFault({ kind: 'delay', delayMs: 900 })
     const answered = (timeouts?: ProbeTimeouts): Promise<string> => {

@@ -225,7 +225,7 @@ test.each([
   [201, 2],
   [3650, 19],
   [100_000, 500],
-])('rows that are kept for %i days are in partitions of %i days', (days, width) => {
+])('a usage log whose rows are kept for %i days has partitions of %i days', (days, width) => {
   expect(daysPerPartition(days)).toBe(width)
 })
 
@@ -243,7 +243,7 @@ test('missing partitions of the usage log are created around the existing ones',
   ])
 })
 
-test('after missing partitions of the usage log are created each wanted day is in exactly one partition', () => {
+test('after missing partitions of the usage log are created, each day that needs a partition is in exactly one', () => {
   const gaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 1, max: 9 })), {
     maxLength: 8,
   })

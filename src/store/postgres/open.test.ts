@@ -174,7 +174,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.read('userByName', 'ada'))?.id).toBe(2)
   })
 
-  test('users of gateway.yaml without an id get ids above the stated ones, also in the same write', async () => {
+  test('users of gateway.yaml without an id get ids above all ids that other users of the file state', async () => {
     const { store } = await openedRows(engine)
     const seed = {
       role: 1,
@@ -195,7 +195,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.write('createUser', newUser({ username: 'e' }))).id).toBe(32)
   })
 
-  test('a PostgreSQL database is refused with advice for another GATEWAY_SECRET, and still opens with the right one', async () => {
+  test('a PostgreSQL database is refused with advice if GATEWAY_SECRET is another one, and still opens with the right one', async () => {
     const database = await engine.database()
     await (await database.open()).close()
     const other = deriveSecrets('not the secret it was made with')

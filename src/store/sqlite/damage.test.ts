@@ -112,11 +112,14 @@ test.each([
   ['a full disk', 13, /no room/, false],
   ['a full disk that the index of the log meets first', 4874, /no room/, false],
   ['another program that writes', 5, /locked by another program/, false],
-])('a database error is reported with a message that helps: %s (%i)', (_, errcode, words, lasting) => {
-  const told = mapDatabaseError(Object.assign(new Error('as the driver says it'), { errcode }))
-  expect(told).toBeInstanceOf(StoreUnavailable)
-  expect(told).toMatchObject({ lasting, message: expect.stringMatching(words) as unknown })
-})
+])(
+  'a database error is reported with a message that names its cause: %s (%i)',
+  (_, errcode, words, lasting) => {
+    const told = mapDatabaseError(Object.assign(new Error('as the driver says it'), { errcode }))
+    expect(told).toBeInstanceOf(StoreUnavailable)
+    expect(told).toMatchObject({ lasting, message: expect.stringMatching(words) as unknown })
+  },
+)
 
 const DEAD_THREAD = `
   const [root, path] = process.argv.slice(1)

@@ -31,7 +31,7 @@ describe('writes', () => {
     expect(rest).toEqual([queue[3], queue[4]])
   })
 
-  test('a database write that belongs to no call keeps its place among the writes of calls', () => {
+  test('database writes of calls are not moved past a write that belongs to no call', () => {
     const store: Waiting = { operation: ['changeUser', { userId: 2 }] }
     const queue = [...times(6, () => settle(1)), store, settle(2)]
     expect(fairBatch(queue, few).rest).toEqual(queue.slice(4))
@@ -81,7 +81,7 @@ describe('reads', () => {
   const usage = (userId?: number): Waiting => ({ operation: ['listUsage', { filter: { user_id: userId } }] })
   const profile: Waiting = { operation: ['managedUser', { userId: 1 }] }
 
-  test("reads of the usage log take turns: one of each user at a time, those of all users as one user's; other reads do not wait", () => {
+  test('a batch has one read of the usage log per user and one of those over all users, and all reads of other kinds', () => {
     const queue = [usage(1), usage(1), usage(), usage(2), profile, usage(), profile]
     const { batch, rest } = fairBatch(queue, READ_BATCH_RULE)
     expect(batch).toEqual([queue[0], queue[2], queue[3], queue[4], queue[6]])

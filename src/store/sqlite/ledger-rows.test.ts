@@ -156,7 +156,7 @@ describe('a settlement', () => {
     expect(account?.token.accessed_time).toBe(1_760_000_101)
   })
 
-  test('a settlement may make a balance negative, and changes the counters of an unlimited token too', async () => {
+  test('a settlement may make a balance negative, and changes the counters of a token with unlimited quota like those of others', async () => {
     const { store, userId } = await storeWithAccount()
     const token = await store.write(
       'createToken',
@@ -291,7 +291,7 @@ describe('recovery', () => {
     expect((await store.read('findUnbalancedAccounts')).tokens).toEqual([])
   })
 
-  test('recovery after a crash leaves the holds of background calls open unless `parkedToo` is set', async () => {
+  test('recovery after a crash leaves the holds of background calls open, and settles them only if `parkedToo` is set', async () => {
     const { store, who } = await storeWithAccount()
     const opening = holdOf(who, 'parked', { owner: 'gone' })
     void store.write('hold', opening)
@@ -304,7 +304,7 @@ describe('recovery', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test('recovery after a crash charges no settled call again, and a late settlement no recovered one', async () => {
+  test('neither recovery after a crash nor a late settlement charges a call that the other has already charged', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'a', { owner: 'gone' }))
     await store.write('settle', settledCall(who, 'a'))

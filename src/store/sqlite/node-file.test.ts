@@ -79,7 +79,7 @@ describe("a node's file", () => {
   test.each([
     ['a build from before the first release', 5, /a build of sluice from before version 0\.1\.0/],
     ['a newer version', 7, /newer version of sluice \(form 7, this version knows 6\)/],
-  ])("a node's file of %s is refused and unchanged", async (_, format, sentence) => {
+  ])("a node's local file of %s is refused, and not changed", async (_, format, sentence) => {
     const path = join(temporaryFolder(), 'node.db')
     await (await openNodeFile({ path, bankId: 'bank' })).close()
     const file = new DatabaseSync(path)

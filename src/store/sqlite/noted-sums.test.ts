@@ -139,7 +139,7 @@ test.each<[string, (store: Store) => Promise<unknown>, unknown]>([
     (store) => store.read('findUnbalancedAccounts'),
     { tokens: [], users: [], days: [] },
   ],
-])('the read of %s has a call that was settled just before', async (_, read, expected) => {
+])('the read of %s includes a call that was settled just before it', async (_, read, expected) => {
   const { store } = await storeWithAccount(join(temporaryFolder(), 'sluice.db'))
   await store.write('settle', settledCall(WHO, 'a', { ended_ms: T0 }))
   expect(await read(store)).toMatchObject(expected as object)
@@ -204,7 +204,7 @@ test('a read of usage sums includes all calls that were settled before it', asyn
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: CALLS, quota: 300 * CALLS })
 })
 
-test('calls are added to the usage sums even if nobody reads these', async () => {
+test('calls are added to the usage sums even if nobody reads the sums', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   await Promise.all(

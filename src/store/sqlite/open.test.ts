@@ -85,7 +85,7 @@ describe('group commit', () => {
 })
 
 describe('the queue', () => {
-  test('database operations of all kinds are answered in the order in which they were requested, also failed ones', async () => {
+  test('database operations of all kinds, even failing ones, are answered in the order in which they were requested', async () => {
     const { store, userId, tokenId, who } = await storeWithAccount(undefined, 'own')
     const order: number[] = []
     const note = (place: number) => () => void order.push(place)
@@ -147,7 +147,7 @@ describe('the queue', () => {
     expect((await store.read('findUnbalancedAccounts')).openHolds).toEqual({ count: 3, amount: 3000 })
   })
 
-  test('a database call whose input cannot be sent to the thread is rejected, and later calls continue', async () => {
+  test('a database operation whose input cannot be sent to the database thread is rejected, and later operations succeed', async () => {
     const { store, who } = await storeWithAccount(undefined, 'own')
     const uncloneable = { ...holdOf(who, 'a'), id: (() => 'a') as never }
     await expect(store.write('hold', uncloneable)).rejects.toThrow(/could not be cloned/)
@@ -231,7 +231,7 @@ describe('keys at rest', () => {
     expect(await store.read('revealKey', { tokenId: token.id, userId: user.id })).toBe('PlainKey0123456789')
   })
 
-  test('a SQLite database is refused with advice for another GATEWAY_SECRET, and still opens with the right one', async () => {
+  test('a SQLite database is refused with advice if GATEWAY_SECRET is another one, and still opens with the right one', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     await (await openSqliteStore({ path, secrets: SECRETS })).close()
     const other = deriveSecrets('not the secret it was made with')

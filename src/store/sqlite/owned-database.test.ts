@@ -131,7 +131,7 @@ test("lowering a token's quota, changing its status or deleting it ends all its 
   expect([announced, await amount()]).toEqual([[], 1000])
 })
 
-test('the hold of a background call keeps its quota until a worker takes it up, and only one worker can', async () => {
+test('the hold of a background call keeps its quota until a worker takes it up, and only one worker can take it up', async () => {
   const { database } = await opened()
   await lent({ database }, 'a', 5000)
   await write(

@@ -114,7 +114,7 @@ test('a second hold with the same id is refused, and neither remains once the ca
   db.close()
 })
 
-test('a read in the middle of a batch of writes counts earlier holds of that batch, unless they are settled in it, too', async () => {
+test('a read in the middle of a batch of writes counts the holds that the batch has opened and not yet settled', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const { amount } = holdOf(WHO, 'id-0')
   const reply = await batches.write([
@@ -130,7 +130,7 @@ test('a read in the middle of a batch of writes counts earlier holds of that bat
   db.close()
 })
 
-test('a hold and a settlement that are both refused are refused alone: the other writes of the batch are written', async () => {
+test('a hold and a settlement in a batch that are both refused do not affect the other writes of the batch', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const nobody = { userId: 1, tokenId: 77 }
   const reply = await batches.write([

@@ -24,7 +24,7 @@ test.each([
     '/responses/resp_1?stream=true',
     '/openai/responses/resp_1?stream=true&api-version=2024-10-21',
   ],
-] as const)('a dated API version: %s %s is called at %s', (protocol, path, expected) => {
+] as const)('with a dated API version of Azure, %s %s is called at %s', (protocol, path, expected) => {
   const { path: asked, headers, body } = requested(protocol, path, '2024-10-21')
   expect(asked).toBe(expected)
   expect(headers).toEqual(['accept', 'a', 'api-key', 'the-key'])
@@ -34,7 +34,7 @@ test.each([
 test.each([
   ['chat', '/chat/completions', '/openai/v1/chat/completions'],
   ['responses', '/responses', '/openai/v1/responses'],
-] as const)('the v1 API: %s %s is called at %s', (protocol, path, expected) => {
+] as const)('with the v1 API of Azure, %s %s is called at %s', (protocol, path, expected) => {
   expect(requested(protocol, path).path).toBe(expected)
 })
 

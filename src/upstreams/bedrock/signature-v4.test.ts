@@ -26,7 +26,7 @@ test.each([
     '/model/us.anthropic.claude-sonnet-4-5-20250929-v1:0/invoke',
     'da16a263c988f6a57a9b950fbc6eefa8029511b49ac23156718f88453fe940d3',
   ],
-])('the path %s is signed as the service computes it', (path, signature) => {
+])('the path %s of an AWS request is signed as the AWS service computes it', (path, signature) => {
   expect(headersFor(path)).toEqual([
     'x-amz-date',
     '20260101T000000Z',

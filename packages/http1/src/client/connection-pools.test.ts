@@ -114,7 +114,7 @@ describe('a connection', () => {
       `HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok`,
     ],
     ['of an upstream of HTTP/1.0', `HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok`],
-  ])('a connection %s is not used again', async (_, answer) => {
+  ])('an upstream connection %s is not used for another call', async (_, answer) => {
     const { url, sockets } = await upstream((socket) => socket.write(answer))
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')
@@ -200,7 +200,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
   })
 
-  test('after unrequested bytes on one connection all connections of its channel are closed, and new ones are used once each', async () => {
+  test('after unrequested bytes on one connection all connections of its channel are closed, and a new one serves only one call', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (const options of [{}, { key: 'l' }, { channel: 'b' }])

@@ -9,7 +9,7 @@ const MAX_IDLE = 1_024
 
 /** Configuration that decides which destinations exist. */
 export interface DestinationSource<Target extends Destination> {
-  /** Current configuration; another value after each change. */
+  /** Returns the current configuration: the same value until the configuration changes. */
   current(): unknown
   /**
    * Whether the current configuration still has a destination; connections to other destinations are not

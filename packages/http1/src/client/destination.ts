@@ -4,7 +4,9 @@ import type { Origin } from './origin.ts'
 export interface Destination {
   /** Requests to destinations with the same id may share connections. */
   readonly id: string
-  /** Identifies the server for `DistrustedUpstreams`; several destinations may have the same server. */
+  /**
+   * Identifies the server in the list of distrusted upstreams; several destinations may have the same server.
+   */
   readonly upstream: string
   /**
    * Address and TLS session. They are kept when a pool is deleted, so that a later connection can resume the

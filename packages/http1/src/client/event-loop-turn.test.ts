@@ -3,7 +3,7 @@ import { sendAtTurnEnd, notifyAfterTurn } from './event-loop-turn.ts'
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
-test('requests to upstreams that are made in one turn of the event loop are sent at its end, in order, and once', async () => {
+test('requests to upstreams that are made in one turn of the event loop are sent at its end, in order, and each only once', async () => {
   const sent: string[] = []
   const request = (name: string): { send(): void } => ({ send: () => void sent.push(name) })
   sendAtTurnEnd(request('first'))
@@ -31,7 +31,7 @@ test('a request that is queued while another is sent is sent in the next turn of
   expect(sent).toEqual(['first', 'second'])
 })
 
-test('a used connection is told that a turn has passed after its socket was read, and before queued requests are sent', async () => {
+test("the notice that a turn of the event loop has passed comes after the turn's reads and before queued requests are sent", async () => {
   const events: string[] = []
   notifyAfterTurn({ turnPassed: () => void events.push('turn passed') })
   sendAtTurnEnd({
@@ -46,7 +46,7 @@ test('a used connection is told that a turn has passed after its socket was read
   expect(events).toEqual(['sent', 'turn passed', 'sent a turn later'])
 })
 
-test('a connection that was used at the end of a turn is told only after the next turn that a turn has passed', async () => {
+test('a connection used at the end of an event loop turn is notified of a passed turn only after the following turn', async () => {
   const events: string[] = []
   sendAtTurnEnd({ send: () => notifyAfterTurn({ turnPassed: () => void events.push('turn passed') }) })
   await nextTurn()

@@ -25,8 +25,9 @@ export function sendAtTurnEnd(request: QueuedRequest): void {
 }
 
 /**
- * Calls `turnPassed` at the end of the next turn of the event loop, before any request is sent. All sockets
- * were read in between, so bytes that an upstream sent without a request have been noticed.
+ * Informs a connection at the end of the next turn of the event loop, before any request is sent, that it may
+ * be reused. All sockets were read in between, so bytes that an upstream sent without a request have been
+ * noticed.
  */
 export function notifyAfterTurn(connection: ReusableConnection): void {
   used.push(connection)

@@ -35,7 +35,10 @@ export class PendingRequest implements UpstreamRequest, QueuedRequest {
   hasWaited = false
   readonly #assignConnection: (call: PendingRequest) => void
 
-  /** `assignConnection` is called each time the request leaves the queue of `sendAtTurnEnd`. */
+  /**
+   * `assignConnection` finds a connection for the request. It is called at the end of a turn of the event
+   * loop, and again one turn later if the request waits for a connection to become idle.
+   */
   constructor(
     request: RequestToSend,
     listener: UpstreamResponseListener,

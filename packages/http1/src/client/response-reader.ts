@@ -7,7 +7,9 @@ import {
 import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../parser/llhttp.ts'
 import type { UpstreamResponseHead } from './upstream-request.ts'
 
-/** Shared by all responses that have none of the headers to read, to save an object for each response. */
+/**
+ * The headers of all responses that have none of the headers to read; one object is shared to save memory.
+ */
 const NO_HEADERS: Record<string, string> = Object.freeze({})
 const CR = 0x0d
 const LF = 0x0a
@@ -69,7 +71,7 @@ export class ResponseReader implements ParserCallbacks {
     this.#readHeaders = readHeaders
   }
 
-  /** Prepares for the next response. */
+  /** Prepares the reader for the next response on the connection. */
   expect(): void {
     if (this.#isPaused) this.#parser.resume()
     this.#isPaused = false

@@ -197,12 +197,15 @@ describe('a response', () => {
   test.each([
     ['with a length', LENGTH_5, HELLO],
     ['in chunks', CHUNKED, HELLO_WORLD],
-  ])('a response is the same wherever the network divides it: %s', async (_, text, expected) => {
-    for (let at = 1; at < text.length; at++) {
-      script = { bytes: Buffer.from(text), cuts: [at], closes: true }
-      expect(await ours()).toEqual(expected)
-    }
-  })
+  ])(
+    'the HTTP client reads the same response wherever the network divides its bytes: %s',
+    async (_, text, expected) => {
+      for (let at = 1; at < text.length; at++) {
+        script = { bytes: Buffer.from(text), cuts: [at], closes: true }
+        expect(await ours()).toEqual(expected)
+      }
+    },
+  )
 
   test.each(['0.9', '2.0'])('the HTTP client refuses a response of HTTP/%s', async (version) => {
     script = { bytes: Buffer.from(LENGTH_5.replace('1.1', version)), cuts: [], closes: true }
@@ -219,7 +222,7 @@ describe('a response', () => {
     expect(await ours()).toEqual({ status: 200, contentType: '', body: 'abc'.repeat(1_000) })
   })
 
-  test("a damaged response, or one that is cut off anywhere, is read by the HTTP client as by Node's own client", async () => {
+  test("a damaged or truncated response gives the same result in the HTTP client as in Node's own client", async () => {
     const damage = fc.record({
       text: fc.constantFrom(LENGTH_5, CHUNKED, ANSWERS[6]?.[1] ?? '', ANSWERS[2]?.[1] ?? ''),
       changes: fc.array(

@@ -136,5 +136,8 @@ type HandshakeStep =
   /** More bytes are needed. */
   | undefined
 
-/** Reads all bytes of the proxy that no earlier step has used. */
+/**
+ * A step of a handshake. It reads the bytes from the proxy that no earlier step has used, and returns what
+ * comes next.
+ */
 type Handshake = (received: Buffer) => HandshakeStep

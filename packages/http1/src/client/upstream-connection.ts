@@ -55,11 +55,11 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   #isPaused = false
   /** Body that is still being sent; undefined if there is none. */
   #sending: BodySending | undefined
-  /** Time in milliseconds at which the connection is closed, for `#deadlineReason`. */
+  /** Time in milliseconds at which the connection is closed; `#deadlineReason` says why. */
   #deadlineMs: number
   #deadlineReason: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
 
-  /** Begins to connect. `nowMs` and all other times are those of `performance.now()`. */
+  /** Begins to connect to `origin`. `nowMs` and all other times are those of `performance.now()`. */
   constructor(origin: Origin, connectMs: number, nowMs: number, owner: UpstreamConnectionOwner) {
     this.#owner = owner
     this.#reader = new ResponseReader(owner.readHeaders)
@@ -147,7 +147,8 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   }
 
   /**
-   * Offers the connection for another request, once all sockets were read; only `notifyAfterTurn` calls this.
+   * Offers the connection to its pool for another request, once all sockets were read; only `notifyAfterTurn`
+   * calls this.
    */
   turnPassed(): void {
     this.#owner.onIdle(this)
@@ -270,8 +271,8 @@ export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   }
 
   /**
-   * Keeps the connection for another request if that is allowed. The connection is offered only at the end of
-   * the next turn of the event loop, and read until then.
+   * Keeps the connection for another request if that is allowed. The pool gets it only at the end of the next
+   * turn of the event loop. Until then it is read, to notice bytes that the upstream sends without a request.
    */
   #keepAlive(): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds

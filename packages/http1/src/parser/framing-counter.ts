@@ -29,7 +29,7 @@ export class FramingCounter {
     this.#countedTo = position
   }
 
-  /** Counts the bytes up to `position`; returns the count since `restartAt`. */
+  /** Counts the bytes up to `position`; returns the number of bytes since the count was reset. */
   countTo(position: number): number {
     this.#bytes += position - this.#countedTo
     this.#countedTo = position

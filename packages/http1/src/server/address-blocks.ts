@@ -23,8 +23,8 @@ export class AddressBlock {
 }
 
 /**
- * One connection of an address block. It counts as busy until `markIdle`. Idle connections form a linked
- * list, so that a request needs neither a search nor an allocation.
+ * One connection of an address block. It counts as busy until `markIdle` is called. Idle connections form a
+ * linked list, so that a request needs neither a search nor an allocation.
  */
 export class CountedConnection {
   readonly #block: AddressBlock

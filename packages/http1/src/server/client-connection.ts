@@ -225,7 +225,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#readSoon()
   }
 
-  // Reads in another turn, so that a client with many pipelined requests does not delay other clients.
+  // The next request is read in another turn of the event loop, so that a client with many pipelined requests
+  // does not delay other clients.
   #readSoon(): void {
     if (this.#isReadScheduled || this.#pipelined.length === 0) return
     this.#isReadScheduled = true
@@ -346,7 +347,10 @@ function writePiecesWithTimeout(socket: Socket, parts: readonly (Buffer | string
 /** Buffer that all connections read into; its bytes are handled before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
-/** Property of Node's sockets that is not public, but has existed for fifteen years. */
+/**
+ * Property of Node's sockets that contains the connection's handle in the operating system. It is not public,
+ * but has existed for fifteen years.
+ */
 const HANDLE = '_handle'
 
 /**

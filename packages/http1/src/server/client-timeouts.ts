@@ -49,7 +49,7 @@ export class StepTimeout {
     return this.#step === 'first request' || this.#step === 'head' || this.#step === 'body'
   }
 
-  /** Begins another step, which gets its full time. */
+  /** Starts the timeout of another step of the connection. */
   begin(step: ConnectionStep): void {
     this.#step = step
     this.#secondsLeft = TIMEOUT_SECONDS[step]

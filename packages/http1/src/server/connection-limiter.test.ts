@@ -107,7 +107,7 @@ describe('near the maximum number of connections', () => {
     expect(closed).toEqual(['a2', 'a3'])
   })
 
-  test('near the maximum number of connections, those with requests in flight stay, and no other one is accepted', () => {
+  test('at the maximum number of connections, those with requests in flight stay open, and a new connection is refused', () => {
     const { open, closed, shares } = sharesOf(3, 3, 0)
     for (const name of ['a1', 'a2', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
@@ -140,7 +140,7 @@ describe('near the maximum number of connections', () => {
   })
 })
 
-test('in any sequence of events the connection limiter keeps its limits, closes no busy connection, and ends without entries', () => {
+test('in any sequence of events the connection limiter keeps its limits, closes no busy connection, and leaks no entries', () => {
   const step = fc.record({
     what: fc.constantFrom('open', 'work', 'rest', 'leave', 'begin', 'end'),
     block: fc.constantFrom('a', 'b', 'c', 'd'),

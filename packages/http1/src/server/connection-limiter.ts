@@ -54,7 +54,10 @@ export class ConnectionLimiter {
     return count < this.#limits.perBlock && this.#open < this.#limits.total - this.#limits.reserve
   }
 
-  /** Counts a new connection; `close` closes it. Undefined if there is no room. */
+  /**
+   * Counts a new connection. `close` closes it to make room for another one. Returns undefined if there is no
+   * room.
+   */
   admit(
     { block: name, isProxy, isLoopback }: ConnectionPeer,
     close: () => void,

@@ -48,9 +48,12 @@ describe('Transfer-Encoding', () => {
     ['in quotes', coded(`${TE} "chunked"`)],
     ['of two words', coded(`${TE} chunked gzip`)],
     ['there beside a length', coded(`${TE} gzip`, 'content-length: 15')],
-  ])('a Transfer-Encoding that is %s is a 400, and nothing after it is read', async (_, request) => {
-    expect((await said(request)).statuses).toEqual([400])
-  })
+  ])(
+    'a request with a Transfer-Encoding that is %s gets a 400, and nothing after the request is read',
+    async (_, request) => {
+      expect((await said(request)).statuses).toEqual([400])
+    },
+  )
 
   test.each(['gzip', 'gzip, chunked', 'identity', 'xchunked', 'chunked;q=1', 'deflate;x=y, chunked'])(
     'a request with an unsupported Transfer-Encoding gets a 501, and nothing after it is read: %s',
@@ -92,7 +95,9 @@ describe('a Host header', () => {
     '<x>',
     'x"',
     'ä',
-  ])('the Host %j is a 400', async (host) => expect((await said(hosted(host))).statuses).toEqual([400]))
+  ])('a request with the invalid Host header %j gets a 400', async (host) =>
+    expect((await said(hosted(host))).statuses).toEqual([400]),
+  )
   test.each([
     'x',
     'X.example',
@@ -105,7 +110,7 @@ describe('a Host header', () => {
     '[fe80::1%25eth0]',
     'a_b.x',
     'x%20y',
-  ])('the Host %j is accepted', async (host) =>
+  ])('a request with the valid Host header %j is accepted', async (host) =>
     expect((await said(hosted(host))).statuses).toEqual([200, 200]),
   )
 })
@@ -118,7 +123,7 @@ describe('an absolute address', () => {
     ['https://a?x', ['/?x', 'a']],
     ['http://[::1]:80/v1', ['/v1', '[::1]:80']],
   ])(
-    'the absolute address %s is served as its path, for its host whatever Host says',
+    'a request for the absolute URL %s is served by the path and host of this URL, whatever its Host header is',
     async (target, [url, host] = []) => {
       const { statuses, answer } = await said(hosted('other', target))
       expect(statuses).toEqual([200, 200])
@@ -136,11 +141,11 @@ describe('an absolute address', () => {
     'http:/a',
     'a/b',
     'a:80',
-  ])('the absolute address %s is a 400', async (target) =>
+  ])('a request for the invalid absolute URL %s gets a 400', async (target) =>
     expect((await said(hosted('x', target))).statuses).toEqual([400]),
   )
 
-  test('a request whose target is an absolute address needs a valid Host header, too', async () => {
+  test('a request with an absolute URL as its target is refused with a 400 if its Host header is missing or invalid', async () => {
     expect((await said('GET http://a/ HTTP/1.1\r\n\r\n')).statuses).toEqual([400])
     expect((await said(hosted('x@y', 'http://a/'))).statuses).toEqual([400])
   })

@@ -98,7 +98,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
     return this.#connections.length
   }
 
-  /** Statistics of the connections; the object changes with them. */
+  /** Statistics of the connections; the returned object is updated when they change. */
   get figures(): ConnectionFigures {
     return this.#shares
   }

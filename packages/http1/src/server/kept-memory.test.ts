@@ -32,7 +32,7 @@ test('a closed response keeps no memory of its call, even without a full garbage
   expect(bufferBytes() - before).toBeLessThan(4_000_000)
 })
 
-test('a response in the old generation does not keep what its observer refers to once the response is finished', () => {
+test('a finished response in the old generation keeps nothing in memory that its observer refers to', () => {
   const response = new Response(SINK, { method: 'POST', version: '1.1', keepAlive: true, headers: {} })
   collectAll()
   collectYoung()

@@ -45,7 +45,7 @@ test('a refused HTTP request gets the reason as plain text, and a 429 states whe
   )
 })
 
-test('a refused HTTP request gets the response that a given function makes of its error and path', async () => {
+test("a refused HTTP request gets the response that the server's refusalFor option makes of its status, message and path", async () => {
   const port = await serveBusy({
     refusalFor: ({ status, message }, url) => ({
       status,

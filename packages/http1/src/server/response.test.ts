@@ -38,13 +38,13 @@ describe('a response whose end is written with the piece before it', () => {
     },
   ]
 
-  test('the last piece and the end of a chunked response are sent in one write, with the same bytes as in two', () => {
+  test('the last piece and end of a chunked response, sent in one write, have the same bytes as if they were sent in two writes', () => {
     const writes = writesOf({}, once)
     expect(writes).toEqual([writesOf({}, twice).join('')])
     expect(writes[0]?.split('\r\n\r\n')[1]).toBe('9\r\ndata: 1\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0')
   })
 
-  test('the last piece and the end of a chunked response are one write, also after earlier pieces', () => {
+  test('the last piece and the end of a chunked response are sent in one write, also if earlier pieces were already sent', () => {
     const begin = (response: Response): Response => {
       response.write(Buffer.from('data: 0\n\n'))
       return response
@@ -58,22 +58,28 @@ describe('a response whose end is written with the piece before it', () => {
     ['of HTTP/1.0', { version: '1.0' }],
     ['to HEAD', { method: 'HEAD' }],
     ['whose length is stated', { written: { 'content-length': '23' } }],
-  ])('a response whose end is written with a piece has the bytes of two writes: %s', (_, traits) => {
-    expect(writesOf(traits, once).join('')).toBe(writesOf(traits, twice).join(''))
-  })
+  ])(
+    'a response whose last piece and end are sent in one write has the same bytes as with two writes: %s',
+    (_, traits) => {
+      expect(writesOf(traits, once).join('')).toBe(writesOf(traits, twice).join(''))
+    },
+  )
 
   test.each([
     ['nothing before it', undefined, last],
     ['an empty piece before it', Buffer.alloc(0), last],
     ['nothing in it', before, undefined],
-  ])('a response whose end is written with a piece is the same with %s', (_, piece, rest) => {
-    const together = writesOf({}, (response) => response.end(rest, piece))
-    const apart = writesOf({}, (response) => {
-      if (piece) response.write(piece)
-      response.end(rest)
-    })
-    expect(together.join('')).toBe(apart.join(''))
-  })
+  ])(
+    'a response whose last piece and end are sent in one write has the same bytes as with two writes, also with %s',
+    (_, piece, rest) => {
+      const together = writesOf({}, (response) => response.end(rest, piece))
+      const apart = writesOf({}, (response) => {
+        if (piece) response.write(piece)
+        response.end(rest)
+      })
+      expect(together.join('')).toBe(apart.join(''))
+    },
+  )
 })
 
 test('headers that are computed when the response head is sent do not replace headers that the response already has', () => {

@@ -36,7 +36,7 @@ const CRLF = '\r\n'
 /** The end of a chunk, followed by the last chunk. */
 const LAST_CHUNK_AFTER = '\r\n0\r\n\r\n'
 
-/** Sees the body of a response. */
+/** Gets the pieces of a response's body as they are sent, without changing them. */
 export interface ResponseObserver {
   onPiece(piece: Buffer): void
 }
@@ -61,8 +61,9 @@ export class Response {
   /** Headers that `setHeader` was given. */
   #presetHeaders: ResponseHeaders | undefined
   /**
-   * Sees each piece of the body that is given to the connection. An object, because a closure here keeps the objects
-   * of its call alive: with one, collecting young garbage took three times as long.
+   * Gets each piece of the body that is given to the connection. It is an object and not a function, because
+   * a closure would keep the objects of its call alive: with a closure, collecting young garbage took three
+   * times as long.
    */
   observer: ResponseObserver | undefined
   #headersAtHead: (() => ResponseHeaders | undefined) | undefined

@@ -77,15 +77,18 @@ describe('a response', () => {
   test.each([
     ['of 204', 204, GET],
     ['of 304', 304, GET],
-  ])('a response %s has no body', async (_, status, bytes) => {
-    const answer = await said((__, response) => {
-      response.writeHead(status, {})
-      response.write(Buffer.from('one'))
-      response.end('two')
-    }, bytes)
-    expect(bodyIn(answer)).toBe('')
-    expect(answer).not.toMatch(/chunked|content-length/)
-  })
+  ])(
+    'a response with the status code %s has no body, even if the application writes one',
+    async (_, status, bytes) => {
+      const answer = await said((__, response) => {
+        response.writeHead(status, {})
+        response.write(Buffer.from('one'))
+        response.end('two')
+      }, bytes)
+      expect(bodyIn(answer)).toBe('')
+      expect(answer).not.toMatch(/chunked|content-length/)
+    },
+  )
 
   test('a response of many megabytes arrives completely, and its sender waits for a slow reader', async () => {
     const piece = Buffer.alloc(1_000_000, 'x')
@@ -398,22 +401,25 @@ describe('a connection', () => {
     ['after the body', ''],
     ['with a stray line after it', '\r\n'],
     ['with another request after it', `GET /2 HTTP/1.1\r\n${HOST}\r\n`],
-  ])('a client that leaves %s is noticed', async (_, more) => {
-    const lost = Promise.withResolvers<boolean>()
-    const port = await serve((request, response) => {
-      request.read({ onChunk: () => request.pause(), onEnd: () => {}, onAbort: () => {} })
-      response.onClosed(() => lost.resolve(response.isAborted))
-      response.needsUpstream()
-    })
-    const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\n`)
-    await sleep(20)
-    connection.socket.write('hello')
-    await sleep(20)
-    connection.socket.write(more)
-    await sleep(20)
-    connection.socket.destroy()
-    expect(await lost.promise).toBe(true)
-  })
+  ])(
+    'the server notices a client that disconnects %s, even if it has paused the reading of the request',
+    async (_, more) => {
+      const lost = Promise.withResolvers<boolean>()
+      const port = await serve((request, response) => {
+        request.read({ onChunk: () => request.pause(), onEnd: () => {}, onAbort: () => {} })
+        response.onClosed(() => lost.resolve(response.isAborted))
+        response.needsUpstream()
+      })
+      const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 5\r\n\r\n`)
+      await sleep(20)
+      connection.socket.write('hello')
+      await sleep(20)
+      connection.socket.write(more)
+      await sleep(20)
+      connection.socket.destroy()
+      expect(await lost.promise).toBe(true)
+    },
+  )
 
   test('a response whose connection is lost before its end was sent is marked as aborted', async () => {
     const closed = Promise.withResolvers<Response>()
@@ -443,7 +449,7 @@ describe('a connection', () => {
     expect(countResponses(await connection.closed())).toBe(2)
   })
 
-  test('a connection with many requests at once lets other events have a turn between them', async () => {
+  test('a connection with 200 requests at once serves at most three of them before it lets other events of the event loop run', async () => {
     const served: string[] = []
     const port = await serve(({ url }, response) => {
       served.push(url)
@@ -474,7 +480,7 @@ describe('a connection', () => {
     ],
     ['extension of a chunk', 'transfer-encoding: chunked\r\n\r\n', `1;${'e'.repeat(20_000)}`],
     ['blanks before a value', `x:${' '.repeat(40_000)}y\r\n\r\n`, ''],
-  ])('a connection does not accept endless %s', async (_, head, body) => {
+  ])('a request is refused if it has excessively many bytes outside its body: %s', async (_, head, body) => {
     const answer = await said(
       (__, response) => response.writeHead(200, {}).end('ok'),
       `POST / HTTP/1.1\r\n${HOST}${head}${body}`,
@@ -493,7 +499,7 @@ describe('a connection', () => {
     ['a whole request', ''],
     ['half a body', 'content-length: 10\r\n'],
   ])(
-    'a connection that ends its side after %s, when its response is not sent yet, gets the response',
+    'a client that closes its side of the connection after %s, before the response is sent, gets the response',
     async (_, more) => {
       const asked = Promise.withResolvers<Response>()
       own = await startOwnServer((__, response) => asked.resolve(response))
@@ -556,7 +562,7 @@ describe('a connection', () => {
     flooding.socket.destroy()
   })
 
-  test('the unread bytes of a connection are limited, and unchanged by reads on other connections', async () => {
+  test('the gateway reads a limited part of a body that nobody consumes, and reads on other connections do not change that part', async () => {
     const kept: Request[] = []
     const port = await serve((request, response) => {
       if (request.url === '/other') response.writeHead(200, {}).end('ok')
@@ -616,7 +622,7 @@ describe('a connection', () => {
     expect(wire.writableFinished).toBe(true)
   })
 
-  test('a connection whose native socket handle is not accessible is read, too', async () => {
+  test("the HTTP server reads a connection correctly even if the socket's native handle is not accessible", async () => {
     own = await startOwnServer(ok)
     const { server } = own
     const listening = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
@@ -642,15 +648,18 @@ describe('requests that do not reach the listener', () => {
     ['CONNECT', `CONNECT x:1 HTTP/1.1\r\n${HOST}\r\n`],
     ['HTTP/0.9', `GET / HTTP/0.9\r\n${HOST}\r\n`],
     ['HTTP/2', `GET / HTTP/2.0\r\n${HOST}\r\n`],
-  ])('the listener is not called for %s', async (_, bytes) => {
-    let asked = 0
-    const answer = await said((__, response) => {
-      asked += 1
-      response.writeHead(200, {}).end()
-    }, bytes)
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
-    expect(asked).toBe(0)
-  })
+  ])(
+    'a request that uses %s gets a 400, and the listener of the application is not called',
+    async (_, bytes) => {
+      let asked = 0
+      const answer = await said((__, response) => {
+        asked += 1
+        response.writeHead(200, {}).end()
+      }, bytes)
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+      expect(asked).toBe(0)
+    },
+  )
 
   test('the request listener is not called for connections that arrive after the server is closed', async () => {
     let asked = 0

@@ -41,7 +41,7 @@ describe('a connection is ended', () => {
     ['on which nothing follows', 65, `GET / HTTP/1.1\r\n${HOST}\r\n`, ok, /^HTTP\/1\.1 200 [^]*ok$/],
     ['whose body goes on after its answer', 20, half, ok, /^HTTP\/1\.1 200 [^]*ok$/],
   ])(
-    'a connection %s is ended after %i seconds and no earlier',
+    'the HTTP server ends a connection %s after %i seconds and no earlier',
     async (_, seconds, bytes, listener, told) => {
       const early = await after(seconds, bytes, listener)
       expect(early).toEqual({ wasOpen: true, closed: undefined })

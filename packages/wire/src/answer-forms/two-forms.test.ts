@@ -227,7 +227,7 @@ describe('messages', () => {
       RUNS,
     ))
 
-  test("Anthropic's client reads the content of a whole answer from its original stream and from the one made of it", () =>
+  test("Anthropic's client reads the same content from an original stream as from a stream made of the whole answer", () =>
     fc.assert(
       fc.asyncProperty(answer, cuts, async (one, sizes) => {
         const { whole, stream } = forms(one, sizes)

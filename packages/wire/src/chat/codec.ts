@@ -6,7 +6,7 @@ import { encodeReply } from './encode/reply.ts'
 import { ChatStreamDecoder } from './stream/decoder.ts'
 import { ChatStreamEncoder } from './stream/encoder.ts'
 
-/** Converts between the chat dialect and the form that all dialects share. */
+/** Converts between the chat dialect and the neutral form. */
 export const chatCodec: Codec = {
   decodeRequest,
   mustFetch: mustFetchMedia,

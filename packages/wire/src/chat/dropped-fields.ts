@@ -36,8 +36,8 @@ export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
 }
 
 /**
- * Fields of chat that a conversation cannot express, each with a test whether its value matters. Those in
- * `docs/api.md: Chat completions` come first. Fields that other protocols have too are not listed here.
+ * Fields of chat requests that the neutral form cannot express, each with a test whether its value matters.
+ * Those in `docs/api.md: Chat completions` come first. Fields that other protocols also have are not listed.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['logit_bias', isNotEmpty],
@@ -50,7 +50,7 @@ const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMean
   ['speed', isAnyValue],
 ])
 
-/** Fields that the conversion reads. */
+/** Fields of chat requests that the conversion reads, so that they are not reported as dropped. */
 const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   ...SHARED_FIELDS,
   'model',

@@ -26,8 +26,9 @@ const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
 /**
  * Decodes `reasoning_effort`, and `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it.
- * If `reasoning` contains an amount, `reasoning_effort` is ignored. In `reasoning`, `enabled: false` turns
- * thinking off, `max_tokens` takes precedence over `effort`, and `enabled: true` alone means medium effort.
+ * If `reasoning` states how much to think, `reasoning_effort` is ignored. In `reasoning`, `enabled: false`
+ * turns thinking off, `max_tokens` takes precedence over `effort`, and `enabled: true` alone means medium
+ * effort.
  */
 export function decodeThinking(
   effort: unknown,

@@ -168,9 +168,12 @@ describe('incomplete usage', () => {
     [{ prompt_tokens: 1.5, completion_tokens: 1 }],
     [{ prompt_tokens: '100', completion_tokens: 1 }],
     [{ prompt_tokens: 0, completion_tokens: null }],
-  ])('usage is missing without a count of prompt and output: %j', (value) => {
-    expect(readInclusiveUsage(value)).toBeUndefined()
-  })
+  ])(
+    'a chat usage without a valid count of prompt tokens or of output tokens counts as not reported: %j',
+    (value) => {
+      expect(readInclusiveUsage(value)).toBeUndefined()
+    },
+  )
 
   test.each([
     [{ prompt_tokens: 1000 }],
@@ -216,7 +219,7 @@ describe('a total that cannot be true', () => {
     expect(without(said, 50)).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('an output count that could only follow from an implausible total_tokens is unknown', () => {
+  test('the output count of a usage without one is unknown if computing it would need an implausible total_tokens', () => {
     const said = { prompt_tokens: 100, total_tokens: 151 }
     expect(without(said, 51)).toEqual(usage({ input: 100, output: 51 }))
     expect(withCredibleTotal(readInclusiveUsage(said) ?? usage({}), 50)).toEqual({
@@ -225,7 +228,7 @@ describe('a total that cannot be true', () => {
     })
   })
 
-  test('a total_tokens that the details of the usage explain is accepted, whatever the maximum of output tokens', () => {
+  test('a total_tokens that includes tokens stated only in the details is believed, whatever the maximum of output tokens', () => {
     const details = {
       prompt_tokens_details: { cached_tokens: 15, audio_tokens: 15 },
       completion_tokens_details: { reasoning_tokens: 15 },
@@ -247,7 +250,7 @@ describe('a detail that cannot be true', () => {
     [{ server_tool_use: { web_search_requests: -1 } }],
     [{ completion_tokens_details: { reasoning_tokens: 1.5 } }],
     [{ prompt_tokens_details: { audio_tokens: 2e9 } }],
-  ])('a detail that cannot be true does not affect the other counts: %j', (detail) => {
+  ])('an impossible detail of a chat usage does not affect the other counts: %j', (detail) => {
     expect(readInclusiveUsage({ ...plain, ...detail })).toEqual(usage({ input: 100, output: 20 }))
   })
 
@@ -305,7 +308,7 @@ describe('a detail that cannot be true', () => {
     ).toEqual(usage({ input: 100, audioInput: 30, output: 50, reasoning: 30 }))
   })
 
-  test('tokens both read from and written to a cache are counted once (OpenRouter)', () => {
+  test('tokens that a usage reports as both read from and written to a cache are counted as written only (OpenRouter)', () => {
     const reported = (prompt: number, cached: number, written: number) => ({
       prompt_tokens: prompt,
       completion_tokens: 20,
@@ -323,7 +326,7 @@ describe('a detail that cannot be true', () => {
     expect(readInclusiveUsage(reported(100, 300, 41))).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('cache writes are divided by cache_write_tokens_details, and what these leave is written for 30 minutes', () => {
+  test('cache writes are divided by cache_write_tokens_details, and the undivided rest counts as written for 30 minutes', () => {
     const details = {
       cached_tokens: 10,
       cache_write_tokens: 50,

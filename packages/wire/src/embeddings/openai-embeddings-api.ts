@@ -12,7 +12,10 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 /** Maximum number of bytes of vectors that are held back until the whole response states their order. */
 const MAX_HELD_BYTES = 1_048_576
 
-/** How a server with `/embeddings` is used for calls of other protocols: one request with all texts. */
+/**
+ * How embeddings are requested from a server with `/embeddings` for clients of other protocols: all texts in
+ * one request.
+ */
 export const openAiEmbeddingsApi: EmbeddingsApi = {
   requests: (texts, upstreamModel, dropped) => [
     { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
@@ -75,7 +78,7 @@ class OrderedReading implements VectorResponseReader {
   }
 }
 
-/** Returns the index that the response states for each vector; undefined for a vector without one. */
+/** Returns the index that the response states for each vector; undefined for a vector without an index. */
 function placesIn(outline: string): readonly (number | undefined)[] {
   const data = parseRecord(outline)?.['data']
   if (!Array.isArray(data)) return []

@@ -50,7 +50,7 @@ describe('a response of embeddings', () => {
     )
   })
 
-  test('an embeddings response is read in the same way however its bytes are divided', () => {
+  test('an embeddings response gives the same vectors and usage however the network divides its bytes', () => {
     const bytes = Buffer.from(answer(HALF, '[ 1 , 2e-7 ]'))
     for (const form of ['numbers', 'base64', undefined] as const) {
       const { text, ...facts } = read(bytes.toString(), form)
@@ -93,7 +93,7 @@ describe('a response of embeddings', () => {
     expect(read(text, 'base64').text).toContain(String.raw`\"embedding\": [`)
   })
 
-  test('an embeddings response with lists of vectors passes unchanged', () => {
+  test('an embeddings response in which an embedding is a list of vectors is forwarded unchanged', () => {
     const text = '{"data":[{"embedding":[[1,2],[3,4]]}],"usage":{"total_tokens":3}}'
     expect(read(text)).toMatchObject({ valid: true, text, usage: { input: 3 } })
   })
@@ -103,16 +103,19 @@ describe('a response of embeddings', () => {
     ['with output', '{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}', 7],
     ['of nothing', '{"prompt_tokens":0,"total_tokens":0}', undefined],
     ['that is null', 'null', undefined],
-  ])('the usage of an embeddings response is read %s', (_, usage, input) => {
+  ])('the prompt tokens of an embeddings response are read from a usage %s', (_, usage, input) => {
     expect(read(answer('[1]', '[2]', usage)).usage?.input).toBe(input)
   })
 
   test.each([
     ['{"data":[{"embedding":[1]}],"meta":{"billed_units":{"input_tokens":4}}}', 4],
     ['{"data":[{"embedding":[1]}],"prompt_eval_count":6}', 6],
-  ])('the usage of an embeddings response is read from another place: %s', (text, input) => {
-    expect(read(text).usage?.input).toBe(input)
-  })
+  ])(
+    "the usage of an embeddings response is read from Cohere's and Ollama's fields if it has no usage member: %s",
+    (text, input) => {
+      expect(read(text).usage?.input).toBe(input)
+    },
+  )
 
   test.each([
     '',
@@ -128,12 +131,12 @@ describe('a response of embeddings', () => {
     expect(read(text)).toMatchObject({ valid: false, error: false, text })
   })
 
-  test('an embeddings response with an error is recognized as one', () => {
+  test('an embeddings response whose body is an error is recognized as an error, and not as a valid response', () => {
     expect(read('{"error":{"message":"no"}}')).toMatchObject({ valid: false, error: true })
   })
 })
 
-test('any bytes of an embeddings response are read without an error', () => {
+test('reading an embeddings response never throws, whatever bytes it has', () => {
   fc.assert(
     fc.property(fc.string(), fc.constantFrom('numbers', 'base64', undefined), (text, form) => {
       const wrapped = `{"data":[{"embedding":${text}}]}`

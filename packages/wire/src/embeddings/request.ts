@@ -69,7 +69,7 @@ export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
   return { model: scan.value('model') as string, promptBound: promptBound(scan), form: formOf(scan) }
 }
 
-/** Builds the JSON Schema of requests that `readEmbeddingsRequest` accepts. */
+/** Builds the JSON Schema of valid embeddings requests. */
 export function embeddingsRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }

@@ -48,7 +48,7 @@ describe('a vector as numbers', () => {
     )
   })
 
-  test('the numbers of an embedding vector are written as JavaScript writes them', () => {
+  test('a converted embedding vector has its numbers in the decimal notation of JavaScript', () => {
     fc.assert(
       fc.property(vector, (numbers) => {
         const texts = numbersOf(numbers)?.slice(1, -1).split(',') ?? []
@@ -148,7 +148,7 @@ describe('a vector as base64', () => {
     expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
   })
 
-  test('an embedding vector may be longer than the memory that is kept for conversions', () => {
+  test('an embedding vector of 300,000 numbers, which is longer than the buffer kept for conversions, is converted correctly', () => {
     const numbers = Array.from({ length: 300_000 }, (_, index) => Math.fround(Math.sin(index)))
     const list = toNumbers(quoted(numbers)) ?? Buffer.alloc(0)
     expect(JSON.parse(list.toString()).map(Math.fround)).toEqual(numbers)

@@ -109,7 +109,7 @@ const SMALL_E = 0x65
 const LARGE_E = 0x45
 const SPACE = 0x20
 
-/** Returned by functions that read a number, if there is no valid number. */
+/** Returned instead of a position by functions that read a number, if there is no valid number. */
 const NONE = -1
 /**
  * Powers of ten (by exponent), the highest exponent in the list, and the highest exponent whose power a
@@ -119,8 +119,8 @@ const POWERS = Float64Array.from({ length: 50 }, (_, exponent) => Number(`1e${ex
 const MAX_POWER = POWERS.length - 1
 const MAX_EXACT_POWER = 22
 /**
- * Maximum number of characters of a number for which the rounding error of the sum of its digits is below
- * `MARGIN`.
+ * Maximum number of characters of a number that is read quickly: up to this length, the rounding error of the
+ * sum of its digits is below `MARGIN`. Longer numbers are read by `Number`.
  */
 const MAX_CHARACTERS = 32
 /**
@@ -148,7 +148,10 @@ function readNumbers(list: Buffer, out: DataView): number | undefined {
   }
 }
 
-/** Reads a number and writes it to `out`. Returns the position after it, or `NONE`. */
+/**
+ * Reads a number and writes it to `out`. Returns the position after it; −1 (`NONE`) if there is no valid
+ * number.
+ */
 function readNumber(list: Buffer, start: number, out: DataView, offset: number): number {
   let at = start
   const sign = list[at] === MINUS ? -1 : 1
@@ -222,8 +225,8 @@ const MIN_DIGITS = 7
 const MAX_DIGITS = 9
 
 /**
- * Range of absolute values that `writeSingle` writes without creating a string. Nearly all numbers of vectors
- * are in it.
+ * Smallest absolute value of the range in which numbers are written without creating a string. Nearly all
+ * numbers of vectors are in this range.
  */
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7
@@ -278,7 +281,7 @@ function exponentOf(size: number): number {
   return -place
 }
 
-/** Multiplies by 10 to the power of `decimals`, and rounds: 0.123 with 2 decimals gives 12. */
+/** Multiplies a number by 10 to the power of `decimals`, and rounds it: 0.123 with 2 decimals gives 12. */
 function digitsOf(size: number, decimals: number): number {
   return Math.round(size * (EXACT_POWERS[decimals] as number)) | 0
 }

@@ -23,7 +23,7 @@ describe('a written Gemini request', () => {
     ['budget', 'gemini-3-pro', { thinkingBudget: 2048, includeThoughts: true }],
     ['none', 'gemini-2.5-pro', undefined],
   ] as const)(
-    'a written request has the form of thinking that the operator configured: %s',
+    'an encoded Gemini request states thinking in the way that the operator configured for the model: %s',
     (thinking, name, expected) => {
       const asked = conversationOf({ turns: [USER], thinking: { kind: 'adaptive', effort: 'medium' } })
       const capabilities = capabilitiesOf(name, name, { thinking })
@@ -70,7 +70,7 @@ describe('a signature', () => {
     expect(readSignature(urlSafe, '')).toMatchObject({ proof })
   })
 
-  test('a Gemini signature may carry an opaque part of another provider', () => {
+  test('an opaque part of another provider that was encoded as a Gemini signature is decoded unchanged', () => {
     const part = {
       kind: 'opaque',
       protocol: 'messages',

@@ -36,7 +36,9 @@ export function reportDropped(dropped: DroppedFields, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Top-level fields that a conversation cannot express. */
+/**
+ * Top-level request fields that the neutral form cannot express, each with a test whether its value matters.
+ */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['labels', isNotEmpty],
   ['modelArmorConfig', isNotEmpty],
@@ -44,7 +46,10 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['store', isNotFalse],
 ])
 
-/** Fields of `generationConfig` that a conversation cannot express. */
+/**
+ * Fields of `generationConfig` that the neutral form cannot express, each with a test whether its value
+ * matters.
+ */
 const CONFIG: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['audioTimestamp', isNotFalse],
   ['enableAffectiveDialog', isNotFalse],

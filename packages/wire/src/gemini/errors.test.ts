@@ -42,17 +42,23 @@ describe('an error of the gateway', () => {
     [502, 'UNAVAILABLE'],
     [503, 'UNAVAILABLE'],
     [529, 'UNAVAILABLE'],
-  ])('an error with the HTTP status %i has the Gemini status %s', (status, name) => {
-    expect(JSON.parse(geminiErrorText({ status, message: 'x', code: 'x' })).error.status).toBe(name)
-  })
+  ])(
+    'an error of the gateway with the HTTP status %i is sent to Gemini clients with the status name %s',
+    (status, name) => {
+      expect(JSON.parse(geminiErrorText({ status, message: 'x', code: 'x' })).error.status).toBe(name)
+    },
+  )
 
   test.each([
     [{ type: 'rate_limit_error', code: 'x' }, 429],
     [{ type: 'api_error', code: 'overloaded' }, 503],
     [{ type: 'unheard_of', code: 'unheard_of' }, 500],
-  ])('an error inside a Gemini stream has an HTTP status: %j', (parts, status) => {
-    expect(statusOfStreamError(parts)).toBe(status)
-  })
+  ])(
+    'an error inside a Gemini stream without a status gets the HTTP status that follows from its type and code: %j',
+    (parts, status) => {
+      expect(statusOfStreamError(parts)).toBe(status)
+    },
+  )
 })
 
 describe('an error of an upstream', () => {
@@ -91,7 +97,7 @@ describe('an error of an upstream', () => {
   })
 
   test.each(['', '<html>', '[]', 'null', '{"error":"text"}', '{"error":{"code":"x","details":[1,null]}}'])(
-    'a Gemini error in an unknown format is read as far as possible: %s',
+    'a Gemini error in an unknown format is read without a status and a retry time: %s',
     (text) => {
       expect(readGeminiError(Buffer.from(text))).toMatchObject({ status: undefined, retryAfter: undefined })
     },

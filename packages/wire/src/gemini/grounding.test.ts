@@ -24,7 +24,7 @@ const answers = fc.array(
   { maxLength: 4 },
 )
 
-test('citations of a Gemini answer are read at the positions of the whole text at which they were written', () => {
+test("a Gemini answer of several text parts writes each citation's position as one within the joined text", () => {
   fc.assert(
     fc.property(answers, (parts) => {
       const grounding = new GroundingCollector()

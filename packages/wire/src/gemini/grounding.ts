@@ -81,7 +81,7 @@ export class GroundingCollector {
   readonly #pages = new Map<string, string>()
   readonly #cited: { readonly part: number; readonly citation: Citation }[] = []
 
-  /** Adds a complete part. */
+  /** Adds a complete part of the response: its search, or its text with the citations. */
   add(part: ReplyPart, index: number): void {
     if (part.kind === 'search') return this.search(part)
     if (part.kind !== 'text') return undefined
@@ -89,7 +89,10 @@ export class GroundingCollector {
     for (const citation of part.citations ?? []) this.cite(index, citation)
   }
 
-  /** Adds a piece of the text of a part. `part` is the index of the part. */
+  /**
+   * Adds a piece of a part's text, from which the positions of citations are computed. `part` is the index of
+   * the part.
+   */
   grow(part: number, text: string): void {
     const place = this.#places.get(part) ?? { from: this.#text.length, to: 0 }
     this.#text += text

@@ -151,7 +151,7 @@ function noteTools(tally: ToolUseCounter, { candidates }: Fields): void {
     if (!candidate) continue
     for (const [kind, count] of usesIn(candidate)) totals.set(kind, (totals.get(kind) ?? 0) + count)
   }
-  // All code of a response is executed in one session, which counts once.
+  // All code of a response counts as one use, because the provider executes it together.
   if (totals.has('code_execution')) totals.set('code_execution', 1)
   for (const [kind, count] of totals) {
     if (count > countUsesOfKind(tally.uses, kind)) tally.note(kind, { kind, count })

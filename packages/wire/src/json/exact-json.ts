@@ -34,7 +34,8 @@ export function exactNumber(text: string): object {
 }
 
 /**
- * Whether an object is a JSON text that JSON.stringify writes unchanged, such as a result of `exactNumber`.
+ * Whether an object stands for a JSON text that JSON.stringify writes unchanged, such as a number with many
+ * digits.
  */
 export function isJsonText(value: object): boolean {
   return exact.isRawJSON(value)

@@ -12,7 +12,7 @@ function edited(source: string, remove: string[], replace: Record<string, string
   }).toString()
 }
 
-test('removing a member of a JSON object removes its comma, too', () => {
+test('removing a member of a JSON object also removes one comma beside it', () => {
   expect(edited('{"a":1,"b":2,"c":3}', ['a'])).toBe('{"b":2,"c":3}')
   expect(edited('{"a":1,"b":2,"c":3}', ['b'])).toBe('{"a":1,"c":3}')
   expect(edited('{"a":1,"b":2,"c":3}', ['c'])).toBe('{"a":1,"b":2}')
@@ -28,7 +28,7 @@ test('setting a JSON member replaces its value in place, or adds it at the end',
   expect(edited('{"a":1,"b":2}', ['b'], { c: '3' })).toBe('{"a":1,"c":3}')
 })
 
-test('an edit of JSON that changes nothing returns the same Buffer', () => {
+test('an edit of a JSON object that changes nothing returns the given Buffer itself', () => {
   const bytes = Buffer.from('{"a":1}')
   expect(applyEdits(bytes, scanObject(bytes), { remove: ['b'], replace: new Map() })).toBe(bytes)
 })

@@ -1,8 +1,8 @@
 import type { Member, Node, ScannedObject } from './scanned-object.ts'
 
 /**
- * Changes of top-level members. `replace` contains JSON texts by name; a member that does not exist is
- * appended. If a name is in both, it is replaced.
+ * Changes of top-level members. `remove` contains names, `replace` JSON texts by name. A member that does not
+ * exist is appended. A name that is in both is replaced.
  */
 export interface MemberEdits {
   readonly remove: readonly string[]

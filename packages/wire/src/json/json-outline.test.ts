@@ -16,7 +16,7 @@ const parsed = (text: string, size?: number): unknown => JSON.parse(outlineOf(te
 const words = (bytes: number): string => 'some "words" \\ of é text '.repeat(Math.ceil(bytes / 26))
 
 describe('the outline of a JSON text', () => {
-  test('the outline of a JSON text, which shortens long values, is the text itself if no value is long, in any pieces', () => {
+  test('the outline of a JSON text, which shortens long values, equals the text if no value is long, however the text is divided', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 9 }), (text, size) => {
         expect(outlineOf(text, size).text).toBe(text)
@@ -25,7 +25,7 @@ describe('the outline of a JSON text', () => {
     )
   })
 
-  test('the outline of a JSON text has the short values around an image of any size, and the text around it', () => {
+  test('the outline of a JSON text with an image of any size keeps the short values and the text before and after the image', () => {
     for (const size of [6_000_000, 40_000_000]) {
       const url = `data:image/png;base64,${'iVBORw0K'.repeat(size / 8)}==`
       const delta = {
@@ -112,9 +112,12 @@ test.each([
   ['{"a":"x\\u00', '{"a":"x"}'],
   ['{"a":"x\\n', '{"a":"x\\n"}'],
   ['{"a":[{},{"b":"}"', '{"a":[{},{"b":"}"}]}'],
-])('open objects, arrays and strings are closed: %s', (beginning, closed) => {
-  expect(closeJson(beginning)).toBe(closed)
-})
+])(
+  'closeJson closes the open objects, arrays and strings of a truncated JSON text: %s',
+  (beginning, closed) => {
+    expect(closeJson(beginning)).toBe(closed)
+  },
+)
 
 test('closeJson returns undefined for a text that no brackets can complete', () => {
   expect(closeJson('{"a":tru')).toBeUndefined()

@@ -8,7 +8,7 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Maximum number of bytes kept of one string. */
+/** Maximum number of bytes that are kept of one string. The rest is cut. */
 const MAX_STRING_BYTES = 262_144
 /**
  * Size of an outline in bytes from which on only short beginnings of strings are kept, and deep nesting is
@@ -16,18 +16,18 @@ const MAX_STRING_BYTES = 262_144
  */
 const FULL_BYTES = 524_288
 /**
- * Maximum number of bytes that are kept of a string once the outline has `FULL_BYTES`. Keys and short values
- * can still be read.
+ * Maximum number of bytes that are kept of a string once the outline has 512 KiB (`FULL_BYTES`). Keys and
+ * short values can still be read.
  */
 const SHORT_STRING_BYTES = 64
 /**
- * Depth of nesting down to which containers are kept whole once the outline has `FULL_BYTES`. Deeper
- * containers end after their current member.
+ * Depth of nesting down to which containers are kept whole once the outline has 512 KiB (`FULL_BYTES`).
+ * Deeper containers end after their current member.
  */
 const MAX_FULL_DEPTH = 3
 /**
- * Containers up to this size in bytes are kept completely even beyond `FULL_BYTES`. The details of a usage
- * are smaller.
+ * Containers up to this size in bytes are kept completely even if the outline has more than 512 KiB
+ * (`FULL_BYTES`). The details of a usage are smaller.
  */
 const SMALL_CONTAINER_BYTES = 128
 /** Maximum size of an outline in bytes. A larger outline is discarded. */
@@ -46,8 +46,8 @@ for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 /**
  * A shortened copy of a JSON text, built while the text streams. Its memory is limited: base64 and very long
- * strings are cut, and from `FULL_BYTES` on also deep nesting. Short members are kept everywhere. If the text
- * is valid JSON, so is the outline.
+ * strings are cut, and from 512 KiB on also deep nesting. Short members are kept everywhere. If the text is
+ * valid JSON, so is the outline.
  */
 export class JsonOutline {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)

@@ -252,7 +252,7 @@ describe('bodies that JSON.parse accepts', () => {
     '{"__proto__":1}',
     '{"a":1e999}',
     '{"a":12345678901234567890}',
-  ])('the body is accepted exactly where JSON.parse accepts it: %j', (text) => {
+  ])('the JSON scanner accepts a body exactly if JSON.parse accepts it: %j', (text) => {
     agrees(Buffer.from(text))
   })
 

@@ -33,9 +33,12 @@ test.each([
   ['{"tools":[{"type":1},{"MAX_USES":1}]}', "Invalid name 'MAX_USES': expected 'max_uses'"],
   ['{"tools":[{"type":1,"t\\u0079pe":1}]}', 'Invalid JSON at byte 20: the key "type" is given twice.'],
   ['{"tools":[{"x":1,"x":1}]}', 'Invalid JSON at byte 17: the key "x" is given twice.'],
-])('the names are refused: %s', (text, message) => {
-  expect(() => check(text)).toThrow(message)
-})
+])(
+  'a request with a member name that is misspelled or given twice is refused with an error that names it: %s',
+  (text, message) => {
+    expect(() => check(text)).toThrow(message)
+  },
+)
 
 test('two spellings of one field in a request are refused like a name that is given twice', () => {
   const names = new KnownMemberNames(['topP'], {}, () => ['topP', 'top_p'])

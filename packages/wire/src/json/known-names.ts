@@ -15,7 +15,10 @@ interface KnownName {
 /** Returns all spellings of a field, the preferred one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
 
-/** Fields whose number is below this are remembered as bits of an integer, all others in a set. */
+/**
+ * Fields that an object has had so far are remembered, to find repeated ones: those whose number is below
+ * this as bits of an integer, all others in a set.
+ */
 const BITS = 32
 const NONE: readonly KnownName[] = []
 const OPEN_ARRAY = 0x5b
@@ -33,8 +36,8 @@ export class KnownMemberNames {
   readonly #byFolding = new Map<string, KnownName>()
 
   /**
-   * `fields` are ASCII names. `below` has names that are known inside the values of fields. `spellingsOf`
-   * returns all spellings of a field that requests may use.
+   * `fields` are the known names, in ASCII. `below` has, by field, the names that are known inside its value.
+   * `spellingsOf` returns all spellings of a field that requests may use.
    */
   constructor(
     fields: Iterable<string>,

@@ -17,10 +17,10 @@ export interface Member {
   readonly count: number
 }
 
-/** Index in the tape of a value or a key, which identifies it. */
+/** Identifies a value or a key of a `ScannedObject`: its index in the list of all offsets (the tape). */
 export type Node = number
 
-/** The node of the whole object. */
+/** Identifies the whole object, which is the first value in the tape. */
 export const ROOT: Node = 0
 
 /**
@@ -31,7 +31,7 @@ export const ROOT: Node = 0
 export class ScannedObject {
   readonly bytes: Buffer
   readonly members: ReadonlyMap<string, Member>
-  /** Offset after the object's closing brace. */
+  /** Offset after the closing brace of the whole object. */
   readonly end: number
   /** The tape itself, for code that must go through all values quickly. Other code uses the methods. */
   readonly tape: readonly number[]
@@ -66,7 +66,7 @@ export class ScannedObject {
     return this.#values.get(key)
   }
 
-  /** The node of the whole object. */
+  /** Identifies the whole object, which is the first value in the tape. */
   get root(): Node {
     return 0
   }

@@ -34,20 +34,23 @@ const CACHE_MEMBERS = ['"cache_control', '"prompt_cache_', '"cachePoint'].map((n
 const BREAKPOINTS = [Buffer.from('"prompt_cache_breakpoint')]
 const HALF_HOURS = [Buffer.from('"30m"')]
 const LONG_LIFETIMES = ['"1h"', '"12h"', '"24h"'].map((text) => Buffer.from(text))
-/** Maximum size in bytes of the strings that are examined. Longer strings are neither names nor lifetimes. */
+/**
+ * Maximum size in bytes of the strings that are examined. Longer strings are neither names nor lifetimes of
+ * prompt caching.
+ */
 const MAX_NAME_BYTES = 100
 const MAX_LIFETIME_BYTES = 5
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
-/** Whether a byte can begin one of these names or lifetimes, or an escape sequence. */
+/** Whether a byte can be the first of a name or lifetime of prompt caching, or of an escape sequence. */
 const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte === BACKSLASH || [...CACHE_MEMBERS, ...HALF_HOURS, ...LONG_LIFETIMES].some((one) => one[1] === byte)
     ? 1
     : 0,
 )
 
-/** Finds the flags of a JSON text. `tape` is that of `ScannedObject`. */
+/** Finds the flags of a JSON text. `tape` contains the offsets of its values, as in `ScannedObject`. */
 export function findStringKinds(bytes: Buffer, tape: readonly number[]): FoundStringKinds {
   let directive = false
   let cacheMember = false

@@ -60,12 +60,12 @@ describe('usage of images and audio', () => {
     { cost_in_usd_ticks: 7 },
     { input_tokens: 0, output_tokens: 0 },
     { seconds: -1 },
-  ])('no usage is read from %j', (value) => {
+  ])('no usage of images or audio is read from the invalid value %j', (value) => {
     expect(readMediaUsage(value, 'text')).toBeUndefined()
   })
 })
 
-test('a response with images is read in the same way however it is divided, in bounded memory', () => {
+test('a response with images gives the same usage and image count however the network divides it, and takes limited memory', () => {
   const usage = '{"input_tokens":1,"output_tokens":2,"total_tokens":3}'
   const image = `{"b64_json":"${'QUJD'.repeat(2_000)}","revised_prompt":"\\"b64_json\\":\\"x"}`
   const bytes = Buffer.from(`{"created":1,"data":[${image},${image}],"size":"1x1","usage":${usage}}`)
@@ -88,7 +88,7 @@ describe('a stream of images', () => {
   const done = event({ type: 'transcript.text.done', text: 'a b', usage: { type: 'duration', seconds: 3 } })
   const stream = event({ type: 'transcript.text.delta', delta: 'a b' }) + done + 'data: [DONE]\n\n'
 
-  test('a media stream is forwarded completely except for its end, which is withheld', () => {
+  test('a media stream is forwarded at once except for its last event, which is held back until the stream has ended', () => {
     for (const size of [1, 5, 64, stream.length]) {
       const tap = new MediaTap('text', 1)
       const sent: Buffer[] = []
@@ -118,7 +118,7 @@ describe('a stream of images', () => {
   })
 })
 
-test('a transcript is read for its text, its seconds, and the end of its subtitles', () => {
+test('a JSON transcript is read for its text and duration, and a subtitle file for the time at which its last subtitle ends', () => {
   expect(jsonTranscript('{"text":"a","duration":36.7}')).toMatchObject({
     isValid: true,
     seconds: 37,

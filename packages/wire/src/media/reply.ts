@@ -16,8 +16,8 @@ import {
 } from '../reported-usage.ts'
 
 /**
- * Matches the events that complete an image, a speech or a transcript. `PARTIAL` and `TEXT` match the events
- * with a part of one.
+ * Matches the events that complete an image, a speech or a transcript. `PARTIAL` and `TEXT` match events with
+ * a part of one of these.
  */
 const FINAL = /^(?:image_generation|image_edit)\.completed$|^(?:speech\.audio|transcript\.text)\.done$/
 const PARTIAL = /^(?:image_generation|image_edit)\.partial_image$|^speech\.audio\.delta$/

@@ -51,9 +51,12 @@ describe("an upstream's errors", () => {
     '{"error":{"type":"t","message":"m"}}',
     '{"type":"error","error":"m"}',
     '{"type":"error","error":{"type":"t"}}',
-  ])('a body that is not an error envelope of messages is recognized as such: %s', (text) => {
-    expect(forwardableError(Buffer.from(text), hide)).toBeUndefined()
-  })
+  ])(
+    'an upstream error whose body is not an error envelope of messages is not forwarded as it is: %s',
+    (text) => {
+      expect(forwardableError(Buffer.from(text), hide)).toBeUndefined()
+    },
+  )
 
   test('an upstream error in another envelope is sent in the envelope of messages', () => {
     expect(

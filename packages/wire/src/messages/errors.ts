@@ -24,8 +24,8 @@ export function messagesErrorFrame(parts: ErrorContent): Buffer {
 }
 
 /**
- * Codes of the gateway's own errors that streams state although the errors are not permission errors, with
- * the type that the event states.
+ * The gateway's own errors whose code an `error` event states although they are not permission errors, each
+ * with the type that the event states.
  */
 const CODED_TYPES: ReadonlyMap<string, string> = new Map([['quota_held', 'gateway_error']])
 

@@ -276,7 +276,7 @@ describe('a whole messages reply', () => {
     ['tool_use', 'tool-calls'],
     ['refusal', 'refusal'],
     ['pause_turn', 'pause'],
-  ] as const)('the stop reason %s is %s, read and written', (wire, reason) => {
+  ] as const)('the stop reason %s of messages is decoded as %s, and encoded back', (wire, reason) => {
     expect(decoded({ content: [], stop_reason: wire }).stop).toEqual({ reason })
     expect(encoded({ stop: { reason } })['stop_reason']).toBe(wire)
   })
@@ -436,7 +436,7 @@ describe('reading a messages stream', () => {
     ['input of a call that was not begun', START + input(0, '{}')],
     ['message_stop alone', data({ type: 'message_stop' })],
     ['an error that is not JSON', 'event: error\ndata: busy\n\n'],
-  ])('a messages stream ends as a failure after %s', (_, stream) => {
+  ])('a messages stream is decoded as a failure, and nothing follows, after %s', (_, stream) => {
     const events = read(stream + text(0, 'late') + END)
     expect(events.at(-1)).toMatchObject({ kind: 'failure', type: 'api_error' })
   })
@@ -468,14 +468,17 @@ describe('reading a messages stream', () => {
       'rate_limit_error',
     ],
     ['that is a text', data({ error: 'busy' }), 'api_error'],
-  ])('an error %s is a failure', (_kind, error, type) => {
-    expect(failureOf(error)).toEqual({ kind: 'failure', type, message: 'busy' })
-    expect(read(START + text(0, 'a') + error + END).at(-1)).toEqual({
-      kind: 'failure',
-      type,
-      message: 'busy',
-    })
-  })
+  ])(
+    'an error event %s of a messages stream is decoded as a failure with its type and message',
+    (_kind, error, type) => {
+      expect(failureOf(error)).toEqual({ kind: 'failure', type, message: 'busy' })
+      expect(read(START + text(0, 'a') + error + END).at(-1)).toEqual({
+        kind: 'failure',
+        type,
+        message: 'busy',
+      })
+    },
+  )
 
   test('an event of a messages stream whose error is null is not decoded as a failure', () => {
     expect(failureOf(START + data({ error: null }) + data({ type: 'odd', error: '' }) + END)).toBeUndefined()
@@ -502,7 +505,7 @@ describe('reading a messages stream', () => {
     expect(read(START + again + text(0, 'a') + END)).toEqual(read(START + text(0, 'a') + END))
   })
 
-  test('a message that begins again in a stream has the usage of its second beginning', () => {
+  test('a message that begins twice in a stream is decoded with the prompt tokens of its second beginning', () => {
     const none = START.replace('"input_tokens":10', '"input_tokens":0')
     const told = START.replace('"input_tokens":10', '"input_tokens":1000')
     for (const stream of [
@@ -523,7 +526,7 @@ describe('reading a messages stream', () => {
     }
   })
 
-  test('a messages stream is complete with its stop reason; without it the stream has no end', () => {
+  test('a messages stream is decoded as complete once it has a stop reason, even if message_stop is missing, and not before', () => {
     const whole = Buffer.from(START + begin(0, { type: 'text', text: '' }) + text(0, 'a') + END)
     const reason = whole.indexOf('\n\n', whole.indexOf('message_delta')) + 2
     for (let at = 0; at < reason; at++) {
@@ -640,7 +643,7 @@ describe('writing a messages stream', () => {
     ])
   })
 
-  test('a messages stream is encoded with each delta at once, while a part that begins meanwhile waits for the open one', () => {
+  test('an encoded messages stream sends deltas of the open block at once, and holds back those of a later block until it closes', () => {
     const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
     encoder.push([STARTED, called(0, 'x')])
     expect(encoder.push([grew(0, '{"a"')])).toContain('input_json_delta')

@@ -240,7 +240,7 @@ describe('reading a messages request', () => {
     expect(decoded(fields).dropped).toEqual([])
   })
 
-  test('fields of a messages request that are left out are reported by names of a fixed list', () => {
+  test('fields that are left out of a messages request are reported by fixed names, an unknown field as "unknown"', () => {
     const { dropped } = decoded({
       metadata: { session: 's' },
       cache_control: { type: 'ephemeral' },
@@ -519,10 +519,13 @@ describe('writing a messages request', () => {
     [{ kind: 'none' }, false, { type: 'none' }],
     [{ kind: 'tool', name: 'f' }, undefined, { type: 'tool', name: 'f' }],
     [{ kind: 'tool', name: 'f' }, false, { type: 'tool', name: 'f', ...off }],
-  ] as const)('tool choice %j with parallel calls %j', (toolChoice, parallelTools, expected) => {
-    expect(encode({ tools: [TOOL], toolChoice, parallelTools }).body['tool_choice']).toEqual(expected)
-    expect(encode({ toolChoice, parallelTools }).body['tool_choice']).toBeUndefined()
-  })
+  ] as const)(
+    'an encoded messages request states the tool choice %j and whether parallel calls are allowed: %j',
+    (toolChoice, parallelTools, expected) => {
+      expect(encode({ tools: [TOOL], toolChoice, parallelTools }).body['tool_choice']).toEqual(expected)
+      expect(encode({ toolChoice, parallelTools }).body['tool_choice']).toBeUndefined()
+    },
+  )
 
   test('stop sequences that messages upstreams refuse are left out and reported as dropped', () => {
     const { body, dropped } = encode({ stop: ['END', '\n', '', ' x'] })

@@ -67,7 +67,7 @@ describe('usage of messages', () => {
       })
     })
 
-    test('a messages usage of several iterations includes each compaction between turns with tools', () => {
+    test('a messages usage of several iterations adds up the compactions and the turns between them', () => {
       const turns = [
         entry('message', 100, 5),
         compaction,
@@ -106,9 +106,12 @@ describe('usage of messages', () => {
       ['null', null],
       ['text', 'x'],
       ['what cannot be read', [null, 1, {}, { type: 'compaction', input_tokens: -1, output_tokens: 'x' }]],
-    ])('usage of iterations adds nothing to the sums: %s', (_, iterations) => {
-      expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
-    })
+    ])(
+      'iterations of a messages usage that are no compaction add nothing to the reported sums: %s',
+      (_, iterations) => {
+        expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
+      },
+    )
 
     test('the output of a messages usage with several iterations is unknown if the report omits the output count', () => {
       const all = { input_tokens: 181, iterations: [compaction] }
@@ -149,7 +152,7 @@ describe('usage of messages', () => {
     },
   )
 
-  test('a detail of a messages usage that cannot be true does not affect the other counts', () => {
+  test('an impossible detail of a messages usage, such as a negative count, does not affect the other counts', () => {
     const plain = { input_tokens: 7, output_tokens: 2 }
     for (const detail of [
       { cache_read_input_tokens: -5 },
@@ -238,7 +241,7 @@ describe('usage of messages', () => {
     })
   })
 
-  test('a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
+  test('an impossible prompt count in message_delta, such as a negative one, does not replace that of message_start', () => {
     const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3 }
     expect(reported({ input_tokens: 12, cache_read_input_tokens: -3, output_tokens: 5 }, first)).toEqual({
       ...NO_USAGE,
@@ -289,7 +292,7 @@ describe('a whole reply', () => {
     ],
     [{ type: 'message' }, { valid: false, error: false }],
     [[], { valid: false, error: false }],
-  ])('a whole reply has no text: %j', (value, expected) => {
+  ])('a whole messages reply without readable content has no text to count: %j', (value, expected) => {
     expect(facts(value)).toMatchObject(expected)
   })
 

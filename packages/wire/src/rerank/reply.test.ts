@@ -163,14 +163,14 @@ describe('invalid responses', () => {
   ])('a body that is not a rerank response is recognized as such: %s', (_, reply) => {
     expect(reading(reply).facts).toMatchObject({ valid: false, usage: undefined })
   })
-  test('an error with status 200 is not a rerank response, and is recognized as an error', () => {
+  test('a rerank response with the status 200 whose body is an error is recognized as an error, and not as a valid response', () => {
     expect(reading({ error: { message: 'no' }, results: [] }).facts).toMatchObject({
       valid: false,
       error: true,
     })
     expect(reading({ error: null, results: [] }).facts).toMatchObject({ valid: true, error: false })
   })
-  test('any bytes as a rerank response are read without a crash', () => {
+  test('reading a rerank response never throws, whatever bytes it has', () => {
     fc.assert(
       fc.property(
         fc.oneof(

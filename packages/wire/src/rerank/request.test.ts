@@ -196,7 +196,7 @@ describe.each([V1, V2])('in pass-through mode to %s', (base_url) => {
   })
 })
 
-test('the query and the texts of each document of a rerank request are counted once', () => {
+test('the prompt tokens of a rerank request are counted from its texts, with the query once for all documents', () => {
   const body = {
     model: 'm',
     query: 'what "is" this?',

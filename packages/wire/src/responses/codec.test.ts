@@ -31,7 +31,7 @@ describe('a written responses request', () => {
 })
 
 describe('a parsed responses request', () => {
-  test('a decoded responses request has a tool once, as it was last offered', () => {
+  test('a tool that a responses request offers twice is decoded once, with its last definition', () => {
     const tool = { type: 'function', name: 'f', parameters: { type: 'object' } }
     const again = { ...tool, description: 'Later.' }
     const input = [

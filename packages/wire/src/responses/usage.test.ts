@@ -57,7 +57,7 @@ describe('a whole response', () => {
   const facts = (response: object): ReturnType<typeof usageOfResponse> =>
     usageOfResponse(Buffer.from(JSON.stringify(response)))
 
-  test('the texts and the status of a whole response are read', () => {
+  test('a whole responses reply is read for its status, its id and all texts that the model wrote', () => {
     const output = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hmm' }] },
       { type: 'message', content: [{ type: 'output_text', text: 'Hello' }] },
@@ -72,7 +72,7 @@ describe('a whole response', () => {
     ['an error', { error: { message: 'x' } }],
     ['one that failed', { output: [], status: 'failed' }],
     ['a list', []],
-  ])('a whole response is invalid where it is %s', (_, body) => {
+  ])('a whole responses reply is recognized as invalid if it is %s', (_, body) => {
     expect(facts(body).valid).toBe(false)
   })
 })

@@ -66,7 +66,7 @@ describe('a turn that a client returned without its signatures', () => {
     expect(restored([THOUGHT, said('One.')], [said(' One.\n')])).toEqual([THOUGHT, said(' One.\n')])
   })
 
-  test('a returned assistant turn loses unsigned thoughts for the signed ones; one with its own signature is unchanged', () => {
+  test('a returned assistant turn gets its signed thoughts in place of unsigned ones, and is unchanged if it has its own signatures', () => {
     const unsigned = { kind: 'thinking', text: 'I look.' } as const
     expect(restored([THOUGHT, call('a')], [unsigned, call('a')])).toEqual([THOUGHT, call('a')])
     const own = [{ ...THOUGHT, text: 'Other.' }, call('a')]
@@ -122,7 +122,7 @@ describe('what a stream has signed', () => {
     expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
   })
 
-  test('signatures of a reply are also found if some of its texts are copied bytes', () => {
+  test('signatures of a reply are collected also if some of its thoughts were forwarded as undecoded bytes', () => {
     const bytes = Buffer.from('"\\"é\\n"')
     const copied = new CopyableText('thinking', 0, bytes, {
       from: 1,
@@ -156,7 +156,7 @@ describe('the stored form of signatures', () => {
     '{}',
     '{"version":2,"before":[],"after":[]}',
     '{"version":1,"before":[{"kind":"x"}],"after":[]}',
-  ])('an invalid stored form of signatures is not read: %s', (text) =>
+  ])('stored signatures with invalid content or of another version are ignored: %s', (text) =>
     expect(readSignedParts(text)).toBeUndefined(),
   )
 })

@@ -10,7 +10,7 @@ const began = (index: number): string =>
 const said = (index: number): string =>
   event({ type: 'content_block_delta', index, delta: { type: 'text_delta', text: 'aaaa' } })
 
-test('a stream frame that begins like an earlier one is compared to its end', () => {
+test('a messages stream frame that begins like an earlier one, but differs in its end, is read as a different frame', () => {
   const { length } = said(0)
   // The frame is cut after all the bytes that it shares with the others.
   const cut = length - 6
@@ -25,7 +25,7 @@ test('a stream frame that begins like an earlier one is compared to its end', ()
   expect(texts).toEqual([0, 0, 0, 0, 1])
 })
 
-test('stream events before one that is too large are reported first', () => {
+test('a stream event that is too large fails the stream only after the events before it were decoded', () => {
   const begin = event({ type: 'message_start', message: { id: 'm', content: [] } }) + began(0)
   const large = Buffer.from(`${begin}${said(0)}data: ${'x'.repeat(MAX_EVENT_BYTES)}`)
   for (const way of ['push', 'end'] as const) {

@@ -6,7 +6,7 @@ const match = (known: string, text: string): number =>
   new BytesWithNumbers(Buffer.from(known)).endIn(Buffer.from(text), 0)
 
 describe('bytes that frames share', () => {
-  test('a stream frame is recognized by its template whatever sequence number its event has', () => {
+  test('a stream frame matches the template of an earlier frame even if its sequence number has another value or length', () => {
     const known = '{"type":"x","sequence_number":9,"delta":"'
     expect(match(known, '{"type":"x","sequence_number":9,"delta":"')).toBe(known.length)
     expect(match(known, '{"type":"x","sequence_number":12345,"delta":"rest')).toBe(known.length + 4)
@@ -19,11 +19,14 @@ describe('bytes that frames share', () => {
     '{"type":"x","sequence_number":1,"other":"',
     '{"type":"y","sequence_number":1,"delta":"',
     '{"type":"x","sequence_number":1',
-  ])('a frame that differs in more than its numbers is not recognized: %s', (text) => {
-    expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
-  })
+  ])(
+    'a stream frame does not match a template if it differs in more than its sequence number: %s',
+    (text) => {
+      expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
+    },
+  )
 
-  test('a stream frame is recognized by its template whatever token counts it has', () => {
+  test('a stream frame matches the template of an earlier frame even if its token counts differ', () => {
     const known = '{"candidatesTokenCount": 9,"totalTokenCount":10,"details":[{"tokenCount":1}]}'
     const other = '{"candidatesTokenCount": 123,"totalTokenCount":9,"details":[{"tokenCount":22}]}'
     expect(match(known, other)).toBe(other.length)
@@ -32,7 +35,7 @@ describe('bytes that frames share', () => {
     expect(match('"text":"TokenCount\\": 9"', '"text":"TokenCount\\": 10"')).toBe(-1)
   })
 
-  test('bytes of a stream frame outside known numbers are compared with its template byte by byte', () => {
+  test('a stream frame does not match a template if it differs in a number that is not a sequence number or a token count', () => {
     expect(match('{"number":9,', '{"number":9,"a"')).toBe(12)
     expect(match('{"number":9,', '{"number":10,"a"')).toBe(-1)
     expect(new BytesWithNumbers(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))
@@ -61,14 +64,14 @@ describe('numbers that have not changed so far', () => {
     expect(bytes.endIn(Buffer.from(frame(7, 9, 16).replace('7', '')), 0)).toBe(-1)
   })
 
-  test("a number at the end of a stream frame's template is matched to its last digit", () => {
+  test("a stream frame's number at the end of its template is matched with all of its digits, even if it has more than before", () => {
     const bytes = new BytesWithNumbers(Buffer.from('"a":1,"sequence_number":12'))
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":12'), 0)).toBe(26)
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":123}'), 0)).toBe(27)
   })
 })
 
-test("a template's bytes are found at their position, whatever their length and whatever follows the buffer’s end", () => {
+test("a byte pattern of any length matches only the same bytes at the given position, and never bytes beyond a buffer's end", () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 40 }),

@@ -32,7 +32,7 @@ function stream(shared: SharedTemplates): {
 }
 
 describe('a template that one stream learned', () => {
-  test('a frame template is shared with another stream only while both streams are within a part of a message', () => {
+  test("a stream's frame template is used by another stream only if a part of the response has begun in both streams", () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     first.learn(1)
@@ -46,7 +46,7 @@ describe('a template that one stream learned', () => {
     expect(second.texts(Buffer.from(frame(2, 'a')))).toEqual([])
   })
 
-  test('a frame template is used by several streams in turns, each with its own chunk', () => {
+  test('two streams that take turns with one shared frame template each read the texts of their own chunks', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     for (const { known } of [first, second]) known.reset()
@@ -59,7 +59,7 @@ describe('a template that one stream learned', () => {
     }
   })
 
-  test('a frame template is found by all of its bytes, wherever another stream has found it before', () => {
+  test('a stream frame is read by a shared template only if all bytes match, even if another stream has just used the template', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     for (const { known } of [first, second]) known.reset()
@@ -69,7 +69,7 @@ describe('a template that one stream learned', () => {
     expect(second.known.match(other, frame(2, 'a').length)).toBeUndefined()
   })
 
-  test('a frame template is forgotten when eight others were used or learned since', () => {
+  test('a shared frame template is forgotten once eight other templates were used or made after its last use', () => {
     const shared = new SharedTemplates()
     const teacher = stream(shared)
     teacher.known.reset()
@@ -88,7 +88,7 @@ describe('a template that one stream learned', () => {
   })
 })
 
-test('a stream with a delta before its message_start is a failure, also after streams with the same deltas', () => {
+test('a messages stream with a delta before message_start is decoded as a failure, even if valid streams had the same delta', () => {
   const event = (type: string, fields: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
   const delta = event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } })

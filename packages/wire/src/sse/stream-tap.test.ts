@@ -9,7 +9,7 @@ const field = fc.tuple(
   fc.constantFrom('{"a":1}', '[1,', '2]', 'ping', 'error', '', ' '),
 )
 
-test('an event of a stream is read in the same way in pieces as in one piece', () => {
+test('a large stream event that arrives in pieces has the same data and end as one that arrives in one piece', () => {
   fc.assert(
     fc.property(
       fc.array(field, { minLength: 1, maxLength: 5 }),

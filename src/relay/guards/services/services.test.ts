@@ -82,9 +82,12 @@ describe('the answer of a service is read', () => {
     ['lakera', { flagged: false }, { matches: 0, isBlocked: false }],
     ['moderation', { results: [{ category_scores: { violence: 0.5 } }] }, { matches: 1, isBlocked: false }],
     ['moderation', { results: [{ category_scores: { violence: 0.49 } }] }, { matches: 0, isBlocked: false }],
-  ] as const)('the answer of %s has the expected verdict: %j', async (kind, answer, expected) => {
-    expect((await judged(kind, answer)).judgement).toEqual(expected)
-  })
+  ] as const)(
+    "the answer of the guard's service %s is read as the expected verdict: %j",
+    async (kind, answer, expected) => {
+      expect((await judged(kind, answer)).judgement).toEqual(expected)
+    },
+  )
 })
 
 describe('an answer of a service that is a failure', () => {
@@ -112,9 +115,12 @@ describe('an answer of a service that is a failure', () => {
     ['moderation', {}],
     ['moderation', { results: [] }],
     ['moderation', { results: [{ flagged: false, category_scores: { hate: 0 } }] }],
-  ] as const)('the answer of %s is a failure of the service: %j', async (kind, answer) => {
-    await expect(judged(kind, answer)).rejects.toThrow(ServiceFailure)
-  })
+  ] as const)(
+    "an unusable answer of the guard's service %s counts as a failure of the service: %j",
+    async (kind, answer) => {
+      await expect(judged(kind, answer)).rejects.toThrow(ServiceFailure)
+    },
+  )
 })
 
 test("a guard's request to Presidio, Bedrock or Lakera has the documented address, headers and body", async () => {
@@ -196,7 +202,7 @@ describe('a judgement is applied', () => {
     ],
     ['Anna', [[0, 4, 'us-ssn']], '***', '[[US_SSN]]'],
   ] as const)(
-    `a service's verdict redacts or replaces the matches in "%s"`,
+    'the verdict of a guard\'s service redacts or replaces the matches in "%s"',
     (text, spans, redacted, replaced) => {
       const judgement = { spans: spans.map(([start, end, kind]) => ({ start, end, kind })) }
       expect([applyJudgement(text, judgement, redact), applyJudgement(text, judgement, replace)]).toEqual([
@@ -211,14 +217,17 @@ describe('a judgement is applied', () => {
     ['a 👍 b', 'a 👎 b', 'a [[G]] b'],
     ['same', 'same', 'same'],
     ['abc', 'abXc', 'abXc'],
-  ])(`a service's changed text replaces the original one: "%s" becomes "%s"`, (text, next, replaced) => {
-    expect([
-      applyJudgement(text, { text: next }, redact),
-      applyJudgement(text, { text: next }, replace),
-    ]).toEqual([next, replaced])
-  })
+  ])(
+    'the text that a guard\'s service returns replaces the original text: "%s" becomes "%s"',
+    (text, next, replaced) => {
+      expect([
+        applyJudgement(text, { text: next }, redact),
+        applyJudgement(text, { text: next }, replace),
+      ]).toEqual([next, replaced])
+    },
+  )
 
-  test("the changed range between a text and a guard's version of it never divides a character", () => {
+  test("the range in which a guard's service changed a text never divides a surrogate pair, such as that of an emoji", () => {
     expect(changedRange('👍', '👎')).toEqual({ start: 0, end: 2 })
   })
 })

@@ -86,7 +86,8 @@ export class CompletionStreamEncoder implements StreamEncoder {
 }
 
 /**
- * Fields without an equivalent in a conversation, each with a test for the values at which it has no effect.
+ * Fields of completions requests without an equivalent in the neutral form, each with a test for the values
+ * at which it has no effect.
  */
 const WITHOUT_EQUIVALENT: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ['echo', (value) => value === false],
@@ -108,7 +109,7 @@ export const completionsCodec: Codec = {
 }
 
 /**
- * Refuses what a conversation cannot express: several prompts, token ids, and fields without an equivalent.
+ * Refuses what the neutral form cannot express: several prompts, token ids, and fields without an equivalent.
  */
 export function checkConvertibleCompletion(scan: ScannedObject): void {
   checkFields(scan)

@@ -68,7 +68,7 @@ export const COMPLETION_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<strin
 
 const REQUIRED = ['model', 'prompt'] as const
 
-/** Builds the JSON Schema of requests that `readCompletionRequest` accepts. */
+/** Builds the JSON Schema of valid completions requests. */
 export function completionRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, COMPLETION_FIELD_CHECKS)
 }

@@ -60,7 +60,7 @@ describe('a whole reply', () => {
       },
       [{ kind: 'text', text: 'x' }],
     ],
-  ])('a whole reply is decoded: %s', (_, message, parts) => {
+  ])('a whole chat reply is decoded to the expected parts: %s', (_, message, parts) => {
     expect(answer(message).parts).toEqual(parts)
   })
 

@@ -61,7 +61,7 @@ export function firstChoice(choices: unknown): Fields | undefined {
   return choiceAt(choices, 0)
 }
 
-/** Finds the choice with this index; a choice without one has index 0. */
+/** Finds the choice with this index; a choice that states no index has index 0. */
 export function choiceAt(choices: unknown, number: number): Fields | undefined {
   if (!Array.isArray(choices)) return undefined
   for (const value of choices) {
@@ -124,7 +124,10 @@ export class ReplyPartsDecoder {
     return this.#calls.hasCalls
   }
 
-  /** Sets the reply's id. Ids for calls without one are derived from it, so that ids of two turns differ. */
+  /**
+   * Sets the reply's id. Tool calls without an id get one that is derived from it, so that the ids in two
+   * turns differ.
+   */
   setReplyId(id: string): void {
     this.#replyId = id
   }
@@ -149,7 +152,10 @@ export class ReplyPartsDecoder {
       this.#readCall({ index: LEGACY_INDEX, function: legacy })
   }
 
-  /** Adds text, thinking or a refusal. */
+  /**
+   * Adds text to the current part of the reply. If that part has another kind, it ends, and a new part
+   * begins.
+   */
   grow(kind: Growing, text: string, logprobs?: Logprobs): void {
     // A token with log probabilities may have no text, if it is a fragment of a character.
     if (text === '' && !logprobs) return

@@ -44,7 +44,7 @@ describe('messages', () => {
     expect(turns).toEqual([user(text('hello')), assistant(text('hi'))])
   })
 
-  test('a cache mark stays on its part of a chat message, and one of a whole message moves to its last part', () => {
+  test("a text's cache mark is kept when chat is decoded, and a cache mark of a whole message moves to its last part", () => {
     const { system, turns } = read(
       {
         role: 'system',
@@ -128,7 +128,7 @@ describe('messages', () => {
     expect(turns).toEqual([user({ kind: 'tool-result', callId: 'lost', parts: [], isError: false })])
   })
 
-  test('a custom tool call in chat is decoded as a function call with one text', () => {
+  test('a custom tool call in chat is decoded as a function call whose only argument is the text', () => {
     const custom = { id: 'c', type: 'custom', custom: { name: 'x', input: 'y' } }
     const result = { role: 'tool', tool_call_id: 'c', content: 'z' }
     expect(read({ role: 'assistant', tool_calls: [custom] }, result).turns).toEqual([
@@ -240,9 +240,12 @@ describe('parts of content', () => {
       { type: 'file_url', x: 1 },
       { kind: 'opaque', protocol: 'chat', value: { type: 'file_url', x: 1 } },
     ],
-  ])('a content part of a chat message is decoded: %s', (_, part, expected) => {
-    expect(partsOf([part])).toEqual([expected])
-  })
+  ])(
+    'a content part of a chat message is decoded to the expected part of the neutral form: %s',
+    (_, part, expected) => {
+      expect(partsOf([part])).toEqual([expected])
+    },
+  )
 
   test('an image of a chat message that has a cache mark keeps the mark', () => {
     const part = {
@@ -351,10 +354,13 @@ describe('invalid requests', () => {
     ['reasoning.max_tokens', { reasoning: { max_tokens: -1 } }],
     ['reasoning', { reasoning: 'high' }],
     ['web_search_options.search_context_size', { web_search_options: { search_context_size: 'huge' } }],
-  ])('an invalid request is a 400 that names the path: %s', (path, fields) => {
-    expect(() => decode(fields)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
-    expect(() => decode(fields)).toThrow(`'${path}'`)
-  })
+  ])(
+    'an invalid chat request is refused with an error that names the path of the invalid field: %s',
+    (path, fields) => {
+      expect(() => decode(fields)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+      expect(() => decode(fields)).toThrow(`'${path}'`)
+    },
+  )
 
   test('the error for an invalid chat request never quotes the request', () => {
     const secret = { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'my secret' }] }] }
@@ -432,10 +438,13 @@ describe('fields', () => {
       },
       { webSearch: { maxUses: 10, location: { city: 'Bern', country: 'CH' } } },
     ],
-  ])('a field of a chat request is decoded: %j', (fields, expected) => {
-    expect(decode(fields).conversation).toMatchObject(expected)
-    expect(decode(fields).dropped).toEqual([])
-  })
+  ])(
+    'the fields %j of a chat request are decoded to the neutral form, and nothing is reported as dropped',
+    (fields, expected) => {
+      expect(decode(fields).conversation).toMatchObject(expected)
+      expect(decode(fields).dropped).toEqual([])
+    },
+  )
 
   test('function tools of chat are decoded; other kinds of tools are left out and reported as dropped', () => {
     const { conversation, dropped } = decode({

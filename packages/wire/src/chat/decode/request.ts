@@ -43,8 +43,8 @@ import { readAudioData, readFileData, readMediaUrl } from '../../media-source.ts
 import { generatedText } from '../answer.ts'
 
 /**
- * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that a conversation cannot express
- * are reported in `dropped`. Throws `invalid_request` with the path of an unreadable value.
+ * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that the neutral form cannot
+ * express are reported in `dropped`. Throws `invalid_request` with the path of an unreadable value.
  */
 export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
   const value = (key: string): unknown => nullToUndefined(scan.value(key))
@@ -259,7 +259,10 @@ class MessagesReader {
   }
 }
 
-/** Reports whether a value is one of those that clients send for an unset field. */
+/**
+ * Whether a value means that a field is not set: some clients send null, false, an empty text or an empty
+ * list instead of leaving it out.
+ */
 function isEmptyValue(value: unknown): boolean {
   return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }

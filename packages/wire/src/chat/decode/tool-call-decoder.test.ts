@@ -26,7 +26,7 @@ test.each(['message', 'delta'])(
   },
 )
 
-test('tool arguments in a chat response that are nested too deeply for the scanner are read, too', () => {
+test('tool arguments in a chat response that are nested more deeply than the JSON scanner permits are read completely', () => {
   const deep = `{"a":${'['.repeat(600)}${']'.repeat(600)}}`
   expect(read(`{"choices":[{"message":{"tool_calls":[${CALL(deep)}]}}]}`)).toEqual([deep])
 })
@@ -42,6 +42,6 @@ test.each([
   '{}',
   '{"choices":null}',
   '{"choices":[null,{"message":[]},{"message":{"tool_calls":{}}},{"delta":{"tool_calls":[null,{"function":[]}]}}]}',
-])('a response without such arguments is what JSON.parse returns: %s', (text) => {
+])('a chat response without tool arguments that are an object is read as JSON.parse reads it: %s', (text) => {
   expect(parseChatReply(text)).toEqual(JSON.parse(text))
 })

@@ -20,7 +20,7 @@ interface GrowingCall {
   ended: boolean
 }
 
-/** Functions of the reply decoder that `ToolCallDecoder` calls. */
+/** What receives the decoded tool calls: the decoder of the whole reply. */
 export interface ToolCallSink {
   emit(event: ReplyEvent): void
   /** Begins a part, which ends the text before it. Returns the number of the part. */
@@ -134,7 +134,8 @@ export class ToolCallDecoder {
   }
 
   /**
-   * Adds arguments. Nothing is added to an ended call: only white space could follow its complete arguments.
+   * Adds a piece of its arguments to a call. Nothing is added to a call that has ended: only white space
+   * could follow its complete arguments.
    */
   #add(call: GrowingCall, text: string): void {
     if (text === '' || call.ended) return

@@ -23,7 +23,10 @@ import { writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 
-/** Text in `reasoning_content` that stands for a signature; `docs/api.md: Events`, signature_delta. */
+/**
+ * Newline in `reasoning_content` in place of a thought's signature, which is not sent; `docs/api.md: Events`,
+ * signature_delta.
+ */
 export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
@@ -109,7 +112,7 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
   })
 }
 
-/** The names of the custom tools of the client. Calls of these are sent as custom calls. */
+/** The names of the client's custom tools. Calls of these tools are sent as custom calls. */
 export function customToolNames(replyContext: ReplyContext | undefined): ReadonlySet<string> {
   return new Set(replyContext?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }
@@ -139,7 +142,10 @@ export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
 }
 
-/** Adds members that tokens in chat have, but tokens in responses deltas do not. */
+/**
+ * Adds the members that the log probabilities of a token have in chat but not in the deltas of the responses
+ * protocol.
+ */
 function writeToken(value: unknown): Fields {
   const token = asRecord(value) ?? {}
   const others = token['top_logprobs']

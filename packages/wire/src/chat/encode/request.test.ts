@@ -109,7 +109,7 @@ describe('messages', () => {
     ])
   })
 
-  test('a turn without content that chat can express makes no message', () => {
+  test('an assistant turn with nothing but content that chat cannot express is left out of the encoded chat request', () => {
     const opaque = { kind: 'opaque', protocol: 'messages', value: { type: 'redacted_thinking' } } as const
     expect(encode({ turns: [user(text('x')), assistant(opaque)] })).toMatchObject({
       request: { messages: [{ role: 'user' }] },
@@ -244,7 +244,7 @@ describe('fields', () => {
     [{ kind: 'adaptive', effort: undefined }, undefined],
     [{ kind: 'adaptive', effort: 'xhigh' }, 'high'],
     [{ kind: 'adaptive', effort: 'max' }, 'high'],
-  ])('thinking %j becomes the effort %s', (thinking, effort) => {
+  ])('thinking settings %j are encoded to chat as the reasoning_effort %s', (thinking, effort) => {
     expect(encode({ thinking }).request['reasoning_effort']).toBe(effort)
   })
 

@@ -41,7 +41,7 @@ describe('filtered fields', () => {
     expect(sent.toString()).toBe(body(',"seed": 12345678901234567890 ,"x":1.0'))
   })
 
-  test('a chat request states the standard tier at OpenAI, unless the channel leaves it to the client', () => {
+  test('a chat request to OpenAI is sent with service_tier default, unless the channel lets clients choose the tier', () => {
     const openai = { base_url: 'https://api.openai.com/v1' }
     const sent = (fields: string, channel: Partial<UpstreamSettings>): unknown =>
       JSON.parse(gate(body(fields), channel).body.toString())
@@ -51,7 +51,7 @@ describe('filtered fields', () => {
     expect(gate(body(''), openai, true).same).toBe(true)
   })
 
-  test('each filtered field of a chat request passes where the channel allows it', () => {
+  test('each field that is removed from chat requests by default is forwarded if the channel allows it', () => {
     expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
     expect(gate(body(FILTERED), { allow: new Set<RestrictedField>(['speed']) }).body.toString()).toBe(
       body(',"speed":"fast"'),
@@ -112,7 +112,7 @@ describe('pass-through', () => {
     ['of the gateway', {}, true],
     ['of the channel', { pass_through: true }, false],
   ] as const)(
-    'pass-through %s skips the filters and the request for usage',
+    'in pass-through mode %s a chat request keeps all fields, and no usage is requested in addition',
     (_whose, channel, passThrough) => {
       expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, addedUsageOption: false })
     },

@@ -21,11 +21,12 @@ export interface AdaptedChatRequest extends EditedRequest {
 }
 
 /**
- * Fields that are removed unless the channel allows them; `docs/api.md: Chat completions`, filtered fields.
+ * Request fields that are removed unless the channel allows them; `docs/api.md: Chat completions`, filtered
+ * fields.
  */
 const FILTERED: readonly RestrictedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 
-/** Options of `adaptChatRequest`. */
+/** Options for changing a request for a channel. */
 export interface ChatAdaptionOptions {
   readonly passThrough: boolean
   /** Whether the endpoint has service tiers. Text completions have none. */

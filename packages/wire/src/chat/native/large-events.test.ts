@@ -95,7 +95,7 @@ describe('an event of any size', () => {
     }
   })
 
-  test('the usage chunk that only the gateway requested is not forwarded after a large stream event, either', () => {
+  test('the usage chunk that only the gateway requested is withheld from the client also if it follows a large stream event', () => {
     const usage = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`
     const { forwarded, tap } = watch(picture(300_000, {}, 'stop') + usage + DONE, 50_000, true)
     expect(forwarded.toString()).toBe(picture(300_000, {}, 'stop'))

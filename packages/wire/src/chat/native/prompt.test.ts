@@ -102,11 +102,14 @@ describe('the upper bound of a chat prompt', () => {
       { type: 'input_audio', input_audio: { data: `J\nVBERi0x${text}`, format: 'x' } },
     ],
     ['no URL', { type: 'image_url', image_url: { other: text } }],
-  ])('content that does not fit its type counts as a document: %s', (_, part) => {
-    const grown = bound(user([part])) - bound(user([]))
-    expect(grown).toBeGreaterThan(500_000)
-    expect(grown).toBeLessThan(500_000 + 21_000)
-  })
+  ])(
+    'the upper bound of a chat prompt counts media that do not match their declared type as a document: %s',
+    (_, part) => {
+      const grown = bound(user([part])) - bound(user([]))
+      expect(grown).toBeGreaterThan(500_000)
+      expect(grown).toBeLessThan(500_000 + 21_000)
+    },
+  )
 
   test('the upper bound of a chat prompt counts an image by its type, however its URL is written', () => {
     for (const url of ['data:Image/PNG;charset=x;BASE64,', 'data:image/png,', 'HTTPS://example.com/'])

@@ -20,10 +20,10 @@ import {
   OPENAI_SERVICE_MEMBERS,
 } from '../../prompt-text.ts'
 
-/** Fields that cause a server or a conversion to add instructions before the prompt. */
+/** Request fields that cause a server or a conversion to add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
-/** Fields that add at most as many input tokens as they have bytes. */
+/** Request fields that add at most as many input tokens as they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -212,16 +212,16 @@ interface MediaKind extends MediaTokens {
   /** The member that contains the URL or the data. It is inside the member named after the type. */
   readonly member: string
   /**
-   * The beginning of a URL or of data of this type. Anything else may be converted to a document, even if it
-   * is text.
+   * Matches the beginning of a URL or of data of this type. Other data may be converted to a document, even
+   * if they are text.
    */
   readonly pattern: RegExp
 }
 
-/** URLs that a conversion treats as images. Other types are detected from the bytes. */
+/** Matches URLs that a conversion treats as images. Other types are detected from the bytes. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
 const VIDEO = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
-/** Base64 data that are not a PDF, or a data URL of audio. */
+/** Matches data that count as audio: a data URL of audio, or base64 data that are not a PDF. */
 const AUDIO = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
 /** Number of leading bytes of a URL or of data that are compared with a pattern. */
 const MAX_PREFIX_BYTES = 256
@@ -256,7 +256,10 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   }
 }
 
-/** Whether the data are of the part's type. If not, they are estimated as a document. */
+/**
+ * Whether the data have the type that the part states. If not, their tokens are estimated as those of a
+ * document.
+ */
 function isOfKind(scan: ScannedObject, data: Node, { pattern }: MediaKind): boolean {
   const start = scan.startOf(data) + 1
   const end = Math.min(scan.endOf(data) - 1, start + MAX_PREFIX_BYTES)

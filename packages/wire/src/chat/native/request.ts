@@ -163,7 +163,7 @@ export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
 
 const REQUIRED = ['model', 'messages'] as const
 
-/** Builds the JSON Schema of the requests that `readChatRequest` accepts. */
+/** Builds the JSON Schema of valid chat requests. */
 export function chatRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHAT_FIELD_CHECKS)
 }

@@ -233,7 +233,7 @@ describe('what a chat stream contains', () => {
     )
   })
 
-  test('a chat stream is read in the same way byte by byte as in one piece', () => {
+  test('a native chat stream that arrives byte by byte gives the same text, usage and end as one that arrives in one piece', () => {
     const text = [
       chunk({ role: 'assistant', content: '' }),
       chunk({ content: 'Héllo' }),
@@ -305,7 +305,7 @@ describe('what a chat stream contains', () => {
     expect(watch([Buffer.from(prompt + DONE)]).tap.usage).toMatchObject({ input: 7, outputIsUnknown: true })
   })
 
-  test('frames of a chat stream that are almost equal are read as different ones', () => {
+  test('frames of a chat stream that are almost equal are each read with their own text and usage', () => {
     const one = { usage: { prompt_tokens: 1, completion_tokens: 1 } }
     const two = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
     const usages = [one, two, one].map((parts) => chunk({ content: 'a' }, parts)).join('')
@@ -474,7 +474,7 @@ describe('recorded traffic', () => {
   })
 })
 
-test('a chat frame that begins like an earlier one is compared to its end', () => {
+test('a chat frame that begins like an earlier one, but differs in its end, is read as a different frame', () => {
   const frame = (choice: number): string =>
     `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
   const { length } = frame(0)

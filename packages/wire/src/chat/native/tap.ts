@@ -21,7 +21,7 @@ import { chatErrorFrame } from '../errors.ts'
 import { writeUsageCounts, usageInChatReply } from '../usage.ts'
 import { ReceivedMedia } from '../../received-media.ts'
 
-/** Options of `ChatTap`. */
+/** Options for forwarding a chat stream. */
 export interface TapOptions {
   /** Whether only the gateway requested usage, so that the chunk with usage is not forwarded. */
   readonly swallowUsage: boolean

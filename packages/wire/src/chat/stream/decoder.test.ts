@@ -324,7 +324,7 @@ describe('the end of a stream', () => {
     expect(stopOf(calls(piece(0, 'a', 'f', '{')), finish('length'))).toBe('length')
   })
 
-  test('a refusal in a chat stream is decoded as a text of its own', () => {
+  test('a refusal in a chat stream is decoded as one text part that is marked as a refusal', () => {
     const refused = whole(chunk({ refusal: 'I can' }), chunk({ refusal: 'not' }), finish('stop'), DONE)
     expect(refused).toMatchObject({
       parts: [{ kind: 'text', text: 'I cannot', refusal: true }],
@@ -504,7 +504,7 @@ describe('laws of stream decoding', () => {
     )
   })
 
-  test('a chat stream is decoded in the same way however its bytes are divided', () => {
+  test('a chat stream is decoded to the same reply however the network divides its bytes', () => {
     fc.assert(
       fc.property(
         message,

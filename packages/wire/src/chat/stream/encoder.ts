@@ -72,7 +72,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   /** Offset in the reasoning at which the current thought begins, in code points. */
   #thinkingFrom = 0
   #details = 0
-  /** Signature to write with the next call. */
+  /** Signature that will be written with the next tool call. */
   #signature: string | undefined
   #isComplete = false
   #usage: Usage | undefined

@@ -128,8 +128,8 @@ export class BlockWriter {
 }
 
 /**
- * The cache mark of a tool result: its own, or that of its last part with one, because Converse accepts no
- * mark on such a part.
+ * The cache mark of a tool result: its own, or that of the last of its parts that has one, because Converse
+ * accepts no mark on a part of a result.
  */
 function cacheOf({ cache, parts }: ToolResultPart): CacheMark | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)

@@ -72,7 +72,7 @@ function tierOf(
   return tier
 }
 
-/** The blocks that were written for a part; at least one. */
+/** A part with the blocks that were written for it; at least one. */
 interface Written {
   readonly kind: Part['kind']
   readonly blocks: readonly string[]

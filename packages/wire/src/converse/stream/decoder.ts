@@ -18,7 +18,10 @@ interface OpenBlock {
   block: Fields
 }
 
-/** Kinds of text in the deltas of a stream. `pieceOf` adds the index of the kind to its result. */
+/**
+ * Kinds of text in the deltas of a stream. Together with the index of a block, the kind identifies a text
+ * that continues.
+ */
 const KINDS = ['text', 'thinking', 'tool-call'] as const
 type TextKind = (typeof KINDS)[number]
 
@@ -66,8 +69,8 @@ export class ConverseStreamDecoder extends FrameReader {
   }
 
   /**
-   * Adds the kind of text to the index of the part, so that `FrameReader` never uses the template of one kind
-   * of text for another.
+   * The returned index combines the block with the kind of text, so that a frame is never read with the
+   * template of frames with another kind of text.
    */
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)

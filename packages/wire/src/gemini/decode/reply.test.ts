@@ -27,7 +27,7 @@ test.each([undefined, 1, {}, { jsonPath: 'a', stringValue: 'x' }, { jsonPath: '$
   },
 )
 
-test('of two streamed argument pieces at conflicting paths the last one counts', () => {
+test('of two pieces of streamed Gemini arguments whose JSON paths contradict each other, the later one is kept', () => {
   expect(assembled({ jsonPath: '$.a', numberValue: 1 }, { jsonPath: '$.a.b', boolValue: true })).toBe(
     '{"a":{"b":true}}',
   )

@@ -300,7 +300,7 @@ const MAX_STEPS = 128
 export class PartialArgs {
   readonly #root: Branch = { isList: false, members: new Map() }
 
-  /** Adds the pieces in a chunk. Invalid ones are ignored. */
+  /** Adds the pieces of the arguments that a chunk contains. Invalid pieces are ignored. */
   add(pieces: readonly unknown[]): void {
     for (const value of pieces) {
       const piece = asRecord(value)

@@ -40,7 +40,7 @@ import { readSignature } from '../signature.ts'
 
 /**
  * Decodes a checked request. The members `model` and `stream` must have been added from the path. Fields that
- * a conversation cannot express are reported in `dropped`. Throws `invalid_request` with the path of an
+ * the neutral form cannot express are reported in `dropped`. Throws `invalid_request` with the path of an
  * invalid value, and for content stored at the provider.
  */
 export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
@@ -270,7 +270,7 @@ function elementsOf(scan: ScannedObject, node: Node): readonly Node[] {
   return scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
 }
 
-/** Members of a function response that usually contain the tool's output. */
+/** Members of a function response in which clients usually put the output of the tool. */
 const OUTPUT = 'output'
 const ERROR = 'error'
 

@@ -76,7 +76,7 @@ export class EmbedReplyWriter implements VectorResponseWriter {
 /** Maximum number of texts in one request to an upstream. */
 const MAX_TEXTS = 100
 
-/** How `batchEmbedContents` of an upstream is used: with up to 100 texts per request. */
+/** How embeddings are requested by `batchEmbedContents`: with up to 100 texts per request. */
 export const batchEmbedContentsApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const model = modelResourceName(upstreamModel)
@@ -105,7 +105,8 @@ const MAX_TOKENS = 20_000
 const SINGLE = /gemini-embedding/i
 
 /**
- * How `:predict` on Vertex is used. Its responses state the number of tokens of each text beside its vector.
+ * How embeddings are requested by `:predict` on Vertex. Its responses state the number of tokens of each text
+ * beside its vector.
  */
 export const predictApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }, upstreamModel) {
@@ -121,8 +122,8 @@ export const predictApi: EmbeddingsApi = {
 }
 
 /**
- * How `:embedContent` on Vertex is used: with one text per request. Newer models have this method instead of
- * `:predict`.
+ * How embeddings are requested by `:embedContent` on Vertex: with one text per request. Newer models have
+ * this method instead of `:predict`.
  */
 export const embedContentApi: EmbeddingsApi = {
   requests({ texts, dimensions, task }) {

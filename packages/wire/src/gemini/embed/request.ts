@@ -49,7 +49,7 @@ const CHECKS: Readonly<Record<EmbedMethod, ReadonlyMap<string, Check>>> = {
 
 const REQUIRED = { embedContent: ['content'], batchEmbedContents: ['requests'] } as const
 
-/** Builds the JSON Schema of requests that `readEmbedRequest` accepts. */
+/** Builds the JSON Schema of valid requests of `embedContent` or `batchEmbedContents`. */
 export function embedRequestSchema(method: EmbedMethod): JsonSchema {
   return requestSchema(REQUIRED[method], CHECKS[method])
 }

@@ -224,7 +224,7 @@ class ContentsWriter {
 
   #writeModel(parts: readonly Part[]): string[] {
     const written: string[] = []
-    /** Signature that will be written with the next call. */
+    /** Signature that will be written with the next tool call of the turn. */
     let signature: string | undefined
     let isFirstCall = true
     for (const part of parts) {

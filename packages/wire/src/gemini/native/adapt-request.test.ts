@@ -47,7 +47,7 @@ describe('a request for a channel of its own protocol', () => {
   const contents = (...given: string[]): string => `{"contents":[${given.join(',')}],"y":2.0}`
 
   test.each(['thoughtSignature', 'thought_signature'])(
-    'a native Gemini request has no thoughts that another provider signed, in %s: with or without filters',
+    'a native Gemini request loses thoughts and signatures of other providers in %s, also in pass-through mode',
     (name) => {
       const [thought, call] = [
         `{"text":"So.","thought":true,"${name}":"${SEALED}"}`,
@@ -67,7 +67,7 @@ describe('a request for a channel of its own protocol', () => {
   const RESULT = '{"parts":[{"functionResponse":{"name":"look","response":{}}}]}'
   const signedBy = (part: string, member: string): string => `${part.slice(0, -1)},${member}}`
 
-  test('a native Gemini request gets a placeholder signature at the first unsigned call of each step, if the model needs one', () => {
+  test('a native Gemini request gets a placeholder signature at the first call of each step if it is unsigned and the model needs it', () => {
     const [thought, sealed] = [
       `{"text":"So.","thought":true,"thoughtSignature":"${SEALED}"}`,
       signedBy(FIRST, `"thoughtSignature":"${SEALED}"`),

@@ -21,7 +21,8 @@ const TIER = ['serviceTier', snakeCase('serviceTier')] as const
 const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfig']
 
 /**
- * The model of a request: its name in the path, its name at the upstream, and whether it needs signatures.
+ * The model of a request: its name in the path, its name at the upstream, and whether the model needs
+ * signatures.
  */
 export interface GeminiModelNames {
   readonly name: string

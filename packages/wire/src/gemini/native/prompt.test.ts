@@ -5,7 +5,7 @@ import { GEMINI_PROMPT_RULES, mediaOfContents } from './prompt.ts'
 
 const promptText = (body: Buffer) => promptTextOf(body, GEMINI_PROMPT_RULES, '')
 
-test("the text from which a Gemini prompt's tokens are counted has its words, calls and responses, and media add an allowance", () => {
+test("a Gemini prompt's tokens are counted from its texts, calls, responses and tools, plus a fixed number for each medium", () => {
   const body = {
     systemInstruction: { parts: [{ text: 'Be good.' }] },
     contents: [

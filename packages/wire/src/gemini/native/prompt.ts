@@ -21,7 +21,7 @@ import { camelCase, valueNodeOf, snakeCase, topMember } from '../field-spelling.
  */
 const MEDIA_MARKS = ['inline', 'file', '\\u'].map((mark) => Buffer.from(mark))
 
-/** Fields that add at most one token per byte to the model's input. */
+/** Request fields that add at most one token per byte to the model's input. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   [
     'model',
@@ -35,7 +35,7 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   ].flatMap((name) => [name, snakeCase(name)]),
 )
 
-/** Fields for which the provider adds instructions to the prompt. */
+/** Request fields for which the provider adds instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
 
 /**

@@ -56,11 +56,14 @@ describe('a Gemini request', () => {
     [{ contents, generationConfig: { presencePenalty: 3 } }, /presencePenalty/],
     [{ contents, generationConfig: { frequencyPenalty: '1' } }, /frequencyPenalty/],
     [{ contents, generationConfig: { stopSequences: ['a', 1] } }, /stopSequences/],
-  ])('a Gemini request is refused only where it is to be converted: %j', (body, message) => {
-    const scan = scanObject(Buffer.from(JSON.stringify(body)))
-    expect(() => readGeminiRequest(scan, 'm')).not.toThrow()
-    expect(() => decodeRequest(scan, new Set())).toThrow(message)
-  })
+  ])(
+    'a Gemini request with a value outside the documented range is refused if it is converted, and accepted if it is native: %j',
+    (body, message) => {
+      const scan = scanObject(Buffer.from(JSON.stringify(body)))
+      expect(() => readGeminiRequest(scan, 'm')).not.toThrow()
+      expect(() => decodeRequest(scan, new Set())).toThrow(message)
+    },
+  )
 
   test('a Gemini request may have unknown fields, and null in optional fields', () => {
     expect(() =>
@@ -78,7 +81,7 @@ describe('the upper bound of a Gemini prompt', () => {
     expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
   })
 
-  test('the upper bound of a Gemini prompt counts a file given by its URI as the maximum, and cached content is noted', () => {
+  test('the upper bound of a Gemini prompt counts a file given by URI as a million tokens or more; cached content is recognized', () => {
     expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
     expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)
@@ -129,7 +132,7 @@ test.each([
   '[{"parts":[]}]',
   '[{"parts":[{"text":"Hi"}]}]',
   '[{"role":"user","parts":[{"text":"Hi"},{"text":"inlineData"}]},{"parts":[{"text":"functionCall"}],"role":"model"}]',
-])('the contents %s are only texts', (contents) => {
+])('the contents %s of a Gemini request are recognized as only texts', (contents) => {
   expect(plain(contents)).toBe(true)
 })
 
@@ -146,6 +149,6 @@ test.each([
   '["Hi"]',
   '{"parts":[{"text":"Hi"}]}',
   'null',
-])('the contents %s may have more than texts', (contents) => {
+])('the contents %s of a Gemini request are not recognized as only texts', (contents) => {
   expect(plain(contents)).toBe(false)
 })

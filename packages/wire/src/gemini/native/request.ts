@@ -68,8 +68,8 @@ const list = createSecretCheck(
 )
 
 /**
- * Fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All other
- * fields are checked only by the provider.
+ * Request fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All
+ * other fields are checked only by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
@@ -80,7 +80,7 @@ const CHECKS: ReadonlyMap<string, Check> = spelled([
 
 const REQUIRED = ['contents'] as const
 
-/** Builds the JSON Schema of requests that `readGeminiRequest` accepts. */
+/** Builds the JSON Schema of valid Gemini requests to generate content. */
 export function geminiRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS, GEMINI_CONVERSION_CHECKS)
 }
@@ -151,8 +151,8 @@ function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<str
 }
 
 /**
- * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
- * provider checks them.
+ * Request fields that are checked only when the request is converted. If it is forwarded without conversion,
+ * the provider checks them.
  */
 export const GEMINI_CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['systemInstruction', objectCheck],

@@ -33,7 +33,7 @@ describe('a native Gemini stream', () => {
     expect(tap.text).toBe('Hello.')
   })
 
-  test('a native Gemini stream without a finish reason is cut off, however complete it looks', () => {
+  test('a native Gemini stream that ends without a finish reason counts as cut off, even after a complete text', () => {
     const { tap, complete } = watched(chunk('Hello.', 1))
     expect(complete).toBe(false)
     expect(tap.finalBytes(NO_USAGE)).toHaveLength(0)
@@ -55,7 +55,7 @@ describe('a native Gemini stream', () => {
     )
   })
 
-  test('a native Gemini stream ends with an error of its upstream, and keeps the usage before it', () => {
+  test('an upstream error in a native Gemini stream ends the stream, and the usage reported before it is kept', () => {
     const { tap, forwarded, complete } = watched(
       chunk('Hel', 1),
       frame({ error: { code: 503, message: 'Full.', status: 'UNAVAILABLE' } }),
@@ -72,7 +72,7 @@ describe('a native Gemini stream', () => {
     expect(tap.text).toBe('I think.f{"a":1}')
   })
 
-  test('a native Gemini stream with a large signature is forwarded, and its last chunk as a whole', () => {
+  test('a native Gemini stream whose last chunk has a large signature is forwarded unchanged, however the network divides it', () => {
     const large = frame({
       candidates: [
         { content: { parts: [{ text: '', thoughtSignature: 'A'.repeat(200_000) }] }, finishReason: 'STOP' },

@@ -103,8 +103,8 @@ export class GeminiTap extends StreamTap {
   }
 
   /**
-   * Whether a last frame that has no blank line after it is read as well. This is the case if it is complete
-   * JSON, because the protocol has no end marker.
+   * Whether the last frame is read although no blank line follows it. It is if its data is complete JSON,
+   * because the protocol has no end marker.
    */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined

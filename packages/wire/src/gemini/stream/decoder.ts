@@ -26,7 +26,8 @@ import type { ReportedToolUses } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
 /**
- * Says whether the text in a chunk is content or a thought. `FrameReader` uses it as the index of the text.
+ * Says whether the text in a chunk is content or a thought. Chunks with the same kind of text have the same
+ * format.
  */
 const TEXT = 0
 const THINKING = 1
@@ -99,8 +100,8 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   /**
-   * Whether a last frame that has no blank line after it is read as well. This is the case if it is complete
-   * JSON, because the protocol has no end marker.
+   * Whether the last frame is read although no blank line follows it. It is if its data is complete JSON,
+   * because the protocol has no end marker.
    */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined

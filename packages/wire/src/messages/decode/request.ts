@@ -27,7 +27,7 @@ import { openSignatureEnvelope } from '../../signature-envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearchReader } from '../blocks.ts'
 
-/** Fields that the conversion uses. All other fields are dropped and reported. */
+/** Request fields that the conversion uses. All other fields are dropped and reported. */
 const READ: ReadonlySet<string> = new Set([
   'model',
   'max_tokens',

@@ -155,7 +155,7 @@ describe('a thinking effort', () => {
     [4096, 'high'],
     [100_000, 'high'],
   ] as const)(
-    'an effort replaces a budget of %i tokens where the model has no budgets: %s',
+    'a messages model without thinking budgets gets, in place of a budget of %i tokens, the effort %s',
     (tokens, named) => {
       expect(sent({ thinking: budget(tokens) }, 'claude-opus-5').fields).toEqual({
         max_tokens: 8192,

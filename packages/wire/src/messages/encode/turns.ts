@@ -64,7 +64,7 @@ export function isBlankText({ text }: TextPart): boolean {
 /** The position of a part: the role of its turn, and the part before it. */
 interface Standing {
   readonly role: Turn['role']
-  /** The part before it in the same turn; undefined for the first part. */
+  /** The previous part of the same turn; undefined for the first part. */
   readonly before: Part | undefined
 }
 

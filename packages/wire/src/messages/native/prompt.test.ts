@@ -59,7 +59,7 @@ describe('the upper bound of a messages prompt', () => {
       'a document of text as base64',
       { type: 'document', source: { type: 'base64', media_type: 'text/plain', data } },
     ],
-  ])('content that may become text counts its bytes: %s', (_, block) => {
+  ])('the upper bound of a messages prompt counts content that may be text by its bytes: %s', (_, block) => {
     expect(bound(says(block))).toBeGreaterThan(500_000)
     expect(bound(says(block))).toBeLessThan(521_000)
   })
@@ -135,9 +135,12 @@ describe('the text to count', () => {
     [{ output_config: { effort: 'low' } }, ''],
     [{ output_config: { format: {} }, output_format: null }, '{}'],
     [{ output_config: 5, output_format: null }, ''],
-  ])('the text to count has the output format, and no other setting: %j', (fields, text) => {
-    expect(promptText(request(fields)).text).toBe(text)
-  })
+  ])(
+    "the text from which a messages prompt's tokens are counted has the requested output format, but no other setting: %j",
+    (fields, text) => {
+      expect(promptText(request(fields)).text).toBe(text)
+    },
+  )
 
   test("the text from which a messages prompt's tokens are counted begins with the same text of the earlier turns", () => {
     const turn = { role: 'user', content: 'again' }

@@ -106,7 +106,7 @@ describe('a native messages stream', () => {
     expect(tap.usage).toMatchObject({ input: 3, output: 9 })
   })
 
-  test('a messages stream that begins a message again has the usage of the second beginning, until its end reports the last', () => {
+  test('if a messages stream begins its message twice, its usage has the prompt tokens of the second beginning', () => {
     const none = start({ input_tokens: 0, output_tokens: 0 })
     const told = start({ input_tokens: 1000, output_tokens: 1 })
     for (const stream of [
@@ -230,7 +230,7 @@ describe('any messages stream', () => {
     .tuple(fc.array(event, { maxLength: 40 }), fc.constantFrom(STOP, ERROR, ''))
     .map(([events, end]) => events.join('') + end)
 
-  test('every byte of a messages stream is forwarded, held back or cut off, and its text is that of all deltas', () => {
+  test('each byte of a messages stream is forwarded, held back or cut off, and the text counted as sent is that of its deltas', () => {
     fc.assert(
       fc.property(stream, fc.nat(20), (whole, cut) => {
         const bytes = Buffer.from(whole)

@@ -43,7 +43,7 @@ describe('a request for a channel of its own protocol', () => {
     })
   })
 
-  test('a native responses request states the standard tier at OpenAI, unless the channel leaves it to the client', () => {
+  test('a native responses request to OpenAI is sent with service_tier default, unless the channel lets clients choose the tier', () => {
     const channel = { base_url: OPENAI }
     expect(JSON.parse(gate(body(',"service_tier":"flex"'), { channel }).text)).toMatchObject({
       service_tier: 'default',
@@ -76,7 +76,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(',"store":false'), { channel: { disable_store: true } }).same).toBe(true)
   })
 
-  test('members of a native responses request are replaced on demand, such as the id that the upstream knows', () => {
+  test('previous_response_id in a native responses request can be replaced by the id that the upstream knows', () => {
     const replace = new Map([['previous_response_id', '"resp_up"']])
     expect(gate(body(',"previous_response_id":"resp_1"'), { replace }).text).toBe(
       body(',"previous_response_id":"resp_up"'),

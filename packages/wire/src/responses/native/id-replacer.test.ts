@@ -26,9 +26,12 @@ describe('ids in a response', () => {
     ['{"text":"it is resp_abab, \\"resp_abab\\""}', '{"text":"it is resp_abab, \\"resp_abab\\""}'],
     ['{"id":"resp_ababab"}', '{"id":"resp_ababab"}'],
     ['{"text":"\\"resp_abab"}', '{"text":"\\"resp_abab"}'],
-  ])('ids %s are replaced by those that clients know', (given, expected) => {
-    expect(renaming().whole(Buffer.from(given)).toString()).toBe(expected)
-  })
+  ])(
+    'the ids of responses in %s are replaced by the ids that clients know, and equal words in texts are not',
+    (given, expected) => {
+      expect(renaming().whole(Buffer.from(given)).toString()).toBe(expected)
+    },
+  )
 
   test.each([
     ['of equal length', 'fedcba9876543210'.repeat(3), true],

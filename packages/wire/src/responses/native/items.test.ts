@@ -26,7 +26,7 @@ describe('the items of an input', () => {
     ['{"input":[{ },{"type":"x","id":"y"}]}', '[{"id":"msg_1","type":"message"},{"type":"x","id":"y"}]'],
     ['{"input":null}', '[]'],
     ['{}', '[]'],
-  ])('the items of %s have ids and types', (body, items) => {
+  ])('the stored input items of the responses request %s each have an id and a type', (body, items) => {
     expect(itemsOf(body)).toBe(items)
     expect(() => JSON.parse(items) as unknown).not.toThrow()
   })
@@ -59,7 +59,7 @@ test.each<[string, unknown, boolean]>([
   ['reasoning', [{ type: 'reasoning', role: 'user', id: MADE }], false],
   ['something encrypted', [{ role: 'user', encrypted_content: 'gAAA' }], false],
   ['an unknown item', [{ type: 'later', role: 'user' }], false],
-])('the input has only messages or not: %s', (_, input, expected) => {
+])('a responses input is recognized as having only messages, or not: %s', (_, input, expected) => {
   expect(hasOnlyMessages(scanOf(input))).toBe(expected)
 })
 

@@ -108,7 +108,7 @@ describe('the text that is counted', () => {
     )
   })
 
-  test('a responses input that is a plain text is counted as it is', () => {
+  test('a responses input that is a single text is counted from this text alone', () => {
     expect(promptText(bytes(replyContext('Hello'))).text).toBe('Hello')
   })
 })

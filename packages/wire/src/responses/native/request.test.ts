@@ -106,7 +106,7 @@ describe('the fields of a request', () => {
     },
   )
 
-  test('the schema of a responses request has exactly the fields whose values these tests check', () => {
+  test('the tests of responses fields cover exactly the fields that the schema of a responses request has', () => {
     expect(Object.keys(responsesRequestSchema()['properties'] as object).sort()).toEqual(
       [...Object.keys(TABLE), ...Object.keys(CONVERTED)].sort(),
     )

@@ -201,22 +201,25 @@ describe('an event of any size', () => {
     [300_000, 1_000],
     [6_000_000, 16_384],
     [40_000_000, 65_536],
-  ])('an event of %i bytes, divided by %i, is forwarded as it arrives, and is read', (bytes, size) => {
-    const output = [{ type: 'image_generation_call', result: 'A'.repeat(bytes) }]
-    const whole = Buffer.from(
-      stream(
-        created,
-        done(output[0] ?? {}),
-        end('completed', { output, instructions: 'word '.repeat(9_000) }),
-      ),
-    )
-    const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, i) =>
-      whole.subarray(i * size, (i + 1) * size),
-    )
-    const { tap, forwarded, end: ending, mostHeld } = watch(chunks)
-    expect(forwarded + ending.ending.toString('latin1') === whole.toString('latin1')).toBe(true)
-    expect(mostHeld).toBeLessThanOrEqual(MAX_HELD + size)
-    expect(tap.usage).toEqual({ ...READ, tools: [{ kind: 'image_generation', count: 1 }] })
-    expect(ending.complete).toBe(true)
-  })
+  ])(
+    'a responses stream event of %i bytes that arrives in pieces of %i bytes is forwarded at once, and its content is read',
+    (bytes, size) => {
+      const output = [{ type: 'image_generation_call', result: 'A'.repeat(bytes) }]
+      const whole = Buffer.from(
+        stream(
+          created,
+          done(output[0] ?? {}),
+          end('completed', { output, instructions: 'word '.repeat(9_000) }),
+        ),
+      )
+      const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, i) =>
+        whole.subarray(i * size, (i + 1) * size),
+      )
+      const { tap, forwarded, end: ending, mostHeld } = watch(chunks)
+      expect(forwarded + ending.ending.toString('latin1') === whole.toString('latin1')).toBe(true)
+      expect(mostHeld).toBeLessThanOrEqual(MAX_HELD + size)
+      expect(tap.usage).toEqual({ ...READ, tools: [{ kind: 'image_generation', count: 1 }] })
+      expect(ending.complete).toBe(true)
+    },
+  )
 })
