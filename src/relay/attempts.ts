@@ -102,12 +102,10 @@ export class Attempts {
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
     using failed = new FailedAttempts(this.#services.failureLog, this.#services.minutes)
     this.#retries.callBegan(performance.now())
-    // From now on the client may have to wait, because preparing a request may fetch files, which can take as
-    // long as an upstream.
+    // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
     call.response.needsUpstream()
     const counted = new Set<Plan>()
-    // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried
-    // after all.
+    // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried after all.
     for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
       for (const plan of plans)
         if (await this.#tryModel(call, plan, failed, maySkip, counted)) {
@@ -139,8 +137,7 @@ export class Attempts {
     failed.nextModel(plan.request.model)
     call.switchModel(plan)
     for (const candidate of candidates) {
-      // The prompt may have more tokens at this channel than at the one for which quota was reserved, so the
-      // reservation may have to grow.
+      // The prompt may have more tokens here than at the channel for which quota was reserved.
       const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
       if (refusal) {
         if (call.response.isAborted) failed.leave()
@@ -272,8 +269,7 @@ export class Attempts {
   }
 
   /**
-   * Makes one attempt and always counts it at the circuit breaker. Returns undefined if the attempt
-   * settled the call.
+   * Makes one attempt and always counts it at the circuit breaker. Returns undefined if the attempt settled the call.
    */
   async #tryOnce(call: Call, target: AttemptTarget): Promise<Failure | undefined> {
     const { response, incoming } = call
@@ -474,8 +470,7 @@ class FailedAttempts implements Disposable {
   }
 
   /**
-   * Records which channel settled the call. The channels that failed count the call as rescued by another
-   * channel.
+   * Records which channel settled the call. The channels that failed count the call as rescued by another channel.
    */
   answeredBy(name: string | undefined): void {
     for (const channel of this.#channels ?? [])

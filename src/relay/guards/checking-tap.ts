@@ -76,9 +76,7 @@ export class CheckingTap extends WrappedTap {
   readonly #channels: HeldBackText[] = []
   /** Memory of all texts that arrive in pieces, and of all tool calls, in bytes. */
   #channelBytes = 0
-  /**
-   * Texts that have grown or ended since it was last examined whether enough of them has arrived for a check.
-   */
+  /** Texts that have grown or ended since it was last examined whether enough of them has arrived for a check. */
   readonly #touched = new Set<HeldBackText>()
   /** Texts that arrived in one piece and were not checked yet. */
   #whole: HeldText[] = []
@@ -180,10 +178,7 @@ export class CheckingTap extends WrappedTap {
     if (this.#stream.checks.withholds) this.#drop()
   }
 
-  /**
-   * When the stream breaks off: returns the events that were held back for services that cannot change the
-   * answer. Only the error frame may follow them.
-   */
+  /** When the stream breaks off: the events held back for services that cannot change the answer. */
   takeUncheckedEvents(): Buffer {
     this.#stop.abort()
     const { withholds } = this.#stream.checks
@@ -293,9 +288,7 @@ export class CheckingTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  /**
-   * Returns the texts of an event. Ends those texts in pieces that are complete with or before this event.
-   */
+  /** Returns the texts of an event. Ends those texts in pieces that are complete with or before this event. */
   #textsOf(scan: ScannedObject): HeldText[] {
     const { checks } = this.#stream
     const { texts, ends } = eventTexts(scan, this.#stream)
