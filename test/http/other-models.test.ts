@@ -158,7 +158,7 @@ describe('a member that may select another model or price', () => {
 
   test("the fields routingConfig and modelSelectionConfig of a Gemini request, and a model other than its path's, are removed", async () => {
     const [path, rest] = REQUESTS.gemini
-    const config = '"routingConfig":{"manualMode":{"modelNameCheck":"dear"}},"model_selection_config":{}'
+    const config = '"routingConfig":{"manualMode":{"modelName":"dear"}},"model_selection_config":{}'
     const given = `{${rest},"model":"models/dear","generationConfig":{"topK":1.0,${config}}}`
     const { text, listed } = await sent('gemini', path, given)
     expect(text).toBe(`{${rest},"generationConfig":{"topK":1.0}}`)
