@@ -23,7 +23,7 @@ function mapOf(url) {
 // Formats a frame like V8, with the position in the source instead of that in the built file.
 function frame(site) {
   const [url, line, column] = [site.getFileName(), site.getLineNumber(), site.getColumnNumber()]
-  const origin = url?.startsWith('file:') ? mapOf(url)?.findReasoningAccount(line, column) : undefined
+  const origin = url?.startsWith('file:') ? mapOf(url)?.findOrigin(line, column) : undefined
   if (origin?.fileName === undefined) return String(site)
   const position = `${new URL(origin.fileName, url).href}:${origin.lineNumber}:${origin.columnNumber}`
   return String(site).replace(`${url}:${line}:${column}`, position)
