@@ -3,7 +3,7 @@ import type { AccountName, Bank } from '../src/store/bank.ts'
 import { postgresBank } from '../src/store/postgres/bank.ts'
 import { BankConnection } from '../src/store/postgres/bank-connection.ts'
 import { serializeForOutbox } from '../src/store/usage-row.ts'
-import type { Rows } from '../src/store/store.ts'
+import type { RowStore } from '../src/store/store.ts'
 import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from './store-engines.ts'
 import { settledCall } from './store-rows.ts'
 
@@ -15,7 +15,7 @@ export const BANKS: readonly Engine[] = ENGINES.filter(({ name }) => name === 'P
  * `k1`).
  */
 export interface BankFixture {
-  readonly store: Rows
+  readonly store: RowStore
   readonly database: TestDatabase
   /** The connection of the call path. */
   readonly connection: BankConnection

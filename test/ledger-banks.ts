@@ -20,7 +20,7 @@ import {
   openOwnedDatabase,
   type OwnedDatabase,
 } from '../src/store/sqlite/owned-database.ts'
-import type { Rows, Store } from '../src/store/store.ts'
+import type { RowStore, Store } from '../src/store/store.ts'
 import { BANKS } from './bank-fixture.ts'
 import { rowsWithAccount } from './store-engines.ts'
 import { addAccount, preparedFile, SECRETS, temporaryFolder } from './store-rows.ts'
@@ -42,7 +42,7 @@ export interface LedgerNode extends LedgerProcess {
 
 /** Ledgers on one database, with one user and one token of that user. */
 export interface LedgersOfBank<Node extends LedgerProcess = LedgerNode> {
-  readonly store: Rows
+  readonly store: RowStore
   readonly userId: number
   readonly tokenId: number
   /** The running processes; a crash replaces them. */
@@ -136,7 +136,7 @@ function rowsIn(path: string, statement: string): Record<string, unknown>[] {
 
 /** Nodes in one process, which receive each other's recalls. */
 export async function nodesOn(
-  rows: Rows,
+  rows: RowStore,
   place: string,
   count: number,
 ): Promise<{ readonly nodes: readonly LedgerNode[]; readonly crash: () => Promise<void> }> {

@@ -3,13 +3,13 @@ import type { SettledCall } from '../src/domain/records/usage.ts'
 import { serializeForOutbox } from '../src/store/usage-row.ts'
 import { BankConnection } from '../src/store/postgres/bank-connection.ts'
 import { postgresBank } from '../src/store/postgres/bank.ts'
-import type { Rows, Store } from '../src/store/store.ts'
+import type { RowStore, Store } from '../src/store/store.ts'
 import type { Engine, TestDatabase } from './store-engines.ts'
 
 /** Charges calls as a node does: by settlements on SQLite, by a report to the bank on PostgreSQL. */
 export async function settleAll(
   engine: Engine,
-  { store, database }: { readonly store: Rows; readonly database: TestDatabase },
+  { store, database }: { readonly store: RowStore; readonly database: TestDatabase },
   calls: readonly SettledCall[],
 ): Promise<void> {
   if (engine.name === 'SQLite') {

@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
-import type { Rows } from '../src/store/store.ts'
+import type { RowStore } from '../src/store/store.ts'
 import type { PostgresAnswer } from './postgres-process.ts'
 import { newToken, newUser, preparedFile, SECRETS, temporaryFolder } from './store-rows.ts'
 
@@ -14,7 +14,7 @@ import { newToken, newUser, preparedFile, SECRETS, temporaryFolder } from './sto
 export interface TestDatabase {
   /** A path or a URL. */
   readonly place: string
-  readonly open: (secrets?: typeof SECRETS) => Promise<Rows>
+  readonly open: (secrets?: typeof SECRETS) => Promise<RowStore>
   /** Runs one statement; numeric columns are numbers. */
   readonly sql: (statement: string) => Promise<Readonly<Record<string, unknown>>[]>
 }
@@ -118,7 +118,7 @@ async function enginesHere(): Promise<readonly Engine[]> {
 export const ENGINES = await enginesHere()
 
 /** An open store on a new database, closed after the test. */
-export async function openedRows(engine: Engine): Promise<{ store: Rows; database: TestDatabase }> {
+export async function openedRows(engine: Engine): Promise<{ store: RowStore; database: TestDatabase }> {
   const database = await engine.prepared()
   const store = await database.open()
   onTestFinished(() => store.close())
@@ -128,7 +128,7 @@ export async function openedRows(engine: Engine): Promise<{ store: Rows; databas
 /** An open store with one user and one token of that user. */
 export async function rowsWithAccount(
   engine: Engine,
-): Promise<{ store: Rows; database: TestDatabase; userId: number; tokenId: number }> {
+): Promise<{ store: RowStore; database: TestDatabase; userId: number; tokenId: number }> {
   const { store, database } = await openedRows(engine)
   const user = await store.write('createUser', newUser())
   const token = await store.write('createToken', newToken(user.id))

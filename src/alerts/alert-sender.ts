@@ -2,7 +2,7 @@ import { Agent, request } from 'undici'
 import { Webhook } from 'standardwebhooks'
 import type { AlertTarget } from '../domain/alert.ts'
 import type { PendingAlerts, DueAlert } from '../store/operations/alerts.ts'
-import type { Rows } from '../store/store.ts'
+import type { RowStore } from '../store/store.ts'
 import { packageVersion } from '../domain/version.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
@@ -52,7 +52,7 @@ export interface AlertAttempt {
 
 /** Services that the sender needs. */
 interface SenderDependencies {
-  readonly rows: Pick<Rows, 'write'>
+  readonly rows: Pick<RowStore, 'write'>
   /** Identifier of this node. */
   readonly node: string
   readonly onOutcome: (target: TaggedAlertReceiver, outcome: AlertOutcome) => void
@@ -154,7 +154,7 @@ export class AlertSender {
       this.#dependencies.onOutcome(target, { delivered, failed: failed.length, givenUp, reason, last })
   }
 
-  #inTurn<Result>(write: (rows: Pick<Rows, 'write'>, nowMs: number) => Promise<Result>): Promise<Result> {
+  #inTurn<Result>(write: (rows: Pick<RowStore, 'write'>, nowMs: number) => Promise<Result>): Promise<Result> {
     const result = this.#turn.then(() => write(this.#dependencies.rows, Date.now()))
     this.#turn = result.catch(() => {})
     return result

@@ -6,7 +6,7 @@ import { type AlertEvent, alertThresholds, type AlertType } from '../domain/aler
 import type { Settings } from '../domain/settings.ts'
 import type { CallsRefusedByOverload } from '../limits/overload.ts'
 import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
-import type { Rows } from '../store/store.ts'
+import type { RowStore } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedAlertReceiver } from './alert-sender.ts'
 import type { LowLimitChange, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
@@ -20,7 +20,7 @@ const LOG_MS = 60_000
 
 /** Services that alerts need. */
 interface AlertDependencies extends ConditionSources {
-  readonly rows: Pick<Rows, 'read' | 'write'>
+  readonly rows: Pick<RowStore, 'read' | 'write'>
   readonly settings: () => Settings
   /** Identifier of this node. A node that has the database to itself keeps its identifier over restarts. */
   readonly node: string

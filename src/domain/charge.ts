@@ -122,8 +122,8 @@ const perMillion = (count: bigint, { digits, scale }: Decimal): Decimal => ({
 const atLeastZero = (sum: Decimal, factor: Decimal): number => (sum.digits > 0n ? inQuota(sum, factor) : 0)
 
 /**
- * Kinds of tokens that are read from or written to a prompt cache, each with the kind of ordinary tokens to
- * compare with.
+ * Kinds of tokens that are read from or written to a prompt cache, each with the kind of tokens whose price they
+ * would have without a cache, to compute what the cache saved.
  */
 const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
   cached

@@ -20,7 +20,7 @@ import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } fr
 import { openForReading } from '../store/sqlite/connection.ts'
 import { createKysely } from '../store/sqlite/dialect.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
-import type { Rows } from '../store/store.ts'
+import type { RowStore } from '../store/store.ts'
 import {
   advanceSequences,
   databaseName,
@@ -46,7 +46,7 @@ export interface TargetState {
  * The database of this gateway, open for writing. A SQLite database is also locked against other processes.
  */
 export interface WritableTarget {
-  readonly rows: Rows
+  readonly rows: RowStore
   readonly hashes: IdentifierHashes
   readState(): Promise<TargetState>
   /** Ensures that the database gives new tokens only ids above `highestTokenId`. */
@@ -94,7 +94,7 @@ export async function openTargetToWrite(
     path === undefined ? undefined : await lockFolder(dataDir, 'as it would not know of what is imported')
   try {
     const secrets = secretsToWrite(environment)
-    const rows: Rows & { readonly bankId?: string } =
+    const rows: RowStore & { readonly bankId?: string } =
       path === undefined
         ? await openPostgresStore({ url: databaseUrl, secrets })
         : await openSqliteStore({ path, secrets, onCallingThread: true })

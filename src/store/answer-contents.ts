@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { dayOf, type KeptAnswer } from '../domain/kept-answer.ts'
 import type { StoredBytesOfUser } from './operations/signatures-and-response-parts.ts'
-import type { Rows } from './store.ts'
+import type { RowStore } from './store.ts'
 
 /**
  * Maximum number of bytes stored by one write. It is small, because charges of calls wait for the same
@@ -24,10 +24,10 @@ export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
  * calls.
  */
 export class AnswerContents {
-  readonly #rows: Pick<Rows, 'write'>
+  readonly #rows: Pick<RowStore, 'write'>
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(rows: Pick<Rows, 'write'>) {
+  constructor(rows: Pick<RowStore, 'write'>) {
     this.#rows = rows
   }
 

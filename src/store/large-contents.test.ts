@@ -4,7 +4,7 @@ import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
 import type { StoredResponse } from '../domain/stored-response.ts'
 import { isLargeContent, LargeContents, removeResponseParts } from './large-contents.ts'
 import { pruneOrphanedParts } from './prune.ts'
-import type { Rows } from './store.ts'
+import type { RowStore } from './store.ts'
 import { removeStoredDataOfUser } from './stored-data-of-user.ts'
 
 const HOUR_MS = 3_600_000
@@ -37,7 +37,7 @@ function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse 
 }
 
 /** The texts of a response, assembled from their parts. */
-async function contentOf(store: Pick<Rows, 'read'>, id: string): Promise<Record<string, string>> {
+async function contentOf(store: Pick<RowStore, 'read'>, id: string): Promise<Record<string, string>> {
   const texts: Record<string, string> = {}
   for (const name of ['input', 'response'] as const)
     for (let part = 0, isLast = false; !isLast; part += 1) {
@@ -49,7 +49,7 @@ async function contentOf(store: Pick<Rows, 'read'>, id: string): Promise<Record<
 }
 
 /** Rows whose writes fail, beginning with the write of this number. */
-function failingFrom(rows: Rows, number: number): Pick<Rows, 'write'> {
+function failingFrom(rows: RowStore, number: number): Pick<RowStore, 'write'> {
   let writes = 0
   return {
     write: (name, ...input) =>

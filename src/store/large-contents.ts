@@ -1,6 +1,6 @@
 import type { StoredContent, StoredResponse } from '../domain/stored-response.ts'
 import type { StoredBytesOfUser } from './operations/signatures-and-response-parts.ts'
-import type { Rows } from './store.ts'
+import type { RowStore } from './store.ts'
 
 /**
  * Maximum length of a text stored by one write, in UTF-16 code units. It is small, because charges of calls
@@ -20,10 +20,10 @@ export function isLargeContent({ input, response }: StoredContent): boolean {
 
 /** Stores large contents, one part at a time, so that little is written between the charges of calls. */
 export class LargeContents {
-  readonly #rows: Pick<Rows, 'write'>
+  readonly #rows: Pick<RowStore, 'write'>
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(rows: Pick<Rows, 'write'>) {
+  constructor(rows: Pick<RowStore, 'write'>) {
     this.#rows = rows
   }
 
@@ -66,7 +66,10 @@ export class LargeContents {
  * Removes the parts of a response whose row no longer exists, a few per write. Resolves to the number of
  * removed parts.
  */
-export async function removeResponseParts(rows: Pick<Rows, 'write'>, responseId: string): Promise<number> {
+export async function removeResponseParts(
+  rows: Pick<RowStore, 'write'>,
+  responseId: string,
+): Promise<number> {
   for (let removed = 0; ; ) {
     const count = await rows.write('removeOrphanedParts', { responseId, limit: REMOVED_AT_A_TIME })
     removed += count

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { removeResponseParts } from './large-contents.ts'
-import type { Rows, Store } from './store.ts'
+import type { RowStore, Store } from './store.ts'
 
 /**
  * Age in milliseconds from which parts of a response without a row are removed. The row of younger parts may
@@ -17,7 +17,7 @@ const PAUSE_MS = 50
  * removed rows.
  */
 export async function pruneExpired(
-  rows: Pick<Rows, 'write'>,
+  rows: Pick<RowStore, 'write'>,
   kind:
     | 'pruneResponses'
     | 'pruneAnswers'
@@ -46,7 +46,7 @@ export async function pruneExpired(
  * to the number of removed parts.
  */
 export async function pruneOrphanedParts(
-  rows: Pick<Rows, 'read' | 'write'>,
+  rows: Pick<RowStore, 'read' | 'write'>,
   nowMs: number,
   signal?: AbortSignal,
 ): Promise<number> {

@@ -44,7 +44,7 @@ type LocalWrites = Writes & LedgerWrites
  * failed operation does not affect others. It rejects with a `GatewayError` if its input is invalid, and with
  * `StoreUnavailable` if the database has failed.
  */
-export interface Rows {
+export interface RowStore {
   /** Reads committed data. */
   read<Name extends keyof Reads>(
     name: Name,
@@ -64,7 +64,7 @@ export interface Rows {
  * in order, except that under load, holds and settlements of one user may overtake those of another user. If
  * the database fails, all writes of the same commit reject with `StoreUnavailable`.
  */
-export interface Store extends Rows {
+export interface Store extends RowStore {
   write<Name extends keyof LocalWrites>(
     name: Name,
     ...input: Parameters<LocalWrites[Name]>

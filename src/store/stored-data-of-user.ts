@@ -1,6 +1,6 @@
 import { ANSWER_KINDS } from '../domain/kept-answer.ts'
 import { removeResponseParts } from './large-contents.ts'
-import type { Rows } from './store.ts'
+import type { RowStore } from './store.ts'
 
 /** Rows that one write removes. They are few, because charges of calls wait for the same commit. */
 const REMOVED_AT_A_TIME = 20
@@ -9,7 +9,7 @@ const REMOVED_AT_A_TIME = 20
  * Removes what is kept for a deleted user: responses, signatures and answers, with their contents. Responses without
  * content stay, because a background call may have to be charged by one.
  */
-export async function removeStoredDataOfUser(rows: Pick<Rows, 'write'>, userId: number): Promise<void> {
+export async function removeStoredDataOfUser(rows: Pick<RowStore, 'write'>, userId: number): Promise<void> {
   for (const kind of ANSWER_KINDS)
     while ((await rows.write('removeAnswers', { kind, userId, limit: REMOVED_AT_A_TIME })) > 0);
   for (let more = true; more; ) {
@@ -30,7 +30,7 @@ export async function removeStoredDataOfUser(rows: Pick<Rows, 'write'>, userId: 
  * users.
  */
 export async function pruneStoredDataOfDeleted(
-  rows: Pick<Rows, 'read' | 'write'>,
+  rows: Pick<RowStore, 'read' | 'write'>,
   signal?: AbortSignal,
 ): Promise<number> {
   let users = 0

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createUserKey, type ManagedUser, userKeysQuery } from '../../api/users.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
-import { unusedKeyName, useNewKeyName } from '../../components/new-key-name.ts'
+import { unusedKeyName, useDefaultKeyName } from '../../components/default-key-name.ts'
 import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
@@ -36,7 +36,7 @@ function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   const { users, keys, common } = useTexts()
   const { profile } = useSignedInAccount()
   const client = useQueryClient()
-  const base = useNewKeyName()
+  const base = useDefaultKeyName()
   const { data: present } = useQuery(userKeysQuery(profile.id, user.id))
   const [typed, setName] = useState<string>()
   const name = typed ?? unusedKeyName(base, new Set(present?.items.map((key) => key.name)))

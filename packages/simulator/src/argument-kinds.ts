@@ -63,7 +63,7 @@ export function wordsOfName(name: string): string[] {
  * Whether the message mentions every required argument that cannot be guessed. If it is clear that the tool
  * is meant, harmless arguments may be guessed.
  */
-export function mentionsArguments({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
+export function mentionsRequiredArguments({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
   const members = asFields(schema.properties)
   return asList(schema.required).every((name) => {
     switch (argumentKindOf(asString(name), asFields(members[asString(name)]))) {

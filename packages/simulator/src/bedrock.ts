@@ -6,7 +6,7 @@ import { messagesPrompt } from './messages-request.ts'
 import { generateOutput, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type Refusal, REFUSAL_STATUS } from './refusal.ts'
-import { BEDROCK_HEADER, bedrockTier, cacheWritesOfDirective } from './service-tier.ts'
+import { BEDROCK_HEADER, bedrockTier, requestedCacheWrites } from './service-tier.ts'
 import { estimateTokens } from './tokens.ts'
 import {
   bearerToken,
@@ -90,7 +90,7 @@ function converseReply(
   const output = generateOutput(prompt)
   const tier = bedrockTier(body, headers)
   const input = estimateTokens(prompt.transcript.length)
-  const asked = cacheWritesOfDirective(body, input - read - (marked['5m'] ?? 0) - (marked['1h'] ?? 0))
+  const asked = requestedCacheWrites(body, input - read - (marked['5m'] ?? 0) - (marked['1h'] ?? 0))
   const writes = {
     '5m': asked['5m'] + (marked['5m'] ?? 0),
     '1h': asked['1h'] + (marked['1h'] ?? 0),

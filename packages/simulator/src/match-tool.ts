@@ -1,7 +1,7 @@
 import { asFields } from './fields.ts'
 import { type Mention, type Mentions, stem, wordStemsOf, meaningfulStems } from './mentions.ts'
 import type { Tool } from './prompt.ts'
-import { mentionsArguments, argumentKindOf, wordsOfName } from './argument-kinds.ts'
+import { mentionsRequiredArguments, argumentKindOf, wordsOfName } from './argument-kinds.ts'
 import { keywords } from './topic.ts'
 
 /**
@@ -113,7 +113,7 @@ function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean
   const position = verbs.length > 0 ? requestPosition(verbs, mentions, words, isDelicate(tool)) : matches[0]
   const isClear = fewTools || matches.length > 0
   if (!position || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
-  if (!mentionsArguments(tool, mentions, isClear)) return undefined
+  if (!mentionsRequiredArguments(tool, mentions, isClear)) return undefined
   // A shell can do most things, so a specific tool is preferred to it.
   const purpose = verbs.includes(RUN_VERB) ? 0.5 : 1
   return { tool, by: 'words of its name', share: purpose / (1 + unmentioned.length), at: position.at }
@@ -160,7 +160,7 @@ function byDescription(
   const matches = words.meaningful.filter(({ text }) => text.length > 2 && described.includes(text))
   const enough = fewTools ? matches.length > 0 : matches.length > 1 && doing !== undefined
   const at = (doing ?? matches[0])?.at
-  if (!enough || at === undefined || !mentionsArguments(tool, mentions, fewTools)) return undefined
+  if (!enough || at === undefined || !mentionsRequiredArguments(tool, mentions, fewTools)) return undefined
   return { tool, by: 'its description', share: matches.length / 100 + (doing ? 1 : 0), at }
 }
 

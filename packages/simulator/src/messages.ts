@@ -8,7 +8,7 @@ import { messagesPrompt } from './messages-request.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { seededRandom } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
-import { cacheWritesOfDirective, messagesServiceTier } from './service-tier.ts'
+import { requestedCacheWrites, messagesServiceTier } from './service-tier.ts'
 import { estimateTokens } from './tokens.ts'
 import {
   bearerToken,
@@ -138,7 +138,7 @@ type InputUsage = ReturnType<typeof inputUsage>
 
 /** Adds the tokens that a `simulate(…)` directive in the request declares as written to the cache. */
 function withWrites(body: Fields, usage: InputUsage): InputUsage {
-  const { '5m': short, '1h': long } = cacheWritesOfDirective(body, usage.input_tokens)
+  const { '5m': short, '1h': long } = requestedCacheWrites(body, usage.input_tokens)
   const { ephemeral_5m_input_tokens: before5m, ephemeral_1h_input_tokens: before1h } = usage.cache_creation
   return {
     ...usage,

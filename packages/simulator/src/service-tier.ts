@@ -114,7 +114,7 @@ export function bedrockTier(body: Fields, headers: IncomingHttpHeaders): string 
  * Number of tokens that a `simulate(…)` directive declares as written to the cache, by lifetime; together at
  * most `prompt`.
  */
-export function cacheWritesOfDirective(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
+export function requestedCacheWrites(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
   let left = prompt
   const { writes } = directiveIn(body)
   const taken = (lifetime: Lifetime): number => {
@@ -128,7 +128,7 @@ export function cacheWritesOfDirective(body: Fields, prompt: number): Readonly<R
 /** The usage fields of chat and responses for tokens written to a cache; empty if there are none. */
 export function openAiCacheWrites(body: Fields, prompt: number, { read, writes: marked }: CacheUse): Fields {
   const { '30m': short = 0, '12h': long = 0 } = marked
-  const asked = cacheWritesOfDirective(body, prompt - read - short - long)
+  const asked = requestedCacheWrites(body, prompt - read - short - long)
   const writes = { '30m': asked['30m'] + short, '12h': asked['12h'] + long }
   const written = writes['30m'] + writes['12h']
   if (written === 0) return {}

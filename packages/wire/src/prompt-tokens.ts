@@ -107,7 +107,7 @@ export const TOOLS_TOKENS = 512
  * Returns `FEATURE_TOKENS` if the request contains a field that is not in `plain`; otherwise 0. `plain` are
  * the fields that never change the model's input; any other field may cause the server to add instructions.
  */
-export function featureTokens(scan: ScannedObject, plain: ReadonlySet<string>): number {
+export function tokensOfUnlistedMembers(scan: ScannedObject, plain: ReadonlySet<string>): number {
   for (const { key, node } of scan.members.values())
     if (!plain.has(key) && scan.kindOf(node) !== 'null') return FEATURE_TOKENS
   return 0

@@ -8,7 +8,7 @@ import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, openedStore, addAccount } from '../../../test/store-rows.ts'
 import { type Budget, type BudgetName, budgetInPeriodAt } from '../../domain/budget.ts'
 import { byTier } from '../../../test/tier.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
 import { Ledger } from './ledger.ts'
@@ -61,7 +61,10 @@ function namesAt(periodBudgets: Terms, startedMs: number): BudgetName[] {
   )
 }
 
-async function usedOf(rows: Pick<Rows, 'read'>, names: readonly BudgetName[]): Promise<Map<string, number>> {
+async function usedOf(
+  rows: Pick<RowStore, 'read'>,
+  names: readonly BudgetName[],
+): Promise<Map<string, number>> {
   const used = await rows.read('readBudgetUse', { names })
   return new Map(used.map(({ name, used }) => [name, used]))
 }
@@ -71,7 +74,7 @@ async function usedOf(rows: Pick<Rows, 'read'>, names: readonly BudgetName[]): P
  * do so late.
  */
 async function expectUsed(
-  rows: Pick<Rows, 'read'>,
+  rows: Pick<RowStore, 'read'>,
   names: readonly BudgetName[],
   sum: number,
 ): Promise<void> {

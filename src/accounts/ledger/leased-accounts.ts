@@ -8,7 +8,7 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import type { AccountSource, LoanOutcome, TokenWithAccount } from './account-source.ts'
 import type { Account, Balance } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
@@ -47,7 +47,7 @@ interface LeasedAccount extends Account {
  */
 export class LeasedAccounts implements AccountSource {
   readonly lends = true
-  readonly #rows: Pick<Rows, 'write'>
+  readonly #rows: Pick<RowStore, 'write'>
   readonly #bankClient: BankClient
   /** Asks the other nodes to release their spare quota of an account. */
   readonly #recall: (account: AccountName) => Promise<void>
@@ -59,7 +59,7 @@ export class LeasedAccounts implements AccountSource {
   #changeCount = 0
 
   constructor(
-    rows: Pick<Rows, 'write'>,
+    rows: Pick<RowStore, 'write'>,
     bankClient: BankClient,
     recall: (account: AccountName) => Promise<void>,
   ) {

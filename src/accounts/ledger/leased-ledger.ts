@@ -1,7 +1,7 @@
 import type { AccountName, Bank } from '../../store/bank.ts'
 import type { NodeFile } from '../../store/node-file.ts'
 import type { Listener } from '../../store/postgres/announcements.ts'
-import type { Rows, Store } from '../../store/store.ts'
+import type { RowStore, Store } from '../../store/store.ts'
 import { BankClient, type BankClientDependencies } from './bank-client.ts'
 import { LeasedAccounts } from './leased-accounts.ts'
 import { Ledger } from './ledger.ts'
@@ -19,7 +19,7 @@ interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknow
   /** File with the settled calls that the bank may not have counted. */
   readonly outbox: Pick<NodeFile, 'write'>
   /** Rows of the shared database. */
-  readonly rows: Pick<Rows, 'write'>
+  readonly rows: Pick<RowStore, 'write'>
   /** Returns the ledger's store, which informs the bank client of settlements. */
   readonly store: (bankClient: BankClient) => Store
   /** Sends texts to all borrowers, and receives theirs. */

@@ -6,7 +6,7 @@ import type { ManagedUser } from '../../domain/records/user.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
-import type { Rows, Store } from '../../store/store.ts'
+import type { RowStore, Store } from '../../store/store.ts'
 import type { AccountSource, LoanOutcome } from './account-source.ts'
 import type { Account } from './balance.ts'
 import { BankQueue, LOAN_RETURN_MS } from './bank-queue.ts'
@@ -357,11 +357,11 @@ const MAX_NOTED = 10_000
 
 /** Records in the store the budgets for which calls were refused, each at its first refusal in a period. */
 class ExceededBudgets {
-  readonly #rows: Pick<Rows, 'write'>
+  readonly #rows: Pick<RowStore, 'write'>
   /** Names of budgets that are recorded in the store or are being written to it. */
   readonly #noted = new Set<BudgetName>()
 
-  constructor(rows: Pick<Rows, 'write'>) {
+  constructor(rows: Pick<RowStore, 'write'>) {
     this.#rows = rows
   }
 

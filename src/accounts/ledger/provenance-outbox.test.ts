@@ -5,7 +5,7 @@ import { settledCall, temporaryFolder } from '../../../test/store-rows.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { NodeFile } from '../../store/node-file.ts'
 import { openNodeFile } from '../../store/sqlite/open.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { sharedStore } from './shared-store.ts'
 
@@ -24,7 +24,7 @@ function callOf(id: string): SettledCall {
 const fileAt = (path: string): Promise<NodeFile> => openNodeFile({ path, bankId: 'bank' })
 
 /** The rows, in a version whose database can be made unreachable. */
-function reachable(rows: Rows): Rows & { isAway: boolean } {
+function reachable(rows: RowStore): RowStore & { isAway: boolean } {
   return {
     isAway: false,
     read: (name, ...input) => rows.read(name, ...input),
@@ -36,7 +36,7 @@ function reachable(rows: Rows): Rows & { isAway: boolean } {
 }
 
 describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) => {
-  const idsIn = async (rows: Rows, ids: readonly string[]): Promise<(string | undefined)[]> => {
+  const idsIn = async (rows: RowStore, ids: readonly string[]): Promise<(string | undefined)[]> => {
     const find = (id: string) => rows.read('responseFacts', { id: `resp_${id}`, userId: 1, nowMs: ENDED_MS })
     return (await Promise.all(ids.map(find))).map((facts) => facts?.response.upstreamId)
   }

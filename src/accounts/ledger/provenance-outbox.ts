@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { NodeFile } from '../../store/node-file.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 
 /**
@@ -18,7 +18,7 @@ const RETRY_MS = 1_000
  */
 export class ProvenanceOutbox {
   readonly #file: Pick<NodeFile, 'write'>
-  readonly #rows: Pick<Rows, 'write'>
+  readonly #rows: Pick<RowStore, 'write'>
   readonly #stopping = new AbortController()
   #waiting: (() => void)[] = []
   #running: Promise<void> | undefined
@@ -27,7 +27,7 @@ export class ProvenanceOutbox {
   #isDown = false
 
   /** Begins to share the provenance that an earlier run left in the node's file. */
-  constructor(file: Pick<NodeFile, 'write'>, rows: Pick<Rows, 'write'>) {
+  constructor(file: Pick<NodeFile, 'write'>, rows: Pick<RowStore, 'write'>) {
     this.#file = file
     this.#rows = rows
     this.#running = this.#run()

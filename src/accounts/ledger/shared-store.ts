@@ -2,7 +2,7 @@ import type { AccountName } from '../../store/bank.ts'
 import type { NodeFile, NodeWrites } from '../../store/node-file.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import type { HeldSum } from '../../store/operations/held-sums.ts'
-import type { Rows, Store } from '../../store/store.ts'
+import type { RowStore, Store } from '../../store/store.ts'
 import { ProvenanceOutbox } from './provenance-outbox.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 
@@ -58,7 +58,7 @@ export interface NodeStore {
  * or the shared database is unreachable. Before a read that shows charges, this node's charges are reported.
  * Without `own` it is the store of a command-line tool, which serves no calls.
  */
-export function sharedStore(rows: Rows, own?: NodeStore): Store {
+export function sharedStore(rows: RowStore, own?: NodeStore): Store {
   const provenance = own && new ProvenanceOutbox(own.file, rows)
   const write = async (name: string, input: unknown): Promise<unknown> => {
     if (name === 'loadAccount') {
@@ -100,7 +100,7 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
 
 /** The sums of all open holds on these accounts; the holds of other nodes are as last reported. */
 async function heldByAll(
-  rows: Rows,
+  rows: RowStore,
   own: NodeStore | undefined,
   accounts: readonly AccountName[],
 ): Promise<HeldSum[]> {

@@ -6,7 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { MemoryAllocation, RequestMemory } from '../../limits/request-memory.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
 import type { ClaimState } from '../../store/operations/idempotent-calls.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall, RenderedRefusal } from '../request-stages.ts'
@@ -38,7 +38,7 @@ const REPLAYED = { 'idempotency-replayed': 'true' } as const
 
 /** Records in the database which process is making which call. */
 export interface IdempotencyClaims {
-  readonly rows: Pick<Rows, 'write'>
+  readonly rows: Pick<RowStore, 'write'>
   /** Name of this process among the processes that share the database. */
   readonly node: string
   /** Computes an HMAC with the gateway's secret. */

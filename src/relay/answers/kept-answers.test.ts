@@ -6,7 +6,7 @@ import { StoreReads } from '../../limits/store-reads.ts'
 import { pruneExpired } from '../../store/prune.ts'
 import type { AnswerToStore } from '../../store/answer-contents.ts'
 import { pruneStoredDataOfDeleted, removeStoredDataOfUser } from '../../store/stored-data-of-user.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import { StorageLimit } from '../responses/storage-limit.ts'
 import { KeptAnswers } from './kept-answers.ts'
 
@@ -29,7 +29,7 @@ function answer(of: Partial<AnswerToStore> = {}): AnswerToStore {
   }
 }
 
-function keptAnswers(rows: Rows, maxBytes: Partial<Record<AnswerKind, number>> = {}): KeptAnswers {
+function keptAnswers(rows: RowStore, maxBytes: Partial<Record<AnswerKind, number>> = {}): KeptAnswers {
   const bound = (kind: AnswerKind): StorageLimit =>
     new StorageLimit({ rows, maxBytes: () => maxBytes[kind] ?? Number.POSITIVE_INFINITY, room: undefined })
   return new KeptAnswers({ rows, bounds: { idempotency: bound('idempotency'), cache: bound('cache') } })
@@ -287,7 +287,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     let left = await partsIn(database)
     expect(left).toBe(2 * 15 * 4)
     const removed: number[] = []
-    const counting: Pick<Rows, 'write'> = {
+    const counting: Pick<RowStore, 'write'> = {
       async write(...write) {
         const result = await store.write(...write)
         const before = left
@@ -302,7 +302,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
 
   test("an answer whose storing fails leaves no parts, or leaves parts that are pruned a day after the answer's expiry", async () => {
     const { store, database } = await openedRows(engine)
-    const failing = (name: string): Rows => ({
+    const failing = (name: string): RowStore => ({
       ...store,
       read: store.read.bind(store),
       write: (...write) => (write[0] === name ? Promise.reject(new Error('stopped')) : store.write(...write)),

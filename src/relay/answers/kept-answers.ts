@@ -3,7 +3,7 @@ import { type AnswerKind, dayOf, type KeptAnswer, type RemovalFilter } from '../
 import { GatewayError } from '../../errors.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import { AnswerContents, type AnswerToStore } from '../../store/answer-contents.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import { responseDrained } from './response-drained.ts'
 import type { StorageLimit } from '../responses/storage-limit.ts'
 
@@ -43,7 +43,7 @@ interface Announcer {
 
 /** Services that the store of answers needs. */
 interface KeptAnswersDependencies {
-  readonly rows: Pick<Rows, 'read' | 'write'>
+  readonly rows: Pick<RowStore, 'read' | 'write'>
   /** Storage limits, by kind of answer. */
   readonly bounds: Readonly<Record<AnswerKind, StorageLimit>>
   /** Absent if there are no other processes. */

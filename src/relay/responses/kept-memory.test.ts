@@ -4,7 +4,7 @@ import { rawConnection } from '../../../test/fixtures/raw-socket.ts'
 import { openedStore } from '../../../test/store-rows.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import type { RequestReaderContext } from '../dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withStoredItems } from './item-references.ts'
@@ -50,7 +50,7 @@ async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}
   await store.write('storeResponse', kept(FIRST, null, firstBytes))
   await store.write('storeResponse', kept(SECOND, FIRST))
   const steps: (string | number)[] = []
-  const rows: Pick<Rows, 'read' | 'write'> = {
+  const rows: Pick<RowStore, 'read' | 'write'> = {
     read(name, ...input) {
       steps.push(name)
       return store.read(name, ...input)

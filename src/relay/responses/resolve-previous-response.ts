@@ -126,8 +126,9 @@ const CLOSE_ARRAY = 0x5d
 class ComposedInput {
   /** Maximum bytes of the composed request. */
   readonly size: number
-  /** The request without the inserted items, and the offset in bytes of its first own item. */
+  /** The client's request, without items of earlier responses. */
   readonly #own: Buffer
+  /** Offset in `#own` at which the items of earlier responses are inserted, in bytes. */
   readonly #at: number
 
   /** `bytes`: maximum bytes of the stored texts with the items to insert; `texts`: number of these texts. */

@@ -12,7 +12,7 @@ import { GatewayError } from '../../errors.ts'
 import { isLargeContent, LargeContents, removeResponseParts } from '../../store/large-contents.ts'
 import type { ResponseChainLink, StoredTextPart } from '../../store/operations/stored-responses.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import { isGatewayResponseId } from './response-id.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
@@ -25,7 +25,7 @@ const MAX_ITEMS_OF_ONE = 100
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreDependencies {
-  readonly rows: Pick<Rows, 'read' | 'write'>
+  readonly rows: Pick<RowStore, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
   readonly bound: StorageLimit

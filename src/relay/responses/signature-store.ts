@@ -6,7 +6,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
 import { readSignedParts, type SignedParts, signedPartsText } from '@sluice/wire/signatures'
 import type { UserSignatures } from '../../store/operations/signatures-and-response-parts.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
 /** Maximum characters of a reply's signed parts (such as reasoning); larger replies are not stored. */
@@ -48,7 +48,7 @@ export type FoundSignatures = ReadonlyMap<string, SignedEntry>
 
 /** Services that the store of signatures needs. */
 export interface SignatureStoreDependencies {
-  readonly rows: Pick<Rows, 'read' | 'write'>
+  readonly rows: Pick<RowStore, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
   /** Whether other nodes write to the same database. */

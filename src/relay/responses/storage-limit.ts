@@ -1,6 +1,6 @@
 import { removeResponseParts } from '../../store/large-contents.ts'
 import type { StoredBytesOfUser } from '../../store/operations/signatures-and-response-parts.ts'
-import type { Rows } from '../../store/store.ts'
+import type { RowStore } from '../../store/store.ts'
 import type { FreeSpaceMonitor, StoredDataKind } from './free-space-monitor.ts'
 
 /** Number of rows that one write deletes. It is small, because charges of calls wait for the same commit. */
@@ -8,7 +8,7 @@ const DROPPED_AT_A_TIME = 100
 
 /** Services that `StorageLimit` needs. */
 interface StorageLimitDependencies {
-  readonly rows: Pick<Rows, 'write'>
+  readonly rows: Pick<RowStore, 'write'>
   /**
    * Returns the maximum bytes that are stored for one user (`options.keep_bytes`), or in the answer cache.
    */

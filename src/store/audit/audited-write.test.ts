@@ -4,7 +4,7 @@ import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
 import type { AuditEntry, ChangeOrigin } from '../../domain/audit.ts'
 import type { Json } from '../../domain/json.ts'
-import type { Rows } from '../store.ts'
+import type { RowStore } from '../store.ts'
 import { AUDIT_RULES } from './audited-write.ts'
 import * as writes from '../operations/writes.ts'
 
@@ -20,7 +20,7 @@ const definition = (name: string, key: string, fields: Readonly<Record<string, J
   family: {},
 })
 
-const entriesOf = async (store: Rows): Promise<readonly AuditEntry[]> =>
+const entriesOf = async (store: RowStore): Promise<readonly AuditEntry[]> =>
   (await store.read('auditPage', { filter: {}, offset: 0, limit: 1000 })).entries.toReversed()
 
 test('every database write is declared for the audit log as changing objects or not', () => {
@@ -73,7 +73,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never
 
 /** Performs steps, with a new secret in each field for one; invalid steps are refused. */
-async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
+async function perform(store: RowStore, steps: readonly Step[]): Promise<string[]> {
   const secrets: string[] = []
   const secret = (): string => {
     const text = `secret${secrets.length}q${Math.random().toString(36).slice(2)}`

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
-import type { Rows } from '../store.ts'
+import type { RowStore } from '../store.ts'
 
 const NOW = 1_760_000_000_000
 const ONE = { tag: 'one', types: ['channel.resting', 'channel.back'] } as const
 const TWO = { tag: 'two', types: ['channel.back', 'gateway.overloaded', 'quota.low'] } as const
 
-const spread = (store: Rows, node = 'a', nowMs = NOW): Promise<number | null> =>
+const spread = (store: RowStore, node = 'a', nowMs = NOW): Promise<number | null> =>
   store.write('assignAlerts', { node, nowMs, untilMs: nowMs + 100, targets: [ONE, TWO], limit: 50 })
-const claim = (store: Rows, tag: string, node = 'a', nowMs = NOW) =>
+const claim = (store: RowStore, tag: string, node = 'a', nowMs = NOW) =>
   store.write('claimAlerts', { node, nowMs, lostMs: nowMs + 1_000, tag, limit: 50 })
-const typesOf = async (store: Rows, tag: string): Promise<string[]> =>
+const typesOf = async (store: RowStore, tag: string): Promise<string[]> =>
   (await claim(store, tag)).map(({ type, data }) => `${type} ${data}`).toSorted()
-const report = (store: Rows, channel: string, nowMs: number, untilMs: number): Promise<void> =>
+const report = (store: RowStore, channel: string, nowMs: number, untilMs: number): Promise<void> =>
   store.write('reportConditions', { nowMs, opened: [channel], backAtMs: untilMs, overload: undefined })
-const setQuota = (store: Rows, userId: number, value: number): Promise<unknown> =>
+const setQuota = (store: RowStore, userId: number, value: number): Promise<unknown> =>
   store.write('changeUser', { userId, quota: { mode: 'override', value, maxQuota: 1e12 } })
 const LOW = [{ type: 'quota.low', threshold: 500 }] as const
 const overload = { reason: 'too many', untilMs: NOW + 300 }
@@ -114,7 +114,7 @@ describe.each(ENGINES)('conditions on $name', (engine) => {
 })
 
 describe.each(ENGINES)('a quota that falls below the threshold on $name', (engine) => {
-  const told = async (store: Rows): Promise<unknown[]> => {
+  const told = async (store: RowStore): Promise<unknown[]> => {
     await spread(store)
     return (await claim(store, 'two')).map(({ data }) => JSON.parse(data) as unknown)
   }

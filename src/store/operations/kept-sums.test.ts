@@ -3,7 +3,7 @@ import { randomFrom } from '../../../test/fixtures/random.ts'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import type { AnswerKind } from '../../domain/kept-answer.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
-import type { Rows } from '../store.ts'
+import type { RowStore } from '../store.ts'
 import { removeStoredDataOfUser } from '../stored-data-of-user.ts'
 
 const NOW = 1_760_000_000_000
@@ -81,7 +81,7 @@ async function answerIds({ sql }: Database): Promise<[rows: object, parts: objec
 }
 
 /** Drops responses until the maximum is met; resolves to the dropped ones, in order. */
-async function dropped(store: Pick<Rows, 'write'>, userId: number, maxBytes: number): Promise<string[]> {
+async function dropped(store: Pick<RowStore, 'write'>, userId: number, maxBytes: number): Promise<string[]> {
   const ids: string[] = []
   for (let more = true; more; ) {
     const done = await store.write('removeOldestStoredData', { userId, maxBytes, limit: 2 })

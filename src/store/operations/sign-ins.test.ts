@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { SECRETS } from '../../../test/store-rows.ts'
-import type { Rows } from '../store.ts'
+import type { RowStore } from '../store.ts'
 import { hashAccessToken, hashSession } from '../secrets.ts'
 import type { SignInProof, Identity } from './sign-ins.ts'
 
 const session = (name: string): string => name.padEnd(43, '-')
 
 const begin = (
-  store: Rows,
+  store: RowStore,
   userId: number,
   name: string,
   of: { created_time?: number; proof?: SignInProof } = {},
@@ -25,7 +25,7 @@ const begin = (
 
 const hashOf = (name: string): string => hashSession(SECRETS, session(name))
 
-const whose = async (store: Rows, name: string, nowSeconds = 1000) =>
+const whose = async (store: RowStore, name: string, nowSeconds = 1000) =>
   (await store.read('liveSession', { sessionHash: hashOf(name), nowSeconds }))?.user ?? null
 
 const password = (passwordHash: string, newHash?: string): SignInProof => ({

@@ -246,7 +246,7 @@ export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Pro
 
 /** An identity that is linked to a user. */
 interface LinkedIdentity extends Identity {
-  /** Time at which it was linked, in Unix seconds. */
+  /** Time at which the identity was linked to the user, in Unix seconds. */
   readonly created_time: number
 }
 

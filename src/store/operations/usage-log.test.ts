@@ -7,7 +7,7 @@ import { randomFrom } from '../../../test/fixtures/random.ts'
 import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import { type Call, dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import type { Rows } from '../store.ts'
+import type { RowStore } from '../store.ts'
 import { createKysely } from '../sqlite/dialect.ts'
 import * as reads from './reads.ts'
 import type { UsageCursor } from './usage-log.ts'
@@ -18,7 +18,7 @@ const DAY = 24 * HOUR
 /** Start of day 20,513, in Unix milliseconds. */
 const T0 = Date.UTC(2026, 2, 1)
 
-async function second(store: Rows): Promise<void> {
+async function second(store: RowStore): Promise<void> {
   const user = await store.write('createUser', newUser({ username: 'ben' }))
   await store.write('createToken', newToken(user.id, { name: 'other', key: 'k2' }))
 }
@@ -27,11 +27,11 @@ async function second(store: Rows): Promise<void> {
  * Adds this number of users without calls, one by one, because hundreds at once would wait too long for a
  * connection.
  */
-async function addOthers(store: Rows, count: number): Promise<void> {
+async function addOthers(store: RowStore, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await store.write('createUser', newUser({ username: `other ${n}` }))
 }
 
-async function ids(store: Rows, filter: UsageFilter): Promise<string[]> {
+async function ids(store: RowStore, filter: UsageFilter): Promise<string[]> {
   const { entries, total } = await store.read('listUsage', { filter, offset: 0, limit: 100 })
   expect(total).toBe(entries.length)
   return entries.map(({ id }) => id)

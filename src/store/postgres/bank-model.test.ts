@@ -6,7 +6,7 @@ import { BANKS, exactly, held } from '../../../test/bank-fixture.ts'
 import { openedRows, type TestDatabase } from '../../../test/store-engines.ts'
 import { newToken, newUser, settledCall } from '../../../test/store-rows.ts'
 import { formatBudgetList } from '../../domain/budget.ts'
-import type { Rows } from '../store.ts'
+import type { RowStore } from '../store.ts'
 import { serializeForOutbox } from '../usage-row.ts'
 import { postgresBank } from './bank.ts'
 import { BankConnection } from './bank-connection.ts'
@@ -84,7 +84,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 
 /** Runs the steps on a separate user, token and nodes, and compares with the model after each step. */
 async function runs(
-  store: Rows,
+  store: RowStore,
   sql: TestDatabase['sql'],
   connection: BankConnection,
   run: number,

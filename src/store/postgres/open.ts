@@ -8,7 +8,7 @@ import * as reads from '../operations/reads.ts'
 import type * as writes from '../operations/writes.ts'
 import type { Database } from '../row-types.ts'
 import { refuseOtherSecret, databaseMessageKey, type Secrets } from '../secrets.ts'
-import type { Rows } from '../store.ts'
+import type { RowStore } from '../store.ts'
 import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
 import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
@@ -43,7 +43,7 @@ type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknow
 const READS = { ...reads } as Readonly<Record<string, AnyOperation>>
 
 /** Operations on a database that several nodes share, with facts about its bank. */
-export interface SharedRows extends Rows {
+export interface SharedRows extends RowStore {
   /** Identifier of the bank. */
   readonly bankId: string
   /** Whether connections to the bank can use the restricted role `RELAY_ROLE`. */

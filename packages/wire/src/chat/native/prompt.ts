@@ -1,7 +1,7 @@
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
-  featureTokens,
+  tokensOfUnlistedMembers,
   IMAGE_TOKENS,
   extraMediaTokens,
   type MediaTokens,
@@ -59,7 +59,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   const messages = scan.span('messages')
   const model = String(scan.value('model'))
   let hasMedia = respondsWithMedia(model)
-  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
+  let tokens = scan.bytes.length + REQUEST_TOKENS + tokensOfUnlistedMembers(scan, PLAIN_FIELDS)
   let namesPrompt = false
   if (!messages) return { promptBound: tokens, hasMedia, namesPrompt }
   tokens += messages.count * MESSAGE_TOKENS
@@ -207,7 +207,7 @@ export const COMPLETIONS_PROMPT_RULES = {
   hasTokenIds: true,
 } as const satisfies PromptRules
 
-/** The token estimate for a type of part. It applies if the data are of this type. */
+/** How many tokens a content part with media counts as, by its member, if its URL or data match a pattern. */
 interface MediaKind extends MediaTokens {
   /** The member that contains the URL or the data. It is inside the member named after the type. */
   readonly member: string

@@ -5,7 +5,7 @@ import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
   extraMediaTokens as excessOf,
-  featureTokens,
+  tokensOfUnlistedMembers,
   IMAGE_TOKENS,
   LARGEST_CONTEXT,
   type MediaTokens,
@@ -43,7 +43,7 @@ const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
  * is needed: a token of text has at least one byte, so there are at most as many tokens as bytes.
  */
 export function promptBound(scan: ScannedObject): number {
-  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
+  let tokens = scan.bytes.length + REQUEST_TOKENS + tokensOfUnlistedMembers(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => topMember(scan, field))) tokens += TOOLS_TOKENS
   return tokens + Math.max(contentsOf(scan).length, 1) * MESSAGE_TOKENS
 }

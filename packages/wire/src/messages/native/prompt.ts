@@ -1,6 +1,6 @@
 import {
   DOCUMENT_TOKENS,
-  featureTokens,
+  tokensOfUnlistedMembers,
   IMAGE_TOKENS,
   extraMediaTokens,
   type MediaTokens,
@@ -51,7 +51,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
   let hasMedia = respondsWithMedia(model)
   let namesPrompt = false
-  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
+  let tokens = scan.bytes.length + REQUEST_TOKENS + tokensOfUnlistedMembers(scan, PLAIN_FIELDS)
   tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
   const tools = elementsOf(scan, scan.span('tools')?.node)
   if (tools.length > 0) tokens += TOOLS_TOKENS

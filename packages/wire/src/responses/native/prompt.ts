@@ -10,7 +10,7 @@ import { type FoundMedia, type PromptRules, OPENAI_SERVICE_MEMBERS } from '../..
 import {
   AUDIO_TOKENS,
   DOCUMENT_TOKENS,
-  featureTokens,
+  tokensOfUnlistedMembers,
   IMAGE_TOKENS,
   extraMediaTokens,
   type MediaTokens,
@@ -72,7 +72,7 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
   let hasMedia = respondsWithMedia(model)
-  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
+  let tokens = scan.bytes.length + REQUEST_TOKENS + tokensOfUnlistedMembers(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null'))
     tokens += TOOLS_TOKENS
   let tools = typedTools(scan, scan.span('tools')?.node)

@@ -8,7 +8,7 @@ export function unusedKeyName(base: string, taken: ReadonlySet<string>): string 
 }
 
 /** The suggested name of a key that is created today. */
-export function useNewKeyName(): string {
+export function useDefaultKeyName(): string {
   const { keys } = useTexts()
   const { day } = useFormatters()
   return keys.defaultName(day(Date.now() / 1000))
