@@ -16,7 +16,7 @@ export interface Usage {
   readonly webSearches: number
   /** The part of `input` that was audio. */
   readonly audioInput: number
-  /** The part of `input` that was images. */
+  /** Tokens of images; they are included in `input`. */
   readonly imageInput: number
   /** The part of `output` that was audio. */
   readonly audioOutput: number

@@ -59,7 +59,10 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
 
 /** Rule for an operation that changes objects: their states before and after the operation are compared. */
 interface ChangesObjects<Input, Output> {
-  /** Returns the objects that may exist before the operation and that it may change. */
+  /**
+   * Returns the objects that the operation may change or delete. They are read before it, so that the audit log can
+   * show what changed.
+   */
   readonly touches?: (
     input: Input,
     db: Db,

@@ -64,8 +64,8 @@ interface Place {
 
 /**
  * Reads `input`. Consecutive items of one role become one turn, except that a user's message directly after
- * another one begins a new turn, so that the turns before it stay the same. System messages keep their
- * position. The output of a tool moves to the user's turn after its call. Throws `invalid_request` with the
+ * another one begins a new turn. Otherwise a later request, with one message more, would change an earlier turn, and
+ * the provider could not read it from its cache. System messages keep their position. The output of a tool moves to the user's turn after its call. Throws `invalid_request` with the
  * path of an invalid value, and for a call without output or an output without a call.
  */
 export class InputReader {
