@@ -14,8 +14,8 @@ export interface ContentBatch {
    * memory reserved for the call, and the length of each part in bytes.
    */
   readonly numbers: Float64Array
-  /** The parts of all calls. Memory that both threads see; the sender may use it again after the reply. */
-  readonly bytes: Uint8Array
+  /** The parts of all calls. */
+  readonly bytes: Uint8Array<ArrayBuffer>
 }
 
 /**
@@ -38,9 +38,6 @@ const COLUMNS = FACTS + CONTENT_PARTS.length
 /** Size in bytes of the memory of a new batch; it doubles when it is full. */
 const FIRST_BYTES = 64 * 1024
 
-/** The memory of a batch. */
-export type BatchMemory = Uint8Array<SharedArrayBuffer>
-
 /**
  * Collects calls with their content for a batch. Contents are copied at once: if the objects of many calls were kept
  * until the batch is sent, the garbage collector would copy all of them.
@@ -48,12 +45,12 @@ export type BatchMemory = Uint8Array<SharedArrayBuffer>
 export class GrowingBatch {
   readonly #ids: string[] = []
   readonly #numbers: number[] = []
-  #memory: BatchMemory
+  #memory: Uint8Array<ArrayBuffer>
   #length = 0
   #reserved = 0
 
   /** `memory` is the memory of an earlier batch, which is used again after that batch was written. */
-  constructor(memory: BatchMemory = new Uint8Array(new SharedArrayBuffer(FIRST_BYTES))) {
+  constructor(memory = new Uint8Array(FIRST_BYTES)) {
     this.#memory = memory
   }
 
@@ -68,12 +65,16 @@ export class GrowingBatch {
   }
 
   /** The memory, for another batch after this one was written. */
-  get memory(): BatchMemory {
+  get memory(): Uint8Array<ArrayBuffer> {
     return this.#memory
   }
 
-  /** Adds a call for which `reserved` bytes of memory are reserved. */
+  /**
+   * Adds a call for which `reserved` bytes of memory are reserved. Throws `RangeError`, and adds nothing, if the
+   * system has no memory for the content.
+   */
   add(call: CapturedCall, content: ContentBytes, reserved: number): void {
+    this.#makeRoomFor(content)
     this.#ids.push(call.id)
     const level = CONTENT_LEVELS.indexOf(call.what)
     this.#numbers.push(call.userId, call.tokenId, call.startedMs, call.keepMs, level, reserved)
@@ -81,7 +82,9 @@ export class GrowingBatch {
     for (const part of CONTENT_PARTS) {
       const bytes = content[part]
       this.#numbers.push(bytes ? bytes.length : -1)
-      if (bytes) this.#append(bytes)
+      if (!bytes) continue
+      this.#memory.set(bytes, this.#length)
+      this.#length += bytes.length
     }
   }
 
@@ -94,15 +97,12 @@ export class GrowingBatch {
     }
   }
 
-  #append(bytes: Buffer): void {
-    const length = this.#length + bytes.length
-    if (length > this.#memory.length) {
-      const grown = new Uint8Array(new SharedArrayBuffer(Math.max(length, 2 * this.#memory.length)))
-      grown.set(this.#memory.subarray(0, this.#length))
-      this.#memory = grown
-    }
-    this.#memory.set(bytes, this.#length)
-    this.#length = length
+  #makeRoomFor(content: ContentBytes): void {
+    const length = CONTENT_PARTS.reduce((sum, part) => sum + (content[part]?.length ?? 0), this.#length)
+    if (length <= this.#memory.length) return
+    const grown = new Uint8Array(Math.max(length, 2 * this.#memory.length))
+    grown.set(this.#memory.subarray(0, this.#length))
+    this.#memory = grown
   }
 }
 

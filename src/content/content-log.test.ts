@@ -53,6 +53,27 @@ function say(log: ContentLog, call: CapturedCall, request: Buffer, answer: Buffe
   capture.closed()
 }
 
+test('content for which the system has no memory is dropped and counted, and other content in the queue is stored', async () => {
+  const { log, dropped } = openLog()
+  const [before, huge, after] = [callOf(1), callOf(2), callOf(3)]
+  say(log, before, Buffer.from('before'), Buffer.from('an answer'))
+  // No system allocates this much at once.
+  expect(log.take(huge, 10)).toBe(true)
+  log.add(huge, { request_received: { length: 2 ** 52 } as Buffer }, 10)
+  say(log, after, Buffer.from('after'), Buffer.from('an answer'))
+  expect(dropped).toEqual(['full'])
+  await log.flush()
+  expect(log.held).toBe(0)
+  expect((await log.find([huge.id])).size).toBe(0)
+  for (const [{ id }, text] of [
+    [before, 'before'],
+    [after, 'after'],
+  ] as const) {
+    const { content } = (await log.read(id)) ?? {}
+    expect(Buffer.from(content ?? []).toString()).toBe(`${text}an answer`)
+  }
+})
+
 test('content to be stored beyond the memory share of its user is dropped and counted', async () => {
   const { log, dropped } = openLog()
   const [large, small] = [Buffer.alloc(32 * MIB), Buffer.from('small')]

@@ -10,7 +10,6 @@ import {
   type DropReason,
 } from './content-capture.ts'
 import {
-  type BatchMemory,
   callsOfBatch,
   type ContentBatch,
   GrowingBatch,
@@ -98,7 +97,7 @@ export class ContentLog implements CaptureQueue {
   readonly #pool: TwoLevelPool
   #queue = new GrowingBatch()
   /** Memory of a batch that was written, for the next one. */
-  #memory: BatchMemory | undefined
+  #memory: Uint8Array<ArrayBuffer> | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #writing = new Set<Promise<void>>()
   /**
@@ -150,7 +149,12 @@ export class ContentLog implements CaptureQueue {
   }
 
   add(call: CapturedCall, content: ContentBytes, held: number): void {
-    this.#queue.add(call, content, held)
+    try {
+      this.#queue.add(call, content, held)
+    } catch {
+      this.give(call, held)
+      return this.dropped('full')
+    }
     if (this.#queue.reserved >= MAX_QUEUED_BYTES) this.#writeQueue()
     else if (!this.#timer) {
       const waitMs = MAX_WAIT_MS[this.#services.settings().store.kind]
@@ -305,9 +309,9 @@ export class ContentLog implements CaptureQueue {
       this.#writing.delete(writing)
       for (const { userId, tokenId, bytes } of reservedBytesOfBatch(batch))
         this.#pool.give({ client: userId, key: tokenId }, bytes)
-      // Only full batches follow one another so fast that new memory for each would matter.
-      const isReused = batch.bytes.length > MAX_QUEUED_BYTES / 2 && queue.memory.length <= MAX_REUSED_BYTES
-      this.#memory = isReused ? queue.memory : undefined
+      const { length } = queue.memory
+      const isUsed = batch.bytes.length > length / 4
+      this.#memory = isUsed && length <= MAX_REUSED_BYTES ? queue.memory : undefined
       if (this.#queue.size > 0) this.#writeQueue()
     })
     this.#writing.add(writing)
@@ -317,7 +321,9 @@ export class ContentLog implements CaptureQueue {
     let ends = 0
     for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(MAX_RETRY_MS, pauseMs * 2)) {
       try {
-        const lost = await this.#thread.ask('write', batch)
+        // The thread gets its own copy, because the batch is sent again if the thread crashes.
+        const bytes = batch.bytes.slice()
+        const lost = await this.#thread.ask('write', { ...batch, bytes }, [bytes.buffer])
         for (const reason of lost) this.dropped(reason)
         return
       } catch (error) {

@@ -54,7 +54,7 @@ export class ContentStorage implements ContentRequests {
   }
 
   async write(batch: ContentBatch): Promise<readonly DropReason[]> {
-    const { packed, lost } = packCalls(callsOfBatch(batch), new Uint8Array(batch.bytes))
+    const { packed, lost } = packCalls(callsOfBatch(batch), batch.bytes)
     const bucket = await this.#bucket()
     if (!bucket) {
       await this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))

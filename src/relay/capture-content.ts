@@ -55,9 +55,11 @@ export function startContentCapture(
   )
   if (policies.some((policy) => policy && EXPORTED_LEVELS.has(policy.what)))
     exportContent(receivers, id, capture)
-  response.observer = capture
-  response.onClosed(() => capture.closed())
   if (response.isAborted) capture.closed()
+  else {
+    response.observer = capture
+    response.onClosed(() => capture.closed())
+  }
   return capture
 }
 
