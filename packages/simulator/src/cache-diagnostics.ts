@@ -17,7 +17,7 @@ interface Fingerprint {
   readonly messages: readonly { readonly digest: string; readonly tokens: number }[]
   readonly tokens: number
   /**
-   * Settings of a prompt whose change has no reason of its own: the reason is then reported as unavailable.
+   * Settings of a prompt for which there is no specific reason: if one changes, the reason is reported as unavailable.
    */
   readonly settings: string
   readonly hasCompaction: boolean

@@ -95,7 +95,7 @@ export interface ConversationParts {
 /** A range of the request's bytes. */
 type Span = readonly [start: number, end: number]
 
-/** Names of cache marks. A cache mark is a member of a block, or the only member of a block of its own. */
+/** Names of cache marks. A cache mark is a member of a block with other content, or the only member of a separate block. */
 const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
 /** Types of text parts in requests. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['"text"', '"input_text"'])

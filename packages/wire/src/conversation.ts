@@ -161,7 +161,7 @@ export type Thinking =
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
 /**
- * How much the model should think. Each upstream gets it as a number of tokens or as a name of its own
+ * How much the model should think. Each upstream gets it as a number of tokens or by a name in its
  * protocol.
  */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'

@@ -149,7 +149,7 @@ export class KnownMemberNames {
  * ASCII.
  */
 function folded(text: string): string {
-  // The long s (ſ) needs a rule of its own, because `toLowerCase` does not change it. It does change the
+  // The long s (ſ) needs a separate rule, because `toLowerCase` does not change it. It does change the
   // Kelvin sign to `k`.
   return text.toLowerCase().replaceAll('\u017f', 's')
 }

@@ -60,7 +60,7 @@ export class PartWriter {
   }
 
   /**
-   * Writes the signature of a thought or a text as a part of its own. Undefined for the signature of a
+   * Writes the signature of a thought or a text as a separate part. Undefined for the signature of a
    * function call, which is written with the call.
    */
   writeProof(proof: ProviderSignature): string | undefined {

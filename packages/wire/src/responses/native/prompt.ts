@@ -23,7 +23,7 @@ import {
 import { inputItemNodes } from './items.ts'
 
 /**
- * Maximum number of tokens of a tool that has a type of its own. The provider replaces it by a function,
+ * Maximum number of tokens of a tool whose type is not `function`. The provider replaces it by a function,
  * whose schema is not in the request; up to 150 tokens were seen.
  */
 const TYPED_TOOL_TOKENS = 160
