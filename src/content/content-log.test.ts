@@ -224,7 +224,7 @@ test.each(['metadata', 'redacted'] as const)(
 )
 
 test('a call that crashes the content thread is dropped and counted, and the content of other calls is stored', async () => {
-  const { log, dropped } = openLog({ heapMb: 20 })
+  const { log, dropped } = openLog({ heapMb: 26 })
   const culprit = { ...callOf(1), what: 'redacted' as const }
   const others = [callOf(1), callOf(2), callOf(3), callOf(3)]
   const many = Buffer.from(
