@@ -272,6 +272,43 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await Promise.all(holds.map((hold) => hold.settle(settlementOf(1))))
   })
 
+  test.each([
+    { before: 30, after: 1000, grows: 70 },
+    { before: 1000, after: 30, grows: 0 },
+  ])(
+    "a stream grows by what a group's budget allows now, if the budget was $before at its start and is $after",
+    async ({ before, after, grows }) => {
+      const {
+        userId,
+        tokenId,
+        nodes: [a, b],
+      } = await open(2)
+      if (!a || !b) throw new Error('no nodes')
+      const call = (node: LedgerNode, budget: number, id: string, amount: number): Promise<OpenHold> => {
+        const group = { amount: budget, period: 'month' } as const
+        return admitted(of(node.ledger), { tokenId, userId, group }, { id, startedMs: BOUNDARY, amount })
+      }
+      const stream = await call(a, before, 'stream', 30)
+      await stream.whenDurable()
+      await a.bankClient.resync()
+      // Whether it is admitted or refused, it states the new amount.
+      const next = await call(b, after, 'next', Math.max(1, after - 30)).catch(() => undefined)
+      await next?.settle(settlementOf(0))
+      await vi.waitFor(() => expect(stream.grow(70)).toBe(grows === 70), { timeout: 60_000, interval: 20 })
+      if (grows === 0)
+        for (let n = 0; n < 50; n += 1) {
+          await delay(5)
+          expect(stream.grow(1)).toBe(false)
+        }
+      // The bank still knows the amount that the latest call stated.
+      const rest = after - stream.amount
+      const all = await call(b, after, 'all', Math.max(rest, 1)).catch(() => undefined)
+      expect(all !== undefined).toBe(rest > 0)
+      await all?.settle(settlementOf(0))
+      await stream.settle(settlementOf(stream.amount))
+    },
+  )
+
   test('the spare quota of a budget is lent to other nodes at once, whatever the name of its group', async () => {
     const {
       userId,

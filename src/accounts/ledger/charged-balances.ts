@@ -58,6 +58,15 @@ function leastFree(
   return free
 }
 
+/**
+ * The same balances with 0, unknown, as the amount of each budget: a loan for them leaves the amounts as later calls
+ * have stated them.
+ */
+export function withoutStatedAmounts({ account, budgets }: ChargedBalances): ChargedBalances {
+  const unstated = budgets.map((one) => ({ ...one, periodBudget: { ...one.periodBudget, amount: 0 } }))
+  return { account, budgets: unstated }
+}
+
 /** Adds quota units to the held amount of every balance; a negative amount releases them. */
 export function addHold(payer: ChargedBalances, amount: number): void {
   forEachBalance(payer, (balance) => balance.hold(amount))

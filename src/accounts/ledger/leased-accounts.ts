@@ -19,6 +19,7 @@ import {
   affordableAmountInTurn,
   NO_BUDGETS,
   type ChargedBalances,
+  withoutStatedAmounts,
 } from './charged-balances.ts'
 import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
 
@@ -315,12 +316,11 @@ function firstLoan(token: LoanRequest['token']): LoanRequest {
 }
 
 /**
- * Builds the request for a loan that no call waits for. It states 0 as the amount of each budget, because the
- * amounts may have changed since the latest call.
+ * Builds the request for a loan that no call waits for. It states no amounts of budgets, because they may have
+ * changed since the latest call.
  */
 function renewalFor(account: LeasedAccount): LoanRequest {
-  const loan = loanFor({ account, budgets: account.budgets }, 0)
-  return { ...loan, budgets: (loan.budgets ?? []).map((budget) => ({ ...budget, amount: 0 })) }
+  return loanFor(withoutStatedAmounts({ account, budgets: account.budgets }), 0)
 }
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */

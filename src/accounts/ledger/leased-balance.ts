@@ -59,9 +59,9 @@ export class LeasedBalance extends Balance {
   }
 
   // After a budget was lowered, a lease that was lent for the higher amount cannot pay for calls that know
-  // the lower one. The bank must first be told the lower amount.
+  // the lower one. The bank must first be told the lower amount. 0 is an unknown amount.
   override freeAtAmount(amount: number): number {
-    return amount < this.#lentUnder ? Math.min(0, this.free) : this.free
+    return amount > 0 && amount < this.#lentUnder ? Math.min(0, this.free) : this.free
   }
 
   override get isAwaited(): boolean {
