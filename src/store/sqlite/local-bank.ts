@@ -16,6 +16,7 @@ import {
 } from '../bank.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import type { AccountChange } from './account-changes.ts'
+import { PARKED_OWNER } from '../ledger-writes.ts'
 import { BudgetRows } from './budget-rows.ts'
 import { LeaseBook } from './lease-book.ts'
 import { LoanQueue } from './loan-queue.ts'
@@ -43,19 +44,22 @@ export class LocalBank implements BankOperations {
   readonly #book = new LeaseBook()
   readonly #queue = new LoanQueue()
   readonly #announce: (account: AccountName, epoch: number) => void
+  readonly #continuedBy: (holdId: string) => string | undefined
   readonly #nowMs: () => number
 
   /**
    * `announce` is called when an account was changed, with the account's epoch (how often its leases were
-   * ended).
+   * ended). `continuedBy` returns the borrower that continues the call of a parked hold, if any.
    */
   constructor(
     db: DatabaseSync,
     announce: (account: AccountName, epoch: number) => void,
+    continuedBy: (holdId: string) => string | undefined,
     nowMs: () => number = Date.now,
   ) {
     this.#rows = new AccountRows(db)
     this.#announce = announce
+    this.#continuedBy = continuedBy
     this.#nowMs = nowMs
   }
 
@@ -225,12 +229,17 @@ export class LocalBank implements BankOperations {
 
   // Ends the leases of an account, except for the amounts that the processes need for their open holds.
   #recall(account: AccountName): number {
-    return this.#book.recall(account, this.#rows.openHoldsOn(account))
+    const held = new Map<string, number>()
+    for (const { owner, parkedId, amount } of this.#rows.openHoldsOn(account)) {
+      const borrower = parkedId === null ? owner : (this.#continuedBy(parkedId) ?? nameOf({ id: parkedId }))
+      held.set(borrower, (held.get(borrower) ?? 0) + amount)
+    }
+    return this.#book.recall(account, held)
   }
 }
 
 /** Name under which the borrowed amount of a parked hold is kept while no process continues its call. */
-function nameOf({ id }: ParkedHold): string {
+function nameOf({ id }: Pick<ParkedHold, 'id'>): string {
   return `parked ${id}`
 }
 
@@ -254,6 +263,14 @@ interface AccountPair {
   readonly user: UserRow
 }
 
+/** Open holds on an account, in quota units. */
+interface HeldByOwner {
+  readonly owner: string
+  /** Id of the hold if it is parked; its owner then names no process. */
+  readonly parkedId: string | null
+  readonly amount: number
+}
+
 /** Reads the committed rows of accounts, between transactions. */
 class AccountRows {
   readonly #tokenById: StatementSync
@@ -274,7 +291,10 @@ class AccountRows {
     this.#tokenRemain = db.prepare('SELECT remain_quota AS remain FROM tokens WHERE id = ?')
     this.#userRemain = db.prepare('SELECT quota AS remain FROM users WHERE id = ?')
     const held = (where: string): StatementSync =>
-      db.prepare(`SELECT owner, sum(amount) AS held FROM holds WHERE ${where} GROUP BY owner`)
+      db.prepare(
+        `SELECT owner, CASE owner WHEN '${PARKED_OWNER}' THEN id END AS parkedId, sum(amount) AS amount
+         FROM holds WHERE ${where} GROUP BY 1, 2`,
+      )
     this.#openHoldsOnBudget = held('instr(budgets, json_quote(?)) > 0')
     this.#openHoldsOnToken = held('token_id = ?')
     this.#openHoldsOnUser = held('user_id = ?')
@@ -298,10 +318,9 @@ class AccountRows {
     return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
   }
 
-  /** Sum of the open holds on an account in quota units, for each process that owns holds. */
-  openHoldsOn(account: AccountName): ReadonlyMap<string, number> {
-    const rows = this.#holdsOn(account) as { owner: string; held: number }[]
-    return new Map(rows.map(({ owner, held }) => [owner, held]))
+  /** The open holds on an account: a sum for each process that owns holds, and each parked hold. */
+  openHoldsOn(account: AccountName): HeldByOwner[] {
+    return this.#holdsOn(account) as unknown as HeldByOwner[]
   }
 
   #holdsOn(account: AccountName): unknown[] {
