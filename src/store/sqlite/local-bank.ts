@@ -16,6 +16,7 @@ import {
 } from '../bank.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import type { AccountChange } from './account-changes.ts'
+import { PARKED_OWNER } from '../ledger-writes.ts'
 import { BudgetRows } from './budget-rows.ts'
 import { LeaseBook } from './lease-book.ts'
 import { LoanQueue } from './loan-queue.ts'
@@ -43,19 +44,22 @@ export class LocalBank implements BankOperations {
   readonly #book = new LeaseBook()
   readonly #queue = new LoanQueue()
   readonly #announce: (account: AccountName, epoch: number) => void
+  readonly #continuedBy: (holdId: string) => string | undefined
   readonly #nowMs: () => number
 
   /**
    * `announce` is called when an account was changed, with the account's epoch (how often its leases were
-   * ended).
+   * ended). `continuedBy` returns the borrower that continues the call of a parked hold, if any.
    */
   constructor(
     db: DatabaseSync,
     announce: (account: AccountName, epoch: number) => void,
+    continuedBy: (holdId: string) => string | undefined,
     nowMs: () => number = Date.now,
   ) {
     this.#rows = new AccountRows(db)
     this.#announce = announce
+    this.#continuedBy = continuedBy
     this.#nowMs = nowMs
   }
 
@@ -164,8 +168,11 @@ export class LocalBank implements BankOperations {
       isReturnable: !isFree && needed.every((one) => this.#returnable(borrower, one.account) >= one.need),
       token: tokenFromRow(token),
       user: userFromRow(user),
-      tokenState: this.#state(borrower, `t:${token.id}`, token.remain_quota),
-      userState: this.#state(borrower, `u:${user.id}`, user.quota),
+      tokenState: this.#state(borrower, `t:${token.id}`, {
+        remain: token.remain_quota,
+        used: token.used_quota,
+      }),
+      userState: this.#state(borrower, `u:${user.id}`, { remain: user.quota, used: user.used_quota }),
       budgetStates: this.#states(
         borrower,
         budgets.map(({ account }) => account),
@@ -179,7 +186,7 @@ export class LocalBank implements BankOperations {
   }
 
   #free(account: AccountName): number {
-    return (this.#rows.remain(account) ?? 0) - this.#book.leased(account)
+    return (this.#rows.find(account)?.remain ?? 0) - this.#book.leased(account)
   }
 
   #returnable(borrower: string, account: AccountName): number {
@@ -198,15 +205,23 @@ export class LocalBank implements BankOperations {
 
   #states(borrower: string, accounts: readonly AccountName[]): AccountState[] {
     return accounts.flatMap((account) => {
-      const remain = this.#rows.remain(account)
-      return remain === undefined ? [] : [this.#state(borrower, account, remain)]
+      const balance = this.#rows.find(account)
+      return balance ? [this.#state(borrower, account, balance)] : []
     })
   }
 
-  #state(borrower: string, account: AccountName, remain: number): AccountState {
+  #state(borrower: string, account: AccountName, { remain, used }: StoredBalance): AccountState {
     const [epoch, amount] = [this.#book.epoch(account), this.#book.amount(account, borrower)]
     const free = remain - this.#book.leased(account)
-    return { account, epoch, remain, free, amount, counted: this.#book.takeUnreported(account, borrower) }
+    return {
+      account,
+      epoch,
+      remain,
+      used,
+      free,
+      amount,
+      counted: this.#book.takeUnreported(account, borrower),
+    }
   }
 
   // If the amount of a budget becomes lower, its leases end, because they were lent under the higher amount.
@@ -225,12 +240,17 @@ export class LocalBank implements BankOperations {
 
   // Ends the leases of an account, except for the amounts that the processes need for their open holds.
   #recall(account: AccountName): number {
-    return this.#book.recall(account, this.#rows.openHoldsOn(account))
+    const held = new Map<string, number>()
+    for (const { owner, parkedId, amount } of this.#rows.openHoldsOn(account)) {
+      const borrower = parkedId === null ? owner : (this.#continuedBy(parkedId) ?? nameOf({ id: parkedId }))
+      held.set(borrower, (held.get(borrower) ?? 0) + amount)
+    }
+    return this.#book.recall(account, held)
   }
 }
 
 /** Name under which the borrowed amount of a parked hold is kept while no process continues its call. */
-function nameOf({ id }: ParkedHold): string {
+function nameOf({ id }: Pick<ParkedHold, 'id'>): string {
   return `parked ${id}`
 }
 
@@ -254,13 +274,27 @@ interface AccountPair {
   readonly user: UserRow
 }
 
+/** What is left of an account and what was charged to it, in quota units. */
+interface StoredBalance {
+  readonly remain: number
+  readonly used: number
+}
+
+/** Open holds on an account, in quota units. */
+interface HeldByOwner {
+  readonly owner: string
+  /** Id of the hold if it is parked; its owner then names no process. */
+  readonly parkedId: string | null
+  readonly amount: number
+}
+
 /** Reads the committed rows of accounts, between transactions. */
 class AccountRows {
   readonly #tokenById: StatementSync
   readonly #tokenByHash: StatementSync
   readonly #userById: StatementSync
-  readonly #tokenRemain: StatementSync
-  readonly #userRemain: StatementSync
+  readonly #tokenBalance: StatementSync
+  readonly #userBalance: StatementSync
   readonly #openHoldsOnBudget: StatementSync
   readonly #openHoldsOnToken: StatementSync
   readonly #openHoldsOnUser: StatementSync
@@ -271,10 +305,15 @@ class AccountRows {
     this.#tokenById = db.prepare('SELECT * FROM tokens WHERE id = ?')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
-    this.#tokenRemain = db.prepare('SELECT remain_quota AS remain FROM tokens WHERE id = ?')
-    this.#userRemain = db.prepare('SELECT quota AS remain FROM users WHERE id = ?')
+    this.#tokenBalance = db.prepare(
+      'SELECT remain_quota AS remain, used_quota AS used FROM tokens WHERE id = ?',
+    )
+    this.#userBalance = db.prepare('SELECT quota AS remain, used_quota AS used FROM users WHERE id = ?')
     const held = (where: string): StatementSync =>
-      db.prepare(`SELECT owner, sum(amount) AS held FROM holds WHERE ${where} GROUP BY owner`)
+      db.prepare(
+        `SELECT owner, CASE owner WHEN '${PARKED_OWNER}' THEN id END AS parkedId, sum(amount) AS amount
+         FROM holds WHERE ${where} GROUP BY 1, 2`,
+      )
     this.#openHoldsOnBudget = held('instr(budgets, json_quote(?)) > 0')
     this.#openHoldsOnToken = held('token_id = ?')
     this.#openHoldsOnUser = held('user_id = ?')
@@ -289,19 +328,18 @@ class AccountRows {
   }
 
   /** Balance of an account, including lent amounts; undefined if the account is unknown. */
-  remain(account: AccountName): number | undefined {
+  find(account: AccountName): StoredBalance | undefined {
     if (account.startsWith('b:')) {
       const { amount, used } = this.budgets.find(account as BudgetName)
-      return amount - used
+      return { remain: amount - used, used }
     }
-    const rows = account.startsWith('u:') ? this.#userRemain : this.#tokenRemain
-    return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
+    const rows = account.startsWith('u:') ? this.#userBalance : this.#tokenBalance
+    return rows.get(Number(account.slice(2))) as StoredBalance | undefined
   }
 
-  /** Sum of the open holds on an account in quota units, for each process that owns holds. */
-  openHoldsOn(account: AccountName): ReadonlyMap<string, number> {
-    const rows = this.#holdsOn(account) as { owner: string; held: number }[]
-    return new Map(rows.map(({ owner, held }) => [owner, held]))
+  /** The open holds on an account: a sum for each process that owns holds, and each parked hold. */
+  openHoldsOn(account: AccountName): HeldByOwner[] {
+    return this.#holdsOn(account) as unknown as HeldByOwner[]
   }
 
   #holdsOn(account: AccountName): unknown[] {

@@ -69,7 +69,7 @@ export async function openOwnedDatabase(options: {
   const db = await opened(path, secrets)
   const changes = new AccountChanges(db)
   const batches = new WriteBatches(db, secrets)
-  const bank = new LocalBank(db, announce)
+  const bank = new LocalBank(db, announce, (holdId) => parked.clientOf(holdId))
   const parked = new ParkedHolds(db, (client, hold) => bank.takeUp(client, hold))
   const summed = new IdleSums(batches)
   batches.takeCharged()
@@ -81,9 +81,10 @@ export async function openOwnedDatabase(options: {
         const client = clients.get(call.id)
         if (client !== undefined) bank.charge(client, call)
       }
-      if (committed.some(mayChangeAccounts)) bank.applyChanges(changes.take())
       for (const [index, { client, operations }] of committed.entries())
         parked.observe(client, operations, (replies[index] as DoneReply).outcomes)
+      // Leases end except for open holds, so it must be known who continues the calls of parked ones.
+      if (committed.some(mayChangeAccounts)) bank.applyChanges(changes.take())
     },
   })
   const write: OwnedDatabase['write'] = (client, operations) => writer.write(client, unpackBatch(operations))
@@ -151,6 +152,11 @@ class ParkedHolds {
   constructor(db: DatabaseSync, onTakenUp: (client: string, hold: ParkedHold) => void) {
     this.#all = db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED_OWNER}'`)
     this.#onTakenUp = onTakenUp
+  }
+
+  /** The client that continues the call of a parked hold; undefined while no client does. */
+  clientOf(holdId: string): string | undefined {
+    return this.#clients.get(holdId)
   }
 
   /**
