@@ -24,7 +24,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 /** Matches the end of a stream's events, the beginning of a further line of data, and the end of an event. */
 const DONE = /(?:^|[\r\n])data: ?\[DONE\]\s*$/
-const NEXT_LINE = /[\r\n]+data: ?/g
+const NEXT_LINE = /[\r\n]{1,2}data: ?/g
 const EMPTY_LINE = /\r?\n\r?\n|\r\r/
 /** Matches the place of a text that is a piece of a transcript. */
 const TRANSCRIPT = /\.(?:segments|words)\[/
