@@ -102,6 +102,23 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     release()
   })
 
+  test.each([
+    ['content', 'answer_id', "(select answer_id from kept_answers where lookup = 'other')"],
+    ['number of bytes', 'bytes', '1'],
+    ['number of parts', 'parts', '0'],
+  ])(
+    'a stored answer to which somebody gives another %s in the database is not found',
+    async (_, column, value) => {
+      const { store, database } = await openedRows(engine)
+      const answers = keptAnswers(store)
+      await answers.keep(answer())
+      await answers.keep(answer({ lookup: 'other', pieces: [Buffer.from('words of another')] }))
+      await database.sql(`update kept_answers set ${column} = ${value} where lookup = 'first'`)
+      expect(await answers.find('idempotency', 'first')).toBeUndefined()
+      expect(String(await contentOf(answers, 'idempotency', 'other'))).toBe('words of another')
+    },
+  )
+
   test('an answer with an empty body can be stored, and a later answer under the same key replaces it', async () => {
     const { store } = await openedRows(engine)
     const answers = keptAnswers(store)

@@ -79,7 +79,7 @@ export async function storeAnswer(
     user_id: answer.userId,
     token_id: answer.tokenId,
     model: answer.model,
-    head_cipher: seal(secrets, JSON.stringify({ head, facts }), rowContext(kind, lookup)),
+    head_cipher: seal(secrets, JSON.stringify({ head, facts }), rowContext(answer)),
     parts: answer.parts,
     bytes: answer.bytes,
     created_ms: answer.createdMs,
@@ -107,18 +107,20 @@ export async function findAnswer(
     .where('lookup', '=', lookup)
     .where('expires_ms', '>', nowMs)
     .executeTakeFirst()
-  const sealed = row && headOf(row.head_cipher, rowContext(kind, lookup), secrets)
+  if (!row) return null
+  const { answer_id: answerId, parts, bytes } = row
+  const sealed = headOf(row.head_cipher, rowContext({ kind, lookup, answerId, parts, bytes }), secrets)
   if (!sealed) return null
   return {
     kind,
     lookup,
-    answerId: row.answer_id,
+    answerId,
     userId: row.user_id,
     tokenId: row.token_id,
     model: row.model,
     ...sealed,
-    parts: row.parts,
-    bytes: row.bytes,
+    parts,
+    bytes,
     createdMs: row.created_ms,
     expiresMs: row.expires_ms,
   }
@@ -335,8 +337,15 @@ function headOf(
   }
 }
 
-function rowContext(kind: AnswerKind, lookup: string): SealContext {
-  return { table: 'kept_answers', row: `${kind} ${lookup}` }
+/** The context includes which content belongs to the row, so that nobody can give it the content of another. */
+function rowContext({
+  kind,
+  lookup,
+  answerId,
+  parts,
+  bytes,
+}: Pick<KeptAnswer, 'kind' | 'lookup' | 'answerId' | 'parts' | 'bytes'>): SealContext {
+  return { table: 'kept_answers', row: `${kind} ${lookup} ${answerId} ${parts} ${bytes}` }
 }
 
 function partContext({ day, answerId, part }: AnswerPart): SealContext {
