@@ -21,7 +21,7 @@ const conversation = {
   digest: digestOf,
 }
 
-describe.skipIf(withoutRedis(NAME))(NAME, () => {
+describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has enlarged', () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await startRedisServer()

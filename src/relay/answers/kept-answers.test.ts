@@ -145,6 +145,25 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.keep(answer({ kind: 'cache', pieces: [Buffer.alloc(4 * MIB)] }))).toBe(false)
   })
 
+  test('a user whose answers fill more than half of the answer cache displaces no answers of others', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store, { cache: 4 * MIB })
+    const keep = (lookup: string, userId: number, createdMs: number): Promise<boolean> =>
+      answers.keep(answer({ kind: 'cache', lookup, userId, createdMs, pieces: [Buffer.alloc(MIB - 512)] }))
+    const kept = async (): Promise<string> =>
+      (await database.sql('select lookup from kept_answers order by lookup'))
+        .map(({ lookup }) => String(lookup))
+        .join(' ')
+    const now = Date.now()
+    await keep('of another', 3, now)
+    await keep('of a third', 4, now + 1)
+    for (const [index, lookup] of ['a', 'b', 'c', 'd', 'e'].entries()) await keep(lookup, 2, now + 2 + index)
+    await expect.poll(kept).toBe('d e of a third of another')
+    // Those of users with less give way by their age.
+    await keep('of a third, later', 4, now + 9)
+    await expect.poll(kept).toBe('d e of a third of a third, later')
+  })
+
   test('stored answers can be removed by any combination of user, API key and model', async () => {
     const { store } = await openedRows(engine)
     const answers = keptAnswers(store)

@@ -10,6 +10,7 @@ import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../se
 import type { Db } from './operation.ts'
 import {
   STORED_ANSWER_BYTES_SQL,
+  countedAnswers,
   type AnswerPartsLocation,
   MAX_REMOVED_PARTS,
   removePartsOfAnswers as removeResponseParts,
@@ -90,8 +91,11 @@ export async function storeAnswer(
     .values({ kind, lookup, ...values })
     .onConflict((on) => on.columns(['kind', 'lookup']).doUpdateSet(values))
     .execute()
-  const [sum] = await updateStoredBytes(db, { written: await rowsFoundBy(db, kind, lookup), removed })
-  return sum
+  const sums = await updateStoredBytes(db, {
+    written: countedAnswers(await rowsFoundBy(db, kind, lookup)),
+    removed: countedAnswers(removed),
+  })
+  return sums.find(({ userId }) => userId === values.owner_id)
 }
 
 /** Finds an answer without its content; null if there is none or it was encrypted with another secret. */
@@ -286,7 +290,15 @@ type AnswerRow = Awaited<ReturnType<typeof rowsFoundBy>>[number]
 function answerRows(db: Db) {
   return db
     .selectFrom('kept_answers')
-    .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'parts', 'owner_id as user_id'])
+    .select([
+      'kind',
+      'lookup',
+      'answer_id',
+      'expires_ms',
+      'parts',
+      'owner_id as user_id',
+      'user_id as holder_id',
+    ])
     .select(STORED_ANSWER_BYTES_SQL.as('bytes'))
 }
 
@@ -309,7 +321,7 @@ async function removeAll(db: Db, removed: readonly AnswerRow[]): Promise<void> {
   for (const { kind, lookup } of removed)
     await db.deleteFrom('kept_answers').where('kind', '=', kind).where('lookup', '=', lookup).execute()
   await removeResponseParts(db, removed.map(placeOf))
-  await updateStoredBytes(db, { removed })
+  await updateStoredBytes(db, { removed: countedAnswers(removed) })
 }
 
 function placeOf({ answer_id: answerId, expires_ms: expiresMs }: AnswerRow): AnswerPartsLocation {
