@@ -98,6 +98,8 @@ export interface AccountState {
   readonly epoch: number
   /** Balance of the account, including amounts lent to nodes. */
   readonly remain: number
+  /** What was charged to the account so far; to that of a budget, in its period. */
+  readonly used: number
   /** Part of the balance that is not lent to any node. */
   readonly free: number
   /** Quota units lent to the node, minus the charges that the node has reported. */

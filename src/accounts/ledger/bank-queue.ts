@@ -163,7 +163,7 @@ export class BankQueue implements CallQueue {
       } = await this.#accounts.borrow(place.payer, amount, of)
       place.bankOrder = order ?? place.bankOrder
       if (!place.isOpen) return false
-      if (!haveSameBalances(place.payer, payer)) place.payer = payer
+      place.payer = payer
       if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) this.#refuse(place, refusal)
       else if (refusal) return this.#isHeld(place, isReturnable)
       else if (amount <= affordableAmountInTurn(payer.account, payer.budgets)) {
@@ -210,13 +210,4 @@ class Borrower {
   isAsking = false
   /** Milliseconds from the end of the current requests to the next ones. */
   nextMs = ASK_AGAIN_MS
-}
-
-function haveSameBalances(one: ChargedBalances, other: ChargedBalances): boolean {
-  const { account, budgets } = one
-  return (
-    account === other.account &&
-    budgets.length === other.budgets.length &&
-    budgets.every(({ balance }, at) => balance === other.budgets[at]?.balance)
-  )
 }

@@ -1,7 +1,17 @@
-import { describe, expect, test } from 'vitest'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
 import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
-import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger-banks.ts'
+import {
+  LEDGER_BANKS,
+  LEDGER_PLACES,
+  type LedgerNode,
+  type LedgerProcess,
+  type LedgersOfBank,
+} from '../../../test/ledger-banks.ts'
+import { findChargedBalances } from './find-charged-balances.ts'
+import type { ChargedBalances } from './charged-balances.ts'
 import type { OpenHold } from './open-hold.ts'
+import { BudgetExceeded, QuotaHeldByOtherCalls } from './quota-refusal.ts'
 
 const MOST = 1_000_000_000_000
 
@@ -17,7 +27,100 @@ async function admit(
   return ledger.admit(payer.account, amount, factsOf(id))
 }
 
+type Accounts = Pick<LedgersOfBank, 'userId' | 'tokenId'>
+
+/** The balances of a call of a group with this monthly budget. */
+async function payerOf(
+  { ledger: { accounts } }: LedgerProcess,
+  { tokenId, userId }: Accounts,
+  budget: number,
+): Promise<ChargedBalances> {
+  const group = { name: 'default', budget: { amount: budget, period: 'month' } } as const
+  return findChargedBalances(accounts, {
+    token: { id: tokenId, budget: undefined },
+    user: { id: userId, budget: undefined },
+    groups: [group],
+    startedMs: Date.now(),
+  })
+}
+
+/** Admits a call of a group with this budget, or rejects with the refusal. */
+async function called(
+  process: LedgerProcess,
+  accounts: Accounts,
+  { budget, amount, id }: { readonly budget: number; readonly amount: number; readonly id: string },
+): Promise<OpenHold> {
+  const payer = await payerOf(process, accounts, budget)
+  const { account, budgets } = await process.ledger.accounts.ensureAffordable(payer, amount)
+  return process.ledger.admit(account, amount, factsOf(id), budgets)
+}
+
+describe.each(LEDGER_PLACES)('$name', ({ open }) => {
+  test('a stream that cannot grow because others hold what a raised budget has is told the amounts of now', async () => {
+    const bank = await open(2)
+    const [a, b = a] = bank.nodes
+    if (!a || !b) throw new Error('no processes')
+    await (await called(a, bank, { budget: 100, amount: 10, id: 'before' })).settle(settlementOf(7))
+    const stream = await called(a, bank, { budget: 100, amount: 40, id: 'stream' })
+    const others = await called(b, bank, { budget: 1000, amount: 900, id: 'others' })
+    await vi.waitFor(() => {
+      expect(stream.grow(200)).toBe(false)
+      expect(stream.refusal).toBeInstanceOf(QuotaHeldByOtherCalls)
+      expect(stream.refusal?.limit).toMatchObject({ spent: 7, held: 940, left: 53, needed: 200 })
+    })
+    await Promise.all([stream, others].map((one) => one.settle(settlementOf(0))))
+  })
+
+  test('a stream that cannot grow because a budget was lowered is told the amount of now', async () => {
+    const bank = await open(2)
+    const [a, b = a] = bank.nodes
+    if (!a || !b) throw new Error('no processes')
+    await (await called(a, bank, { budget: 1000, amount: 10, id: 'before' })).settle(settlementOf(7))
+    const stream = await called(a, bank, { budget: 1000, amount: 40, id: 'stream' })
+    await stream.whenDurable()
+    await a.bankClient?.resync()
+    await expect(called(b, bank, { budget: 50, amount: 100, id: 'refused' })).rejects.toThrow(BudgetExceeded)
+    await a.bankClient?.resync()
+    await vi.waitFor(() => {
+      expect(stream.grow(20)).toBe(false)
+      expect(stream.refusal).toBeInstanceOf(BudgetExceeded)
+      expect(stream.refusal?.limit).toMatchObject({ spent: 7, held: 40, left: 3, needed: 20 })
+      expect(stream.refusal?.message).toMatch(/3 of 50 remain, 20 are needed/)
+    })
+    await stream.settle(settlementOf(0))
+  })
+})
+
 describe.each(LEDGER_BANKS)('$name', ({ open }) => {
+  test.each([
+    { before: 100, after: 1000 },
+    { before: 1000, after: 500 },
+  ])(
+    "a call that waits while a group's budget changes from $before to $after does not restore it",
+    async ({ before, after }) => {
+      const bank = await open(2)
+      const [a, b] = bank.nodes
+      if (!a || !b) throw new Error('no processes')
+      const all = await called(a, bank, { budget: before, amount: before, id: 'all' })
+      await all.whenDurable()
+      await a.bankClient.resync()
+      const waits = { waitMs: 60_000, onLeft: () => () => {} }
+      const waiting = a.ledger.admitInTime(await payerOf(a, bank, before), 50, factsOf('waiting'), waits)
+      await delay(300)
+      const next = await called(b, bank, { budget: after, amount: 900, id: 'next' }).catch(() => undefined)
+      expect(next !== undefined).toBe(after === 1000)
+      for (let n = 0; n < 10; n += 1) {
+        await delay(50)
+        expect(await bank.sql("select amount from budget_periods where owner = 'g:default'")).toEqual([
+          { amount: after },
+        ])
+      }
+      await all.settle(settlementOf(0))
+      await (await waiting).settle(settlementOf(0))
+      await next?.settle(settlementOf(0))
+    },
+  )
+
   test('a lower quota of a user leaves the hold of a background response what is lent for it', async () => {
     const {
       userId,

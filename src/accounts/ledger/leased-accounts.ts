@@ -127,7 +127,8 @@ export class LeasedAccounts implements AccountSource {
     amount: number,
     of?: Omit<LoanQueuePlace, 'amount'>,
   ): Promise<LoanOutcome> {
-    const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
+    // The first loan states the amounts of the budgets. They may have changed before the call asks again.
+    const periodBudgets = withoutStatedAmounts(initial).budgets.map((budget) => budget.periodBudget)
     let payer = initial
     // Once a call has a place in the bank's queue, only the bank admits it.
     let free = of ? (of.order === undefined ? affordableAmount : NOTHING) : affordableAmountInTurn
@@ -231,14 +232,12 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #toAccount(
-    { token, user, tokenState, userState }: LoanResponse,
+    { token, tokenState, userState }: LoanResponse,
     cached: LeasedAccount | undefined,
   ): LeasedAccount {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)
-    tokenBalance.bankUsed = token.used_quota
-    userBalance.bankUsed = user.used_quota
     const unlimited = token.unlimited_quota
     if (cached?.token !== tokenBalance || cached.user !== userBalance) {
       const budgets = NO_BUDGETS

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { LeasedBalance } from './leased-balance.ts'
 
 const state = (amount: number, epoch = 0) =>
-  ({ account: 'u:3', epoch, amount, remain: 1_000, free: 0 }) as const
+  ({ account: 'u:3', epoch, amount, remain: 1_000, used: 0, free: 0 }) as const
 
 function lent(amount: number): LeasedBalance {
   const balance = new LeasedBalance('u:3', 10, () => false)

@@ -90,11 +90,6 @@ export class LeasedBalance extends Balance {
     return this.#bankUsed + this.#unreported
   }
 
-  /** Sets the charges that the bank has counted so far, in quota units. */
-  set bankUsed(used: number) {
-    this.#bankUsed = used
-  }
-
   override get isIdle(): boolean {
     return super.isIdle && this.#unreported === 0
   }
@@ -146,7 +141,7 @@ export class LeasedBalance extends Balance {
    * unless the bank may have been restored from an older copy. Returns whether the lease was recalled, or is
    * missing from the restored copy.
    */
-  applyState({ epoch, amount, remain, free, counted = 0 }: AccountState): boolean {
+  applyState({ epoch, amount, remain, used, free, counted = 0 }: AccountState): boolean {
     this.#unreported -= counted
     this.remain += counted
     if (epoch < this.epoch && !this.#mayBeRestored) return false
@@ -154,6 +149,7 @@ export class LeasedBalance extends Balance {
     if (epoch !== this.epoch) this.#enterEpoch(epoch)
     this.#mayBeRestored = false
     this.#bankRemain = remain
+    this.#bankUsed = used
     this.#bankFree = free
     this.#setLease(amount)
     return isLost

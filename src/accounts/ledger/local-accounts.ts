@@ -188,7 +188,7 @@ class LocalBudgets {
 
   async #load({ name, amount }: PeriodBudget): Promise<void> {
     const { used } = await this.#store.write('openBudget', { name, amount })
-    this.#budgets.set(name, { balance: new Balance(0, amount - used), amount })
+    this.#budgets.set(name, { balance: new Balance(0, amount - used, used), amount })
     if (this.#budgets.size > MAX_BUDGETS) this.#evictIdle()
   }
 

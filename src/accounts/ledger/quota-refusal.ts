@@ -68,10 +68,10 @@ export class BudgetExceeded extends Unaffordable {
     text = NOT_SHOWN,
   ) {
     const [periodBudget] = exceeded
-    const { left, needed } = funds
+    const { spent, held, left, needed } = funds
     super(
       'budget_exceeded',
-      `${nameOf(periodBudget)} is not enough for this request: ${left} of ${periodBudget.amount} remain, ` +
+      `${nameOf(periodBudget)} is not enough for this request: ${left} of ${spent + held + left} remain, ` +
         `${needed} are needed${shownOf(funds, text)}; ${othersOf(funds, text)}; ` +
         `it resets at ${resetText(periodBudget)}`,
       { retryAfter: Math.max(1, Math.ceil((periodBudget.resetsMs - nowMs) / 1000)), limit },
@@ -163,7 +163,7 @@ export function refusalByOpenHolds(payer: ChargedBalances, amount: number): Quot
   if (quota === undefined && budget)
     return new QuotaHeldByOtherCalls(
       nameOf(budget.periodBudget),
-      fundsOfBudget(budget, amount),
+      fundsOf(budget.balance, amount),
       budgetLimit(budget, amount),
     )
   const subject = quota ?? (isOfToken(payer, WITH_HOLDS) ? 'token' : 'user')
@@ -195,7 +195,7 @@ function usedUpBy(payer: ChargedBalances, amount: number, nowMs: number, availab
     return new InsufficientQuota(funds, quotaLimit(payer, subject, funds))
   }
   const exceeded = [short.periodBudget, ...others.map(({ periodBudget }) => periodBudget)] as const
-  return new BudgetExceeded(exceeded, fundsOfBudget(short, amount), nowMs, budgetLimit(short, amount))
+  return new BudgetExceeded(exceeded, fundsOf(short.balance, amount), nowMs, budgetLimit(short, amount))
 }
 
 function isShort(payer: ChargedBalances, amount: number, available: Available): boolean {
@@ -228,13 +228,9 @@ function shortBudgets(
     .toSorted((a, b) => b.periodBudget.resetsMs - a.periodBudget.resetsMs)
 }
 
-function fundsOf(balance: Balance, needed: number, spent = balance.accountUsed): ShortfallAmounts {
-  const { accountRemain, accountFree: left } = balance
+function fundsOf(balance: Balance, needed: number): ShortfallAmounts {
+  const { accountUsed: spent, accountRemain, accountFree: left } = balance
   return { spent, held: Math.max(0, accountRemain - left), left, needed }
-}
-
-function fundsOfBudget({ periodBudget, balance }: ChargedBudget, needed: number): ShortfallAmounts {
-  return fundsOf(balance, needed, periodBudget.amount - balance.accountRemain)
 }
 
 function quotaLimit(
@@ -256,7 +252,7 @@ function budgetLimit(budget: ChargedBudget, needed: number): RefusedLimit {
     id: subject === 'group' ? null : Number(name),
     name: subject === 'group' ? name : null,
     kind: 'budget',
-    ...fundsOfBudget(budget, needed),
+    ...fundsOf(budget.balance, needed),
     resets_at: Math.floor(resetsMs / 1000),
   }
 }

@@ -134,11 +134,11 @@ function loanOf({
 
 function accountStateOf(
   account: AccountName,
-  { epoch, leased }: BankColumns,
+  { epoch, leased, used_quota: used }: BankColumns & Pick<UserRow, 'used_quota'>,
   remain: number,
   amount: number,
 ): AccountState {
-  return { account, epoch, remain, free: remain - leased, amount }
+  return { account, epoch, remain, used, free: remain - leased, amount }
 }
 
 async function withRetries<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -168,8 +168,11 @@ export class LocalBank implements BankOperations {
       isReturnable: !isFree && needed.every((one) => this.#returnable(borrower, one.account) >= one.need),
       token: tokenFromRow(token),
       user: userFromRow(user),
-      tokenState: this.#state(borrower, `t:${token.id}`, token.remain_quota),
-      userState: this.#state(borrower, `u:${user.id}`, user.quota),
+      tokenState: this.#state(borrower, `t:${token.id}`, {
+        remain: token.remain_quota,
+        used: token.used_quota,
+      }),
+      userState: this.#state(borrower, `u:${user.id}`, { remain: user.quota, used: user.used_quota }),
       budgetStates: this.#states(
         borrower,
         budgets.map(({ account }) => account),
@@ -183,7 +186,7 @@ export class LocalBank implements BankOperations {
   }
 
   #free(account: AccountName): number {
-    return (this.#rows.remain(account) ?? 0) - this.#book.leased(account)
+    return (this.#rows.find(account)?.remain ?? 0) - this.#book.leased(account)
   }
 
   #returnable(borrower: string, account: AccountName): number {
@@ -202,15 +205,23 @@ export class LocalBank implements BankOperations {
 
   #states(borrower: string, accounts: readonly AccountName[]): AccountState[] {
     return accounts.flatMap((account) => {
-      const remain = this.#rows.remain(account)
-      return remain === undefined ? [] : [this.#state(borrower, account, remain)]
+      const balance = this.#rows.find(account)
+      return balance ? [this.#state(borrower, account, balance)] : []
     })
   }
 
-  #state(borrower: string, account: AccountName, remain: number): AccountState {
+  #state(borrower: string, account: AccountName, { remain, used }: StoredBalance): AccountState {
     const [epoch, amount] = [this.#book.epoch(account), this.#book.amount(account, borrower)]
     const free = remain - this.#book.leased(account)
-    return { account, epoch, remain, free, amount, counted: this.#book.takeUnreported(account, borrower) }
+    return {
+      account,
+      epoch,
+      remain,
+      used,
+      free,
+      amount,
+      counted: this.#book.takeUnreported(account, borrower),
+    }
   }
 
   // If the amount of a budget becomes lower, its leases end, because they were lent under the higher amount.
@@ -263,6 +274,12 @@ interface AccountPair {
   readonly user: UserRow
 }
 
+/** What is left of an account and what was charged to it, in quota units. */
+interface StoredBalance {
+  readonly remain: number
+  readonly used: number
+}
+
 /** Open holds on an account, in quota units. */
 interface HeldByOwner {
   readonly owner: string
@@ -276,8 +293,8 @@ class AccountRows {
   readonly #tokenById: StatementSync
   readonly #tokenByHash: StatementSync
   readonly #userById: StatementSync
-  readonly #tokenRemain: StatementSync
-  readonly #userRemain: StatementSync
+  readonly #tokenBalance: StatementSync
+  readonly #userBalance: StatementSync
   readonly #openHoldsOnBudget: StatementSync
   readonly #openHoldsOnToken: StatementSync
   readonly #openHoldsOnUser: StatementSync
@@ -288,8 +305,10 @@ class AccountRows {
     this.#tokenById = db.prepare('SELECT * FROM tokens WHERE id = ?')
     this.#tokenByHash = db.prepare('SELECT * FROM tokens WHERE key_hash = ?')
     this.#userById = db.prepare('SELECT * FROM users WHERE id = ?')
-    this.#tokenRemain = db.prepare('SELECT remain_quota AS remain FROM tokens WHERE id = ?')
-    this.#userRemain = db.prepare('SELECT quota AS remain FROM users WHERE id = ?')
+    this.#tokenBalance = db.prepare(
+      'SELECT remain_quota AS remain, used_quota AS used FROM tokens WHERE id = ?',
+    )
+    this.#userBalance = db.prepare('SELECT quota AS remain, used_quota AS used FROM users WHERE id = ?')
     const held = (where: string): StatementSync =>
       db.prepare(
         `SELECT owner, CASE owner WHEN '${PARKED_OWNER}' THEN id END AS parkedId, sum(amount) AS amount
@@ -309,13 +328,13 @@ class AccountRows {
   }
 
   /** Balance of an account, including lent amounts; undefined if the account is unknown. */
-  remain(account: AccountName): number | undefined {
+  find(account: AccountName): StoredBalance | undefined {
     if (account.startsWith('b:')) {
       const { amount, used } = this.budgets.find(account as BudgetName)
-      return amount - used
+      return { remain: amount - used, used }
     }
-    const rows = account.startsWith('u:') ? this.#userRemain : this.#tokenRemain
-    return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
+    const rows = account.startsWith('u:') ? this.#userBalance : this.#tokenBalance
+    return rows.get(Number(account.slice(2))) as StoredBalance | undefined
   }
 
   /** The open holds on an account: a sum for each process that owns holds, and each parked hold. */

@@ -116,16 +116,16 @@ create or replace function bank_statement(as_node text, accounts text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 begin
   return query
-    select jsonb_build_object('account', a.account, 'epoch', a.epoch, 'remain', a.remain, 'free', a.remain - a.leased,
-      'amount', coalesce(l.amount, 0))
+    select jsonb_build_object('account', a.account, 'epoch', a.epoch, 'remain', a.remain, 'used', a.used,
+      'free', a.remain - a.leased, 'amount', coalesce(l.amount, 0))
     from (
-      select 'u:' || id as account, epoch, quota as remain, leased from users
+      select 'u:' || id as account, epoch, quota as remain, used_quota as used, leased from users
         where id = any (array(select substr(x, 3)::bigint from unnest(accounts) x where x like 'u:%'))
       union all
-      select 't:' || id, epoch, remain_quota, leased from tokens
+      select 't:' || id, epoch, remain_quota, used_quota, leased from tokens
         where id = any (array(select substr(x, 3)::bigint from unnest(accounts) x where x like 't:%'))
       union all
-      select account, epoch, amount - used, leased from budget_periods
+      select account, epoch, amount - used, used, leased from budget_periods
         where account = any (array(select x from unnest(accounts) x where x like 'b:%'))
     ) a
     left join leases l on l.account = a.account and l.node = as_node;
