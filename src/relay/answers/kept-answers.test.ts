@@ -29,7 +29,10 @@ function answer(of: Partial<AnswerToStore> = {}): AnswerToStore {
   }
 }
 
-function keptAnswers(rows: RowStore, maxBytes: Partial<Record<AnswerKind, number>> = {}): KeptAnswers {
+function keptAnswers(
+  rows: Pick<RowStore, 'read' | 'write'>,
+  maxBytes: Partial<Record<AnswerKind, number>> = {},
+): KeptAnswers {
   const bound = (kind: AnswerKind): StorageLimit =>
     new StorageLimit({ rows, maxBytes: () => maxBytes[kind] ?? Number.POSITIVE_INFINITY, room: undefined })
   return new KeptAnswers({ rows, bounds: { idempotency: bound('idempotency'), cache: bound('cache') } })
@@ -143,6 +146,29 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     const lookups = await database.sql("select lookup from kept_answers where kind = 'cache' order by lookup")
     expect(lookups).toEqual([{ lookup: 'c' }, { lookup: 'd' }])
     expect(await answers.keep(answer({ kind: 'cache', pieces: [Buffer.alloc(4 * MIB)] }))).toBe(false)
+  })
+
+  test('users take turns in writing the parts of their answers, however many answers one of them keeps', async () => {
+    const { store } = await openedRows(engine)
+    const writers: number[] = []
+    const rows: Pick<RowStore, 'read' | 'write'> = {
+      read: store.read.bind(store),
+      write: (...write) => {
+        const [name, input] = write
+        if (name === 'storeAnswer' || name === 'storeAnswerPart')
+          writers.push((input as { readonly userId: number }).userId)
+        return store.write(...write)
+      },
+    }
+    const answers = keptAnswers(rows)
+    const keep = (lookup: string, userId: number): Promise<boolean> =>
+      answers.keep(answer({ lookup, userId, pieces: [Buffer.alloc(300_000)] }))
+    const many = Array.from({ length: 20 }, (_, index) => keep(`large ${index}`, 2))
+    const isKept = await keep('of another', 3)
+    const before = writers.filter((userId) => userId === 2).length
+    expect([isKept, ...(await Promise.all(many))]).not.toContain(false)
+    // One write is under way. Then each of the other's three writes waits for at most one.
+    expect(before).toBeLessThanOrEqual(4)
   })
 
   test('a user whose answers fill more than half of the answer cache displaces no answers of others', async () => {
@@ -348,7 +374,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await partsIn(database)).toBe(0)
     const { expiresMs } = large
     const left = { day: dayOf(expiresMs), answerId: 'left', part: 0, bytes: Buffer.from('left') }
-    await store.write('storeAnswerPart', left)
+    await store.write('storeAnswerPart', { ...left, userId: 2 })
     expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs)).toBe(0)
     expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs + 24 * HOUR_MS)).toBe(1)
   })

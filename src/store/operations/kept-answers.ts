@@ -37,7 +37,7 @@ interface AnswerPart {
  */
 export async function storeAnswerPart(
   db: Db,
-  { bytes, ...place }: AnswerPart & { readonly bytes: Uint8Array },
+  { bytes, ...place }: AnswerPart & { readonly userId: number; readonly bytes: Uint8Array },
   secrets: Secrets,
 ): Promise<void> {
   const { day, answerId, part } = place
@@ -73,7 +73,8 @@ export async function storeAnswer(
   }
   const removed = await rowsFoundBy(db, kind, lookup)
   await removeResponseParts(db, removed.map(placeOf))
-  if (content) await storeAnswerPart(db, { day, answerId, part: 0, bytes: content }, secrets)
+  if (content)
+    await storeAnswerPart(db, { userId: answer.userId, day, answerId, part: 0, bytes: content }, secrets)
   const values = {
     answer_id: answerId,
     owner_id: ownerOf(answer),
