@@ -1,10 +1,12 @@
 import { MAX_JSON_VALUES } from './json-values.ts'
 
-/** A string in a JSON text: its range including the quotes, and its decoded value. */
+/** A string or a long whole number in a JSON text: its range including the quotes, and its decoded value. */
 export interface JsonStringLiteral {
   readonly start: number
   readonly end: number
   readonly value: string
+  /** Whether this is a list of log probabilities, which spells the text of an answer again. It has no value. */
+  readonly isSpelling?: boolean
   /**
    * Path of the string within its object. Strings with the same path in several events of a stream belong to
    * one text. Undefined for names of members and for fixed words of the protocol.
@@ -16,10 +18,12 @@ type Node =
   | { readonly kind: 'string'; readonly start: number; readonly end: number; readonly value: string }
   | {
       readonly kind: 'object'
+      readonly start: number
+      readonly end: number
       readonly members: readonly (readonly [name: Node & { kind: 'string' }, value: Node])[]
     }
-  | { readonly kind: 'list'; readonly items: readonly Node[] }
-  | { readonly kind: 'other'; readonly text: string }
+  | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly items: readonly Node[] }
+  | { readonly kind: 'other'; readonly start: number; readonly end: number; readonly text: string }
 
 /** Members that state which text an event of a stream continues; their values become part of the path. */
 const PLACES: ReadonlySet<string> = new Set([
@@ -43,6 +47,12 @@ const NAMES: ReadonlySet<string> = new Set([
   ...PLACES,
 ])
 
+/** Members with lists of log probabilities, which spell the text of an answer token by token. */
+const SPELLINGS: ReadonlySet<string> = new Set(['logprobs', 'logprobsResult', 'logprobs_result'])
+
+/** Matches numbers that may be those of cards. */
+const LONG_NUMBER = /^\d{12,19}$/
+
 /** Thrown if a text has too many values or strings to be searched. */
 export class TooManyJsonValues extends Error {}
 
@@ -65,11 +75,36 @@ export function findJsonStrings(text: string, offset = 0): readonly JsonStringLi
   }
 }
 
+/**
+ * The strings in the complete items of a JSON list that was cut off, and the position after the last of these
+ * items; undefined if there is none. Throws `TooManyJsonValues`.
+ */
+export function findJsonStringsOfCutList(
+  text: string,
+): { readonly literals: readonly JsonStringLiteral[]; readonly end: number } | undefined {
+  try {
+    const { items, end } = new Reader(text).completeItems()
+    const literals: JsonStringLiteral[] = []
+    for (const item of items) collect(item, '[]', literals, 0)
+    return items.length > 0 ? { literals, end } : undefined
+  } catch (error) {
+    if (error instanceof TooManyJsonValues) throw error
+    return undefined
+  }
+}
+
 function collect(node: Node, place: string | undefined, literals: JsonStringLiteral[], offset: number): void {
   if (node.kind === 'string') {
     literals.push({ start: node.start + offset, end: node.end + offset, value: node.value, place })
     return
   }
+  if (node.kind === 'other' && LONG_NUMBER.test(node.text))
+    literals.push({
+      start: node.start + offset,
+      end: node.end + offset,
+      value: node.text,
+      place: undefined,
+    })
   if (node.kind === 'list')
     for (const [index, item] of node.items.entries())
       collect(item, `${place ?? ''}[${item.kind === 'object' ? '' : index}]`, literals, offset)
@@ -80,8 +115,23 @@ function collect(node: Node, place: string | undefined, literals: JsonStringLite
   const here = `${place ?? ''}{${own.join(',')}}`
   for (const [name, value] of node.members) {
     collect(name, undefined, literals, offset)
-    collect(value, NAMES.has(name.value) ? undefined : `${here}.${name.value}`, literals, offset)
+    const isSpelling = SPELLINGS.has(name.value) && hasTokens(value)
+    if (isSpelling) {
+      const { start, end } = value
+      literals.push({ start: start + offset, end: end + offset, value: '', isSpelling, place: undefined })
+    }
+    const isApart = isSpelling || NAMES.has(name.value)
+    collect(value, isApart ? undefined : `${here}.${name.value}`, literals, offset)
   }
+}
+
+/** Whether a value has members such as `token` or `tokens`, as log probabilities have. */
+function hasTokens(node: Node): boolean {
+  if (node.kind === 'list') return node.items.some(hasTokens)
+  return (
+    node.kind === 'object' &&
+    node.members.some(([name, value]) => name.value.startsWith('token') || hasTokens(value))
+  )
 }
 
 function textOf(node: Node): string {
@@ -113,9 +163,35 @@ class Reader {
     this.#skip()
     const first = this.#text[this.#at]
     if (first === '"') return this.#string()
-    if (first === '{') return { kind: 'object', members: this.#entries('}', () => this.#member()) }
-    if (first === '[') return { kind: 'list', items: this.#entries(']', () => this.value()) }
-    return { kind: 'other', text: this.#match(OTHER) }
+    const start = this.#at
+    if (first === '{') {
+      const members = this.#entries('}', () => this.#member())
+      return { kind: 'object', start, end: this.#at, members }
+    }
+    if (first === '[') {
+      const items = this.#entries(']', () => this.value())
+      return { kind: 'list', start, end: this.#at, items }
+    }
+    const text = this.#match(OTHER)
+    return { kind: 'other', start, end: this.#at, text }
+  }
+
+  /** The complete items of a list, and the position after the last one. */
+  completeItems(): { readonly items: readonly Node[]; readonly end: number } {
+    const items: Node[] = []
+    let end = 0
+    this.#skip()
+    try {
+      while (this.#text[this.#at] === (items.length === 0 ? '[' : ',')) {
+        this.#at += 1
+        items.push(this.value())
+        end = this.#at
+        this.#skip()
+      }
+    } catch (error) {
+      if (error instanceof TooManyJsonValues) throw error
+    }
+    return { items, end }
   }
 
   #member(): readonly [Node & { kind: 'string' }, Node] {

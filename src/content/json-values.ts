@@ -37,7 +37,7 @@ export function hasFewJsonValues(text: string): boolean {
  * The position at which the string that begins at `start` ends; the end of the text if the string is not
  * closed.
  */
-function quoteAfter(text: string, start: number): number {
+export function quoteAfter(text: string, start: number): number {
   let at = start + 1
   for (; at < text.length; at += 1) {
     const unit = text.charCodeAt(at)
@@ -47,13 +47,17 @@ function quoteAfter(text: string, start: number): number {
   return at
 }
 
-const DATA = /(?<![^\r\n])data: ?([^\r\n]*)/g
+const DATA = /(?<![^\r\n\uFEFF])data: ?([^\r\n]*)/g
 
-/**
- * The data of each event of an event stream, with its position in the text. A generator, because a stream may
- * have millions of events.
- */
-export function* dataOfEvents(text: string): Generator<{ readonly data: string; readonly start: number }> {
+/** A line with data of an event stream, and the positions of the line and of its data in the text. */
+export interface DataLine {
+  readonly data: string
+  readonly lineStart: number
+  readonly start: number
+}
+
+/** The lines with data of an event stream. A generator, because a stream may have millions of events. */
+export function* dataOfEvents(text: string): Generator<DataLine> {
   for (const { 0: line, 1: data = '', index } of text.matchAll(DATA))
-    yield { data, start: index + line.length - data.length }
+    yield { data, lineStart: index, start: index + line.length - data.length }
 }

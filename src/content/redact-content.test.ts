@@ -129,3 +129,95 @@ test('redaction of stored content finds a key that follows an escape in JSON tha
   const key = `sk-proj-${'aB3'.repeat(20)}`
   expect(redacted(`{"content":"first\\n${key} and`)).not.toContain(key)
 })
+
+const AWS_KEY = 'AKIAIOSFODNN7EXAMPLE'
+const delta = (text: string): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
+
+test.each([
+  ['a comment', `: ${MAIL}\n\n${delta('x')}`],
+  ['another field of an event', `event: ${MAIL}\n${delta('x')}`],
+  ['an event that is no JSON', `${delta('x')}data: to ${MAIL}\n\n${delta('y')}`],
+  ['a form of which one line looks like an event', `--b\r\n\r\ndata: 1\r\nto ${MAIL}\r\n--b--`],
+])('redaction of stored content finds a match in %s', (_, text) => {
+  expect(redacted(text)).toBe(text.replace(MAIL, '[REDACTED]'))
+})
+
+test.each([
+  ['an event without data', 'data:\n\n'],
+  ['an event that is no JSON', 'data: still working {\n\n'],
+  ['an event of several lines', 'data: {\ndata: "choices": []}\n\n'],
+])('redaction of stored content finds a match that is divided by %s', (_, between) => {
+  const kept = redacted(`\uFEFF${delta('ann.lee@exa')}${between}${delta('mple.com')}data: [DONE]\n\n`)
+  expect(kept).toBe(`\uFEFF${delta('[REDACTED]')}${between}${delta('')}data: [DONE]\n\n`)
+})
+
+test('redaction of stored content finds a match that is divided into events of several lines', () => {
+  const event = (text: string): string =>
+    `data: {"choices":\r\ndata:[{"delta":{"content":"${text}"}}]}\r\n\r\n`
+  expect(redacted(event('ann.lee@exa') + event('mple.com'))).toBe(event('[REDACTED]') + event(''))
+})
+
+test('redaction of a stored list that was cut off joins its complete elements, and replaces the last one', () => {
+  const chunk = (text: string): string => JSON.stringify({ candidates: [{ content: { parts: [{ text }] } }] })
+  const whole = `[${chunk('to ann.lee@exa')},\r\n${chunk('mple.com now')}`
+  const kept = `[${chunk('to [REDACTED]')},\r\n${chunk(' now')}`
+  expect(redacted(whole)).toBe(kept)
+  expect(redacted(`${whole}\n,\n`)).toBe(`${kept}\n,\n`)
+  for (const rest of [',{"cand', `,{"candidates":"${AWS_KEY}`])
+    expect(redacted(whole + rest)).toBe(`${kept}[REDACTED]`)
+  expect(redacted(`[{"text":"to ${MAIL}`)).toBe('[{"text":"to [REDACTED]')
+})
+
+test('redaction of stored content reads the JSON in the arguments of a tool call as a tool does', () => {
+  const call = (inner: unknown): string => JSON.stringify({ function: { arguments: JSON.stringify(inner) } })
+  const texts = [AWS_KEY, MAIL, CARD, 'DE89370400440532013000'].map((found) => ({
+    path: 'a\\b',
+    text: `x\n${found}`,
+  }))
+  expect(redacted(call(texts))).toBe(call(texts.map((one) => ({ ...one, text: 'x\n[REDACTED]' }))))
+  expect(redacted(call({ text: `x\n${AWS_KEY}` }).slice(0, -5))).not.toContain(AWS_KEY)
+  expect(redacted('{"arguments":"{\\"to\\":\\"ann.lee\\\\u0040example.com\\"}"}')).toBe(
+    '{"arguments":"{\\"to\\":\\"[REDACTED]\\"}"}',
+  )
+  const pieces = JSON.stringify({ text: `x\n${AWS_KEY} y` }).match(/.{1,5}/g) ?? []
+  const kept = redacted(pieces.map(delta).join(''))
+  const joined = [...kept.matchAll(/"content":("(?:[^"\\]|\\.)*")/g)].map(
+    ([, text = '']) => JSON.parse(text) as string,
+  )
+  expect(JSON.parse(joined.join(''))).toEqual({ text: 'x\n[REDACTED] y' })
+})
+
+test('redaction of stored content finds the number of a card that is a number of JSON', () => {
+  const use = (card: unknown) => JSON.stringify({ type: 'tool_use', input: { at: 1700000000000, card } })
+  expect(redacted(use(4_111_111_111_111_111))).toBe(use('[REDACTED]'))
+})
+
+test('log probabilities are left out of stored content in which something was redacted, and only there', () => {
+  const answer = (text: string, tokens: readonly string[], isOut = false): string =>
+    JSON.stringify({
+      choices: [
+        {
+          message: { content: text },
+          logprobs: isOut ? null : { content: tokens.map((token) => ({ token })) },
+        },
+      ],
+    })
+  const clean = answer('as is', ['as', ' is'])
+  expect(redacted(clean)).toBe(clean)
+  expect(redacted(answer(MAIL, ['ann', '.lee@', 'example', '.com']))).toBe(answer('[REDACTED]', [], true))
+  const schema = JSON.stringify({ logprobs: { description: MAIL } })
+  expect(redacted(schema)).toBe('{"logprobs":{"description":"[REDACTED]"}}')
+})
+
+test('redaction of a stored transcript finds a match over the borders of its segments and words', () => {
+  const transcript = (text: string, ...pieces: readonly string[]): string =>
+    JSON.stringify({
+      text,
+      segments: pieces.map((piece, id) => ({ id, text: piece })),
+      words: pieces.map((word, start) => ({ word, start })),
+    })
+  expect(redacted(transcript(`pay ${CARD} now`, 'pay 4111 1111', ' 1111 1111', ' now'))).toBe(
+    transcript('pay [REDACTED] now', 'pay [REDACTED]', '', ' now'),
+  )
+})

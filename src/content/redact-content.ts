@@ -1,11 +1,33 @@
 import { isUtf8 } from 'node:buffer'
 import { compileRule, PII_KINDS } from '../redaction/rule.ts'
 import { TextScreen, TooManyMatches } from '../redaction/screen.ts'
-import { findJsonStrings, type JsonStringLiteral, TooManyJsonValues } from './json-literals.ts'
-import { dataOfEvents } from './json-values.ts'
+import {
+  findJsonStrings,
+  findJsonStringsOfCutList,
+  type JsonStringLiteral,
+  TooManyJsonValues,
+} from './json-literals.ts'
+import { dataOfEvents, quoteAfter } from './json-values.ts'
 
 const WITH = '[REDACTED]'
 const LIST = /^\s*\[/
+const LIST_OR_OBJECT = /^\s*[[{]/
+const SEPARATORS = /^[\s,]*$/
+/** Matches an escape in a string of JSON, which may be cut off. */
+const ESCAPE = /\\u[\da-fA-F]{4}|\\[^]/g
+const ESCAPES: Readonly<Record<string, string>> = {
+  '\\n': '\n',
+  '\\r': '\r',
+  '\\t': '\t',
+  '\\b': '\b',
+  '\\f': '\f',
+}
+/** Matches the end of a stream's events, the beginning of a further line of data, and the end of an event. */
+const DONE = /(?:^|[\r\n])data: ?\[DONE\]\s*$/
+const NEXT_LINE = /[\r\n]+data: ?/g
+const EMPTY_LINE = /\r?\n\r?\n|\r\r/
+/** Matches the place of a text that is a piece of a transcript. */
+const TRANSCRIPT = /\.(?:segments|words)\[/
 const [BACKSLASH, LETTER_U, SPACE] = [0x5c, 0x75, 0x20]
 
 const screen = new TextScreen([
@@ -66,22 +88,64 @@ function wholeCharacters(bytes: Buffer): Buffer | undefined {
 
 function redactedText(text: string): string {
   const literals = findJsonStrings(text)
-  if (!literals) return redactedEvents(text) ?? cutOff(text)
+  if (!literals) return redactedEvents(text) ?? redactedCutList(text) ?? without(text, found(text, true))
   // In a list of responses, as Gemini may stream them, strings continue each other as in events.
   const screening = new Screening(LIST.test(text))
   screening.add(literals)
   return screening.applied(text)
 }
 
+/** Redacts a JSON list that broke off. An incomplete item at the end is replaced as a whole. */
+function redactedCutList(text: string): string | undefined {
+  const list = LIST.test(text) ? findJsonStringsOfCutList(text) : undefined
+  if (!list) return undefined
+  const screening = new Screening(true)
+  screening.add(list.literals)
+  const rest = text.slice(list.end)
+  return screening.applied(text.slice(0, list.end)) + (SEPARATORS.test(rest) ? rest : WITH)
+}
+
 /**
- * Redacts a text that is not JSON, such as an answer or a stream that broke off. An incomplete event at the
- * end is replaced as a whole.
+ * The matches in a text as it stands, and in the strings of JSON within it as they are read, which may be cut off
+ * at the end: in the arguments of a tool call, a line break before a key is an escape. Sorted by start.
  */
-function cutOff(text: string): string {
-  const events = redactedEvents(text.slice(0, text.lastIndexOf('\n') + 1))
-  if (events !== undefined) return events + WITH
+function found(text: string, isJson = LIST_OR_OBJECT.test(text)): readonly Range[] {
+  if (!text.includes('\\')) return screen.find(text, MAX_HELD)
   // The letter of an escape such as `\n` would otherwise look like the beginning of the text after it.
-  return without(text, [...screen.find(withoutEscapes(text), MAX_HELD)])
+  const ranges: Range[] = [...screen.find(isJson ? withoutEscapes(text) : text, MAX_HELD)]
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at + 1)) {
+    const start = at + 1
+    at = quoteAfter(text, at)
+    const escaped = text.slice(start, at)
+    if (escaped.includes('\\')) ranges.push(...foundInEscaped(escaped, start))
+  }
+  return ranges.sort((a, b) => a.start - b.start)
+}
+
+/** The matches in what stands between the quotes of a string, by their positions in the text around it. */
+function foundInEscaped(escaped: string, start: number): readonly Range[] {
+  const ranges = found(escaped.replaceAll(ESCAPE, unescaped))
+  if (ranges.length === 0) return []
+  const wanted = ranges.flatMap((range) => [range.start, range.end]).sort((a, b) => a - b)
+  const places = new Map<number, number>()
+  let next = 0
+  /** How many characters the escapes so far have more than what they stand for. */
+  let more = 0
+  const placeUntil = (end: number): void => {
+    for (; next < wanted.length && wanted[next]! <= end; next += 1)
+      places.set(wanted[next]!, start + wanted[next]! + more)
+  }
+  for (const { 0: escape, index } of escaped.matchAll(ESCAPE)) {
+    placeUntil(index - more)
+    more += escape.length - 1
+  }
+  placeUntil(escaped.length)
+  return ranges.map((range) => ({ start: places.get(range.start)!, end: places.get(range.end)! }))
+}
+
+function unescaped(escape: string): string {
+  if (escape.length > 2) return String.fromCharCode(Number.parseInt(escape.slice(2), 16))
+  return ESCAPES[escape] ?? escape.slice(1)
 }
 
 /**
@@ -100,18 +164,47 @@ function withoutEscapes(text: string): string {
   return bytes.toString()
 }
 
-/** Redacts the events of a stream; undefined if the text has no events, or an event that is not JSON. */
+/**
+ * Redacts a text with events; undefined if none of them is JSON. What is between the events, and events that are not
+ * JSON, are searched as they stand. An incomplete event at the end is replaced as a whole.
+ */
 function redactedEvents(text: string): string | undefined {
   const screening = new Screening(true)
-  let hasEvents = false
-  for (const { data, start } of dataOfEvents(text)) {
-    if (data.trim() === '[DONE]') continue
+  /** The position after the last event that is JSON. */
+  let end = 0
+  /** Lines with data that are not JSON each by itself, but may be together. */
+  let open: { readonly lineStart: number; readonly start: number; end: number } | undefined
+  const take = (data: string, start: number): boolean => {
     const literals = findJsonStrings(data, start)
-    if (!literals) return undefined
-    hasEvents = true
+    if (!literals) return false
+    screening.addPlain(text, end, start)
     screening.add(literals)
+    end = start + data.length
+    return true
   }
-  return hasEvents ? screening.applied(text) : undefined
+  const close = (): void => {
+    if (open) take(text.slice(open.start, open.end).replaceAll(NEXT_LINE, spaces), open.start)
+    open = undefined
+  }
+  for (const { data, lineStart, start } of dataOfEvents(text)) {
+    if (open && !EMPTY_LINE.test(text.slice(open.end, lineStart))) {
+      open.end = start + data.length
+      continue
+    }
+    close()
+    if (!take(data, start)) open = { lineStart, start, end: start + data.length }
+  }
+  const last = open
+  close()
+  if (end === 0) return undefined
+  const isCut = last !== undefined && end < last.end && last.end === text.length && !DONE.test(text)
+  const rest = isCut ? last.lineStart : text.length
+  screening.addPlain(text, end, rest)
+  return screening.applied(text.slice(0, rest)) + (isCut ? WITH : '')
+}
+
+function spaces(text: string): string {
+  return ' '.repeat(text.length)
 }
 
 /**
@@ -120,6 +213,9 @@ function redactedEvents(text: string): string | undefined {
  */
 class Screening {
   readonly #isContinued: boolean
+  /** Parts of the text that are not JSON, and contain a match. */
+  readonly #plain = new Set<JsonStringLiteral>()
+  readonly #spellings: JsonStringLiteral[] = []
   readonly #ranges = new Map<JsonStringLiteral, Range[]>()
   /** Strings that may continue each other, by their path in the event. */
   readonly #continued = new Map<string, JsonStringLiteral[]>()
@@ -134,9 +230,14 @@ class Screening {
   /** Searches strings for secrets and personal data. Throws `TooManyJsonValues` if the text has too many. */
   add(literals: readonly JsonStringLiteral[]): void {
     for (const literal of literals) {
+      if (literal.isSpelling) {
+        this.#hold()
+        this.#spellings.push(literal)
+        continue
+      }
       this.#screenAlone(literal)
       const { place } = literal
-      if (!this.#isContinued || place === undefined) continue
+      if (place === undefined || !(this.#isContinued || TRANSCRIPT.test(place))) continue
       this.#hold()
       const same = this.#continued.get(place)
       if (same) same.push(literal)
@@ -144,26 +245,44 @@ class Screening {
     }
   }
 
-  /** The text, with every match in its strings replaced. */
+  /** Searches a part of a text that is not JSON. */
+  addPlain(text: string, start: number, end: number): void {
+    if (start >= end) return
+    const part = { start, end, value: text.slice(start, end), place: undefined }
+    this.#screenAlone(part)
+    if (this.#ranges.has(part)) this.#plain.add(part)
+  }
+
+  /**
+   * The text, with every match in its strings replaced, and without the log probabilities, which would spell what was
+   * replaced.
+   */
   applied(text: string): string {
     for (const some of this.#continued.values()) if (some.length > 1) addAcross(some, this.#add)
-    const literals = [...this.#ranges.keys()].sort((a, b) => a.start - b.start)
+    if (this.#ranges.size === 0) return text
+    const literals = [...this.#ranges.keys(), ...this.#spellings].sort((a, b) => a.start - b.start)
     let redacted = ''
     let at = 0
     for (const literal of literals) {
-      redacted +=
-        text.slice(at, literal.start) + JSON.stringify(without(literal.value, this.#ranges.get(literal)!))
+      if (literal.start < at) continue
+      redacted += text.slice(at, literal.start) + this.#replacementOf(literal)
       at = literal.end
     }
     return redacted + text.slice(at)
   }
 
+  #replacementOf(literal: JsonStringLiteral): string {
+    if (literal.isSpelling) return 'null'
+    const value = without(literal.value, this.#ranges.get(literal) ?? [])
+    return this.#plain.has(literal) ? value : JSON.stringify(value)
+  }
+
   #screenAlone(literal: JsonStringLiteral): void {
     const { value } = literal
     if (this.#known.has(value)) return
-    const found = screen.find(value, MAX_HELD)
-    for (const match of found) this.#add(literal, match)
-    if (found.length > 0 || value.length > MAX_KNOWN_LENGTH) return
+    const ranges = found(value)
+    for (const range of ranges) this.#add(literal, range)
+    if (ranges.length > 0 || value.length > MAX_KNOWN_LENGTH) return
     if (this.#known.size === MAX_KNOWN) this.#known.clear()
     this.#known.add(value)
   }
@@ -189,7 +308,7 @@ function addAcross(
   literals: readonly JsonStringLiteral[],
   add: (literal: JsonStringLiteral, range: Range) => void,
 ): void {
-  const matches = screen.find(literals.map(({ value }) => value).join(''), MAX_HELD)
+  const matches = found(literals.map(({ value }) => value).join(''))
   let from = 0
   let next = 0
   for (const literal of literals) {
@@ -205,7 +324,7 @@ function addAcross(
 }
 
 /** Replaces these ranges of a text. Ranges that overlap get one replacement together. */
-function without(text: string, ranges: Range[]): string {
+function without(text: string, ranges: readonly Range[]): string {
   let redacted = ''
   let at = 0
   for (const { start, end } of ranges.toSorted((a, b) => a.start - b.start || b.end - a.end)) {

@@ -13,6 +13,13 @@ export interface PseudonymOptions {
 const MAX_KIND_LENGTH = 64
 const DIGITS = 8
 const OPENING = '[['
+/** Characters that values may add to one answer without memory being taken for them. */
+const UNCOUNTED_RESTORED = 32_768
+/** Maximum number of characters that values may add to one answer. */
+const MAX_RESTORED = 8_388_608
+/** Characters for which memory is taken at a time, and bytes of memory for each. */
+const RESTORED_STEP = 65_536
+const BYTES_PER_CHARACTER = 2
 /** Matches a complete replacement token at the beginning of a text. */
 const TOKEN = new RegExp(`^\\[\\[[A-Z0-9_]{1,${MAX_KIND_LENGTH}}_[0-9a-f]{${DIGITS}}\\]\\]`)
 /** Matches a text that can still become a replacement token when more characters arrive. */
@@ -31,6 +38,11 @@ export class Pseudonyms {
   static readonly mostToken = 2 * OPENING.length + MAX_KIND_LENGTH + 1 + DIGITS
   /** Approximate memory for the replacement tokens and their values, in bytes. */
   bytes = 0
+  /** Takes memory for values that are put back into the answer; returns false if there is none. */
+  hold: (bytes: number) => boolean = () => true
+  /** Characters of values that were put back, and for how many of them memory is not needed or was taken. */
+  #restored = 0
+  #allowed = UNCOUNTED_RESTORED
   readonly #options: PseudonymOptions
   readonly #tokens = new Map<string, string>()
   readonly #values = new Map<string, string>()
@@ -66,6 +78,24 @@ export class Pseudonyms {
     return token
   }
 
+  /**
+   * The value that takes the place of a token in the answer; undefined if the request did not create the token,
+   * or if the answer has become too large for the client's memory. A short answer may name a long value often.
+   */
+  valueOf(token: string): string | undefined {
+    const value = this.#values.get(token)
+    if (value === undefined) return undefined
+    const restored = this.#restored + value.length
+    if (restored > MAX_RESTORED) return undefined
+    if (restored > this.#allowed) {
+      const more = Math.max(RESTORED_STEP, restored - this.#allowed)
+      if (!this.hold(BYTES_PER_CHARACTER * more)) return undefined
+      this.#allowed += more
+    }
+    this.#restored = restored
+    return value
+  }
+
   /** Replaces the replacement tokens in a complete text by the original values. */
   restore(text: string): string {
     const restorer = this.restorer()
@@ -86,7 +116,7 @@ export class Pseudonyms {
    * values are escaped as parts of JSON strings.
    */
   restorer({ json = false } = {}): PseudonymRestorer {
-    return new PseudonymRestorer(this.#values, json)
+    return new PseudonymRestorer(this, json)
   }
 
   #digits(kind: string, value: string, attempt: number): string {
@@ -101,12 +131,12 @@ export class Pseudonyms {
  * token is held back until the token is complete or cannot become one.
  */
 export class PseudonymRestorer {
-  readonly #values: ReadonlyMap<string, string>
+  readonly #pseudonyms: Pseudonyms
   readonly #json: boolean
   #held = ''
 
-  constructor(values: ReadonlyMap<string, string>, json: boolean) {
-    this.#values = values
+  constructor(pseudonyms: Pseudonyms, json: boolean) {
+    this.#pseudonyms = pseudonyms
     this.#json = json
   }
 
@@ -116,7 +146,7 @@ export class PseudonymRestorer {
   }
 
   push(chunk: string): string {
-    if (this.#values.size === 0) return chunk
+    if (this.#pseudonyms.size === 0) return chunk
     const text = this.#held === '' ? chunk : this.#held + chunk
     let result = ''
     let passed = 0
@@ -127,7 +157,7 @@ export class PseudonymRestorer {
         return result + text.slice(passed, at)
       }
       const [token] = TOKEN.exec(candidate) ?? []
-      const value = token === undefined ? undefined : this.#values.get(token)
+      const value = token === undefined ? undefined : this.#pseudonyms.valueOf(token)
       if (token === undefined || value === undefined) continue
       result += text.slice(passed, at) + (this.#json ? JSON.stringify(value).slice(1, -1) : value)
       passed = at + token.length

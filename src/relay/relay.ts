@@ -434,6 +434,7 @@ export class Relay {
       settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
     if (!guards) return this.#answer(parsed, incoming)
     guards.services?.begin(incoming)
+    this.#guards.countRestored(guards, caller, incoming.response)
     try {
       const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
       const isSame = guarded === body && request.body === undefined

@@ -170,13 +170,18 @@ class AnswerReader {
   #bytes = 0
   #state: 'under way' | 'complete' | 'broken' = 'under way'
   #wake: (() => void) | undefined
+  /** Finishes the recorded response; set once the answer is complete. */
+  #finished: (() => void) | undefined
 
   private constructor(answer: SharedAnswer) {
     this.#answer = answer
     this.#recorder = new AnswerRecorder({
       begin: (head) => (this.#head = head),
       write: (piece) => this.#add(piece),
-      complete: () => this.#over('complete'),
+      complete: (finished) => {
+        this.#finished = finished
+        this.#over('complete')
+      },
       breakOff: () => this.#over('broken'),
       needsUpstream() {},
     })
@@ -206,6 +211,7 @@ class AnswerReader {
         ? undefined
         : { facts: state === 'complete' ? await this.#answer.facts : undefined }
     this.#recorder.onDrain()
+    if (end) this.#finished?.()
     return { kind: 'part', given: this.#answer.given, head: this.#head, bytes, end }
   }
 

@@ -109,6 +109,7 @@ export class SharedAnswer {
       await attached
     } finally {
       unwatch()
+      waiting.onConnectionEnd('finished')
     }
     return !response.isAborted
   }

@@ -6,7 +6,10 @@ interface Recording {
   begin(head: AnswerHead): void
   /** Returns false if the writer should pause until `onDrain`. */
   write(piece: Buffer): boolean
-  complete(): void
+  /**
+   * `finished` must be called once the clients have read the answer. Until then, the call holds memory for it.
+   */
+  complete(finished: () => void): void
   breakOff(): void
   needsUpstream(): void
 }
@@ -50,8 +53,7 @@ export class AnswerRecorder extends Response {
     this.#hasRecordedEnd = true
     if (before) this.#record(before)
     if (rest !== undefined) this.#record(typeof rest === 'string' ? Buffer.from(rest) : rest)
-    this.#recording.complete()
-    this.onConnectionEnd('finished')
+    this.#recording.complete(() => this.onConnectionEnd('finished'))
   }
 
   override needsUpstream(): void {
@@ -59,7 +61,7 @@ export class AnswerRecorder extends Response {
   }
 
   override destroy(): void {
-    if (this.isAborted || this.isFinished) return
+    if (this.#isOver) return
     this.onConnectionEnd('aborted')
     this.#recording.breakOff()
   }

@@ -197,6 +197,18 @@ describe('an answer under way', () => {
     expect(memory.held).toBe(0)
   })
 
+  test('without memory for a shared answer, its slowest client may be 64 KiB behind', () => {
+    const memory = requestMemory()
+    const answer = underWay({ memory })
+    usedUp(memory, 1)
+    const slow = new Client()
+    slow.isReading = false
+    void answer.attach(slow.response)
+    const piece = Buffer.alloc(60_000, 'x')
+    // The first piece is in the connection.
+    expect([1, 2, 3].map(() => answer.recorder.write(piece))).toEqual([true, true, false])
+  })
+
   test('a slow client delays a shared answer only once the answer is too large to be kept, and until the client leaves', () => {
     const answer = underWay({ maxBytes: 2 * MIB })
     const [slow, quick] = [new Client(), new Client()]

@@ -11,8 +11,11 @@ import { AnswerRecorder } from './answer-recorder.ts'
 const MAX_UNREAD_MS = 50_000
 /** Memory that a piece takes in addition to its bytes, in bytes. */
 const PIECE_OVERHEAD = 128
-/** Bytes by which the slowest client may be behind, once the beginning of the answer has been dropped. */
-const MAX_BEHIND = 1_048_576
+/**
+ * Bytes by which the slowest client may be behind, once the beginning of the answer has been dropped. They are
+ * not counted as memory of a client.
+ */
+const MAX_BEHIND = 65_536
 
 /** How an answer ended. */
 export type AnswerEnd =
@@ -74,6 +77,10 @@ export class RunningAnswer {
   #takenBytes = 0
   #bytes = 0
   #isWhole = true
+  /** Number of clients that were sent everything, and have not read it yet. */
+  #reading = 0
+  /** Finishes the response of the call; set once the answer is complete. */
+  #finished: (() => void) | undefined
   #state: AnswerEnd['kind'] | 'under way' = 'under way'
 
   constructor(inputs: AnswerUnderWayInputs) {
@@ -85,7 +92,7 @@ export class RunningAnswer {
     this.recorder = new AnswerRecorder({
       begin: (head) => (this.#head = head),
       write: (piece) => this.#add(piece),
-      complete: () => this.#complete(),
+      complete: (finished) => this.#complete(finished),
       breakOff: () => this.#breakOff(),
       needsUpstream: () => {
         for (const { response } of this.#clients) response.needsUpstream()
@@ -186,12 +193,14 @@ export class RunningAnswer {
     this.#allocation.give(surplus)
   }
 
-  #complete(): void {
+  #complete(finished: () => void): void {
     const { head } = this
     const pieces = this.#isWhole ? [...this.#pieces] : undefined
     if (!this.#over('complete', { kind: 'complete', head, pieces, bytes: this.#bytes })) return
+    this.#finished = finished
     for (const client of this.#clients) this.#sendTo(client)
     if (!this.#isWhole) this.#drop()
+    this.#finishOnceRead()
   }
 
   #breakOff(): void {
@@ -242,7 +251,19 @@ export class RunningAnswer {
     this.#clients.delete(client)
     clearTimeout(client.stalled)
     client.response.end(last)
+    if (!client.response.isFinished && !client.response.isAborted) {
+      this.#reading += 1
+      client.response.onClosed(() => {
+        this.#reading -= 1
+        this.#finishOnceRead()
+      })
+    }
     client.resolve(true)
+  }
+
+  /** Lets the call give back the memory of its answer once all clients have read the answer. */
+  #finishOnceRead(): void {
+    if (this.#clients.size === 0 && this.#reading === 0) this.#finished?.()
   }
 
   #awaitClient(client: AttachedClient): void {
@@ -260,6 +281,7 @@ export class RunningAnswer {
     clearTimeout(client.stalled)
     client.resolve(true)
     if (!this.#isWhole) this.#moveOn()
+    this.#finishOnceRead()
     if (this.#clients.size > 0 || this.#state !== 'under way' || this.#inputs.staysWithoutClients()) return
     this.recorder.onConnectionEnd('aborted')
     this.#breakOff()

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import type { Response } from '@sluice/http1'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import {
   type Guard,
@@ -8,6 +9,7 @@ import {
   redactionMatchOf,
 } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
+import { ResizableAllocation } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule, type Rule } from '../../redaction/rule.ts'
 import { TextScreen } from '../../redaction/screen.ts'
@@ -97,6 +99,20 @@ export class Guards {
         ? undefined
         : new ServiceChecks(asked, { services: this.#services, settings, caller, pseudonyms })
     return new CallGuards(active, pseudonyms, known, (rules) => this.#screenOf(settings, rules), services)
+  }
+
+  /**
+   * Counts the values that are put back into the answer of a call as memory of its caller, until the client has
+   * read the answer.
+   */
+  countRestored({ pseudonyms }: CallGuards, { user, token }: Caller, response: Response): void {
+    const held = new ResizableAllocation(this.#services.memory, { client: user.id, key: token.id })
+    let isReleased = false
+    response.onClosed(() => {
+      isReleased = true
+      held.release()
+    })
+    pseudonyms.hold = (bytes) => !isReleased && !response.isAborted && held.take(bytes)
   }
 
   /** A number in [0, 1): random, or, if there is an id, always the same for that guard and id. */

@@ -1,0 +1,69 @@
+import { type ClientRequest, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const MIB = 1024 * 1024
+/** More answers than the share of one user can hold. */
+const CALLS = 16
+const ANSWER_BYTES = 24 * MIB
+/** A user that calls alone may have 7 of 8 parts of 192 MiB; one response may exceed the limit. */
+const MOST_HELD = Math.floor((168 * MIB) / ANSWER_BYTES) + 1
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0, cache: { ttl: '10m' } },
+    rate_limits: {},
+    models: priced(['m', 'small']),
+    channels: ['m', 'small'].map((name) => channel(name, upstream.baseUrl(name))),
+    users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+  }))
+  const body = completionText('x'.repeat(ANSWER_BYTES), usageText(10, 5))
+  fixture.upstream.script('m', { kind: 'whole', body })
+})
+afterAll(() => fixture?.close())
+
+/** Makes calls of one user that read nothing of their answers. Resolves to the number of answers that were begun. */
+async function begunAnswers(headersOf: (index: number) => Record<string, string>): Promise<number> {
+  const open: ClientRequest[] = []
+  let begun = 0
+  for (let index = 0; index < CALLS; index += 1) {
+    const sent = request(`${fixture.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      agent: false,
+      headers: {
+        authorization: 'Bearer sk-ann',
+        'content-type': 'application/json',
+        ...headersOf(index),
+      },
+    })
+    sent.on('error', () => {})
+    sent.on('response', (response) => {
+      response.on('error', () => {})
+      if (response.statusCode === 200) begun += 1
+    })
+    sent.end(JSON.stringify(ask('m', { seed: Math.floor(Math.random() * 1e9) })))
+    open.push(sent)
+  }
+  await expect.poll(() => begun, { timeout: 20_000 }).toBeGreaterThan(0)
+  await sleep(2_000)
+  expect((await fixture.chat('bob', ask('small'))).status).toBe(200)
+  for (const one of open) one.destroy()
+  await sleep(500)
+  return begun
+}
+
+test('answers with idempotency keys that their client does not read stay within its share of memory', async () => {
+  const begun = await begunAnswers((index) => ({
+    'idempotency-key': `unread-${index}`,
+    'cache-control': 'no-store',
+  }))
+  expect(begun).toBeLessThanOrEqual(MOST_HELD)
+})
+
+test('answers that the cache keeps stay within the share of a client that does not read them', async () => {
+  expect(await begunAnswers(() => ({}))).toBeLessThanOrEqual(MOST_HELD)
+})
