@@ -29,6 +29,19 @@ redis.call('PEXPIRE', expiring, ARGV[8])
 `)
 
 /**
+ * Reads the first bytes of entries, so that an entry which somebody has enlarged takes no memory here. ARGV:
+ * position of the last byte. Entries that are missing, or not strings, are read as empty texts.
+ */
+const READ = new RedisScript(`
+local found = {}
+for index, key in ipairs(KEYS) do
+  local entry = redis.pcall('GETRANGE', key, 0, ARGV[1])
+  found[index] = type(entry) == 'string' and entry or ''
+end
+return found
+`)
+
+/**
  * Maximum number of entries that one write removes, so that a lowered maximum does not block the server for
  * long.
  */
@@ -56,14 +69,28 @@ export class BoundedEntries {
     this.#keys = [`${namespace}:${kind}s:used`, `${namespace}:${kind}s:expiring`]
   }
 
-  /** Loads the script into the server before its first use, which would otherwise take two requests. */
+  /** Loads the scripts into the server before their first use, which would otherwise take two requests. */
   async load(client: RedisClientType): Promise<void> {
-    await SCRIPT.load(client)
+    await Promise.all([SCRIPT.load(client), READ.load(client)])
   }
 
   /** The Redis key of the entry with this name. */
   keyOf(name: string): string {
     return `${this.#prefix}${name}`
+  }
+
+  /**
+   * Reads entries by their names: the first `maxLength` + 1 bytes of each, so that longer ones can be told apart.
+   * A missing entry is an empty text. Rejects if the server does not answer.
+   */
+  async read(
+    client: RedisClientType,
+    names: readonly string[],
+    maxLength: number,
+  ): Promise<readonly unknown[]> {
+    const keys = names.map((name) => this.keyOf(name))
+    const found = await READ.run(client, keys, [String(maxLength)])
+    return Array.isArray(found) ? (found as unknown[]) : []
   }
 
   /** Writes an entry; rejects if the server does not answer. `nowMs`: Unix milliseconds of the gateway's clock. */

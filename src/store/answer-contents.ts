@@ -25,7 +25,11 @@ export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
  */
 export class AnswerContents {
   readonly #rows: Pick<RowStore, 'write'>
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Writes that wait for their turn, by user, in the order of the users' turns. */
+  readonly #waiting = new Map<number, (() => void)[]>()
+  #isWriting = false
+  /** The user who had the last turn. */
+  #last: number | undefined
 
   constructor(rows: Pick<RowStore, 'write'>) {
     this.#rows = rows
@@ -40,16 +44,20 @@ export class AnswerContents {
     const day = dayOf(answer.expiresMs)
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
     const parts = Math.ceil(bytes / PART_BYTES)
-    const { kind, lookup } = answer
+    const { kind, lookup, userId } = answer
     const stored = { ...answer, answerId, parts, bytes }
     if (parts <= 1)
-      return this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: partOf(pieces, 0) }))
+      return this.#inTurn(userId, () =>
+        this.#rows.write('storeAnswer', { ...stored, content: partOf(pieces, 0) }),
+      )
     try {
       for (let part = 0; part < parts; part += 1)
-        await this.#inTurn(() =>
-          this.#rows.write('storeAnswerPart', { day, answerId, part, bytes: partOf(pieces, part) }),
+        await this.#inTurn(userId, () =>
+          this.#rows.write('storeAnswerPart', { userId, day, answerId, part, bytes: partOf(pieces, part) }),
         )
-      return await this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: undefined }))
+      return await this.#inTurn(userId, () =>
+        this.#rows.write('storeAnswer', { ...stored, content: undefined }),
+      )
     } catch (error) {
       // If this removal fails too, the parts are removed after the day on which the answer expires.
       await this.#rows.write('removeAnswerParts', { kind, lookup, day, answerId }).catch(() => {})
@@ -57,10 +65,34 @@ export class AnswerContents {
     }
   }
 
-  #inTurn<Result>(write: () => Promise<Result>): Promise<Result> {
-    const written = this.#turn.then(write)
-    this.#turn = written.catch(() => {})
-    return written
+  /** Writes one after the other. Users take turns, so that nobody waits for all answers of another. */
+  async #inTurn<Result>(userId: number, write: () => Promise<Result>): Promise<Result> {
+    if (this.#isWriting) await new Promise<void>((resolve) => this.#wait(userId, resolve))
+    this.#isWriting = true
+    this.#last = userId
+    try {
+      return await write()
+    } finally {
+      this.#next()
+    }
+  }
+
+  #wait(userId: number, start: () => void): void {
+    const starts = this.#waiting.get(userId)
+    if (starts) starts.push(start)
+    else this.#waiting.set(userId, [start])
+  }
+
+  #next(): void {
+    this.#isWriting = this.#waiting.size > 0
+    const [first, second] = this.#waiting
+    const next = first?.[0] === this.#last && second ? second : first
+    if (!next) return
+    const [userId, starts] = next
+    const start = starts.shift()
+    this.#waiting.delete(userId)
+    if (starts.length > 0) this.#waiting.set(userId, starts)
+    start?.()
   }
 }
 

@@ -296,7 +296,10 @@ export const TABLES = {
     },
   },
 
-  /** Total bytes of the data stored for each user, updated in the same transactions as the rows. */
+  /**
+   * Total bytes of the data stored for each user, updated in the same transactions as the rows. 0 is the answer
+   * cache, and the negative of a user's id the part of it that calls of this user have.
+   */
   kept_sums: {
     columns: { user_id: 'integer primary key', bytes: 'integer' },
   },

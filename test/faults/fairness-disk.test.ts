@@ -79,6 +79,16 @@ describe('one client', () => {
     expect(Number(/^sluice_ledger_lag (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(16)
   })
 
+  test("a client whose many calls have idempotency keys delays no other client's call", async () => {
+    let calls = 0
+    const ann = (): Promise<FullResponse> =>
+      fixture.chat('ann', ask('m'), { headers: { 'idempotency-key': `call ${(calls += 1)}` } })
+    await expectFairDuring(
+      () => keepUp(MANY, ann),
+      () => fixture.chat('bob', ask('m')),
+    )
+  })
+
   test('a client that reads a long usage log repeatedly delays no reads of other clients', async () => {
     await expectFairDuring(
       () => keepUp(MANY / 10, () => get('/api/log/self', 'ann', 2)),

@@ -67,13 +67,11 @@ export class RedisPreviousCalls implements PreviousCalls {
   }
 
   find(session: string): Promise<PreviousCall | undefined> | undefined {
-    const reading = this.#connection.client?.get(this.#entries.keyOf(session))
-    return (
-      reading &&
-      withTimeout(reading, TIMEOUT_MS)
-        .then((entry) => (entry === null ? undefined : this.#opened(session, entry)))
-        .catch(() => undefined)
-    )
+    const { client } = this.#connection
+    if (!client) return undefined
+    return withTimeout(this.#entries.read(client, [session], MAX_ENTRY_LENGTH), TIMEOUT_MS)
+      .then(([entry]) => (entry === '' ? undefined : this.#opened(session, entry)))
+      .catch(() => undefined)
   }
 
   remember(session: string, call: PreviousCall, most: number): void {

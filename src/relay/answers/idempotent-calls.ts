@@ -252,7 +252,7 @@ export class IdempotentCalls {
    */
   async #end(
     lookup: string,
-    { claim }: CallUnderWay,
+    { claim, userId }: CallUnderWay,
     { incoming, caller, settings }: RequestWithIdempotencyKey,
     end: AnswerEnd | undefined,
   ): Promise<void> {
@@ -261,7 +261,7 @@ export class IdempotentCalls {
       claims: { rows },
     } = this.#services
     if (end?.kind !== 'complete')
-      return this.#writes.run(() => rows.write('releaseClaim', { lookup, claim }), 0)
+      return this.#writes.run(() => rows.write('releaseClaim', { lookup, userId, claim }), 0)
     const { head, pieces } = end
     const nowMs = Date.now()
     const isKept =
@@ -281,7 +281,7 @@ export class IdempotentCalls {
         })
         .catch(() => false))
     this.#count(isKept ? 'kept' : 'not_kept')
-    await this.#writes.run(() => rows.write('endClaim', { lookup, claim }), 0)
+    await this.#writes.run(() => rows.write('endClaim', { lookup, userId, claim }), 0)
   }
 
   /** Sends the answer of an earlier call. */

@@ -29,7 +29,10 @@ function answer(of: Partial<AnswerToStore> = {}): AnswerToStore {
   }
 }
 
-function keptAnswers(rows: RowStore, maxBytes: Partial<Record<AnswerKind, number>> = {}): KeptAnswers {
+function keptAnswers(
+  rows: Pick<RowStore, 'read' | 'write'>,
+  maxBytes: Partial<Record<AnswerKind, number>> = {},
+): KeptAnswers {
   const bound = (kind: AnswerKind): StorageLimit =>
     new StorageLimit({ rows, maxBytes: () => maxBytes[kind] ?? Number.POSITIVE_INFINITY, room: undefined })
   return new KeptAnswers({ rows, bounds: { idempotency: bound('idempotency'), cache: bound('cache') } })
@@ -102,6 +105,23 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     release()
   })
 
+  test.each([
+    ['content', 'answer_id', "(select answer_id from kept_answers where lookup = 'other')"],
+    ['number of bytes', 'bytes', '1'],
+    ['number of parts', 'parts', '0'],
+  ])(
+    'a stored answer to which somebody gives another %s in the database is not found',
+    async (_, column, value) => {
+      const { store, database } = await openedRows(engine)
+      const answers = keptAnswers(store)
+      await answers.keep(answer())
+      await answers.keep(answer({ lookup: 'other', pieces: [Buffer.from('words of another')] }))
+      await database.sql(`update kept_answers set ${column} = ${value} where lookup = 'first'`)
+      expect(await answers.find('idempotency', 'first')).toBeUndefined()
+      expect(String(await contentOf(answers, 'idempotency', 'other'))).toBe('words of another')
+    },
+  )
+
   test('an answer with an empty body can be stored, and a later answer under the same key replaces it', async () => {
     const { store } = await openedRows(engine)
     const answers = keptAnswers(store)
@@ -126,6 +146,48 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     const lookups = await database.sql("select lookup from kept_answers where kind = 'cache' order by lookup")
     expect(lookups).toEqual([{ lookup: 'c' }, { lookup: 'd' }])
     expect(await answers.keep(answer({ kind: 'cache', pieces: [Buffer.alloc(4 * MIB)] }))).toBe(false)
+  })
+
+  test('users take turns in writing the parts of their answers, however many answers one of them keeps', async () => {
+    const { store } = await openedRows(engine)
+    const writers: number[] = []
+    const rows: Pick<RowStore, 'read' | 'write'> = {
+      read: store.read.bind(store),
+      write: (...write) => {
+        const [name, input] = write
+        if (name === 'storeAnswer' || name === 'storeAnswerPart')
+          writers.push((input as { readonly userId: number }).userId)
+        return store.write(...write)
+      },
+    }
+    const answers = keptAnswers(rows)
+    const keep = (lookup: string, userId: number): Promise<boolean> =>
+      answers.keep(answer({ lookup, userId, pieces: [Buffer.alloc(300_000)] }))
+    const many = Array.from({ length: 20 }, (_, index) => keep(`large ${index}`, 2))
+    const isKept = await keep('of another', 3)
+    const before = writers.filter((userId) => userId === 2).length
+    expect([isKept, ...(await Promise.all(many))]).not.toContain(false)
+    // One write is under way. Then each of the other's three writes waits for at most one.
+    expect(before).toBeLessThanOrEqual(4)
+  })
+
+  test('a user whose answers fill more than half of the answer cache displaces no answers of others', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store, { cache: 4 * MIB })
+    const keep = (lookup: string, userId: number, createdMs: number): Promise<boolean> =>
+      answers.keep(answer({ kind: 'cache', lookup, userId, createdMs, pieces: [Buffer.alloc(MIB - 512)] }))
+    const kept = async (): Promise<string> =>
+      (await database.sql('select lookup from kept_answers order by lookup'))
+        .map(({ lookup }) => String(lookup))
+        .join(' ')
+    const now = Date.now()
+    await keep('of another', 3, now)
+    await keep('of a third', 4, now + 1)
+    for (const [index, lookup] of ['a', 'b', 'c', 'd', 'e'].entries()) await keep(lookup, 2, now + 2 + index)
+    await expect.poll(kept).toBe('d e of a third of another')
+    // Those of users with less give way by their age.
+    await keep('of a third, later', 4, now + 9)
+    await expect.poll(kept).toBe('d e of a third of a third, later')
   })
 
   test('stored answers can be removed by any combination of user, API key and model', async () => {
@@ -312,7 +374,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await partsIn(database)).toBe(0)
     const { expiresMs } = large
     const left = { day: dayOf(expiresMs), answerId: 'left', part: 0, bytes: Buffer.from('left') }
-    await store.write('storeAnswerPart', left)
+    await store.write('storeAnswerPart', { ...left, userId: 2 })
     expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs)).toBe(0)
     expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs + 24 * HOUR_MS)).toBe(1)
   })

@@ -64,7 +64,7 @@ export class RedisDigests implements DigestStore {
     this.#entries = new BoundedEntries(options.namespace, rules.kind)
     this.#connection = new RedisConnection(options.url, {
       onConnected: async (client) => {
-        if (rules.isOrdered) await this.#entries.load(client)
+        await this.#entries.load(client)
       },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
@@ -94,8 +94,8 @@ export class RedisDigests implements DigestStore {
     const newer = Math.min(own?.index ?? search.count, MAX_DIGESTS)
     const { client } = this.#connection
     if (!client || newer < (own ? MIN_NEWER : this.#rules.minSearched)) return own
-    const names = Array.from({ length: newer }, (_, index) => this.#entries.keyOf(nameOf(search.mark(index))))
-    return withTimeout(client.mGet(names), TIMEOUT_MS)
+    const names = Array.from({ length: newer }, (_, index) => nameOf(search.mark(index)))
+    return withTimeout(this.#entries.read(client, names, MAX_ENTRY_LENGTH), TIMEOUT_MS)
       .then((entries) => this.#firstOf(search, entries, isPlausible) ?? own)
       .catch(() => own)
   }
@@ -150,13 +150,12 @@ export class RedisDigests implements DigestStore {
 
   #firstOf(
     search: DigestSearch,
-    entries: unknown,
+    entries: readonly unknown[],
     isPlausible: (found: FoundDigest) => boolean,
   ): FoundDigest | undefined {
-    if (!Array.isArray(entries)) return undefined
     let compared = 0
-    for (const [index, entry] of (entries as unknown[]).entries()) {
-      if (entry === null || entry === undefined) continue
+    for (const [index, entry] of entries.entries()) {
+      if (entry === '') continue
       const opened = openedEntry(this.#options.key, entry)
       if (!opened) this.#options.onUntrusted()
       else if (opened.expiresMs > this.#nowMs()) {

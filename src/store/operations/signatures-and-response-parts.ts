@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { dayOf } from '../../domain/kept-answer.ts'
+import { dayOf, SHARED_ANSWERS_OWNER } from '../../domain/kept-answer.ts'
 import type { StoredSignature } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal, type SealContext } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
@@ -180,6 +180,23 @@ interface CountedRow {
   readonly bytes: number | null
 }
 
+/** A row of an answer, by the row of `kept_sums` to which it belongs (`user_id`), and its user (`holder_id`). */
+interface CountedAnswer extends CountedRow {
+  readonly holder_id: number
+}
+
+/**
+ * The rows of answers as they are counted. Bytes of the answer cache are counted twice: together, and for the user
+ * who made the call, in the row with the negative of the user's id.
+ */
+export function countedAnswers(answers: readonly CountedAnswer[]): CountedRow[] {
+  return answers.flatMap((answer) =>
+    answer.user_id === SHARED_ANSWERS_OWNER
+      ? [answer, { user_id: -answer.holder_id, bytes: answer.bytes }]
+      : [answer],
+  )
+}
+
 /**
  * Updates the number of bytes stored for each user, in the transaction that wrote or removed the rows.
  * Resolves to the new numbers.
@@ -238,7 +255,8 @@ interface DroppedRows {
 
 /**
  * Removes the oldest data stored for a user, at most `limit` rows, until at most `maxBytes` are left.
- * Responses, signatures and answers are removed in the order of their age, whatever their kind.
+ * Responses, signatures and answers are removed in the order of their age, whatever their kind. Of the answer
+ * cache, the answers of a user who has more than half of it are removed first.
  */
 export async function removeOldestStoredData(
   db: Db,
@@ -251,7 +269,8 @@ export async function removeOldestStoredData(
     .executeTakeFirst()
   let excess = (sum?.bytes ?? 0) - maxBytes
   if (excess <= 0) return { responseIds: [], more: false }
-  const oldest = await oldestRows(db, userId, limit)
+  const holder = userId === SHARED_ANSWERS_OWNER ? await holderOfMostAnswers(db, maxBytes / 2) : undefined
+  const oldest = await oldestRows(db, userId, limit, holder)
   const dropped = []
   let parts = 0
   for (const row of oldest) {
@@ -269,7 +288,7 @@ export async function removeOldestStoredData(
   for (const { kind, lookup } of answers)
     await db.deleteFrom('kept_answers').where('kind', '=', kind).where('lookup', '=', lookup).execute()
   await removePartsOfAnswers(db, answers)
-  await updateStoredBytes(db, { removed: dropped })
+  await updateStoredBytes(db, { removed: countedAnswers(dropped) })
   return { responseIds, more: excess > 0 && dropped.length > 0 }
 }
 
@@ -289,11 +308,21 @@ export async function deletedUsersWithStoredData(db: Db): Promise<number[]> {
 
 /** Removes the row with the stored bytes of a deleted user, when the data is removed. */
 export async function removeStoredBytesSum(db: Db, { userId }: { readonly userId: number }): Promise<void> {
-  await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
+  await db.deleteFrom('kept_sums').where('user_id', 'in', [userId, -userId]).execute()
 }
 
-/** Reads the oldest responses, signatures and answers of a user, from oldest to newest. */
-async function oldestRows(db: Db, userId: number, limit: number) {
+/** The user who has more bytes than these in the answer cache; undefined if nobody does. */
+async function holderOfMostAnswers(db: Db, bytes: number): Promise<number | undefined> {
+  const sums = db.selectFrom('kept_sums').select('user_id').where('user_id', '<', SHARED_ANSWERS_OWNER)
+  const most = await sums.where('bytes', '>', bytes).orderBy('bytes', 'desc').limit(1).executeTakeFirst()
+  return most && -most.user_id
+}
+
+/**
+ * Reads the oldest responses, signatures and answers of a user, from oldest to newest; with `holder`, only answers
+ * of calls of that user.
+ */
+async function oldestRows(db: Db, userId: number, limit: number, holder: number | undefined) {
   const responses = await db
     .selectFrom('stored_responses')
     .select(['id', 'user_id', 'created_ms as storedMs', STORED_RESPONSE_BYTES_SQL.as('bytes')])
@@ -309,9 +338,10 @@ async function oldestRows(db: Db, userId: number, limit: number) {
     .orderBy('kept_ms')
     .limit(limit)
     .execute()
-  const answers = await db
-    .selectFrom('kept_answers')
+  const held = db.selectFrom('kept_answers').where('owner_id', '=', userId)
+  const answers = await (holder === undefined ? held : held.where('user_id', '=', holder))
     .select([
+      'user_id',
       'kind',
       'lookup',
       'answer_id',
@@ -320,7 +350,6 @@ async function oldestRows(db: Db, userId: number, limit: number) {
       'parts',
       STORED_ANSWER_BYTES_SQL.as('bytes'),
     ])
-    .where('owner_id', '=', userId)
     .orderBy('created_ms')
     .limit(limit)
     .execute()
@@ -333,15 +362,16 @@ async function oldestRows(db: Db, userId: number, limit: number) {
       readonly parts: number
     }
     readonly user_id: number
+    readonly holder_id: number
     readonly storedMs: number
     readonly bytes: number | null
   }[] = [
-    ...responses,
-    ...signatures,
+    ...[...responses, ...signatures].map((row) => ({ ...row, holder_id: row.user_id })),
     ...answers.map(
-      ({ kind, lookup, answer_id: answerId, expires_ms: expiresMs, created_ms, parts, bytes }) => ({
+      ({ user_id, kind, lookup, answer_id: answerId, expires_ms: expiresMs, created_ms, parts, bytes }) => ({
         answer: { kind, lookup, answerId, day: dayOf(expiresMs), parts },
         user_id: userId,
+        holder_id: user_id,
         storedMs: created_ms,
         bytes,
       }),

@@ -171,6 +171,14 @@ export interface BatchRule {
 }
 
 const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'parkHold', 'settle'])
+/** Writes of calls whose answers are kept. */
+const ANSWER_WRITES: ReadonlySet<string> = new Set([
+  'claimCall',
+  'endClaim',
+  'releaseClaim',
+  'storeAnswer',
+  'storeAnswerPart',
+])
 /** User id used for reads of the usage of all users. */
 const ALL_USERS = 0
 
@@ -182,7 +190,10 @@ const ALL_USERS = 0
 export const WRITE_BATCH_RULE: BatchRule = {
   maxOperations: 500,
   maxPerUser: Number.POSITIVE_INFINITY,
-  turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { user_id: number }).user_id : 'order'),
+  turnOf([name, input]) {
+    if (CALL_WRITES.has(name)) return (input as { user_id: number }).user_id
+    return ANSWER_WRITES.has(name) ? (input as { userId: number }).userId : 'order'
+  },
 }
 
 /**
