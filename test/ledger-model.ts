@@ -24,6 +24,7 @@ interface OpenSum {
 export class LedgerModel {
   readonly remain: [number, number]
   readonly used: [number, number]
+  readonly unlimited: [boolean, boolean] = [false, false]
   user: number
   userUsed: number
   /** The charges of each budget's account. */
@@ -49,7 +50,8 @@ export class LedgerModel {
   /** The maximum further hold of the token, on these budgets. */
   free(token: 0 | 1, budgets: readonly ModelBudget[]): number {
     const ofBudgets = budgets.map(({ account, amount }) => amount - this.charged(account))
-    return Math.min(this.remain[token] - this.held(token), this.user - this.held(), ...ofBudgets)
+    const ofToken = this.unlimited[token] ? Infinity : this.remain[token] - this.held(token)
+    return Math.min(ofToken, this.user - this.held(), ...ofBudgets)
   }
 
   /** The maximum growth of a hold, on the budgets that it is held on. */

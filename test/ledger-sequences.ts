@@ -20,6 +20,7 @@ type Command =
   | { readonly do: 'void' | 'show'; readonly nth: number }
   | { readonly do: 'grant'; readonly by: number }
   | { readonly do: 'set'; readonly remain: number; readonly call: HoldCommand }
+  | { readonly do: 'limit'; readonly isUnlimited: boolean; readonly call: HoldCommand }
   | { readonly do: 'delete'; readonly token: 0 | 1 }
   /** Sets a budget; to this much above what is used and held, if `isTight`. */
   | {
@@ -163,7 +164,8 @@ function sequenceOf(random: () => number): Command[] {
     if (dice < 0.73) return { do: 'extend', nth: upTo(9), by: 1 + upTo(300) }
     if (dice < 0.82) return { do: 'mark', nth: upTo(9), by: upTo(300) }
     if (dice < 0.88) return { do: 'grant', by: upTo(800) }
-    if (dice < 0.93) return { do: 'set', remain: upTo(TOKEN_QUOTA), call: holdOf(random) }
+    if (dice < 0.92) return { do: 'set', remain: upTo(TOKEN_QUOTA), call: holdOf(random) }
+    if (dice < 0.94) return { do: 'limit', isUnlimited: random() < 0.5, call: holdOf(random) }
     if (dice < 0.995) {
       const of = BUDGETS[upTo(BUDGETS.length - 1)] ?? 'user'
       const [isTight, amount] = [random() < 0.4, random() < 0.2 ? 0 : 1 + upTo(1200)]
@@ -276,6 +278,7 @@ class Slot {
       this.#budgets.delete(`token ${token}`)
       this.#model.remain[token] = TOKEN_QUOTA
       this.#model.used[token] = 0
+      this.#model.unlimited[token] = false
     }
     this.#sequence = sequence
     this.#next = 0
@@ -344,6 +347,22 @@ class Slot {
         if (!this.#deleted[token]) model.remain[token] = command.remain
         this.#changes.push(this.#changeToken(token, { remain_quota: command.remain }))
         await this.#untilSynced()
+        return this.#holdTooMuch(command.call)
+      }
+      case 'limit': {
+        await this.#untilSynced()
+        const { token } = command.call
+        // A limited key cannot have less than nothing; its holder sets a quota with the limit.
+        const remain = Math.max(0, model.remain[token])
+        if (!this.#deleted[token]) {
+          model.unlimited[token] = command.isUnlimited
+          model.remain[token] = remain
+        }
+        this.#changes.push(
+          this.#changeToken(token, { unlimited_quota: command.isUnlimited, remain_quota: remain }),
+        )
+        // A process that notices the change reads the key, and then borrows for its holds.
+        for (let n = 0; n < 4; n += 1) await this.#untilSynced()
         return this.#holdTooMuch(command.call)
       }
       case 'budget':

@@ -131,6 +131,23 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     await stream.settle(settlementOf(360_000))
   })
 
+  test('no call begins with a key that becomes limited to less than its streams hold', async () => {
+    const bank = await open(2)
+    const [a, b = a] = bank.nodes
+    if (!a || !b) throw new Error('no processes')
+    const { userId, tokenId } = bank
+    const changed = async (fields: TokenChanges): Promise<void> => {
+      await b.ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
+      for (let n = 0; n < 3; n += 1) for (const { bankClient } of [a, b]) await bankClient?.resync()
+    }
+    await changed({ unlimited_quota: true })
+    const stream = await admit(a, tokenId, 300_000, 'stream')
+    await stream.whenDurable()
+    await changed({ unlimited_quota: false, remain_quota: 200_000 })
+    await expect(admit(b, tokenId, 1, 'none')).rejects.toThrow(QuotaHeldByOtherCalls)
+    await stream.settle(settlementOf(0))
+  })
+
   test('a stream that cannot grow because others hold what a raised budget has is told the amounts of now', async () => {
     const bank = await open(2)
     const [a, b = a] = bank.nodes

@@ -362,7 +362,10 @@ function firstLoan(token: LoanRequest['token']): LoanRequest {
  * changed since the latest call.
  */
 function renewalFor(account: LeasedAccount): LoanRequest {
-  return loanFor(withoutStatedAmounts({ account, budgets: account.budgets }), 0)
+  const loan = loanFor(withoutStatedAmounts({ account, budgets: account.budgets }), 0)
+  // A key may have become limited to less than its calls hold. Its calls then need all that there is.
+  const token = Math.min(loan.need.token, account.token.lendable)
+  return { ...loan, need: { ...loan.need, token } }
 }
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */

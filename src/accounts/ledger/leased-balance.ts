@@ -96,6 +96,11 @@ export class LeasedBalance extends Balance {
     return super.isIdle && this.#unreported === 0
   }
 
+  /** Quota units that the bank could lend, as far as this node knows. */
+  get lendable(): number {
+    return Math.max(0, this.#bankFree)
+  }
+
   /** Whether the bank has so little quota left that each call borrows only what it needs. */
   get isScarce(): boolean {
     return this.#bankFree < SCARCE_CALLS * this.typicalHold
