@@ -444,8 +444,8 @@ class Slot {
       return
     }
     if (this.#isLeased && fits && !grew) {
-      // A bank lends nothing to a deleted token, nor again to a hold that was refused once.
-      if (this.#refused.has(id) || this.#deleted[sum.token]) return
+      // A bank lends nothing again to a hold that was refused once.
+      if (this.#refused.has(id)) return
       for (const endMs = performance.now() + PATIENCE_MS; !grew && performance.now() < endMs; ) {
         await delay(10)
         grew = hold.grow(by)

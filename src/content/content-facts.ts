@@ -49,8 +49,10 @@ function factsOf(bytes: Buffer, isRequest: boolean): Omit<PartFacts, 'bytes' | '
 
 const MAX_NAMES = 1_000
 const MAX_NAME_LENGTH = 200
-/** Matches finish reasons such as `max_tokens`, so that no sentence is kept. */
-const REASON = /^[\w.-]{1,64}$/
+/** Matches roles, finish reasons, and other words of the protocols, so that no sentence is kept. */
+const WORD = /^[\w.-]{1,64}$/
+/** Matches names of tools, which have no spaces. */
+const TOOL = /^[\p{L}\p{N}\p{M}_.:/@-]{1,200}$/u
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -63,7 +65,7 @@ function requestFacts(bytes: Buffer): Omit<PartFacts, 'bytes' | 'sha256'> {
   const turns = [request['messages'], request['input'], request['contents']].find(Array.isArray) ?? []
   const roles = (turns as unknown[]).flatMap((turn) => {
     const role = isMembers(turn) ? (turn['role'] ?? turn['type']) : undefined
-    return typeof role === 'string' ? [role.slice(0, MAX_NAME_LENGTH)] : []
+    return typeof role === 'string' && WORD.test(role) ? [role] : []
   })
   const tools = toolNames(request['tools'])
   return {
@@ -73,11 +75,8 @@ function requestFacts(bytes: Buffer): Omit<PartFacts, 'bytes' | 'sha256'> {
   }
 }
 
-/** Matches names of parameters, so that no sentence is kept. */
-const PARAMETER = /^[\w.-]{1,64}$/
 /** Parameters whose text values are fixed words of the protocol, so that they may be kept. */
 const WORDS = new Set([
-  'model',
   'reasoning_effort',
   'service_tier',
   'tool_choice',
@@ -94,9 +93,11 @@ function parametersOf(request: Members): Record<string, string | number | boolea
   const own = Object.entries(request)
   const nested = isMembers(request['generationConfig']) ? Object.entries(request['generationConfig']) : []
   for (const [name, value] of [...own, ...nested]) {
-    if (!PARAMETER.test(name)) continue
+    if (!WORD.test(name)) continue
     if (typeof value === 'number' || typeof value === 'boolean') parameters[name] = value
-    else if (typeof value === 'string' && WORDS.has(name)) parameters[name] = value.slice(0, MAX_NAME_LENGTH)
+    else if (typeof value !== 'string') continue
+    else if (name === 'model') parameters[name] = value.slice(0, MAX_NAME_LENGTH)
+    else if (WORDS.has(name) && WORD.test(value)) parameters[name] = value
   }
   return parameters
 }
@@ -113,7 +114,7 @@ function toolNames(tools: unknown): string[] {
         ? tool['custom']
         : tool
     const name = nested['name'] ?? tool['type']
-    return typeof name === 'string' ? [name.slice(0, MAX_NAME_LENGTH)] : []
+    return typeof name === 'string' && TOOL.test(name) ? [name] : []
   })
 }
 
@@ -139,7 +140,7 @@ function reasonIn(value: unknown): string | undefined {
   for (const [name, member] of Object.entries(value)) {
     const isReason =
       REASON_MEMBERS.has(name) || (name === 'status' && (value['object'] === 'response' || 'output' in value))
-    if (isReason && typeof member === 'string' && REASON.test(member)) found = member
+    if (isReason && typeof member === 'string' && WORD.test(member)) found = member
     else if (AROUND_REASON.has(name)) found = reasonIn(member) ?? found
   }
   return found

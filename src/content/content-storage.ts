@@ -340,9 +340,10 @@ export class ContentStorage implements ContentRequests {
   }
 
   #summaryOf(head: ContentEntryHead): ContentSummary {
-    const { id, userId, what, sha256, bytes } = head
+    const { id, userId, tokenId, startedMs, what, sha256, bytes } = head
     const address = head.object === '' ? this.#shelf.addressOf(head) : `${head.object}#${id}`
-    return { id, userId, what: what as ContentSummary['what'], address, sha256, bytes }
+    const level = what as ContentSummary['what']
+    return { id, userId, tokenId, startedMs, what: level, address, sha256, bytes }
   }
 
   async #currentKeys(

@@ -18,6 +18,9 @@ export interface ContentThreadOptions {
 export interface ContentSummary {
   readonly id: string
   readonly userId: number
+  readonly tokenId: number
+  /** Start of the call in Unix milliseconds. */
+  readonly startedMs: number
   readonly what: CapturedCall['what']
   readonly address: string
   readonly sha256: string

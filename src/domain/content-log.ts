@@ -100,9 +100,21 @@ export function contentPolicy(
     token.content_log_sample ?? 1,
   )
   if (sample < 1 && random() >= sample) return undefined
-  const userKeepMs = user.content_log_keep === null ? undefined : user.content_log_keep * 1000
-  const tokenKeepMs = (token.content_log_keep ?? Infinity) * 1000
-  return { what, keepMs: Math.min(userKeepMs ?? group?.keepMs ?? general.keepMs, tokenKeepMs) }
+  return { what, keepMs: contentKeepMs(general, group, user, token) }
+}
+
+/**
+ * Milliseconds for which the content of a call is kept. `user` and `token` are undefined if they were deleted.
+ */
+export function contentKeepMs(
+  general: ContentLogSettings,
+  group: ContentTerms | undefined,
+  user: Pick<ContentFields, 'content_log_keep'> | undefined,
+  token: Pick<ContentFields, 'content_log_keep'> | undefined,
+): number {
+  const userKeepS = user?.content_log_keep ?? undefined
+  const given = userKeepS === undefined ? (group?.keepMs ?? general.keepMs) : userKeepS * 1000
+  return Math.min(given, (token?.content_log_keep ?? Infinity) * 1000)
 }
 
 function lesser(given: ContentLevel, token: ContentLevel | ''): ContentLevel {

@@ -79,7 +79,7 @@ test('an export of the usage log takes memory for 2,000 calls at a time, however
   const pieces: number[] = []
   const held = new Set<number>()
   for await (const piece of usageCsv(
-    { store: metered, content: NO_CONTENT },
+    { store: metered, content: NO_CONTENT, settings: () => expect.unreachable(), nowMs: Date.now },
     {},
     ['id'],
     ({ id }) => ({ id }),

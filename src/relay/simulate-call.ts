@@ -130,7 +130,9 @@ async function requireAffordable(
   amount: number,
 ): Promise<void> {
   const groups = plans.map(({ group }) => group)
-  const payer = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: Date.now() })
+  const found = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: Date.now() })
+  // A process that shares its quota with others knows only what it has borrowed.
+  const payer = await ledger.accounts.ensureAffordable(found, amount)
   if (amount > affordableAmount(payer.account, payer.budgets)) throw refusalOfHold(payer, amount, Date.now())
 }
 

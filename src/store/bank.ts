@@ -60,6 +60,8 @@ export interface LoanRequest {
   readonly max: { readonly token: number; readonly user: number }
   /** Budgets that the calls are charged to. */
   readonly budgets?: readonly BudgetRequest[]
+  /** Whether the loan is for a running call, which continues even if its token or user may make no more calls. */
+  readonly isUnderWay?: boolean
   /**
    * Place of the call in the queue. Without it, the request overtakes all calls that wait; if it is refused,
    * the call gets a place.

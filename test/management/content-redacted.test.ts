@@ -136,3 +136,75 @@ describe('what is found at level redacted', () => {
     expect(JSON.stringify(parts)).not.toMatch(/\.lee|ple\.com/)
   })
 })
+
+const CANARY = 'a canary sentence'
+const chatWith = (fields: object): object => ask('m', fields as Record<string, unknown>)
+
+describe('what is kept at level metadata', () => {
+  test.each([
+    [
+      'the role of a chat message',
+      '/v1/chat/completions',
+      { model: 'm', messages: [{ role: CANARY, content: 'x' }] },
+    ],
+    [
+      'the role of a Gemini content',
+      '/v1beta/models/g:generateContent',
+      { contents: [{ role: CANARY, parts: [{ text: 'x' }] }] },
+    ],
+    ['the type of a tool', '/v1/chat/completions', chatWith({ tools: [{ type: CANARY }] })],
+    [
+      'the name of a tool',
+      '/v1/chat/completions',
+      chatWith({ tools: [{ type: 'function', function: { name: CANARY } }] }),
+    ],
+    [
+      'parameters',
+      '/v1/chat/completions',
+      chatWith({
+        size: CANARY,
+        verbosity: CANARY,
+        tool_choice: CANARY,
+        truncation: CANARY,
+        service_tier: CANARY,
+        reasoning_effort: CANARY,
+        stop: CANARY,
+        user: CANARY,
+        metadata: { note: CANARY },
+        [CANARY]: 1,
+      }),
+    ],
+    [
+      'descriptions and schemas of tools',
+      '/v1/chat/completions',
+      chatWith({
+        tools: [
+          {
+            type: 'function',
+            function: {
+              name: 'save',
+              description: CANARY,
+              parameters: { properties: { to: { description: CANARY, enum: [CANARY] } } },
+            },
+          },
+        ],
+      }),
+    ],
+    [
+      'the format of speech',
+      '/v1/audio/speech',
+      { model: 'scribe', input: 'x', voice: 'alloy', response_format: CANARY },
+    ],
+  ])('no sentence is stored that stands in %s', async (_, path, body) => {
+    const error = JSON.stringify({
+      error: { message: CANARY, type: CANARY, code: CANARY },
+      stop_reason: CANARY,
+    })
+    for (const lane of ['m', 'g', 'scribe'])
+      fixture.upstream.decide(lane, () => ({ kind: 'status', status: 400, body: error }))
+    const answer = await call(url(), body, { path, key: 'little' })
+    const parts = await keptOf(answer)
+    expect(parts.request_received?.bytes).toBe(JSON.stringify(body).length)
+    expect(JSON.stringify(parts)).not.toContain('canary')
+  })
+})

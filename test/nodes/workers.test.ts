@@ -20,6 +20,7 @@ const FOR_ONE = 4 * MAXIMUM + 10_000
 /** Ten prompt and five output tokens. */
 const COST = 30
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
+const CLEO = { id: 4, accessToken: 'the-access-token-of-cleo' }
 const SOON = { timeout: 60_000, interval: 50 }
 const SHORTLY = { timeout: 3_000, interval: 50 }
 const GRANTED = 1_000_000_000
@@ -55,6 +56,9 @@ beforeAll(async () => {
             token('five', { rate_limit: { parallel: 5 } }),
             token('thirty', { rate_limit: { requests: 30, window: '1h' } }),
           ]),
+          user(4, 'cleo', [token('monthly', { budget: 1_000, budget_period: 'month' })], {
+            access_token: CLEO.accessToken,
+          }),
         ],
       }),
     { env: { WORKERS: String(WORKERS) } },
@@ -197,6 +201,27 @@ describe('what workers share', () => {
     for (const id of ids)
       expect((await manage(fixture.gateway.url, ADMIN, `POST /api/running/${id}/stop`)).status).toBe(200)
     for (const one of live) expect((await one.end()).text).toContain('"code":"call_stopped"')
+  })
+
+  test('a simulated call is affordable on every worker while a real one would be, although a worker has borrowed nothing', async () => {
+    const path = 'GET /api/token/?p=1'
+    const { data } = await manage<{ items: { id: number }[] }>(fixture.gateway.url, CLEO, path)
+    const simulated = async (prompt_tokens: number): Promise<{ code: string; message: string } | null> => {
+      const body = { token_id: data.items[0]?.id, model: 'm', prompt_tokens, max_tokens: 0 }
+      const answer = await manage<{ refusal: { code: string; message: string } | null }>(
+        fixture.gateway.url,
+        ADMIN,
+        'POST /api/routing/simulate',
+        body,
+      )
+      return answer.data.refusal
+    }
+    for (let n = 0; n < 8; n += 1) expect(await simulated(400)).toBeNull()
+    for (let n = 0; n < 8; n += 1)
+      expect(await simulated(1_001)).toMatchObject({
+        code: 'budget_exceeded',
+        message: expect.stringMatching(/ of 1000 remain, 1001 are needed/) as string,
+      })
   })
 
   test('a key that is disabled or enabled through one worker is refused or served by all workers', async () => {

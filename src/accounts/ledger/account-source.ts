@@ -56,14 +56,20 @@ export interface AccountSource {
   loadBudgets(periodBudgets: readonly PeriodBudget[]): Promise<void>
   /**
    * Resolves to the accounts once `amount` is free on all of them, which may require a loan. Rejects with
-   * `Unaffordable`, which states what remains, if that is impossible.
+   * `Unaffordable`, which states what remains, if that is impossible. `isUnderWay` states whether the call is
+   * running; otherwise it is refused if its token or user may make no calls.
    */
-  ensureAffordable(payer: ChargedBalances, amount: number): Promise<ChargedBalances>
+  ensureAffordable(payer: ChargedBalances, amount: number, isUnderWay?: boolean): Promise<ChargedBalances>
   /**
    * Borrows quota to make `amount` affordable. If other nodes hold that quota, asks them to return what they
    * do not need. With `place`, the call joins the bank's queue of the waiting calls of all processes.
    */
   borrow(payer: ChargedBalances, amount: number, place?: Omit<LoanQueuePlace, 'amount'>): Promise<LoanOutcome>
+  /**
+   * Borrows quota by which the hold of a running call can grow, even if its token or user may make no more
+   * calls. States no amounts of budgets, because they may have changed since the call began.
+   */
+  borrowForHold(hold: ChargedBalances, by: number): Promise<LoanOutcome>
   /** Removes the call with this ticket from the bank's queue of waiting calls. */
   leave(ticket: number): void
   /**

@@ -82,5 +82,5 @@ export interface Account {
   readonly token: Balance
   readonly user: Balance
   /** Set for an unlimited token: its own balance is charged but never checked. May change while calls run. */
-  unlimited: boolean
+  readonly unlimited: boolean
 }

@@ -4,10 +4,10 @@ import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
 import {
   LEDGER_BANKS,
   LEDGER_PLACES,
-  type LedgerNode,
   type LedgerProcess,
   type LedgersOfBank,
 } from '../../../test/ledger-banks.ts'
+import type { TokenChanges } from '../../domain/records/token.ts'
 import { findChargedBalances } from './find-charged-balances.ts'
 import type { ChargedBalances } from './charged-balances.ts'
 import type { OpenHold } from './open-hold.ts'
@@ -16,11 +16,12 @@ import { BudgetExceeded, QuotaHeldByOtherCalls } from './quota-refusal.ts'
 const MOST = 1_000_000_000_000
 
 async function admit(
-  { ledger, accounts }: LedgerNode,
+  { ledger }: LedgerProcess,
   tokenId: number,
   amount: number,
   id: string,
 ): Promise<OpenHold> {
+  const { accounts } = ledger
   const account = accounts.get(tokenId) ?? (await accounts.load(tokenId))
   if (!account) throw new Error('no account')
   const payer = await accounts.ensureAffordable({ account, budgets: [] }, amount)
@@ -55,7 +56,81 @@ async function called(
   return process.ledger.admit(account, amount, factsOf(id), budgets)
 }
 
+const DISABLED = 2
+
 describe.each(LEDGER_PLACES)('$name', ({ open }) => {
+  test.each<{
+    readonly what: string
+    readonly change: (bank: LedgersOfBank<LedgerProcess>) => Promise<unknown>
+  }>([
+    {
+      what: 'its key is deleted',
+      change: ({ store, userId, tokenId }) =>
+        store.write('deleteTokens', { userId, tokenIds: [tokenId], nowSeconds: 1 }),
+    },
+    {
+      what: 'its key is disabled',
+      change: ({ store, userId, tokenId }) =>
+        store.write('enableOrDisableToken', { userId, tokenId, status: DISABLED, nowMs: 0 }),
+    },
+    {
+      what: 'its key expires',
+      change: ({ nodes: [node], userId, tokenId }) => {
+        const fields = { expired_time: 1 }
+        const change = { userId, tokenId, fields, maxQuota: MOST, nowMs: Date.now() }
+        return Promise.resolve(node?.ledger.changeToken(change))
+      },
+    },
+    {
+      what: 'its user is disabled',
+      change: ({ nodes: [node], userId }) =>
+        Promise.resolve(node?.ledger.changeUser({ userId, fields: { status: DISABLED } })),
+    },
+  ])('a stream grows within its balances after $what', async ({ change }) => {
+    const bank = await open(1)
+    const [node] = bank.nodes
+    if (!node) throw new Error('no process')
+    const stream = await admit(node, bank.tokenId, 300_000, 'stream')
+    await stream.whenDurable()
+    await change(bank)
+    await node.bankClient?.resync()
+    await vi.waitFor(() => expect(stream.grow(100_000)).toBe(true), { timeout: 10_000, interval: 20 })
+    expect(stream.grow(100_001)).toBe(false)
+    await stream.settle(settlementOf(400_000))
+  })
+
+  test('a stream grows beyond the quota of its key once the key is unlimited', async () => {
+    const bank = await open(1)
+    const [node] = bank.nodes
+    if (!node) throw new Error('no process')
+    const { userId, tokenId } = bank
+    const stream = await admit(node, tokenId, 400_000, 'stream')
+    const change = { userId, tokenId, fields: { unlimited_quota: true }, maxQuota: MOST, nowMs: 0 }
+    await node.ledger.changeToken(change)
+    await vi.waitFor(() => expect(stream.grow(500_000)).toBe(true), { timeout: 10_000, interval: 20 })
+    await stream.settle(settlementOf(900_000))
+  })
+
+  test('a key that becomes limited limits the streams and the calls that begin with what streams hold', async () => {
+    const bank = await open(2)
+    const [a, b = a] = bank.nodes
+    if (!a || !b) throw new Error('no processes')
+    const { userId, tokenId } = bank
+    const changed = async (fields: TokenChanges): Promise<void> => {
+      await b.ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
+      for (let n = 0; n < 3; n += 1) for (const { bankClient } of [a, b]) await bankClient?.resync()
+    }
+    await changed({ unlimited_quota: true })
+    const stream = await admit(a, tokenId, 300_000, 'stream')
+    await stream.whenDurable()
+    await changed({ unlimited_quota: false, remain_quota: 400_000 })
+    await expect(admit(b, tokenId, 100_001, 'more')).rejects.toThrow(/ 100000 remain, 100001 are needed/)
+    expect(stream.grow(100_001)).toBe(false)
+    await vi.waitFor(() => expect(stream.grow(60_000)).toBe(true), { timeout: 10_000, interval: 20 })
+    await expect(admit(b, tokenId, 40_001, 'again')).rejects.toThrow(/ 40000 remain, 40001 are needed/)
+    await stream.settle(settlementOf(360_000))
+  })
+
   test('a stream that cannot grow because others hold what a raised budget has is told the amounts of now', async () => {
     const bank = await open(2)
     const [a, b = a] = bank.nodes

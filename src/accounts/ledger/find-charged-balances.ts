@@ -80,7 +80,7 @@ export async function findBalancesOfParkedHold(
   const payer = await loadStoredPayer(accounts, tokenId, periodBudgets)
   if (!payer) return undefined
   try {
-    return await accounts.ensureAffordable(payer, amount)
+    return await accounts.ensureAffordable(payer, amount, true)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return loadStoredPayer(accounts, tokenId, periodBudgets)

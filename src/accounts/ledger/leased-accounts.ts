@@ -34,12 +34,28 @@ const NOTHING: typeof affordableAmountInTurn = () => Number.NEGATIVE_INFINITY
 const TAKEN = 'other calls took the quota that was leased for this one'
 
 /** A token's account, whose quota the bank has lent to this node. */
-interface LeasedAccount extends Account {
+class LeasedAccount implements Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
   /** Budgets of the latest call, for which the next loan is taken as well. */
-  budgets: readonly ChargedBudget[]
-  isRenewing: boolean
+  budgets = NO_BUDGETS
+  isRenewing = false
+
+  constructor(token: LeasedBalance, user: LeasedBalance) {
+    this.token = token
+    this.user = user
+  }
+
+  /** The same for all objects of the account, because a running call keeps an object that was evicted. */
+  get unlimited(): boolean {
+    return this.token.isUnlimited
+  }
+}
+
+/** What a loan is for. */
+interface LoanPurpose {
+  readonly place?: Omit<LoanQueuePlace, 'amount'> | undefined
+  readonly isUnderWay?: boolean
 }
 
 /**
@@ -109,10 +125,14 @@ export class LeasedAccounts implements AccountSource {
     return lookup
   }
 
-  async ensureAffordable(initial: ChargedBalances, amount: number): Promise<ChargedBalances> {
+  async ensureAffordable(
+    initial: ChargedBalances,
+    amount: number,
+    isUnderWay = false,
+  ): Promise<ChargedBalances> {
     let payer = initial
     for (let recalls = 0; ; recalls += 1) {
-      const { payer: acquired, refusal } = await this.borrow(payer, amount)
+      const { payer: acquired, refusal } = await this.#borrow(payer, amount, { isUnderWay })
       payer = acquired
       if (amount <= affordableAmountInTurn(payer.account, payer.budgets)) return payer
       if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) throw refusal
@@ -122,10 +142,22 @@ export class LeasedAccounts implements AccountSource {
     }
   }
 
-  async borrow(
+  borrow(
+    payer: ChargedBalances,
+    amount: number,
+    place?: Omit<LoanQueuePlace, 'amount'>,
+  ): Promise<LoanOutcome> {
+    return this.#borrow(payer, amount, { place })
+  }
+
+  borrowForHold(hold: ChargedBalances, by: number): Promise<LoanOutcome> {
+    return this.#borrow(withoutStatedAmounts(hold), by, { isUnderWay: true })
+  }
+
+  async #borrow(
     initial: ChargedBalances,
     amount: number,
-    of?: Omit<LoanQueuePlace, 'amount'>,
+    { place: of, isUnderWay = false }: LoanPurpose,
   ): Promise<LoanOutcome> {
     // The first loan states the amounts of the budgets. They may have changed before the call asks again.
     const periodBudgets = withoutStatedAmounts(initial).budgets.map((budget) => budget.periodBudget)
@@ -136,7 +168,7 @@ export class LeasedAccounts implements AccountSource {
       const asking = payer
       if (amount <= free(asking.account, asking.budgets)) return { payer }
       const acquired = await this.#acquire(
-        () => loanFor(asking, amount, of && { ...of, amount }),
+        () => ({ ...loanFor(asking, amount, of && { ...of, amount }), isUnderWay }),
         of && balancesOf(asking).map((balance) => balance.account),
       )
       if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
@@ -146,7 +178,7 @@ export class LeasedAccounts implements AccountSource {
       free = affordableAmountInTurn
       if (loan.granted) continue
       const nowMs = Date.now()
-      refuseUnusableKey(token, user, tokenStatusAt(token, token.remain_quota, nowMs), 'call')
+      if (!isUnderWay) refuseUnusableKey(token, user, tokenStatusAt(token, token.remain_quota, nowMs), 'call')
       const refusal = refusalOfHold(payer, amount, nowMs)
       if (refusal instanceof QuotaHeldByOtherCalls) await this.#recallShort(payer, amount, of !== undefined)
       return { payer, refusal, isReturnable, order }
@@ -198,9 +230,11 @@ export class LeasedAccounts implements AccountSource {
   }
 
   /** Evicts the account of a token, or those of all tokens of a user. */
-  forget(name: string): void {
+  forget(name: AccountName): void {
     this.#changeCount += 1
     this.#evict(name)
+    const balance = this.#bankClient.leases.get(name)
+    if (balance && balance.held > 0 && name.startsWith('t:')) void this.#renewToken(balance.id)
   }
 
   #evict(name: string): void {
@@ -238,13 +272,9 @@ export class LeasedAccounts implements AccountSource {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)
-    const unlimited = token.unlimited_quota
-    if (cached?.token !== tokenBalance || cached.user !== userBalance) {
-      const budgets = NO_BUDGETS
-      return { token: tokenBalance, user: userBalance, unlimited, budgets, isRenewing: false }
-    }
-    cached.unlimited = unlimited
-    return cached
+    tokenBalance.isUnlimited = token.unlimited_quota
+    if (cached?.token === tokenBalance && cached.user === userBalance) return cached
+    return new LeasedAccount(tokenBalance, userBalance)
   }
 
   // Evicts a changed account and fetches its new state from the bank. Charges made before the change still
@@ -273,10 +303,18 @@ export class LeasedAccounts implements AccountSource {
     this.#renewals.clear()
   }
 
+  // Running calls go on with a token that was changed. It is read first, because it may have become limited: what
+  // its calls hold is then borrowed.
+  async #renewToken(tokenId: number): Promise<void> {
+    const acquired = await this.#acquire(() => lookUp(tokenId)).catch(() => {})
+    if (acquired && !acquired.account.isRenewing) this.#scheduleRenewal(acquired.account)
+  }
+
   // Renews the lease of a recalled account that has open holds, if the bank has quota left.
   #renewLease(name: AccountName): void {
+    if (name.startsWith('t:')) return void this.#renewToken(Number(name.slice(2)))
     for (const account of this.#accounts.values()) {
-      if (account.token.account !== name && account.user.account !== name) continue
+      if (account.user.account !== name) continue
       if (!account.isRenewing) this.#scheduleRenewal(account)
       return
     }
@@ -307,6 +345,11 @@ function isLeasedLow(balance: LeasedBalance): boolean {
 const CALLS_PER_LOAN = 64
 /** Maximum first loan of an account in quota units, while the typical cost of its calls is unknown. */
 const FIRST_LOAN_MAX = 3_200_000
+
+/** Builds a request that borrows nothing, and returns the present state of a token. */
+function lookUp(token: number): LoanRequest {
+  return { token, need: { token: 0, user: 0 }, max: { token: 0, user: 0 } }
+}
 
 /** Builds the request for the first loan of a token. */
 function firstLoan(token: LoanRequest['token']): LoanRequest {

@@ -24,7 +24,6 @@ import {
   NO_BUDGETS,
   type ChargedBalances,
   balancesForGroup,
-  withoutStatedAmounts,
 } from './charged-balances.ts'
 import { PriceSets } from './price-sets.ts'
 import {
@@ -260,11 +259,11 @@ export class Ledger {
   }
 
   // With borrowed quota a growth does not wait: it must take from the balances of its hold, and a loan may replace
-  // these. The next frame tries again. It states no amounts of budgets: these may have changed since its call began.
+  // these. The next frame tries again.
   #borrowFor(hold: OpenHold, by: number): void {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)
-    this.accounts.borrow(withoutStatedAmounts(hold), by).then(
+    this.accounts.borrowForHold(hold, by).then(
       (answer) => {
         this.#borrowing.delete(hold)
         if (this.#answers.has(hold)) this.#answers.set(hold, answer)

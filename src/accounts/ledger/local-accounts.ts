@@ -11,6 +11,11 @@ import { type ChargedBudget, NO_BUDGETS, type ChargedBalances } from './charged-
 /** Maximum number of cached accounts; beyond it, idle ones are evicted, oldest first. */
 const MAX_ACCOUNTS = 50_000
 
+/** An account whose token may become unlimited or limited. */
+interface LocalAccount extends Account {
+  unlimited: boolean
+}
+
 /**
  * Accounts of a node that has the database to itself. The first use of an account reads it through the
  * writer's queue, after all writes queued earlier. From then on the balances in memory are ahead of the
@@ -19,7 +24,7 @@ const MAX_ACCOUNTS = 50_000
 export class LocalAccounts implements AccountSource {
   readonly lends = false
   readonly #store: Store
-  readonly #accounts = new Map<number, Account>()
+  readonly #accounts = new Map<number, LocalAccount>()
   readonly #users = new Map<number, Balance>()
   readonly #budgets: LocalBudgets
   readonly #loading = new Map<number, Promise<Account | undefined>>()
@@ -57,6 +62,10 @@ export class LocalAccounts implements AccountSource {
 
   borrow(payer: ChargedBalances): Promise<LoanOutcome> {
     return Promise.resolve({ payer })
+  }
+
+  borrowForHold(hold: ChargedBalances): Promise<LoanOutcome> {
+    return this.borrow(hold)
   }
 
   // No other process shares this database, so there is no queue to leave.
@@ -110,7 +119,7 @@ export class LocalAccounts implements AccountSource {
       user = new Balance(row.user.id, row.user.quota, row.user.used_quota)
       this.#users.set(user.id, user)
     }
-    const account: Account = {
+    const account: LocalAccount = {
       token: new Balance(tokenId, row.token.remain_quota, row.token.used_quota),
       user,
       unlimited: row.token.unlimited_quota,

@@ -9,6 +9,7 @@ import { requireManageableUser } from '../authority.ts'
 import { wholeNumber } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
 import { findUser } from '../users/list-users.ts'
+import { contentsInTime } from './content-age.ts'
 
 type ContentServices = Pick<AdministrationServices, 'store' | 'settings' | 'content' | 'nowMs' | 'holdToRead'>
 
@@ -43,6 +44,9 @@ export async function callContent(
   const { content, store } = services
   const summary = (await content.find([id]).catch(cannotRead)).get(id)
   if (!summary || !mayRead(services, user, summary)) throw contentNotFound()
+  const row = await store.read('callDetail', { id })
+  const [kept] = await contentsInTime(services, [summary], () => row?.entry.group)
+  if (!kept) throw contentNotFound()
   if (summary.userId !== user.id) await store.write('recordContentRead', { callId: id })
   await services.holdToRead(content.bytesToRead(summary))
   const found = await content.read(id).catch(cannotRead)

@@ -79,7 +79,7 @@ export const callSchema = usageSchema.extend({
   ),
 })
 
-type DetailServices = Pick<AdministrationServices, 'store' | 'nowMs' | 'content'>
+type DetailServices = Pick<AdministrationServices, 'store' | 'settings' | 'nowMs' | 'content'>
 
 /** One of a user's own calls, and how its charge is made up. */
 export async function ownCall(
@@ -89,7 +89,7 @@ export async function ownCall(
 ): Promise<z.output<typeof ownCallSchema> | z.output<typeof refusedDetailSchema>> {
   const detail = await services.store.read('callDetail', { id, userId })
   if (!detail) return (await refusedCall(services, id, userId)) ?? refuseUnknown()
-  const [entry = detail.entry] = await withContentState(services.content, [detail.entry])
+  const [entry = detail.entry] = await withContentState(services, [detail.entry])
   return { ...ownUsageObject(entry), ...explained(detail) }
 }
 
@@ -101,7 +101,7 @@ export async function callOfAnyUser(
   const detail = await services.store.read('callDetail', { id })
   if (!detail) return (await refusedCall(services, id)) ?? refuseUnknown()
   const attempts = (detail.attempts ?? []).map((attempt) => ({ message: '', ...attempt }))
-  const [entry = detail.entry] = await withContentState(services.content, [detail.entry])
+  const [entry = detail.entry] = await withContentState(services, [detail.entry])
   return { ...usageObject(entry), ...explained(detail), attempts }
 }
 

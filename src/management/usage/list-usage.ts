@@ -11,29 +11,32 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
 import { offsetOf, orderQuery, pageObject, type PageRequest } from '../page.ts'
 import { calendarOf } from '../calendar-of.ts'
+import { type ContentAgeServices, contentsInTime } from './content-age.ts'
 import { type Cell, csvLine } from '../csv.ts'
 import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
 
 /** What reading the usage log needs. */
-export type LogServices = Pick<AdministrationServices, 'store' | 'content'>
+export type LogServices = ContentAgeServices & Pick<AdministrationServices, 'content'>
 
 /** Maximum milliseconds for which a list waits for the content log, which may be slow or unavailable. */
 const FIND_MS = 1_000
 
 /** Adds to each call the address and digest of its content, if the content log answers in time. */
 export async function withContentState<Entry extends UsageEntry>(
-  content: LogServices['content'],
+  services: LogServices,
   entries: readonly Entry[],
 ): Promise<readonly (Entry & Pick<ShownCall, 'content'>)[]> {
   const late = Promise.withResolvers<undefined>()
   const timer = setTimeout(late.resolve, FIND_MS, undefined)
-  const finding = content.find(entries.map(({ id }) => id)).catch(() => undefined)
+  const finding = services.content.find(entries.map(({ id }) => id)).catch(() => undefined)
   const found = await Promise.race([finding, late.promise])
   clearTimeout(timer)
-  return !found || found.size === 0
-    ? entries
-    : entries.map((entry) => ({ ...entry, content: found.get(entry.id) }))
+  if (!found || found.size === 0) return entries
+  const groups = new Map(entries.map(({ id, group }) => [id, group]))
+  const kept = await contentsInTime(services, [...found.values()], (id) => groups.get(id))
+  const contents = new Map(kept.map((summary) => [summary.id, summary]))
+  return entries.map((entry) => ({ ...entry, content: contents.get(entry.id) }))
 }
 
 /**
@@ -41,20 +44,20 @@ export async function withContentState<Entry extends UsageEntry>(
  * period.
  */
 export async function listUsage<Shown>(
-  { store, content }: LogServices,
+  services: LogServices,
   filter: UsageFilter | null,
   page: PageRequest,
   shown: (entry: ShownCall) => Shown,
   { sort = 'created_at', order = 'desc' }: z.output<typeof callOrderQuery> = {},
 ) {
   if (!filter) return pageObject<Shown>(page, 0, [])
-  const { total, entries } = await store.read('listUsage', {
+  const { total, entries } = await services.store.read('listUsage', {
     filter,
     offset: offsetOf(page),
     limit: page.pageSize,
     order: sort === 'created_at' && order === 'desc' ? undefined : { by: sort, isAscending: order === 'asc' },
   })
-  return pageObject(page, total, (await withContentState(content, entries)).map(shown))
+  return pageObject(page, total, (await withContentState(services, entries)).map(shown))
 }
 
 interface Batch {
@@ -73,7 +76,7 @@ const BATCH_ROWS = 2_000
  * buffered for a slow client.
  */
 export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
-  { store, content }: LogServices,
+  services: LogServices,
   filter: UsageFilter | null,
   columns: readonly (keyof Shown & string)[],
   shown: (entry: ShownCall) => Shown,
@@ -84,8 +87,8 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   let piece = header
   let after: UsageCursor | null = null
   do {
-    const batch: Batch = await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
-    for (const entry of await withContentState(content, batch.entries)) {
+    const batch: Batch = await services.store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
+    for (const entry of await withContentState(services, batch.entries)) {
       const row = shown(entry)
       const { ended_ms, quota, reason } = entry
       const more = [calendar.format(ended_ms), usdOf(quota), STATUS_WORDS[reason]]

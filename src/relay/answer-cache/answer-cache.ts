@@ -250,7 +250,7 @@ export class AnswerCache {
       await ask(led, leading)
       if (!underWay.recorder.hasEnded) underWay.recorder.destroy()
     } catch (error) {
-      underWay.fail(error)
+      underWay.fail(error, incoming.response)
     }
     if (led.isTraced) incoming.isTraced = true
     if (led.hasFailed !== undefined) incoming.hasFailed = led.hasFailed

@@ -231,7 +231,7 @@ export class IdempotentCalls {
     if (made.isTraced) incoming.isTraced = true
     const rendered = failure && !answer.recorder.headersSent && lastingRefusal(failure.error, incoming)
     if (rendered) answer.recorder.writeHead(rendered.status, rendered.headers).end(rendered.body)
-    else if (failure) answer.fail(failure.error)
+    else if (failure) answer.fail(failure.error, incoming.response)
     else answer.recorder.destroy()
     try {
       const isLasting = rendered !== undefined || (!failure && made.hasFailed !== true)

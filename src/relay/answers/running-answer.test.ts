@@ -145,7 +145,7 @@ describe('an answer under way', () => {
     const refused = underWay()
     const [first, second] = [new Client(), new Client()]
     const attached = [refused.attach(first.response), refused.attach(second.response)]
-    refused.fail(new Error('no quota'))
+    refused.fail(new Error('no quota'), first.response)
     for (const one of attached) await expect(one).rejects.toThrow('no quota')
     expect(await refused.end).toMatchObject({ kind: 'failed' })
     const broken = underWay()

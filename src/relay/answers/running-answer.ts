@@ -139,9 +139,16 @@ export class RunningAnswer {
     return promise
   }
 
-  /** Ends the call with an error, which its clients get. */
-  fail(error: unknown): void {
+  /**
+   * Ends the call with an error, which its clients get. `response` is that of the client that made the call: what
+   * observes the call's answer, such as the content log, goes on with the error that is sent there.
+   */
+  fail(error: unknown, response: Response): void {
     if (!this.#over('failed', { kind: 'failed', error })) return
+    response.observer = this.recorder.observer
+    const end = (): void => this.recorder.onConnectionEnd('finished')
+    if (response.isAborted) end()
+    else response.onClosed(end)
     for (const client of this.#clients) {
       this.#clients.delete(client)
       clearTimeout(client.stalled)

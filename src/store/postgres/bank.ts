@@ -97,9 +97,10 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
 }
 
 // Quota is at most 2^53, up to which JSON numbers are exact.
-function wantedOf({ token, need, max, budgets = [], place }: LoanRequest): object {
+function wantedOf({ token, need, max, budgets = [], isUnderWay, place }: LoanRequest): object {
   return {
     ...(place && { ticket: place.ticket, place: place.order, amount: place.amount, waits: place.waits }),
+    ...(isUnderWay && { under_way: true }),
     ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),
     token_need: need.token,
     token_most: max.token,

@@ -150,7 +150,8 @@ export class LocalBank implements BankOperations {
       ...budgets,
     ]
     const needed = wanted.filter((one) => one.need > 0)
-    const isFree = this.#isUsable(pair) && needed.every((one) => this.#free(one.account) >= one.need)
+    const mayCall = request.isUnderWay === true || this.#isUsable(pair)
+    const isFree = mayCall && needed.every((one) => this.#free(one.account) >= one.need)
     const granted = isFree && !(place && this.#queue.isBehind(place, needed, this.#freeNow()))
     if (granted) {
       if (place) this.#queue.remove(borrower, place.ticket)

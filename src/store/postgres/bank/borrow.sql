@@ -2,7 +2,7 @@
 -- user that it needs in addition to what the node has, and the maximum that it wants. A loan is an eighth of
 -- the free amount, at least the need and at most the want, or nothing if a need cannot be met; an
 -- unlimited token lends nothing, because it never refuses. Budgets that the calls are charged to are lent like
--- balances. Returns the current rows for each request, in order. A request with a ticket is that of a call, which gets a
+-- balances. Nothing is lent for new calls of a token or a user that may make none. Returns the current rows for each request, in order. A request with a ticket is that of a call, which gets a
 -- place in the queue if it is refused; `left` is the ticket of a call that does not wait any more.
 
 create or replace function bank_share(free bigint, need bigint, most bigint)
@@ -61,7 +61,7 @@ begin
   for one in
     select w.* from jsonb_array_elements(wanted) with ordinality as e (value, nth),
       jsonb_to_record(e.value) as w (hash text, token bigint, token_need bigint, token_most bigint, user_need bigint,
-        user_most bigint, budgets jsonb, ticket bigint, place bigint, amount bigint, waits boolean)
+        user_most bigint, budgets jsonb, under_way boolean, ticket bigint, place bigint, amount bigint, waits boolean)
     order by e.nth
   loop
     select * into t from tokens where key_hash = one.hash or id = one.token;
@@ -81,8 +81,9 @@ begin
     loop
       perform bank_set_budget(budget.account, budget.amount);
     end loop;
-    may := t.status <> 2 and t.deleted_time is null and u.status <> 2 and u.deleted_time is null
-      and (t.expired_time = -1 or t.expired_time > extract(epoch from now()));
+    may := coalesce(one.under_way, false) or (
+      t.status <> 2 and t.deleted_time is null and u.status <> 2 and u.deleted_time is null
+      and (t.expired_time = -1 or t.expired_time > extract(epoch from now())));
     select coalesce(array_agg(w.account), '{}'), coalesce(array_agg(w.need), '{}') into short, needs from (
       select 'u:' || u.id as account, one.user_need as need
       union all select 't:' || t.id, one.token_need where limited
