@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, expect, test } from 'vitest'
 import { deriveSecrets } from '../store/secrets.ts'
 import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
@@ -17,11 +18,13 @@ afterEach(async () => {
 function openLog({ heapMb, readMs }: { readonly heapMb?: number; readonly readMs?: number } = {}): {
   readonly log: ContentLog
   readonly dropped: string[]
+  readonly folder: string
 } {
   const dropped: string[] = []
+  const folder = `${temporaryFolder()}/content`
   const log = new ContentLog({
     secrets: deriveSecrets('a-secret-for-tests-0123456789abcdef'),
-    folder: `${temporaryFolder()}/content`,
+    folder,
     databaseUrl: undefined,
     bucketKey: undefined,
     settings: () => CONTENT_LOG_DEFAULTS,
@@ -32,7 +35,7 @@ function openLog({ heapMb, readMs }: { readonly heapMb?: number; readonly readMs
     ...(readMs !== undefined && { readMs }),
   })
   opened.push(log)
-  return { log, dropped }
+  return { log, dropped, folder }
 }
 
 let calls = 0
@@ -250,7 +253,7 @@ test('form data that is not text is not stored at level redacted, because it can
 })
 
 test('a search and a read of stored content fail if the thread of the content log does not respond in time', async () => {
-  const { log } = openLog({ readMs: 100 })
+  const { log, folder } = openLog({ readMs: 100 })
   const call = callOf(1)
   say(log, call, Buffer.from('request'), Buffer.from('answer'))
   await log.flush()
@@ -259,17 +262,13 @@ test('a search and a read of stored content fail if the thread of the content lo
     await expect.poll(async () => (await log.find([call.id])).size).toBe(1)
   }
   await found()
-  // Many matches, which take the thread a second or more.
-  say(
-    log,
-    { ...callOf(1), what: 'redacted' },
-    Buffer.from('192.0.2.1 '.repeat(400_000)),
-    Buffer.from('answer'),
-  )
-  const busy = log.flush()
+  // The thread waits for this lock.
+  const blocked = new DatabaseSync(`${folder}/keys.db`)
+  blocked.exec('BEGIN EXCLUSIVE')
   await expect(log.read(call.id)).rejects.toThrow('did not answer in time')
   await expect(log.find([call.id])).rejects.toThrow('did not answer in time')
-  await busy
+  blocked.exec('ROLLBACK')
+  blocked.close()
   await found()
   await expect
     .poll(async () => Buffer.from((await log.read(call.id))?.content ?? []).toString())

@@ -57,8 +57,8 @@ const DELETE_WAIT_MS = 2_000
 const READ_COPIES = 8
 
 /**
- * Milliseconds after which a search or a read fails. The thread may be busy with other content, and the database
- * or the bucket may be slow.
+ * Milliseconds after which a search or a read fails. The thread may be busy with others, and the database or the
+ * bucket may be slow.
  */
 const READ_MS = 30_000
 
@@ -89,11 +89,16 @@ export interface ContentLogServices {
 
 /**
  * Keeps the requests and answers of calls, if the settings ask for it. They are collected while calls run,
- * and a thread writes them in batches, so that no call is delayed or fails. `docs/content-log.md`.
+ * and a thread writes them in batches, so that no call is delayed or fails. Another thread reads them. `docs/content-log.md`.
  */
 export class ContentLog implements CaptureQueue {
   readonly #services: ContentLogServices
   readonly #thread: ContentThread
+  /**
+   * Thread that searches and reads. Redacting the content of one call may take the other thread many seconds, for
+   * which nobody should wait.
+   */
+  readonly #reader: ContentThread
   readonly #pool: TwoLevelPool
   #queue = new GrowingBatch()
   /** Memory of a batch that was written, for the next one. */
@@ -113,11 +118,10 @@ export class ContentLog implements CaptureQueue {
   constructor(services: ContentLogServices) {
     this.#services = services
     const { secrets, folder, databaseUrl, bucketKey, settings, heapMb } = services
-    this.#thread = new ContentThread(
-      { secrets, folder, databaseUrl, bucketKey },
-      () => settings().store,
-      heapMb,
-    )
+    const started = (): ContentThread =>
+      new ContentThread({ secrets, folder, databaseUrl, bucketKey }, () => settings().store, heapMb)
+    this.#thread = started()
+    this.#reader = started()
     this.#pool = new TwoLevelPool({
       max: () => MAX_HELD_BYTES,
       aloneShare: ALONE_SHARE,
@@ -175,7 +179,7 @@ export class ContentLog implements CaptureQueue {
     if (this.#finding === MAX_FINDING) throw new Error('too much waits to be found')
     this.#finding += 1
     // A search that timed out still counts towards the maximum until the thread has finished it.
-    const asked = this.#thread.ask('find', ids).finally(() => (this.#finding -= 1))
+    const asked = this.#reader.ask('find', ids).finally(() => (this.#finding -= 1))
     const found = await this.#inTime(asked)
     return new Map(found.map((summary) => [summary.id, summary]))
   }
@@ -203,7 +207,7 @@ export class ContentLog implements CaptureQueue {
 
   /** Reads the content of a call. Rejects if the thread fails or takes too long. */
   read(id: string): Promise<ContentOfCall | undefined> {
-    return this.#inTime(this.#thread.ask('read', id))
+    return this.#inTime(this.#reader.ask('read', id))
   }
 
   /**
@@ -249,7 +253,7 @@ export class ContentLog implements CaptureQueue {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#flushWithin(CLOSE_MS)
-    await this.#thread.close()
+    await Promise.all([this.#thread.close(), this.#reader.close()])
   }
 
   async #inTime<Value>(asked: Promise<Value>): Promise<Value> {

@@ -38,8 +38,12 @@ import { definedAttributes } from './defined-attributes.ts'
 import { lengthOfContent, type MessageAttributes, messageAttributesOf } from './message-attributes.ts'
 import { SpanQueueLimit } from './span-queue-limit.ts'
 
-/** Number of calls that are converted to spans before the event loop continues with other work. */
+/**
+ * Number of calls that are converted to spans before the event loop continues with other work, and bytes of their
+ * content after which it does so earlier: to convert a megabyte may take 100 ms.
+ */
 const CALLS_AT_A_TIME = 16
+const CONTENT_AT_A_TIME = 65_536
 
 /**
  * Exports spans and metrics by OTLP over HTTP. Calls are added after they were charged. They are converted to
@@ -78,7 +82,13 @@ export async function otlpTelemetry(
       )
   }
   const takeSome = (): void => {
-    for (const call of waiting.splice(0, CALLS_AT_A_TIME)) take(call)
+    let count = 0
+    for (let bytes = 0; count < CALLS_AT_A_TIME && bytes < CONTENT_AT_A_TIME; count += 1) {
+      const call = waiting[count]
+      if (!call) break
+      bytes += contentBytes(call)
+    }
+    for (const call of waiting.splice(0, count)) take(call)
     isScheduled = waiting.length > 0
     if (isScheduled) setImmediate(takeSome)
   }
