@@ -43,8 +43,8 @@ const DEFECTS: readonly Patch[] = [
   },
   {
     file: 'src/accounts/ledger/local-accounts.ts',
-    text: 'new Balance(0, amount - used)',
-    by: `new Balance(0, ${has('no memory of use')} ? amount : amount - used)`,
+    text: 'new Balance(0, amount - used, used)',
+    by: `new Balance(0, ${has('no memory of use')} ? amount : amount - used, used)`,
   },
   {
     file: 'src/domain/budget.ts',
