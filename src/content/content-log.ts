@@ -122,6 +122,8 @@ export class ContentLog implements CaptureQueue {
       new ContentThread({ secrets, folder, databaseUrl, bucketKey }, () => settings().store, heapMb)
     this.#thread = started()
     this.#reader = started()
+    // A list of calls waits a second at most for content, so the first one should not wait for this thread's start.
+    if (folder !== undefined && existsSync(folder)) this.#reader.start()
     this.#pool = new TwoLevelPool({
       max: () => MAX_HELD_BYTES,
       aloneShare: ALONE_SHARE,

@@ -45,6 +45,11 @@ export class ContentThread {
     return this.#worker !== undefined
   }
 
+  /** Starts the thread, so that the first request need not wait for that. */
+  start(): void {
+    this.#worker ??= this.#newWorker()
+  }
+
   /** Sends a request to the thread. Rejects if the request fails, or if the thread ends first. */
   ask<Name extends keyof ContentRequests>(
     name: Name,
@@ -64,7 +69,7 @@ export class ContentThread {
 
   #ask(name: ToContentThread['name'], input: unknown, transferred: ArrayBuffer[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const worker = (this.#worker ??= this.#start())
+      const worker = (this.#worker ??= this.#newWorker())
       const number = (this.#number += 1)
       this.#pending.set(number, { resolve, reject })
       worker.ref()
@@ -72,7 +77,7 @@ export class ContentThread {
     })
   }
 
-  #start(): Worker {
+  #newWorker(): Worker {
     const worker = new Worker(WORKER, {
       name: 'content log',
       workerData: this.#options,

@@ -8,7 +8,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { PruneFunction } from './prune.ts'
 
-/** Opens the content log. Its thread is started only when content is written or read. */
+/** Opens the content log. Its threads start when content is written or read; the one that reads, at once if there is any. */
 export function openContentLog(
   { databaseUrl, dataDir, bucketKey }: Pick<Environment, 'databaseUrl' | 'dataDir' | 'bucketKey'>,
   secrets: Secrets,
