@@ -89,14 +89,15 @@ export interface ContentLogServices {
 
 /**
  * Keeps the requests and answers of calls, if the settings ask for it. They are collected while calls run,
- * and a thread writes them in batches, so that no call is delayed or fails. Another thread reads them. `docs/content-log.md`.
+ * and a thread writes them in batches, so that no call is delayed or fails. Another
+ * thread reads them. `docs/content-log.md`.
  */
 export class ContentLog implements CaptureQueue {
   readonly #services: ContentLogServices
   readonly #thread: ContentThread
   /**
-   * Thread that searches and reads. Redacting the content of one call may take the other thread many seconds, for
-   * which nobody should wait.
+   * Thread that searches and reads. The other thread may take many seconds to redact the content of one call;
+   * readers must not wait for that.
    */
   readonly #reader: ContentThread
   readonly #pool: TwoLevelPool

@@ -65,7 +65,7 @@ export class AnswerContents {
     }
   }
 
-  /** Writes one after the other. Users take turns, so that nobody waits for all answers of another. */
+  /** Runs writes one at a time. Users take turns, so that a user does not wait for all answers of another user. */
   async #inTurn<Result>(userId: number, write: () => Promise<Result>): Promise<Result> {
     if (this.#isWriting) await new Promise<void>((resolve) => this.#wait(userId, resolve))
     this.#isWriting = true

@@ -58,6 +58,25 @@ async function called(
 
 const DISABLED = 2
 
+/** Makes a key unlimited, begins a stream that holds 300,000, and limits the key to `remain`. */
+async function streamOfLimitedKey(
+  open: (count: number) => Promise<LedgersOfBank<LedgerProcess>>,
+  remain: number,
+): Promise<{ readonly b: LedgerProcess; readonly tokenId: number; readonly stream: OpenHold }> {
+  const { nodes, userId, tokenId } = await open(2)
+  const [a, b = a] = nodes
+  if (!a || !b) throw new Error('no processes')
+  const changed = async (fields: TokenChanges): Promise<void> => {
+    await b.ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
+    for (let n = 0; n < 3; n += 1) for (const { bankClient } of [a, b]) await bankClient?.resync()
+  }
+  await changed({ unlimited_quota: true })
+  const stream = await admit(a, tokenId, 300_000, 'stream')
+  await stream.whenDurable()
+  await changed({ unlimited_quota: false, remain_quota: remain })
+  return { b, tokenId, stream }
+}
+
 describe.each(LEDGER_PLACES)('$name', ({ open }) => {
   test.each<{
     readonly what: string
@@ -112,18 +131,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
   })
 
   test('a key that becomes limited limits the streams and the calls that begin with what streams hold', async () => {
-    const bank = await open(2)
-    const [a, b = a] = bank.nodes
-    if (!a || !b) throw new Error('no processes')
-    const { userId, tokenId } = bank
-    const changed = async (fields: TokenChanges): Promise<void> => {
-      await b.ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
-      for (let n = 0; n < 3; n += 1) for (const { bankClient } of [a, b]) await bankClient?.resync()
-    }
-    await changed({ unlimited_quota: true })
-    const stream = await admit(a, tokenId, 300_000, 'stream')
-    await stream.whenDurable()
-    await changed({ unlimited_quota: false, remain_quota: 400_000 })
+    const { b, tokenId, stream } = await streamOfLimitedKey(open, 400_000)
     await expect(admit(b, tokenId, 100_001, 'more')).rejects.toThrow(/ 100000 remain, 100001 are needed/)
     expect(stream.grow(100_001)).toBe(false)
     await vi.waitFor(() => expect(stream.grow(60_000)).toBe(true), { timeout: 10_000, interval: 20 })
@@ -132,18 +140,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
   })
 
   test('no call begins with a key that becomes limited to less than its streams hold', async () => {
-    const bank = await open(2)
-    const [a, b = a] = bank.nodes
-    if (!a || !b) throw new Error('no processes')
-    const { userId, tokenId } = bank
-    const changed = async (fields: TokenChanges): Promise<void> => {
-      await b.ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
-      for (let n = 0; n < 3; n += 1) for (const { bankClient } of [a, b]) await bankClient?.resync()
-    }
-    await changed({ unlimited_quota: true })
-    const stream = await admit(a, tokenId, 300_000, 'stream')
-    await stream.whenDurable()
-    await changed({ unlimited_quota: false, remain_quota: 200_000 })
+    const { b, tokenId, stream } = await streamOfLimitedKey(open, 200_000)
     await expect(admit(b, tokenId, 1, 'none')).rejects.toThrow(QuotaHeldByOtherCalls)
     await stream.settle(settlementOf(0))
   })

@@ -350,7 +350,7 @@ function headOf(
   }
 }
 
-/** The context includes which content belongs to the row, so that nobody can give it the content of another. */
+/** The context identifies the content of the row, so that a row with the content of another row is not accepted. */
 function rowContext({
   kind,
   lookup,

@@ -311,7 +311,7 @@ export async function removeStoredBytesSum(db: Db, { userId }: { readonly userId
   await db.deleteFrom('kept_sums').where('user_id', 'in', [userId, -userId]).execute()
 }
 
-/** The user who has more bytes than these in the answer cache; undefined if nobody does. */
+/** Id of the user with the most bytes in the answer cache; undefined if no user has more than `bytes`. */
 async function holderOfMostAnswers(db: Db, bytes: number): Promise<number | undefined> {
   const sums = db.selectFrom('kept_sums').select('user_id').where('user_id', '<', SHARED_ANSWERS_OWNER)
   const most = await sums.where('bytes', '>', bytes).orderBy('bytes', 'desc').limit(1).executeTakeFirst()
