@@ -196,3 +196,63 @@ test('a node never admits more calls than a rate limit allows, whatever response
   }
   expect(through).toBe(10)
 })
+
+describe('what nodes state of a limit that they share', () => {
+  /** Two nodes that call by turns through a shared window, each `gapMs` after the other. */
+  function turns(max: number, gapMs: number, calls: number) {
+    const shared = new SharedWindow()
+    const nodes = [new Permits(max, 60_000), new Permits(max, 60_000)]
+    let nowMs = 1_000
+    const exchange = (permits: Permits, need: number): void => {
+      const request = permits.buildRequest(nowMs, need, GENERATION)
+      permits.applyResponse(nowMs, request, shared.exchange(nowMs + 1e12, request, nodes.length))
+    }
+    return Array.from({ length: calls }, (_, index) => {
+      nowMs += gapMs
+      const permits = nodes[index % 2]!
+      if (!permits.take(nowMs)) {
+        exchange(permits, 1)
+        permits.take(nowMs)
+      }
+      if (permits.isLow(nowMs) || permits.isDue(nowMs, GENERATION)) exchange(permits, 0)
+      return permits.peek(nowMs)
+    })
+  }
+
+  test.each([0.5, 5, 50, 500])(
+    'what remains is right to within one when two nodes are called by turns, every %d ms',
+    (gapMs) => {
+      for (const [index, { remaining }] of turns(100, gapMs, 100).entries())
+        expect(Math.abs(remaining - (100 - index - 1)), `after ${index + 1} calls`).toBeLessThanOrEqual(1)
+    },
+  )
+
+  test('the whole limit is free again within the window, whatever permits the nodes hold', () => {
+    for (const { resetMs } of turns(100, 5, 60)) expect(resetMs).toBeLessThanOrEqual(60_000)
+  })
+
+  test('a node that misses the others for a moment states what remains of the whole limit', () => {
+    const permits = new Permits(100, 60_000)
+    permits.takeIsolated(0, 2)
+    expect(permits.peekIsolated(1, 2, true)).toMatchObject({ allowed: true, remaining: 99 })
+    // Nodes that never count together state their share.
+    expect(permits.peekIsolated(1, 2)).toMatchObject({ allowed: true, remaining: 49 })
+  })
+
+  test('a call after a limit was raised is admitted, though one was refused just before', () => {
+    const shared = new SharedWindow()
+    const permits = new Permits(1, 60_000)
+    const ask = (nowMs: number): void => {
+      const request = permits.buildRequest(nowMs, 1, GENERATION)
+      permits.applyResponse(nowMs, request, shared.exchange(1e12 + nowMs, request, 2))
+    }
+    ask(0)
+    expect(permits.take(0)).toMatchObject({ allowed: true })
+    ask(1)
+    expect(permits.take(2)).toMatchObject({ allowed: false })
+    permits.max = 2
+    expect(permits.take(3)).toBeUndefined()
+    ask(3)
+    expect(permits.take(3)).toMatchObject({ allowed: true })
+  })
+})

@@ -10,8 +10,7 @@ import { type UsageSample, SlidingWindow, type LimitDecision } from './sliding-w
  * answers.
  */
 export class Permits {
-  /** The current limit, which a change of the configuration may replace. */
-  max: number
+  #max: number
   readonly windowMs: number
   readonly #buckets: WindowBuckets
   /** What this node itself has used of the limit within the window. */
@@ -25,7 +24,9 @@ export class Permits {
   /** What this node has used without a permit, and not reported to the other nodes yet. */
   #added: readonly UsageSample[] = []
   /** The report that was sent but not answered yet. */
-  #inFlight: { readonly sentMs: number; readonly added: readonly UsageSample[] } | undefined
+  #inFlight:
+    | { readonly sentMs: number; readonly used: number; readonly added: readonly UsageSample[] }
+    | undefined
   #snapshot: WindowSnapshot | undefined
   #snapshotMs = Number.NEGATIVE_INFINITY
   #requestedMs = Number.NEGATIVE_INFINITY
@@ -37,9 +38,20 @@ export class Permits {
   #generation: string | undefined
 
   constructor(max: number, windowMs: number) {
-    this.max = max
+    this.#max = max
     this.windowMs = windowMs
     this.#buckets = bucketsOf(windowMs)
+  }
+
+  get max(): number {
+    return this.#max
+  }
+
+  /** The current limit, which a change of the configuration may replace. */
+  set max(max: number) {
+    // A refusal of before says nothing about a limit that was raised.
+    if (max > this.#max) this.#refusedUntilMs = Number.NEGATIVE_INFINITY
+    this.#max = max
   }
 
   /**
@@ -111,9 +123,10 @@ export class Permits {
 
   /**
    * Whether a request would be allowed while the other nodes cannot be asked (`takeIsolated`); nothing is
-   * taken.
+   * taken. If the nodes count together at other times (`isCountedTogether`), `remaining` is what remains of
+   * the whole limit by what is known, because an interruption is short; otherwise, of this node's share.
    */
-  peekIsolated(nowMs: number, nodes: number): LimitDecision {
+  peekIsolated(nowMs: number, nodes: number, isCountedTogether = false): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
     const used = this.#snapshot?.used(nowMs) ?? 0
@@ -122,6 +135,7 @@ export class Permits {
     // forever.
     const max = used === 0 ? Math.max(1, share) : share
     const verdict = (this.#isolated ?? EMPTY_WINDOW).peek(nowMs, 1, max, this.windowMs)
+    if (verdict.allowed && isCountedTogether) return this.#verdict(nowMs, true)
     if (verdict.allowed || verdict.waitMs > 0) return verdict
     return {
       ...verdict,
@@ -139,9 +153,11 @@ export class Permits {
   /** Whether it is time to send a report or to return permits, even if no call waits. */
   isDue(nowMs: number, generation: string | undefined): boolean {
     if (this.#inFlight) return false
+    const isUnreported = this.#used + this.#added.length > 0
+    if (isUnreported && this.max <= MAX_REPORTED_AT_ONCE) return true
     const reportMs = Math.min(REPORT_MS, Math.max(5, this.#buckets.widthMs / 2))
     if (nowMs - this.#requestedMs < reportMs) return false
-    if (this.#used + this.#added.length > 0) return true
+    if (isUnreported) return true
     if (this.#stock > 0) return nowMs >= this.#validUntilMs || this.#isIdle(nowMs)
     return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
@@ -209,7 +225,7 @@ export class Permits {
       need,
       want: need + want,
     }
-    this.#inFlight = { sentMs: nowMs, added: this.#added }
+    this.#inFlight = { sentMs: nowMs, used: this.#used, added: this.#added }
     this.#requestedMs = nowMs
     this.#stock = kept
     this.#used = 0
@@ -284,20 +300,32 @@ export class Permits {
    * Units of the limit that are free by the last snapshot. Permits that a node holds do not count as free.
    */
   #free(nowMs: number): number {
-    const unreported = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
-    return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported
+    return this.max - (this.#snapshot?.used(nowMs) ?? 0) - sumOf(this.#added)
+  }
+
+  /**
+   * Units of the limit that no node has used by the last snapshot. Permits that a node holds do count.
+   */
+  #unused(nowMs: number): number {
+    const { used, added } = this.#inFlight ?? { used: 0, added: [] }
+    const unreported = this.#used + used + sumOf(this.#added) + sumOf(added)
+    return this.max - (this.#snapshot?.used(nowMs, false) ?? 0) - unreported
   }
 
   #verdict(nowMs: number, allowed: boolean): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
-    const remaining = Math.max(0, Math.min(local.remaining, this.#free(nowMs) + this.#stock))
-    const resetMs = Math.max(local.resetMs, this.#snapshot?.resetMs(nowMs) ?? 0)
+    const remaining = Math.max(0, Math.min(local.remaining, this.#unused(nowMs)))
+    const resetMs = Math.min(this.windowMs, Math.max(local.resetMs, this.#snapshot?.resetMs(nowMs) ?? 0))
     const waitMs = allowed ? 0 : Math.max(1, this.#snapshot?.waitMs(nowMs, this.max, 1) ?? 1)
     return { allowed, remaining, resetMs, waitMs }
   }
 }
 
 const EMPTY_WINDOW = new SlidingWindow()
+
+function sumOf(samples: readonly UsageSample[]): number {
+  return samples.reduce((sum, [, amount]) => sum + amount, 0)
+}
 
 /**
  * Unused permits are returned after this many milliseconds, or after `IDLE_SHARE` of the window if that is
@@ -308,6 +336,11 @@ const IDLE_SHARE = 1 / 8
 const SCARCE_SHARE = 1 / 4
 /** Maximum milliseconds until a node reports what it has used. */
 const REPORT_MS = 100
+/**
+ * The use of a limit of at most so many units is reported at once, so that every node states what remains
+ * (docs/api.md: Rate limits); there can be few reports.
+ */
+const MAX_REPORTED_AT_ONCE = 1_000
 /** Milliseconds for which a node's permits should last at its recent rate of use. */
 const STOCK_MS = 200
 /**
@@ -319,17 +352,25 @@ const VERIFY_MS = 500
 /** Maximum age in milliseconds of a snapshot of the other nodes' use that decides without asking them. */
 const FRESH_MS = 1_000
 
+/** An amount that was used or is held as permits, and when it expires. */
+interface Expiry {
+  readonly atMs: number
+  readonly amount: number
+  /** Whether these are permits that a node has not reported as used. */
+  readonly isHeld: boolean
+}
+
 /**
  * What all nodes have used at one moment, and when it expires. Times are in milliseconds on this node's
  * clock.
  */
 class WindowSnapshot {
   /** Times at which amounts expire, in ascending order. */
-  readonly #expiries: readonly (readonly [atMs: number, amount: number])[]
+  readonly #expiries: readonly Expiry[]
 
   readonly #version: number
 
-  constructor(expiries: readonly (readonly [atMs: number, amount: number])[], version = 0) {
+  constructor(expiries: readonly Expiry[], version = 0) {
     this.#expiries = expiries
     this.#version = version
   }
@@ -342,10 +383,11 @@ class WindowSnapshot {
     return this.used(nowMs) > 0 ? this.#version : 0
   }
 
-  /** Total amount that all nodes have used and that has not expired yet. */
-  used(nowMs: number): number {
+  /** Total amount that all nodes have used and, with `includesHeld`, hold, and that has not expired yet. */
+  used(nowMs: number, includesHeld = true): number {
     let sum = 0
-    for (const [atMs, amount] of this.#expiries) if (atMs > nowMs) sum += amount
+    for (const { atMs, amount, isHeld } of this.#expiries)
+      if (atMs > nowMs && (includesHeld || !isHeld)) sum += amount
     return sum
   }
 
@@ -353,7 +395,7 @@ class WindowSnapshot {
   waitMs(nowMs: number, max: number, amount: number): number {
     let missing = this.used(nowMs) + amount - max
     if (missing <= 0) return 0
-    for (const [atMs, expired] of this.#expiries) {
+    for (const { atMs, amount: expired } of this.#expiries) {
       if (atMs <= nowMs) continue
       missing -= expired
       if (missing <= 0) return Math.ceil(atMs - nowMs)
@@ -363,7 +405,8 @@ class WindowSnapshot {
 
   /** Milliseconds until all used amounts have expired. */
   resetMs(nowMs: number): number {
-    return Math.max(0, Math.ceil((this.#expiries.at(-1)?.[0] ?? nowMs) - nowMs))
+    const last = this.#expiries.findLast(({ isHeld }) => !isHeld)
+    return Math.max(0, Math.ceil((last?.atMs ?? nowMs) - nowMs))
   }
 }
 
@@ -375,8 +418,13 @@ function snapshotFrom(
   windowMs: number,
 ): WindowSnapshot {
   const aheadMs = nowMs - response.nowMs
+  const current = Math.ceil(response.nowMs / widthMs)
   return new WindowSnapshot(
-    response.amounts.map(([bucket, amount]) => [bucket * widthMs + windowMs + aheadMs, amount]),
+    response.amounts.map(([bucket, amount]) => ({
+      atMs: bucket * widthMs + windowMs + aheadMs,
+      amount,
+      isHeld: bucket > current,
+    })),
     response.version,
   )
 }

@@ -62,7 +62,8 @@ export class SharedRateCounter implements RateCounter {
     const verdict = entry.permits.take(nowMs)
     if (!verdict) return this.#wait(entry, true)
     if (entry.permits.hasUnreported) this.#unreported.add(entry)
-    if (entry.permits.isLow(nowMs)) void this.#exchange(entry)
+    if (entry.permits.isLow(nowMs) || entry.permits.isDue(nowMs, this.#peers.generation))
+      void this.#exchange(entry)
     return verdict
   }
 
@@ -81,7 +82,8 @@ export class SharedRateCounter implements RateCounter {
     if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
     const { permits } = entry
     const nowMs = this.#nowMs()
-    return this.#peers.isReachable ? permits.peek(nowMs) : permits.peekIsolated(nowMs, this.#peers.nodes)
+    const { isReachable, nodes, generation } = this.#peers
+    return isReachable ? permits.peek(nowMs) : permits.peekIsolated(nowMs, nodes, generation !== undefined)
   }
 
   add(counted: CountedLimit, amount: number): void {
