@@ -77,9 +77,10 @@ export class SharedRateCounter implements RateCounter {
     return verdict
   }
 
-  peek({ name, subject, max }: CountedLimit): LimitDecision {
+  peek({ name, subject, max, windowMs }: CountedLimit): LimitDecision {
     const entry = this.#tables.get(name)?.get(subject)
     if (!entry) return { allowed: max > 0, remaining: max, resetMs: 0, waitMs: 0 }
+    entry.applyLimit(max, windowMs)
     const { permits } = entry
     const nowMs = this.#nowMs()
     const { isReachable, nodes, generation } = this.#peers

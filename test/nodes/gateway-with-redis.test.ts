@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../fixtures/account.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import type { PatchedCopy } from '../fixtures/patched-copy.ts'
 import { patientProgram } from '../fixtures/patient-program.ts'
@@ -22,6 +23,7 @@ function staged(redisUrl: string, root?: string): Promise<Fixture> {
           'ann',
           'abcdefgh'.split('').map((name) => token(name)),
         ),
+        user(4, 'bob', [token('bob')]),
       ],
     }),
     { env: { REDIS_URL: redisUrl }, ...(root !== undefined && { root }) },
@@ -72,6 +74,23 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     await server.restart()
     await expect.poll(() => figure(fixture, 'sluice_redis_connected')).toBe(1)
     expect(await statuses(fixture, 'sk-c', 1)).toEqual([429])
+  })
+
+  test('the call after a limit was raised is admitted, and states like the refusal after it that nothing is left', async () => {
+    const root = { id: 1, accessToken: 'root-access-token' }
+    const next = async (): Promise<unknown> => {
+      const { status, headers } = await fixture.chat('sk-bob', ask('free'))
+      return [status, headers['x-ratelimit-remaining-requests']]
+    }
+    for (let limit = 1; limit <= 3; limit += 1) {
+      const fields = { id: 4, rate_limit_requests: limit, rate_limit_window: 3600 }
+      const raised = await manage(fixture.gateway.url, root, 'PUT /api/user/', fields)
+      expect(raised.status, raised.message).toBe(200)
+      expect([await next(), await next()]).toEqual([
+        [200, '0'],
+        [429, '0'],
+      ])
+    }
   })
 
   test('a gateway with REDIS_URL never prints the password of the Redis server', () => {
