@@ -157,9 +157,17 @@ export async function serveGateway({
   /** Set once the gateway accepts no more requests; those that still arrive are refused. */
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
-    clientAddress(inForce.settings.options.trusted_proxies, () =>
-      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; the header is ignored'),
-    )
+    clientAddress(inForce.settings.options.trusted_proxies, {
+      onUntrusted: () =>
+        log.warn(
+          'a peer that is not in options.trusted_proxies sends X-Forwarded-For; the header is ignored',
+        ),
+      onUnreadable: (proxy, form) =>
+        log.warn(
+          { proxy, form },
+          'an entry of X-Forwarded-For is no address; the client counts as the hop before it',
+        ),
+    })
   let addressOf = addresses()
 
   const minutes = new ChannelMinutes()
