@@ -1,5 +1,10 @@
-import { expect, test } from 'vitest'
-import { newestModel } from './welcome.ts'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../config/config.ts'
+import { readEnvironment } from '../config/environment.ts'
+import { newestModel, welcome } from './welcome.ts'
 
 test.each([
   [['gpt-4.1', 'gpt-5.6', 'gpt-6-astra', 'gpt-6-sol', 'o3'], 'gpt-6-sol'],
@@ -13,4 +18,64 @@ test.each([
 
 test('the welcome text suggests no model if the list of models is empty', () => {
   expect(newestModel([])).toBeUndefined()
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'welcome-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** The text that a first start prints with these variables and this gateway.yaml. */
+function textOf(env: NodeJS.ProcessEnv, file?: string): string {
+  const path = join(folder, 'gateway.yaml')
+  if (file === undefined) rmSync(path, { force: true })
+  else writeFileSync(path, file)
+  const { settings, warnings } = readConfig(readEnvironment(env, {}, folder))
+  const firstCredentials = { userId: 1, accessToken: 'the-access-token', key: 'sk-first' }
+  return welcome(
+    {
+      url: 'http://localhost:3000',
+      settings,
+      firstCredentials,
+      recovered: { count: 0, quota: 0 },
+      failed: Promise.race([]),
+      close: async () => 0,
+    },
+    warnings,
+  )
+}
+
+const suggested = (text: string): string | undefined => /"model": "([^"]*)"/.exec(text)?.[1]
+
+describe('the text of a first start', () => {
+  test('says which models have no price, and suggests no call that would be refused', () => {
+    const text = textOf({ JINA_API_KEY: 'j' })
+    expect(text).toContain(
+      'warning: environment: channels: jina-embeddings-v4 has no price: calls to it are refused',
+    )
+    expect(text).toContain(
+      'No model has a price, so that calls are refused: write models.NAME.price into gateway.yaml.',
+    )
+    expect(text).not.toContain('Try it')
+  })
+
+  test('suggests a call of a model for conversations that has a price', () => {
+    const channel = (models: string) =>
+      `channels: [{ name: a, protocol: chat, base_url: "http://a", models: [${models}] }]\n`
+    expect(suggested(textOf({}, channel('house-99, text-embedding-3-large, gpt-4o-mini')))).toBe(
+      'gpt-4o-mini',
+    )
+    expect(textOf({}, channel('text-embedding-3-large'))).not.toMatch(/Try it|No model has a price/)
+    expect(suggested(textOf({}, `${channel('house-99')}options: { unpriced_models: free }\n`))).toBe(
+      'house-99',
+    )
+  })
+
+  test('has ten warnings at most, and says where the others are', () => {
+    const models = Array.from({ length: 12 }, (_, index) => `house-${index}`).join(', ')
+    const text = textOf(
+      {},
+      `channels: [{ name: a, protocol: chat, base_url: "http://a", models: [${models}] }]\n`,
+    )
+    expect(text.match(/^warning: /gm)).toHaveLength(10)
+    expect(text).toContain('2 more warnings: `sluice check` lists all of them.')
+  })
 })

@@ -1,17 +1,32 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
+import { type Diagnostic, formatDiagnostic } from '../config/diagnostics.ts'
+import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { Gateway } from '../gateway/main.ts'
+import { plainText } from './plain-text.ts'
+
+/** Maximum number of warnings that a start prints. */
+const MAX_WARNINGS = 10
 
 /**
- * The text printed once the gateway listens. At the first start it contains credentials that are not shown
- * again.
+ * The text printed once the gateway listens, with the first warnings about the configuration. At the first
+ * start it contains credentials that are not shown again.
  */
-export function welcome({ url, settings, firstCredentials, recovered }: Gateway): string {
+export function welcome(
+  { url, settings, firstCredentials, recovered }: Gateway,
+  warnings: readonly Diagnostic[],
+): string {
   const { channels } = settings
   const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]
   if (channels.length === 0) {
     lines.push(
       'There is no channel yet: write one into gateway.yaml (docs/configuration.md), or set a vendor key such as OPENAI_API_KEY.',
     )
+  } else {
+    for (const warning of warnings.slice(0, MAX_WARNINGS))
+      lines.push(`warning: ${plainText(formatDiagnostic(warning))}`)
+    const more = warnings.length - MAX_WARNINGS
+    if (more > 0) lines.push(`${plural(more, 'more warning')}: \`sluice check\` lists all of them.`)
   }
   if (recovered.count > 0) {
     lines.push(
@@ -20,10 +35,6 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
   }
   if (firstCredentials) {
     const { userId, accessToken, key } = firstCredentials
-    const conversational = channels.find(({ protocol: protocols }) =>
-      protocols.some((one) => PROTOCOLS[one].isConversation),
-    )
-    const model = newestModel(conversational?.models ?? []) ?? 'MODEL'
     lines.push(
       '',
       'A root user was created. This is printed once; keep it:',
@@ -31,13 +42,39 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
       `  access token  ${accessToken}`,
       `  API key       ${key}`,
       ...(settings.options.console ? [`  console       ${url}/login (sign in with the access token)`] : []),
-      '',
-      'Try it:',
-      `  curl ${url}/v1/chat/completions -H "authorization: Bearer ${key}" -H "content-type: application/json" \\`,
-      `    -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello!"}]}'`,
+      ...firstCall(url, key, settings),
     )
   }
   return `${lines.join('\n')}\n`
+}
+
+/** A first call that is answered with these settings, or what is missing for one. */
+function firstCall(url: string, key: string, { channels, models, options }: Settings): readonly string[] {
+  const conversational = channels.filter(({ protocol: protocols }) =>
+    protocols.some((one) => PROTOCOLS[one].isConversation),
+  )
+  if (channels.length === 0) return tryIt(url, key, 'MODEL')
+  const isCallable = (name: string): boolean =>
+    models.get(name).price !== undefined || options.unpriced_models === 'free'
+  for (const { models: names } of conversational) {
+    const model = newestModel(
+      names.filter(
+        (name) => isCallable(name) && endpointByName(name) === undefined && !isForUnsupportedEndpoint(name),
+      ),
+    )
+    if (model !== undefined) return tryIt(url, key, model)
+  }
+  if (channels.some((channel) => channel.models.some(isCallable))) return []
+  return ['', 'No model has a price, so that calls are refused: write models.NAME.price into gateway.yaml.']
+}
+
+function tryIt(url: string, key: string, model: string): readonly string[] {
+  return [
+    '',
+    'Try it:',
+    `  curl ${url}/v1/chat/completions -H "authorization: Bearer ${key}" -H "content-type: application/json" \\`,
+    `    -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello!"}]}'`,
+  ]
 }
 
 function plural(count: number, noun: string): string {

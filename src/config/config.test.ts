@@ -342,6 +342,45 @@ describe('warnings about the configuration', () => {
     ])
   })
 
+  test('there is a warning about a key in quotes, in the file and in the environment', () => {
+    const keys = `channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini], keys: [k, '"k"'] }]`
+    const quotes = 'the quotes around it are part of the key: write it without them'
+    expect(warnings(config(keys))).toEqual([`some.yaml:1: channels[0].keys[1]: ${quotes}`])
+    expect(warnings(withoutFile({ DEEPSEEK_API_KEY: "'k'" }))).toContain(
+      `environment: channels: the key of deepseek: ${quotes}`,
+    )
+    expect(warnings(withoutFile({ DEEPSEEK_API_KEY: "k'" })).join()).not.toContain('quotes')
+  })
+
+  test.each([
+    ['UTF-16', Buffer.from('\uFEFFoptions: {}\n', 'utf16le'), 'it is UTF-16: save it as UTF-8'],
+    [
+      'UTF-16 without a mark',
+      Buffer.from('options: {}\n', 'utf16le'),
+      'it has bytes of 0, as in UTF-16: save it as UTF-8',
+    ],
+    [
+      'Latin-1',
+      Buffer.from('options: {}\n# caf\u00e9\n', 'latin1'),
+      'line 2 is not UTF-8 but some other encoding: save it as UTF-8',
+    ],
+  ])('a file in another encoding is refused by name: %s', (_, bytes, reason) => {
+    const file = join(folder, 'encoded.yaml')
+    writeFileSync(file, bytes)
+    const refused = catchError(() => readConfig(readEnvironment({}, { config: file }, folder)))
+    expect(refused).toMatchObject({
+      diagnostics: [{ file, message: `expected a file that can be read: ${reason}` }],
+    })
+    const prices = join(folder, 'main.yaml')
+    writeFileSync(prices, 'options: { prices_file: encoded.yaml }\n')
+    const named = catchError(() => readConfig(readEnvironment({}, { config: prices }, folder)))
+    expect(named).toMatchObject({ diagnostics: [{ path: 'options.prices_file' }] })
+  })
+
+  test('a file in UTF-8 with a byte order mark is read', () => {
+    expect(config(`\uFEFF${CHANNEL}`).settings.channels).toHaveLength(1)
+  })
+
   test("there is a warning about a model without a price on the channel that a vendor's API key created", () => {
     expect(warnings(withoutFile({ JINA_API_KEY: 'j' }))).toContain(
       'environment: channels: jina-embeddings-v4 has no price: calls to it are refused',

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Price } from '../domain/price.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
@@ -10,6 +9,7 @@ import type { Environment } from './environment.ts'
 import { dictionarySchema, issuesOf } from './fields.ts'
 import { priceSchema } from './prices.ts'
 import { comparablePrice } from './settings.ts'
+import { readTextFile } from './text-file.ts'
 import type { YamlNode } from './yaml-node.ts'
 
 /** The prices file, which `options.prices_file` names. `docs/configuration.md: A file of prices`. */
@@ -58,7 +58,7 @@ export function readPriceFile(
 
 function contentOf(path: string, refusedAt: Diagnostic): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readTextFile(path)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new ConfigError([{ ...refusedAt, message: `expected a file that can be read: ${reason}` }])

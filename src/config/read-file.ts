@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
@@ -11,6 +10,7 @@ import type { Environment } from './environment.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 import { type PriceFile, priceList, readPriceFile } from './price-file.ts'
 import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
+import { readTextFile } from './text-file.ts'
 import { findWarnings } from './warnings.ts'
 import {
   childOfNode,
@@ -120,7 +120,7 @@ function inFile(file: string, diagnostic: DocumentDiagnostic): Diagnostic {
 function contentOf(file: string | undefined, name: string): string {
   if (file === undefined) return ''
   try {
-    return readFileSync(file, 'utf8')
+    return readTextFile(file)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new ConfigError([{ file: name, path: '', message: `expected a file that can be read: ${reason}` }])
@@ -179,7 +179,7 @@ function pathOf(key: YamlNode): string | undefined {
 
 function keyFileContent(file: string): { readonly text: string } | { readonly reason: string } {
   try {
-    const text = readFileSync(file, 'utf8')
+    const text = readTextFile(file)
     return text.length > MAX_BYTES ? { reason: `it has more than ${MAX_BYTES} bytes` } : { text }
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) }

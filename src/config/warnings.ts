@@ -56,6 +56,34 @@ export function findWarnings(
     ...users.flatMap((user, index) => userWarnings(user, index)),
     ...loginWarnings(settings),
     ...unbracedVariables(tree),
+    ...quotedKeys(settings, users, tree),
+  ]
+}
+
+const QUOTED = /^(["']).*\1$/s
+
+const QUOTES: Issue['message'] = 'the quotes around it are part of the key: write it without them'
+
+/**
+ * Warns of keys in quotes, which some tools do not remove from their files of environment variables. A
+ * channel that a vendor's key made has no line in the file.
+ */
+function quotedKeys({ channels }: Settings, users: readonly DeclaredUser[], tree: YamlNode): Issue[] {
+  const declared = itemsOfNode(childOfNode(tree, 'channels')).length
+  return [
+    ...channels.flatMap(({ name, keys }, index) =>
+      keys.flatMap((key, position) => {
+        if (!QUOTED.test(key)) return []
+        return index < declared
+          ? [{ path: ['channels', index, 'keys', position], message: QUOTES }]
+          : [{ path: ['channels'], message: `the key of ${name}: ${QUOTES}` }]
+      }),
+    ),
+    ...users.flatMap(({ tokens }, index) =>
+      tokens.flatMap(({ key = '' }, position) =>
+        QUOTED.test(key) ? [{ path: ['users', index, 'tokens', position, 'key'], message: QUOTES }] : [],
+      ),
+    ),
   ]
 }
 

@@ -1,5 +1,6 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { readTextFile } from '../config/text-file.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
 import { type OtherGatewayDatabase, readOtherGateway } from './other-gateway.ts'
@@ -51,7 +52,7 @@ export async function readSource(place: string, options: SourceReadingOptions): 
   if (!isDatabase) {
     if (bytes > MAX_CONFIGURATION_BYTES) throw neither(shown)
     const { litellmSource } = await import('./litellm-source.ts')
-    const source = litellmSource(textOf(path), options)
+    const source = litellmSource(textOf(path, shown), options)
     if (source) return source
     throw neither(shown)
   }
@@ -83,17 +84,16 @@ function lookInto(path: string): { readonly isDatabase: boolean; readonly bytes:
   }
 }
 
-/** The text of a file; empty if it is not UTF-8. */
-function textOf(path: string): string {
+function textOf(path: string, shown: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
-  } catch {
-    return ''
+    return readTextFile(path)
+  } catch (error) {
+    throw neither(shown, error instanceof Error ? `: ${error.message}` : '')
   }
 }
 
-function neither(shown: string): Error {
+function neither(shown: string, reason = ''): Error {
   return new Error(
-    `${shown} is neither a SQLite database of one-api or new-api nor a LiteLLM config.yaml with a model_list`,
+    `${shown} is neither a SQLite database of one-api or new-api nor a LiteLLM config.yaml with a model_list${reason}`,
   )
 }
