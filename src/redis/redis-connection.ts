@@ -91,6 +91,7 @@ export class RedisConnection {
     client.on('error', (error: unknown) => (failure ??= error))
     try {
       await this.#withTimeout(client.connect())
+      await this.#withTimeout(refuseCluster(client))
       await this.#withTimeout(this.#handlers.onConnected?.(client))
       await this.#withTimeout(this.#handlers.heartbeat(client))
       this.#client = client
@@ -160,4 +161,12 @@ export class RedisScript {
       return client.eval(this.#text, options)
     }
   }
+}
+
+// A member of a cluster serves only some of the keys that a script needs. A server that does not let its
+// users read this is taken as it is.
+async function refuseCluster(client: RedisClientType): Promise<void> {
+  const facts: unknown = await client.sendCommand(['INFO', 'cluster']).catch(() => undefined)
+  if (typeof facts === 'string' && facts.includes('cluster_enabled:1'))
+    throw new Error('it is a member of a Redis Cluster; REDIS_URL must name a server that is in none')
 }

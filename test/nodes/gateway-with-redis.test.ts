@@ -100,6 +100,23 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
   })
 })
 
+test.skipIf(withoutRedis('a member of a Redis Cluster'))(
+  'a gateway whose Redis server is a member of a cluster says so, and applies rate limits alone',
+  async () => {
+    const member = await startRedisServer(['--cluster-enabled', 'yes'])
+    const fixture = await staged(member.url)
+    try {
+      await expect
+        .poll(() => fixture.gateway.logs())
+        .toContain('it is a member of a Redis Cluster; REDIS_URL must name a server that is in none')
+      expect(await statuses(fixture, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    } finally {
+      await fixture.close()
+      await member.stop()
+    }
+  },
+)
+
 describe('a gateway whose Redis server is unreachable', () => {
   test('a gateway whose Redis server is missing starts, reports that it is not connected, and applies rate limits', async () => {
     const fixture = await staged(`redis://:a-password@127.0.0.1:${await freePort()}`)
