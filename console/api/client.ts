@@ -126,6 +126,10 @@ interface OpenOptions {
   readonly signal?: AbortSignal
 }
 
+/**
+ * Sends a request. A read whose connection fails is sent once more: the server may have closed an idle
+ * connection at the moment in which the browser used it.
+ */
 async function reach(
   method: Method,
   path: string,
@@ -133,8 +137,8 @@ async function reach(
   { headers, signal }: OpenOptions = {},
 ): Promise<Response> {
   const isFile = body instanceof Blob
-  try {
-    return await fetch(path, {
+  const send = (): Promise<Response> =>
+    fetch(path, {
       method,
       cache: 'no-store',
       credentials: 'same-origin',
@@ -145,6 +149,8 @@ async function reach(
       },
       ...(body && { body: isFile ? body : JSON.stringify(body) }),
     })
+  try {
+    return await (method === 'GET' ? send().catch((error) => (signal?.aborted ? Promise.reject(error) : send())) : send())
   } catch (error) {
     if (signal?.aborted) throw error
     surroundings?.connectionLost()

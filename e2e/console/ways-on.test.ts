@@ -84,6 +84,34 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
+  test('a read whose connection was closed is sent once more, a write is not', async () => {
+    const page = await stage.open('root', '/account')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    let reads = 0
+    // Playwright sends what it intercepts over connections of its own, so that only the first failure is simulated.
+    await page.route('**/api/user/?*', (route) => {
+      reads += 1
+      return reads === 1 ? route.abort('connectionclosed') : route.fallback()
+    })
+    await page.goto('/users')
+    await page.getByRole('link', { name: 'root', exact: true }).first().waitFor()
+    expect(reads).toBeGreaterThanOrEqual(2)
+    expect(await page.getByRole('alert').count()).toBe(0)
+    let writes = 0
+    await page.route('**/api/user/', (route) => {
+      writes += 1
+      return route.abort('connectionclosed')
+    })
+    await page.goto('/users?new=1')
+    const dialog = page.getByRole('dialog', { name: 'Add user' })
+    await dialog.getByRole('textbox', { name: 'Username' }).fill('olga')
+    await dialog.getByRole('textbox', { name: 'Password' }).fill('a long password')
+    await dialog.getByRole('button', { name: 'Create user' }).click()
+    await dialog.getByText('No answer came. Look whether it was saved.').waitFor()
+    expect(writes).toBe(1)
+    await page.context().close()
+  })
+
   test('122: two users who edit different fields of one key both succeed', async () => {
     const id = await keyOf(stage, 'edited twice')
     const open = async (): Promise<Page> => {
