@@ -12,6 +12,7 @@ The price of each model that a channel serves, in USD per million tokens, and wh
   set over HTTP   PUT /api/models/price, or the page Models of the console
   prices file     the file of options.prices_file
   built in        the data that come with this version, with their day
+  as NAME         the price of the model to which all channels of an alias map it
 A model without a price is refused, unless options.unpriced_models is "free".
 
 With --outdated: declared prices that differ from the built-in data, with both, and entries of the built-in data (prices, tiers
@@ -25,7 +26,7 @@ interface PricesOptions extends AccountOptions {
   readonly outdated?: boolean
 }
 
-const SOURCES: Readonly<Record<AppliedPrice['source'], string>> = {
+const SOURCES: Readonly<Record<Exclude<AppliedPrice['source'], 'alias'>, string>> = {
   file: 'gateway.yaml',
   set: 'set over HTTP',
   prices_file: 'prices file',
@@ -93,7 +94,10 @@ const NAMED: readonly Column<AppliedPrice>[] = [
   { title: 'MODEL', cell: ({ model }) => model },
   {
     title: 'FROM',
-    cell: ({ source, data_date: date }) => (date === null ? SOURCES[source] : `${SOURCES[source]}, ${date}`),
+    cell: ({ source, priced_as: other, data_date: date }) => {
+      if (source === 'alias') return `as ${other}`
+      return date === null ? SOURCES[source] : `${SOURCES[source]}, ${date}`
+    },
     warns: ({ source }) => source === 'none',
   },
 ]

@@ -158,6 +158,62 @@ models:
     })
   })
 
+  describe('an alias', () => {
+    const named = (...mappings: string[]) =>
+      mappings
+        .map(
+          (mapping, index) =>
+            `  - { name: c${index}, protocol: chat, base_url: "http://a", models: [claude], model_mapping: { ${mapping} } }\n`,
+        )
+        .join('')
+    const aliasOf = (text: string) => config(text).settings.models.get('claude')
+    const SONNET = 'claude: claude-sonnet-4-5'
+
+    test('has the price, the vendor and the context length of the model to which all of its channels map it', () => {
+      const { settings, ...rest } = config(`channels:\n${named(SONNET, SONNET)}`)
+      const [alias, model] = [settings.models.get('claude'), settings.models.get('claude-sonnet-4-5')]
+      expect(model.price).toBeDefined()
+      const { vendor, price, contextTokens } = model
+      expect(alias).toMatchObject({
+        name: 'claude',
+        vendor,
+        price,
+        contextTokens,
+        pricedAs: 'claude-sonnet-4-5',
+      })
+      expect(model.pricedAs).toBeUndefined()
+      expect(warnings({ settings, ...rest }).join()).not.toContain('claude has no price')
+    })
+
+    test('has a declared price of that model', () => {
+      const declared = 'models: { house-1: { price: { input: 7, output: 8 } } }\n'
+      expect(aliasOf(`${declared}channels:\n${named('claude: house-1')}`)).toMatchObject({
+        price: { tokens: { input: { digits: 7n, scale: 0 } } },
+        pricedAs: 'house-1',
+      })
+    })
+
+    test('keeps a price of its own', () => {
+      const declared = 'models: { claude: { price: { input: 7, output: 8 } } }\n'
+      const alias = aliasOf(`${declared}channels:\n${named(SONNET)}`)
+      expect(alias).toMatchObject({ price: { tokens: { input: { digits: 7n, scale: 0 } } } })
+      expect(alias.pricedAs).toBeUndefined()
+    })
+
+    test.each([
+      ['channels map it to different models', named(SONNET, 'claude: claude-opus-4-5')],
+      ['a channel does not map it', named(SONNET, '')],
+      ['its model has no price', named('claude: house-1')],
+    ])('has no price if %s', (_, channels) => {
+      expect(aliasOf(`channels:\n${channels}`).price).toBeUndefined()
+    })
+
+    test('belongs to the version of the prices', () => {
+      const versionOf = (mapping: string) => config(`channels:\n${named(mapping)}`).settings.priceVersion
+      expect(versionOf(SONNET)).not.toBe(versionOf('claude: claude-opus-4-5'))
+    })
+  })
+
   test('a model that is not declared has its built-in price, or else no vendor and no price', () => {
     expect(settings.models.get('claude-sonnet-4-5')).toMatchObject({
       vendor: 'anthropic',

@@ -131,3 +131,18 @@ test('provider keys in the environment create channels if gateway.yaml has no ch
   expect(names(fileOf('options: {}', env))).toEqual(['mistral', 'own'])
   expect(names(fileOf(FILE, env))).toEqual(['filed', 'own', 'mistral'])
 })
+
+test('an alias of channels in the database has the price of its model, until an enabled channel maps it otherwise', () => {
+  const alias = { models: ['fast'], model_mapping: { fast: 'gpt-4o-mini' } }
+  const other = { models: ['fast'] }
+  const priceWith = (...channels: StoredChannel[]) => {
+    const { models } = mergeStoredSettings(fileOf(FILE), only({ channels })).settings
+    return [models.get('fast').price === undefined, models.get('fast').pricedAs]
+  }
+  expect(priceWith(stored('a', {}, alias))).toEqual([false, 'gpt-4o-mini'])
+  expect(priceWith(stored('a', {}, alias), stored('b', { id: 2 }, other))).toEqual([true, undefined])
+  expect(priceWith(stored('a', {}, alias), stored('b', { id: 2, status: 2 }, other))).toEqual([
+    false,
+    'gpt-4o-mini',
+  ])
+})

@@ -25,8 +25,9 @@ export function settingsOf(
   { preferred }: VendorChannels,
   listed: PriceList,
 ): Settings {
-  const priced = { quotaPerUnit: options.quota_per_unit, groups, models, preferred }
-  const catalogue = modelCatalogue(models, preferred, listed)
+  const aliases = aliasesOf(channels)
+  const priced = { quotaPerUnit: options.quota_per_unit, groups, models, preferred, aliases }
+  const catalogue = modelCatalogue(models, preferred, listed, aliases)
   return {
     priceVersion: priceVersion({ ...priced, listedVersion: listed.version }),
     options,
@@ -47,33 +48,59 @@ const MAX_CACHED_MODELS = 4096
 const ASSUMED_CONTEXT_TOKENS = 200_000
 
 /**
+ * The names that all of their channels map to one and the same upstream model, with that model
+ * (docs/configuration.md: Prices).
+ */
+function aliasesOf(channels: readonly Channel[]): ReadonlyMap<string, string> {
+  const aliases = new Map<string, string>()
+  const others = new Set<string>()
+  for (const { models, model_mapping: mapping } of channels) {
+    for (const name of models) {
+      const upstream = mapping.get(name) ?? name
+      if (upstream === name || (aliases.get(name) ?? upstream) !== upstream) others.add(name)
+      else aliases.set(name, upstream)
+    }
+  }
+  for (const name of others) aliases.delete(name)
+  return aliases
+}
+
+/**
  * Combines the declared models with the built-in prices. `preferred` names the vendor whose price list
- * applies, for models that are not declared.
+ * applies, for models that are not declared. An alias without a price has that of its model.
  */
 export function modelCatalogue(
   declared: ReadonlyMap<string, ModelSettings>,
   preferred: ReadonlyMap<string, string>,
   builtIn: BuiltInPrices,
+  aliases: ReadonlyMap<string, string> = new Map(),
 ): ModelCatalogue {
   const models = new LRUCache<string, Model>({ max: MAX_CACHED_MODELS })
+  const found = (name: string) => {
+    const entry = declared.get(name)
+    const listed = builtIn.get(name, entry?.vendor ?? preferred.get(name))
+    return { entry, listed, price: entry?.price ?? listed?.price }
+  }
   return Object.freeze({
     declared: Object.freeze([...declared.keys()]),
     get(name: string): Model {
-      const entry = declared.get(name)
-      const listed = builtIn.get(name, entry?.vendor ?? preferred.get(name))
-      const price = entry?.price ?? listed?.price
+      const own = found(name)
+      const target = own.price ? undefined : aliases.get(name)
+      const other = target === undefined ? own : found(target)
+      const { listed, price } = other.price ? other : own
       const known = models.get(name)
       if (known && known.price === price) return known
       const model = Object.freeze({
         ...MODEL_SETTINGS.defaults,
-        ...entry,
+        ...own.entry,
         name,
-        vendor: entry?.vendor ?? listed?.vendor,
+        vendor: own.entry?.vendor ?? listed?.vendor,
         price,
-        priceMoment: entry?.price ? undefined : listed?.moment,
+        pricedAs: price === own.price ? undefined : target,
+        priceMoment: price === listed?.price ? listed?.moment : undefined,
         contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
       })
-      if (entry || listed) models.set(name, model)
+      if (own.entry || listed) models.set(name, model)
       return model
     },
   })
@@ -123,6 +150,8 @@ interface Priced {
   readonly models: ReadonlyMap<string, ModelSettings>
   /** The vendor whose price list applies, by model. */
   readonly preferred: ReadonlyMap<string, string>
+  /** The upstream's name of each alias. */
+  readonly aliases: ReadonlyMap<string, string>
   readonly listedVersion: string
 }
 
@@ -130,12 +159,13 @@ interface Priced {
  * Twelve hexadecimal digits that identify a set of prices. Equal prices that are written differently have the
  * same digits.
  */
-function priceVersion({ quotaPerUnit, groups, models, preferred, listedVersion }: Priced): string {
+function priceVersion({ quotaPerUnit, groups, models, preferred, aliases, listedVersion }: Priced): string {
   const content = [
     quotaPerUnit,
     byName(groups, ({ ratio }) => canonical(ratio)),
     byName(models, ({ vendor, price }) => [vendor ?? null, price ? comparablePrice(price) : null]),
     byName(preferred, (vendor) => vendor),
+    byName(aliases, (upstream) => upstream),
     listedVersion,
   ]
   return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 12)

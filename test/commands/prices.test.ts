@@ -26,7 +26,7 @@ interface Row {
   readonly outdated: boolean
 }
 
-const MODELS = ['filed', 'gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'listed', 'novel', 'put']
+const MODELS = ['alias', 'filed', 'gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'listed', 'novel', 'put']
 const folder = mkdtempSync(join(tmpdir(), 'prices-'))
 const pricesFile = join(folder, 'prices.yaml')
 // Built in: gpt-4o costs 2.50, 1.25 cached and 10; gpt-4.1 costs 2, 0.50 cached and 8.
@@ -45,7 +45,9 @@ beforeAll(async () => {
     (upstream) => ({
       options: { prices_file: pricesFile },
       models: MODEL_PRICES,
-      channels: [channel('one', upstream.baseUrl('one'), { models: MODELS })],
+      channels: [
+        channel('one', upstream.baseUrl('one'), { models: MODELS, model_mapping: { alias: 'filed' } }),
+      ],
       users: [ROOT],
     }),
     { env: { GATEWAY_SECRET: SECRET } },
@@ -71,6 +73,7 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
     expect(
       rows.map(({ model, source, price }) => [model, source, price?.['input'], price?.['output']]),
     ).toEqual([
+      ['alias', 'alias', '3', '15'],
       ['filed', 'file', '3', '15'],
       ['gpt-4.1', 'file', '2', '8'],
       ['gpt-4o', 'prices_file', '2.5', '10'],
@@ -96,11 +99,12 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
     expect(code, err).toBe(0)
     expect(out).toMatch(/^MODEL +FROM +INPUT +CACHE READ +CACHE WRITE +OUTPUT +OTHER\n/)
     expect(out).toMatch(/^filed +gateway\.yaml +3 +0\.3 +3\.75 +15$/m)
+    expect(out).toMatch(/^alias +as filed +3 +0\.3 /m)
     expect(out).toMatch(/^put +set over HTTP +5 /m)
     expect(out).toMatch(/^listed +prices file +1 /m)
     expect(out).toMatch(/^gpt-4o-mini +built in, \d{4}-\d\d-\d\d +0\.15 /m)
     expect(out).toMatch(/^novel +no price$/m)
-    expect(err).toBe('1 of 7 models without a price.\n')
+    expect(err).toBe('1 of 8 models without a price.\n')
   })
 })
 

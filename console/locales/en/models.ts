@@ -35,6 +35,7 @@ export const models = {
     set: 'Set here',
     prices_file: 'Prices file',
     'built-in': 'Built in',
+    alias: 'Of its model',
     none: 'Without a price',
   },
   channels: 'Channels',

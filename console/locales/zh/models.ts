@@ -35,6 +35,7 @@ export const models: Texts['models'] = {
     set: '在此设置',
     prices_file: '价格文件',
     'built-in': '内置',
+    alias: '同所映射的模型',
     none: '无价格',
   },
   channels: '渠道',

@@ -70,6 +70,8 @@ export type ModelSettings = Values<typeof MODEL_SETTINGS.fields>
 /** A model that clients may request. */
 export type Model = ModelSettings & {
   readonly name: string
+  /** The model whose price applies, because every channel maps this name to it. */
+  readonly pricedAs?: string | undefined
   /** Context length in tokens; an assumed value if the price data does not state it. */
   readonly contextTokens: number
   /**

@@ -4,6 +4,7 @@ import { tokenPriceTexts } from '../../domain/token-kinds.ts'
 import { retirementOf } from '../../domain/price-data/retired-models.ts'
 import { type AppliedPriceSource, priceSourcesOf } from '../../domain/price-data/price-sources.ts'
 import type { JsonObject } from '../../domain/json.ts'
+import type { Model } from '../../domain/records/model.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import type { AdministrationServices, LiveSettings } from '../services.ts'
 
@@ -13,13 +14,15 @@ const DAY_MS = 86_400_000
 const MAX_AGE_DAYS = 90
 
 /** Where the price that applies to a model is stated. */
-type PriceSource = 'file' | 'set' | 'prices_file' | 'built-in' | 'none'
+type PriceSource = 'file' | 'set' | 'prices_file' | 'built-in' | 'alias' | 'none'
 
 /** The price that applies to a model which a channel serves, compared with the built-in data. */
 export interface AppliedPrice {
   readonly model: string
   readonly vendor: string | null
   readonly source: PriceSource
+  /** The model whose price applies, if the source is `alias`; else null. */
+  readonly priced_as: string | null
   /** The price in the form that it has in gateway.yaml, in USD; null if there is none. */
   readonly price: JsonObject | null
   readonly tiers: readonly JsonObject[]
@@ -77,7 +80,7 @@ function appliedPrice(
   name: string,
 ): AppliedPrice {
   const model = settings().models.get(name)
-  const source = model.price ? sourceOf(liveConfig, stored, name) : 'none'
+  const source = model.price ? sourceOf(liveConfig, stored, model) : 'none'
   const known = liveConfig.builtInPrice(name, model.vendor)
   const { vendor } = known
   const sources = priceSourcesOf({
@@ -92,6 +95,7 @@ function appliedPrice(
     model: name,
     vendor: model.vendor ?? null,
     source,
+    priced_as: model.pricedAs ?? null,
     price: model.price ? priceAsJson(model.price) : null,
     tiers: model.price ? tiersOf(model.price) : [],
     data_date: source === 'built-in' ? known.date : null,
@@ -102,7 +106,12 @@ function appliedPrice(
   }
 }
 
-function sourceOf({ declared }: LiveSettings, { entries }: StoredConfiguration, model: string): PriceSource {
+function sourceOf(
+  { declared }: LiveSettings,
+  { entries }: StoredConfiguration,
+  { name: model, pricedAs }: Model,
+): PriceSource {
+  if (pricedAs !== undefined) return 'alias'
   if (declared.prices.has(model)) return 'file'
   // Settings changed over HTTP have no effect on models that gateway.yaml declares.
   const isSet = entries.some(({ section, name }) => section === 'ratios' && name === model)

@@ -32,7 +32,7 @@ export const managedModelSchema = z.object({
   price: price.nullable(),
   tiers: z.array(z.object({ above: z.int() }).catchall(z.union([z.int(), amount]))),
   ...servicePricesSchema,
-  source: z.enum(['file', 'set', 'prices_file', 'built-in', 'none']),
+  source: z.enum(['file', 'set', 'prices_file', 'built-in', 'alias', 'none']),
   channels: z.array(z.string()),
   groups: z.array(z.string()),
   calls_30d: z.int(),
@@ -99,9 +99,10 @@ function pricePart(
   { entries }: StoredConfiguration,
   model: string,
 ): Pick<ManagedModel, 'price' | 'tiers' | 'source' | 'version'> {
-  const { price } = live.models.get(model)
+  const { price, pricedAs } = live.models.get(model)
   const set = entries.find(({ section, name }) => section === 'ratios' && name === model)
   const sourceOfLive = (): ManagedModel['source'] => {
+    if (pricedAs !== undefined) return 'alias'
     if (declared.models.has(model)) return 'file'
     if (set) return 'set'
     return declared.listed.has(model) ? 'prices_file' : 'built-in'
