@@ -33,6 +33,7 @@ function ourClient(origin: string): MeasuredClient {
   const client = new UpstreamClient(MARK, {
     channels: () => channels,
     providers: new Providers(() => Promise.reject(new Error('no tokens here'))),
+    proxyOf: () => undefined,
     onUnsolicited: () => {},
   })
   const key = { value: KEY }

@@ -69,7 +69,7 @@ export async function runGateway(config: Config, opened: OpenedResources = {}): 
   // An output error must not stop the gateway: the reader may be gone, or the disk full.
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => {})
-  process.stdout.write(welcome(gateway, config.warnings))
+  process.stdout.write(welcome(gateway, config))
   const reason = await Promise.race([stopSignal, gateway.failed])
   if (reason instanceof Error) {
     process.stderr.write(

@@ -28,7 +28,7 @@ function textOf(env: NodeJS.ProcessEnv, file?: string): string {
   const path = join(folder, 'gateway.yaml')
   if (file === undefined) rmSync(path, { force: true })
   else writeFileSync(path, file)
-  const { settings, warnings } = readConfig(readEnvironment(env, {}, folder))
+  const { settings, ...config } = readConfig(readEnvironment(env, {}, folder))
   const firstCredentials = { userId: 1, accessToken: 'the-access-token', key: 'sk-first' }
   return welcome(
     {
@@ -39,7 +39,7 @@ function textOf(env: NodeJS.ProcessEnv, file?: string): string {
       failed: Promise.race([]),
       close: async () => 0,
     },
-    warnings,
+    config,
   )
 }
 
@@ -67,6 +67,14 @@ describe('the text of a first start', () => {
     expect(suggested(textOf({}, `${channel('house-99')}options: { unpriced_models: free }\n`))).toBe(
       'house-99',
     )
+  })
+
+  test('names the proxies of the environment and what they are for, without their passwords', () => {
+    const text = textOf({ HTTPS_PROXY: 'http://ann:secret@proxy.test:3128', OPENAI_API_KEY: 'k' })
+    expect(text).toContain(
+      'HTTPS_PROXY: channels without a proxy call https addresses through proxy.test:3128,',
+    )
+    expect(text).not.toMatch(/secret|HTTP_PROXY: /)
   })
 
   test('has ten warnings at most, and says where the others are', () => {

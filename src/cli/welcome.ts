@@ -1,7 +1,10 @@
 import { PROTOCOLS } from '@sluice/wire/protocols'
-import { type Diagnostic, formatDiagnostic } from '../config/diagnostics.ts'
+import type { Config } from '../config/config.ts'
+import { formatDiagnostic } from '../config/diagnostics.ts'
 import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoints.ts'
+import { parseWebUrl } from '../domain/metadata-address.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { ProxyVariables } from '../upstreams/environment-proxies.ts'
 import type { Gateway } from '../gateway/main.ts'
 import { plainText } from './plain-text.ts'
 
@@ -14,7 +17,7 @@ const MAX_WARNINGS = 10
  */
 export function welcome(
   { url, settings, firstCredentials, recovered }: Gateway,
-  warnings: readonly Diagnostic[],
+  { warnings, environment: { proxies } }: Pick<Config, 'warnings' | 'environment'>,
 ): string {
   const { channels } = settings
   const lines = [`Sluice listens on ${url} with ${plural(channels.length, 'channel')}.`]
@@ -28,6 +31,7 @@ export function welcome(
     const more = warnings.length - MAX_WARNINGS
     if (more > 0) lines.push(`${plural(more, 'more warning')}: \`sluice check\` lists all of them.`)
   }
+  lines.push(...proxyLines(proxies))
   if (recovered.count > 0) {
     lines.push(
       `Settled ${plural(recovered.count, 'call')} that an earlier run left open: ${recovered.quota} quota units.`,
@@ -46,6 +50,19 @@ export function welcome(
     )
   }
   return `${lines.join('\n')}\n`
+}
+
+/** What the environment's proxies are used for, without their passwords. */
+function proxyLines(proxies: ProxyVariables): readonly string[] {
+  return (['http', 'https'] as const).flatMap((scheme) => {
+    const url = parseWebUrl(proxies[scheme] ?? '')
+    const variable = `${scheme.toUpperCase()}_PROXY`
+    return url
+      ? [
+          `${variable}: channels without a proxy call ${scheme} addresses through ${url.host}, but for private ones and those in NO_PROXY.`,
+        ]
+      : []
+  })
 }
 
 /** A first call that is answered with these settings, or what is missing for one. */

@@ -142,6 +142,7 @@ const lookup = (name: string): string | undefined =>
   new Map([
     ['A', '1'],
     ['B_2', '${A}'],
+    ['EMPTY', ''],
   ]).get(name)
 
 describe('variables in texts', () => {
@@ -149,6 +150,10 @@ describe('variables in texts', () => {
     ['${A}', '1'],
     ['x${A}y${A}z', 'x1y1z'],
     ['$${A}', '${A}'],
+    ['${A:-otherwise}', '1'],
+    ['${UNSET:-other:-wise}', 'other:-wise'],
+    ['${EMPTY:-otherwise}', 'otherwise'],
+    ['x${UNSET:-}y', 'xy'],
     ['$${A}${A}', '${A}1'],
     ['$A and $$ and {A} and $ {A}', '$A and $$ and {A} and $ {A}'],
   ])('the text %s becomes %s', (text, expected) => {

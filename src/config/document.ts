@@ -229,19 +229,24 @@ class TreeBuilder {
 type Substituted = { readonly text: string } | { readonly errors: readonly string[] }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
-const NAME = /^[A-Za-z_]\w*$/
+/** A name, and the text that takes the place of a variable that is not set or empty. */
+const NAME = /^([A-Za-z_]\w*)(?::-(.*))?$/s
 
-/** Substitutes `${NAME}`; `$${` is a literal `${`. The value of a variable is not substituted again. */
+/**
+ * Substitutes `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. The value of a variable is not
+ * substituted again.
+ */
 export function substituteVariables(text: string, lookup: (name: string) => string | undefined): Substituted {
   if (!text.includes('${')) return { text }
   const errors: string[] = []
-  const result = text.replaceAll(REFERENCE, (found: string, name: string | undefined) => {
+  const result = text.replaceAll(REFERENCE, (found: string, inner: string | undefined) => {
     if (found === '$${') return '${'
-    if (name === undefined || !NAME.test(name) || !found.endsWith('}')) {
-      errors.push('expected ${NAME} with the name of a variable; a literal ${ is written $${')
+    const [, name, otherwise] = NAME.exec(inner ?? '') ?? []
+    if (name === undefined || !found.endsWith('}')) {
+      errors.push('expected ${NAME} or ${NAME:-default}; a literal ${ is written $${')
       return found
     }
-    const value = lookup(name)
+    const value = otherwise === undefined ? lookup(name) : lookup(name) || otherwise
     if (value === undefined) errors.push(`expected the environment variable ${name} to be set`)
     return value ?? found
   })

@@ -34,8 +34,26 @@ describe('the environment', () => {
       logLevel: 'info',
       workers: 1,
       vendorKeys: new Map(),
+      proxies: { http: undefined, https: undefined, except: '' },
       variables: new Map(),
     })
+  })
+
+  test('proxies are read as curl reads them: in lower case first, and without a scheme as HTTP', () => {
+    const env = {
+      http_proxy: 'one:3128',
+      HTTP_PROXY: 'http://two:1',
+      HTTPS_PROXY: 'socks5://a:b@three',
+      NO_PROXY: 'x',
+    }
+    expect(readEnvironment(env, {}, folder).proxies).toEqual({
+      http: 'http://one:3128',
+      https: 'socks5://a:b@three',
+      except: 'x',
+    })
+    expect(said({ HTTPS_PROXY: 'https://a:secret@proxy' })).toEqual([
+      'environment: HTTPS_PROXY: expected http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ if need be',
+    ])
   })
 
   test('WORKERS accepts a number from 1 to 128, or auto for one worker per core', () => {

@@ -6,6 +6,8 @@ import type { BucketCredentials } from '../domain/content-log.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors.ts'
 import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
+import type { ProxyVariables } from '../upstreams/environment-proxies.ts'
+import { parseProxy } from '../upstreams/parse-proxy.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -44,6 +46,8 @@ export interface Environment {
   readonly bucketKey: BucketCredentials | undefined
   /** The API keys of known vendors, by the name of their environment variable. */
   readonly vendorKeys: ReadonlyMap<string, string>
+  /** Proxies for requests of channels that have none. */
+  readonly proxies: ProxyVariables
   /** The values that replace `${NAME}` in the configuration file. */
   readonly variables: ReadonlyMap<string, string>
 }
@@ -87,6 +91,11 @@ export function readEnvironment(
         return []
       }),
     ),
+    proxies: {
+      http: readProxy(['http_proxy', 'HTTP_PROXY'], given, expect),
+      https: readProxy(['https_proxy', 'HTTPS_PROXY'], given, expect),
+      except: given('no_proxy') ?? given('NO_PROXY') ?? '',
+    },
     variables: new Map(
       Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
@@ -103,6 +112,22 @@ function readPort(text: string): number | undefined {
 
 function readHost(text: string): string | undefined {
   return /^[\w.:-]+$/.test(text) ? text : undefined
+}
+
+/** The first of these variables that is set. As in curl, a proxy without a scheme is an HTTP proxy. */
+function readProxy(
+  names: readonly string[],
+  given: (name: string) => string | undefined,
+  expect: Expect,
+): string | undefined {
+  const name = names.find((one) => given(one) !== undefined)
+  const text = name && given(name)
+  if (name === undefined || text === undefined) return undefined
+  const url = text.includes('://') ? text : `http://${text}`
+  // The URL may contain a password, so the message does not repeat it.
+  return parseProxy(url)
+    ? url
+    : expect(name, 'http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ if need be')
 }
 
 function readDatabaseUrl(

@@ -129,12 +129,12 @@ const VARIABLES: Case[] = [
   [
     'a reference that is not closed',
     'options:\n  metrics_token: a${KEY\n',
-    'gateway.yaml:2: options.metrics_token: expected ${NAME} with the name of a variable; a literal ${ is written $${',
+    'gateway.yaml:2: options.metrics_token: expected ${NAME} or ${NAME:-default}; a literal ${ is written $${',
   ],
   [
     'a reference without a name',
     'options:\n  metrics_token: a${}\n',
-    'gateway.yaml:2: options.metrics_token: expected ${NAME} with the name of a variable; a literal ${ is written $${',
+    'gateway.yaml:2: options.metrics_token: expected ${NAME} or ${NAME:-default}; a literal ${ is written $${',
   ],
   [
     'a wrong value from a variable, without showing it',

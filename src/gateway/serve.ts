@@ -59,9 +59,6 @@ import { KeyRings } from '../upstreams/key-ring.ts'
 import { ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
-import { Providers } from '../upstreams/providers.ts'
-import { UpstreamClient } from '../upstreams/upstream-client.ts'
-import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { App } from './app.ts'
 import { exchangeCallsBetweenWorkers } from './exchange-calls-between-workers.ts'
 import { followChangesOfOtherNodes } from './follow-changes.ts'
@@ -75,6 +72,7 @@ import { openConversationMemory } from './open-conversation-memory.ts'
 import { openModelRetirements } from './open-model-retirements.ts'
 import { openRequestMemory } from './open-request-memory.ts'
 import { openResponses } from './open-responses.ts'
+import { openUpstreams, UNSOLICITED } from './open-upstreams.ts'
 import type { StartedHelperThreads } from './start-helper-threads.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
@@ -205,7 +203,15 @@ export async function serveGateway({
   const shared = openRequestMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
   const limits = new RateLimiter(nodes.rateCounter)
   const upstreams = opened.adopt(
-    openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
+    openUpstreams(
+      secrets,
+      environment.proxies,
+      () => inForce.settings,
+      (channel, isNews) => {
+        metrics.add('unsolicitedBytes', 1, channel)
+        if (isNews) log.warn({ channel }, UNSOLICITED)
+      },
+    ),
     (upstreams) => upstreams.close(),
   )
   const callServices = {
@@ -416,27 +422,6 @@ export async function serveGateway({
 function shareMetrics(metrics: Metrics, link: Link): void {
   link.answer('own metrics', () => metricsText(metrics.read()))
   metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
-}
-
-const UNASKED =
-  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
-
-/**
- * Creates the client for all upstreams. Bytes that an upstream sends although no request waits for them are
- * counted and logged.
- */
-function openUpstreams(
-  secrets: Secrets,
-  { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
-): UpstreamClient {
-  return new UpstreamClient(loopMarker(secrets), {
-    channels: () => settings().channels,
-    providers: new Providers(tokenEndpoint(() => settings().options.media.allow_private_networks)),
-    onUnsolicited(channel, isNews) {
-      metrics.add('unsolicitedBytes', 1, channel)
-      if (isNews) log.warn({ channel }, UNASKED)
-    },
-  })
 }
 
 /**

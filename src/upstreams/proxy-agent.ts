@@ -1,6 +1,6 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
-import { openTunnel, originOf, type Proxy } from '@sluice/http1'
+import { openTunnel, type Origin, originOf, type Proxy } from '@sluice/http1'
 import { Agent, type buildConnector } from 'undici'
 import { parseProxy } from './parse-proxy.ts'
 
@@ -9,12 +9,13 @@ interface ProxiedAgent extends Agent, AsyncDisposable {}
 
 /**
  * Creates an HTTP agent whose connections go through the proxy with this URL. `lookup` resolves the host name
- * of the proxy.
+ * of the proxy, and with `isHostChecked` also that of the address.
  */
 export function proxiedAgent(
   proxyUrl: string,
   lookup: LookupFunction | undefined,
   timeoutMs: number,
+  isHostChecked: boolean,
 ): ProxiedAgent {
   const proxy = parseProxy(proxyUrl)
   if (!proxy) throw new Error('the proxy of the channel cannot be read')
@@ -24,7 +25,8 @@ export function proxiedAgent(
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     connect({ protocol, host }, callback) {
-      void report(openedThrough(proxy, new URL(`${protocol}//${host}`), lookup, timeoutMs), callback)
+      const origin = { ...originOf(new URL(`${protocol}//${host}`), lookup, proxy), isHostChecked }
+      void report(openedThrough(proxy, origin, timeoutMs), callback)
     },
   })
   return Object.assign(agent, { [Symbol.asyncDispose]: () => agent.destroy() })
@@ -41,14 +43,8 @@ async function report(opening: Promise<Socket>, callback: buildConnector.Callbac
   callback(null, socket)
 }
 
-async function openedThrough(
-  proxy: Proxy,
-  url: URL,
-  lookup: LookupFunction | undefined,
-  timeoutMs: number,
-): Promise<Socket> {
-  const origin = originOf(url, lookup, proxy)
-  const { host } = origin
+async function openedThrough(proxy: Proxy, origin: Origin, timeoutMs: number): Promise<Socket> {
+  const { host, lookup } = origin
   const socket = connectPlain({ host: proxy.host, port: proxy.port, ...(lookup && { lookup }) })
   const timer = setTimeout(() => socket.destroy(new Error('connect time-out')), timeoutMs)
   try {

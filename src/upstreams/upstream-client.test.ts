@@ -29,6 +29,7 @@ test('the connections of a channel stay open when its settings change, and are c
     channels: () => channels,
     onUnsolicited: () => {},
     providers: new Providers(() => Promise.reject(new Error('no token is needed'))),
+    proxyOf: () => undefined,
   })
   onTestFinished(() => {
     client.close()

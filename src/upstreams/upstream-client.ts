@@ -18,6 +18,7 @@ import { type Channel, type RequestBodyEdits, editsRequestBodies } from '../doma
 import { channelTierEdits, mayNameTier, type TierEdits, withTierHeaders } from './channel-tier.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
+import type { ProxyOfAddress } from './environment-proxies.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
 import { parseProxy } from './parse-proxy.ts'
 import { ProviderExchange } from './provider-exchange.ts'
@@ -47,6 +48,8 @@ export interface UpstreamClientDependencies {
    */
   readonly onUnsolicited: (channel: string, isNews: boolean) => void
   readonly providers: Providers
+  /** The proxy for an address of a channel that has none. */
+  readonly proxyOf: ProxyOfAddress
 }
 
 /**
@@ -60,16 +63,21 @@ export class UpstreamClient {
   readonly #addresses = new WeakMap<Channel, Map<string, CachedAddress>>()
   readonly #loopMark: string
   readonly #providers: Providers
+  readonly #proxyOf: ProxyOfAddress
 
   /**
    * `loopMark` is sent with every request, so that the gateway recognises a request that comes back to
    * itself.
    */
-  constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientDependencies) {
+  constructor(loopMark: string, { channels, onUnsolicited, providers, proxyOf }: UpstreamClientDependencies) {
     this.#loopMark = loopMark
+    this.#proxyOf = proxyOf
     this.#pools = new ConnectionPools<ChannelDestination>({
       readHeaders: [...providers.readHeaders, ...PROVIDER_LIMIT_HEADERS],
-      source: { current: channels, has: (destination) => isDestinationConfigured(destination, channels()) },
+      source: {
+        current: channels,
+        has: (destination) => isDestinationConfigured(destination, channels(), proxyOf),
+      },
       onUnsolicited: ({ channel }, isNews) => onUnsolicited(channel, isNews),
     })
     this.#providers = providers
@@ -151,6 +159,7 @@ export class UpstreamClient {
       channel,
       key.value,
       channel.isSetOverHttp ? lookupBlockingMetadata : undefined,
+      this.#proxyOf,
     )
     const { url } = destination
     const headers = ['host', url.host, 'connection', 'keep-alive']
@@ -301,17 +310,29 @@ export interface ChannelDestination extends Destination {
   readonly proxyHash: string
 }
 
+const NO_PROXY: ProxyOfAddress = () => undefined
+
 /**
  * The destination for a channel with one of its keys (empty if it has none). `lookup` replaces the system's
- * resolver of host names.
+ * resolver of host names; `proxyOf` has the proxy of an address, if the channel has none.
  */
-export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): ChannelDestination {
+export function destinationOf(
+  channel: Channel,
+  key: string,
+  lookup?: LookupFunction,
+  proxyOf = NO_PROXY,
+): ChannelDestination {
   const url = new URL(channel.base_url)
   const upstream = `${channel.name}\0${url.origin}`
   const keyHash = hashOf(key)
-  const proxyHash = hashOf(channel.proxy ?? '')
+  const proxy = channel.proxy ?? proxyOf(url)
+  const proxyHash = hashOf(proxy ?? '')
   const id = `${upstream}\0${keyHash}\0${proxyHash}\0${lookup ? 'looked up' : ''}`
-  const origin = originOf(url, lookup, channel.proxy === null ? undefined : parseProxy(channel.proxy))
+  const origin = {
+    ...originOf(url, lookup, proxy === undefined ? undefined : parseProxy(proxy)),
+    // Whoever set the address did not choose this proxy, which must not reach what the gateway would not.
+    isHostChecked: channel.proxy === null,
+  }
   return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
 }
 
@@ -319,10 +340,11 @@ export function destinationOf(channel: Channel, key: string, lookup?: LookupFunc
 export function isDestinationConfigured(
   { channel, url, keyHash, proxyHash }: ChannelDestination,
   channels: readonly Channel[],
+  proxyOf = NO_PROXY,
 ): boolean {
   const found = channels.find(({ name }) => name === channel)
   if (!found || new URL(found.base_url).origin !== url.origin) return false
-  if (hashOf(found.proxy ?? '') !== proxyHash) return false
+  if (hashOf(found.proxy ?? proxyOf(url) ?? '') !== proxyHash) return false
   return found.keys.length === 0 ? keyHash === hashOf('') : found.keys.some((key) => hashOf(key) === keyHash)
 }
 

@@ -52,7 +52,8 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
       }
       const services = withAuditOrigin(await open(), commandOrigin('operator', Date.now()))
       const operation = operations[name] as AnyOperation
-      if (name === 'testNamedChannel') return (await runWithUpstreams(services, operation, input)) as never
+      if (name === 'testNamedChannel')
+        return (await runWithUpstreams(services, environment, operation, input)) as never
       return (await operation(services as AnyServices, input)) as never
     },
     async close() {
@@ -69,11 +70,12 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
 // The module for upstreams is loaded on demand, because most commands do not use upstreams.
 async function runWithUpstreams(
   services: OpenServices,
+  { proxies }: Environment,
   operation: AnyOperation,
   input: unknown,
 ): Promise<unknown> {
-  const { localUpstreams } = await import('./local-upstreams.ts')
-  const upstreams = localUpstreams(services.secrets, services.settings)
+  const { openUpstreams } = await import('../open-upstreams.ts')
+  const upstreams = openUpstreams(services.secrets, proxies, services.settings)
   try {
     return await operation({ ...services, upstreams }, input)
   } finally {

@@ -1,4 +1,5 @@
 import type { Agent } from 'undici'
+import type { ProxyOfAddress } from '../environment-proxies.ts'
 import { lookupBlockingMetadata } from '../lookup-blocking-metadata.ts'
 import type { PostForm } from './access-tokens.ts'
 
@@ -16,21 +17,23 @@ export function isTokenEndpoint(url: URL, allowsPrivateNetworks: boolean): boole
 }
 
 /**
- * Returns a function that posts forms to token endpoints, through the channel's proxy if it has one. Without
- * a proxy, private addresses are reached only if the operator allows that.
+ * Returns a function that posts forms to token endpoints, through the channel's proxy or else the one of the
+ * address, if there is any. Without a proxy, private addresses are reached only if the operator allows that.
  */
-export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
+export function tokenEndpoint(allowsPrivateNetworks: () => boolean, proxyOf: ProxyOfAddress): PostForm {
   let direct: Agent | undefined
   let directAllows = false
-  return async (text, form, { proxy, isSetOverHttp }) => {
+  return async (text, form, { proxy: ownProxy, isSetOverHttp }) => {
     const allows = allowsPrivateNetworks()
     const url = URL.parse(text)
     if (!url || !isTokenEndpoint(url, allows))
       throw new Error('its address is not a token endpoint of Google')
-    if (proxy !== null) {
+    const proxy = ownProxy ?? proxyOf(url)
+    if (proxy !== undefined) {
       const { proxiedAgent } = await import('../proxy-agent.ts')
       // The connection is closed afterwards, because the next token is needed only after an hour.
-      await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
+      const lookup = isSetOverHttp ? lookupBlockingMetadata : undefined
+      await using agent = proxiedAgent(proxy, lookup, TIMEOUT_MS, ownProxy === null)
       return await posted(agent, url, form)
     }
     if (!direct || directAllows !== allows) {

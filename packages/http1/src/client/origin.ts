@@ -13,6 +13,8 @@ export interface Origin {
    * resolves the host name of the origin.
    */
   readonly proxy: Proxy | undefined
+  /** Whether `lookup` must resolve the host name too before the proxy learns it; it may refuse the name. */
+  readonly isHostChecked?: boolean
   /** Session of the latest TLS connection, which the next connection resumes. */
   session: Buffer | undefined
 }

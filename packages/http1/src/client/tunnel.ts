@@ -39,7 +39,11 @@ export function openTunnel(
     }
   }
   socket.on('data', onData)
-  socket.once('connect', () => socket.write(send))
+  socket.once('connect', () => {
+    const { host, lookup, isHostChecked } = origin
+    if (!isHostChecked || !lookup || isIP(host) !== 0) return socket.write(send)
+    lookup(host, { all: true }, (error) => (error ? end(error.code ?? error.message) : socket.write(send)))
+  })
 }
 
 /** Handshake of an HTTP proxy: `CONNECT` (RFC 9110, section 9.3.6). */
