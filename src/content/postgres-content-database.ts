@@ -70,7 +70,7 @@ export class PostgresContentDatabase implements ContentDatabase {
 
   /** Prepares the connection pool. The tables are created when content is first written. */
   static open(url: string): PostgresContentDatabase {
-    return new PostgresContentDatabase(connectionPool(url, STATEMENT_MS))
+    return new PostgresContentDatabase(connectionPool(url, { statementMs: STATEMENT_MS }))
   }
 
   addressOf({ id, dropDay }: ContentEntryHead): string {

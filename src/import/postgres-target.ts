@@ -18,7 +18,7 @@ export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
  */
 export function openTarget(url: string): Kysely<Database> {
   return new Kysely<Database>({
-    dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_TIMEOUT_MS) }),
+    dialect: new PostgresDialect({ pool: connectionPool(url, { statementMs: STATEMENT_TIMEOUT_MS }) }),
   })
 }
 

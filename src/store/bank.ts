@@ -56,6 +56,11 @@ export interface LoanRequest {
   readonly token: number | { readonly keyHash: string }
   /** Quota units that the node requires in addition to what it has borrowed already; 0 if it requires no more. */
   readonly need: { readonly token: number; readonly user: number }
+  /**
+   * Whether the node requests the state of a token and needs no quota. Where another session has locked a row, nothing
+   * is lent, and the state is the last committed one.
+   */
+  readonly isLookUp?: boolean
   /** Maximum amounts that are useful to the node; a higher `need` takes precedence. */
   readonly max: { readonly token: number; readonly user: number }
   /** Budgets that the calls are charged to. */

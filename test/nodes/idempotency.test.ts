@@ -8,6 +8,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { workerPids } from '../fixtures/worker-pids.ts'
 import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
@@ -89,6 +90,33 @@ describe.each(SHARED)('idempotency keys on two nodes over $name', (engine) => {
     expect(isReplayed(await waiting)).toBe(false)
     expect(nodes.upstream.received('slow')).toHaveLength(2)
   })
+
+  test.each([3_600, -3_600])(
+    "a node whose clock is wrong by %d seconds does not repeat another node's call with the same idempotency key",
+    async (seconds) => {
+      const nodes = await started()
+      const clock = dateClock()
+      clock.move(seconds)
+      const other = await startGateway({
+        config: configuration(nodes.upstream),
+        env: { DATABASE_URL: nodes.database.place, ...clock.env },
+      })
+      onTestFinished(() => other.discard())
+      const go = Promise.withResolvers<void>()
+      nodes.upstream.script('slow', { kind: 'stream', endsAfter: go.promise, usage: usageText(10, 5) })
+      const key = randomUUID()
+      const first = nodes.chat(0, 'ann', askStream('slow'), withKey(key))
+      await nodes.upstream.receivedAtLeast('slow', 1)
+      const second = call(other.url, askStream('slow'), { key: 'ann', ...withKey(key) })
+      // It is refused with another body, so that the second attempt has found the claim by then.
+      const conflict = await call(other.url, ask('slow'), { key: 'ann', ...withKey(key) })
+      expect(conflict.status).toBe(422)
+      go.resolve()
+      expect((await second).text).toBe((await first).text)
+      expect(nodes.upstream.received('slow')).toHaveLength(1)
+      await expect.poll(() => charged(nodes)).toBe(COST)
+    },
+  )
 
   test('a repeated call whose idempotency key a killed node was serving is sent upstream again by another node within 90 s', {
     timeout: 150_000,

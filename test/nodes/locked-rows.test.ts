@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { type LockedRow, lockRow } from '../locked-row.ts'
@@ -21,7 +22,11 @@ describe.each(SHARED)('while another session keeps the row of one account locked
       channels: [channel('m', upstream.baseUrl('m'))],
       users: [
         ROOT,
-        user(2, 'ann', [token('ann', { remain_quota: QUOTA }), token('ann2')]),
+        user(2, 'ann', [
+          token('ann', { remain_quota: QUOTA }),
+          token('ann2', { remain_quota: QUOTA }),
+          token('ann3'),
+        ]),
         user(
           3,
           'bob',
@@ -65,15 +70,45 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     },
   )
 
-  test('while the database row of an account is locked, its unused keys are refused with retry-after within two seconds', async () => {
+  test('while the database row of an account is locked, unused keys that need more quota than is leased are refused with retry-after within two seconds', async () => {
     const { chat, unlock } = await locked(1, 'select 1 from users where id = 2')
     const startMs = performance.now()
     const refused = await chat(0, 'ann2', ask('m', { max_tokens: 100 }))
     expect(performance.now() - startMs).toBeLessThan(2_500)
     expect(refused.status).toBe(503)
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    // An unlimited key needs no quota but the user's, which the node has.
+    expect((await chat(0, 'ann3', ask('m', { max_tokens: 100 }))).status).toBe(200)
     await unlock()
     expect((await chat(0, 'ann2', ask('m', { max_tokens: 100 }))).status).toBe(200)
+  })
+
+  test.each(['users where id = 2', "tokens where name = 'token-ann2'"])(
+    'while a database row of an account is locked, its keys are read as they were last committed (%s)',
+    async (place) => {
+      const { gateways, unlock } = await locked(1, `select 1 from ${place}`)
+      const url = gateways[0]?.url ?? ''
+      const models = () => call(url, undefined, { key: 'ann2', method: 'GET', path: '/v1/models' })
+      expect((await models()).status).toBe(200)
+      await unlock()
+      expect((await models()).status).toBe(200)
+    },
+  )
+
+  test('while the database row of a user is locked, writes that wait for it keep no connection from other accounts', async () => {
+    const { gateways } = await locked(1, 'select 1 from users where id = 2')
+    const url = gateways[0]?.url ?? ''
+    const change = () => manage(url, ADMIN, 'PUT /api/user/', { id: 2, username: 'ann', display_name: 'Ann' })
+    const startMs = performance.now()
+    // A node has five connections.
+    const changes = Promise.all(Array.from({ length: 6 }, change))
+    const other = await manage(url, ADMIN, 'PUT /api/user/', { id: 3, username: 'bob', display_name: 'Bob' })
+    expect(other.status).toBe(200)
+    for (const { status, headers } of await changes) {
+      expect(status).toBe(503)
+      expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+    }
+    expect(performance.now() - startMs).toBeLessThan(5_000)
   })
 
   test('while the database row of a user is locked, a read of the usage log does not wait', async () => {

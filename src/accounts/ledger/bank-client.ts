@@ -286,8 +286,11 @@ export class BankClient {
   // Before calls in the bank's queue ask for loans, the spare quota that they wait for is returned to the
   // bank. The bank then lends it to the call whose turn it is.
   async #releaseAwaited(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
-    const spare = this.leases.releaseAwaited(batch.flatMap(({ waitsFor }) => waitsFor))
-    if (spare.length > 0) this.leases.applyStates(await this.#dependencies.bank.release(spare))
+    await this.#release(this.leases.releaseAwaited(batch.flatMap(({ waitsFor }) => waitsFor)))
+  }
+
+  async #release(spare: ReturnType<LeaseTable['releaseSpare']>): Promise<void> {
+    if (spare.length > 0) this.leases.applyReleased(spare, await this.#dependencies.bank.release(spare))
   }
 
   #retryLocked(pending: PendingLoan): void {
@@ -351,8 +354,7 @@ export class BankClient {
   }
 
   async #releaseSpare(nowMs: number): Promise<void> {
-    const spare = this.leases.releaseSpare(nowMs)
-    if (spare.length > 0) this.leases.applyStates(await this.#dependencies.bank.release(spare))
+    await this.#release(this.leases.releaseSpare(nowMs))
     const forgotten = this.leases.evictIdle(nowMs)
     if (forgotten.length > 0) this.#onForgotten(forgotten)
   }

@@ -10,10 +10,11 @@ const INITIAL_TYPICAL_HOLD = 50_000
 /** Time without use after which the unneeded part of the quota that the bank has lent is returned. */
 const IDLE_MS = 5_000
 
-/** An account whose spare quota this node returns to the bank, and the quota units that it keeps. */
+/** An account whose spare quota this node returns to the bank, and the quota units that it keeps and returns. */
 interface Released {
   readonly account: AccountName
   readonly keep: number
+  readonly spare: number
 }
 
 /** Quota that the bank has lent to this node (leases), by account. */
@@ -116,7 +117,7 @@ export class LeaseTable {
       const { account, hasSpare } = balance
       const isIdle = nowMs - balance.lastUsedMs > IDLE_MS
       const isDue = this.#recalled.has(account) || (hasSpare && (isIdle || balance.isAwaited))
-      if (isDue) spare.push({ account, keep: balance.releaseSpare() })
+      if (isDue) spare.push({ account, ...balance.releaseSpare() })
     }
     this.#recalled.clear()
     return spare
@@ -130,9 +131,20 @@ export class LeaseTable {
     const spare: Released[] = []
     for (const account of new Set(accounts)) {
       const balance = this.#balances.get(account)
-      if (balance?.isAwaited && balance.hasSpare) spare.push({ account, keep: balance.releaseSpare() })
+      if (balance?.isAwaited && balance.hasSpare) spare.push({ account, ...balance.releaseSpare() })
     }
     return spare
+  }
+
+  /**
+   * Applies the bank's answer to returned quota. The bank states nothing about an account whose row another database
+   * session has locked: it has taken nothing back, so this node can go on to spend that quota.
+   */
+  applyReleased(released: readonly Released[], states: readonly AccountState[]): void {
+    const taken = new Set(states.map(({ account }) => account))
+    for (const { account, spare } of released)
+      if (!taken.has(account)) this.#balances.get(account)?.keepSpare(spare)
+    this.applyStates(states)
   }
 
   /** Evicts accounts that have not been used for a while, and returns their names. */

@@ -348,13 +348,13 @@ const FIRST_LOAN_MAX = 3_200_000
 
 /** Builds a request that borrows nothing, and returns the present state of a token. */
 function lookUp(token: number): LoanRequest {
-  return { token, need: { token: 0, user: 0 }, max: { token: 0, user: 0 } }
+  return { token, isLookUp: true, need: { token: 0, user: 0 }, max: { token: 0, user: 0 } }
 }
 
 /** Builds the request for the first loan of a token. */
 function firstLoan(token: LoanRequest['token']): LoanRequest {
   const max = { token: FIRST_LOAN_MAX, user: FIRST_LOAN_MAX }
-  return { token, need: { token: 0, user: 0 }, max }
+  return { token, isLookUp: true, need: { token: 0, user: 0 }, max }
 }
 
 /**

@@ -81,7 +81,7 @@ describe('what a node has borrowed', () => {
     balance.hold(30)
     balance.charge(20)
     expect(balance.hasSpare).toBe(true)
-    expect(balance.releaseSpare()).toBe(50)
+    expect(balance.releaseSpare()).toEqual({ keep: 50, spare: 50 })
     expect([balance.free, balance.hasSpare]).toEqual([0, false])
   })
 

@@ -172,12 +172,19 @@ export class LeasedBalance extends Balance {
 
   /**
    * Reduces the lease to what open holds and unreported charges need, before the bank is informed. Returns
-   * what they need, in quota units.
+   * what they need and what is returned, in quota units.
    */
-  releaseSpare(): number {
-    const { required: kept } = this
-    this.#setLease(Math.min(this.#leased, kept))
-    return kept
+  releaseSpare(): { readonly keep: number; readonly spare: number } {
+    const before = this.#leased
+    const { required: keep } = this
+    this.#setLease(Math.min(before, keep))
+    return { keep, spare: before - this.#leased }
+  }
+
+  /** Takes back quota that `releaseSpare` returned and the bank could not take. It counts as just used. */
+  keepSpare(spare: number): void {
+    this.#setLease(this.#leased + spare)
+    this.lastUsedMs = performance.now()
   }
 
   /** The held amount to report to the bank; undefined if the bank already knows it. */

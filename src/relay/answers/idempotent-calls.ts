@@ -17,8 +17,8 @@ import type { KeptAnswers } from './kept-answers.ts'
 /** Maximum length of an idempotency key, in characters. */
 const MAX_KEY_LENGTH = 255
 /**
- * Milliseconds after which a process loses its claim on a call unless it renews the claim, and interval of
- * renewals. The clocks of two nodes may differ by half a minute.
+ * Milliseconds after which a node loses its claim on a call unless it renews the claim, by the clock of the database; and
+ * interval of renewals.
  */
 const LEASE_MS = 60_000
 const RENEWAL_MS = 20_000
@@ -193,7 +193,7 @@ export class IdempotentCalls {
         claim: call.claim,
         node,
         nowMs,
-        untilMs: nowMs + LEASE_MS,
+        leaseMs: LEASE_MS,
         expiresMs: nowMs + settings.options.idempotency.keep,
       })
       return state
@@ -331,7 +331,7 @@ export class IdempotentCalls {
     try {
       for (let at = 0; at < lookups.length; at += RENEWED_AT_A_TIME) {
         const some = lookups.slice(at, at + RENEWED_AT_A_TIME)
-        await rows.write('renewClaims', { lookups: some, node, untilMs: Date.now() + LEASE_MS })
+        await rows.write('renewClaims', { lookups: some, node, leaseMs: LEASE_MS })
       }
     } catch {
       // The database is unavailable or closed. The next renewal tries again.

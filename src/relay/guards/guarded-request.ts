@@ -7,7 +7,8 @@ import {
 } from '@sluice/wire/guarded-texts'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { FormPart } from '@sluice/wire/multipart'
+import { boundaryOf, type FormPart } from '@sluice/wire/multipart'
+import { GatewayError } from '../../errors.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body, FormBody } from '../body-reader.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
@@ -56,7 +57,9 @@ export async function guardedRequest(
 ): Promise<Body | FormBody> {
   if ('parts' in body) {
     const parts = await guardedParts(guards, body.parts)
-    return parts.some(({ isChanged }) => isChanged) ? { ...body, parts } : body
+    const changed = parts.filter(({ isChanged }) => isChanged)
+    refuseBoundary(changed, body.contentType)
+    return changed.length > 0 ? { ...body, parts } : body
   }
   const scan = scanObject(body.bytes, limits)
   const { bytes } = await applyGuardsToScan(guards, scan)
@@ -64,6 +67,18 @@ export async function guardedRequest(
   if (bytes === body.bytes) return body
   body.hold(bytes.length)
   return { ...body, bytes }
+}
+
+// The client chooses the boundary and knows what guards write. Its text may therefore become one that ends the part, and
+// begins another one, only once it is changed.
+function refuseBoundary(changed: readonly FormPart[], contentType: string): void {
+  if (changed.length === 0) return
+  const delimiter = `--${boundaryOf(contentType)}`
+  if (!changed.some(({ text }) => text?.includes(delimiter))) return
+  throw new GatewayError(
+    'invalid_request',
+    'a guard has changed a field of the form into text that contains the boundary of the form: use another boundary',
+  )
 }
 
 /** Whether a part of a form is free text, rather than a file or a setting. */

@@ -88,8 +88,10 @@ export class CallPrompts {
   readonly #model: string
   readonly #options: Options
   readonly #known = new Map<ChannelPlan, KnownPrompt>()
-  /** Upper bound on the tokens of the prompt for which quota is reserved. */
+  /** Upper bound on the tokens of the prompt for which quota is reserved at the prices of all models. */
   #heldBound = Number.POSITIVE_INFINITY
+  /** Larger bounds for which quota is reserved at the prices of one model. */
+  readonly #raisedBounds = new Map<Plan, number>()
 
   constructor(services: DigestServices, userId: number, model: string, options: Options) {
     this.#services = services
@@ -118,14 +120,14 @@ export class CallPrompts {
   async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<Unaffordable | undefined> {
     const known = await this.#knownOf(channel)
     const bound = known.bound ?? Number.POSITIVE_INFINITY
-    if (bound <= this.#heldBound) return undefined
+    if (bound <= (this.#raisedBounds.get(plan) ?? this.#heldBound)) return undefined
     const raised = withPromptBound(plan, bound)
     const refusal = await call.hold.raiseTo(raised.estimate.amount, {
       waitMs: this.#options.hold_wait,
       isOver: () => call.response.isAborted || call.isStopped,
     })
     if (refusal) return refusal
-    this.#heldBound = bound
+    this.#raisedBounds.set(plan, bound)
     call.switchModel(raised)
     return undefined
   }

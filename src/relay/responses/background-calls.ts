@@ -86,6 +86,8 @@ interface OpenCall {
   readonly sent?: RequestedTierAndRegion | undefined
   /** Trace and session of the request; absent if an earlier run of the process began the call. */
   readonly origin?: CallOrigin | undefined
+  /** When the call was admitted, by `performance.now()`: the clock may be set while the call is open. */
+  readonly admittedAt: number
   /** Whether this node is still reading the response's stream. */
   isStreamed: boolean
 }
@@ -137,6 +139,7 @@ export class BackgroundCalls {
           response,
           rate: chargeRateOf(price, ratio, quotaPerUnit),
           sent,
+          admittedAt: performance.now() - (Date.now() - hold.facts.started_ms),
           isStreamed: false,
         }
         this.#open.set(hold.id, call)
@@ -174,7 +177,8 @@ export class BackgroundCalls {
       traceparent: call.incoming.request.headers.traceparent,
       sessionName: call.sessionName,
     }
-    const open = { hold, response, rate, sent, origin, isStreamed: request.stream }
+    const { admittedAt } = hold
+    const open = { hold, response, rate, sent, origin, admittedAt, isStreamed: request.stream }
     this.#open.set(call.incoming.id, open)
     call.response.onClosed(() => (open.isStreamed = false))
     if (call.response.isAborted) open.isStreamed = false
@@ -330,8 +334,8 @@ export class BackgroundCalls {
   }
 
   async #expire(open: OpenCall): Promise<void> {
-    const { hold } = open
-    if (Date.now() - hold.facts.started_ms > MAX_AGE_MS)
+    const { hold, admittedAt } = open
+    if (performance.now() - admittedAt > MAX_AGE_MS)
       await this.#settle(open, { quota: hold.amount, reason: 'estimated', usage: NO_USAGE })
   }
 

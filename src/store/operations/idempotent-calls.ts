@@ -1,3 +1,4 @@
+import { PostgresAdapter, sql } from 'kysely'
 import type { Db } from './operation.ts'
 
 /** A call with an idempotency key, and the request that claims it, to be sent to the provider. */
@@ -8,12 +9,28 @@ interface ClaimedCall {
   readonly claim: string
   readonly node: string
   readonly nowMs: number
-  /**
-   * Unix milliseconds until which the process that claims the call counts as running, unless it renews the
-   * claim.
-   */
-  readonly untilMs: number
+  /** Milliseconds for which the process that claims the call counts as running, unless it renews the claim. */
+  readonly leaseMs: number
   readonly expiresMs: number
+}
+
+/** The time by which claims lapse, and the end of a claim that is made or renewed now. */
+interface LeaseTimes {
+  readonly nowMs: number
+  readonly untilMs: number
+}
+
+/**
+ * A shared database measures leases by its own clock, so that a node whose clock is wrong takes over no call that another
+ * node is making. Claims of workers have no lease: they lapse when their process has ended (`lapseClaims`).
+ */
+async function leaseTimes(db: Db, leaseMs: number): Promise<LeaseTimes> {
+  if (!(db.getExecutor().adapter instanceof PostgresAdapter))
+    return { nowMs: 0, untilMs: Number.MAX_SAFE_INTEGER }
+  const { rows } = await sql<{ now: number }>`
+    select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`.execute(db)
+  const nowMs = rows[0]?.now ?? 0
+  return { nowMs, untilMs: nowMs + leaseMs }
 }
 
 /**
@@ -29,21 +46,22 @@ export type ClaimState = 'claimed' | 'under way' | 'over' | 'conflict'
  */
 export async function claimCall(
   db: Db,
-  { lookup, userId, fingerprint, claim, node, nowMs, untilMs, expiresMs }: ClaimedCall,
+  { lookup, userId, fingerprint, claim, node, nowMs, leaseMs, expiresMs }: ClaimedCall,
 ): Promise<ClaimState> {
+  const lease = await leaseTimes(db, leaseMs)
   const row = await db
     .selectFrom('idempotent_calls')
     .select(['fingerprint', 'until_ms', 'expires_ms'])
     .where('lookup', '=', lookup)
     .executeTakeFirst()
-  const isPresent = row && Math.max(row.expires_ms, row.until_ms ?? 0) > nowMs
+  const isPresent = row && (row.expires_ms > nowMs || (row.until_ms ?? 0) > lease.nowMs)
   const earlier = isPresent ? row : undefined
   if (earlier) {
     if (earlier.fingerprint !== fingerprint) return 'conflict'
     if (earlier.until_ms === null || (await isKept(db, lookup, nowMs))) return 'over'
-    if (earlier.until_ms > nowMs) return 'under way'
+    if (earlier.until_ms > lease.nowMs) return 'under way'
   }
-  const values = { user_id: userId, fingerprint, claim, node, until_ms: untilMs, expires_ms: expiresMs }
+  const values = { user_id: userId, fingerprint, claim, node, until_ms: lease.untilMs, expires_ms: expiresMs }
   await db
     .insertInto('idempotent_calls')
     .values({ lookup, ...values })
@@ -58,9 +76,10 @@ export async function renewClaims(
   {
     lookups,
     node,
-    untilMs,
-  }: { readonly lookups: readonly string[]; readonly node: string; readonly untilMs: number },
+    leaseMs,
+  }: { readonly lookups: readonly string[]; readonly node: string; readonly leaseMs: number },
 ): Promise<void> {
+  const { untilMs } = await leaseTimes(db, leaseMs)
   await db
     .updateTable('idempotent_calls')
     .set({ until_ms: untilMs })
@@ -110,6 +129,7 @@ export async function pruneIdempotentCalls(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
 ): Promise<number> {
+  const lease = await leaseTimes(db, 0)
   const result = await db
     .deleteFrom('idempotent_calls')
     .where('lookup', 'in', (eb) =>
@@ -117,7 +137,7 @@ export async function pruneIdempotentCalls(
         .selectFrom('idempotent_calls')
         .select('lookup')
         .where('expires_ms', '<=', nowMs)
-        .where((or) => or('until_ms', 'is', null).or('until_ms', '<=', nowMs))
+        .where((or) => or('until_ms', 'is', null).or('until_ms', '<=', lease.nowMs))
         .limit(limit),
     )
     .executeTakeFirst()

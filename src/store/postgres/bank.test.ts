@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { BANKS, bankFixture, exactly, held, report } from '../../../test/bank-fixture.ts'
-import { newToken, SECRETS, settledCall } from '../../../test/store-rows.ts'
+import { lockRow } from '../../../test/locked-row.ts'
+import { newToken, newUser, SECRETS, settledCall } from '../../../test/store-rows.ts'
 import { serializeForOutbox } from '../usage-row.ts'
 import { hashKey } from '../secrets.ts'
 import { SUM_KINDS } from '../sum-kinds.ts'
@@ -271,6 +272,63 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(sums).toEqual({ used: 4 * 25 * 6 * 10, leased: 0, of_user: 0 })
     expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   }, 300_000)
+
+  test('while another session keeps a row locked, the quota bank answers a look-up with the committed rows, lends nothing, and remembers the lock', async () => {
+    const { node, database, accounts } = await bankFixture(engine)
+    const bank = node('a')
+    await bank.acquire([exactly(100)])
+    const before = await accounts()
+    const row = await lockRow(database.place, 'select 1 from users where id = 1')
+    onTestFinished(() => row.unlock())
+    const lookUp = {
+      token: { keyHash: hashKey(SECRETS, 'k1') },
+      isLookUp: true,
+      need: { token: 0, user: 0 },
+      max: { token: 10_000, user: 20_000 },
+    }
+    expect(await bank.acquire([exactly(10), lookUp])).toMatchObject([
+      'locked',
+      {
+        granted: true,
+        token: { id: 1, remain_quota: 500_000 },
+        user: { id: 1, quota: 1_000_000 },
+        tokenState: { account: 't:1', amount: 100, free: 499_900 },
+        userState: { account: 'u:1', amount: 100, free: 999_900 },
+      },
+    ])
+    const other = node('b')
+    await other.acquire([lookUp])
+    expect((await other.apply([], [])).locked).toEqual(['u:1'])
+    expect(await accounts()).toEqual(before)
+  })
+
+  test.each(['users', 'tokens'])(
+    'while another session keeps a row locked, a node keeps all that it has borrowed for that user, and returns that of others (%s)',
+    async (table) => {
+      const { store, node, database } = await bankFixture(engine)
+      const bank = node('a')
+      await store.write('createUser', newUser({ username: 'bob' }))
+      await store.write('createToken', newToken(2, { name: 'other', key: 'k2' }))
+      const budget = 'b:day:2026-11-01:t:1' as const
+      const budgets = [{ account: budget, amount: 1_000, need: 10, max: 10 }]
+      await database.sql('update tokens set budget = 1000 where id = 1')
+      await bank.acquire([{ ...exactly(100), budgets }, exactly(100, 2)])
+      const row = await lockRow(database.place, `select 1 from ${table} where id = 1`)
+      onTestFinished(() => row.unlock())
+      const all = ['u:1', 't:1', budget, 'u:2', 't:2'] as const
+      const states = await bank.release(all.map((account) => ({ account, keep: 0 })))
+      expect(states.map(({ account, amount }) => [account, amount])).toEqual([
+        ['u:2', 0],
+        ['t:2', 0],
+      ])
+      const left = 'select account, amount from leases order by account'
+      expect(await database.sql(left)).toEqual([
+        { account: budget, amount: 10 },
+        { account: 't:1', amount: 100 },
+        { account: 'u:1', amount: 100 },
+      ])
+    },
+  )
 
   test("the relay's database role can read and call the quota bank, but cannot write balances or charges directly", async () => {
     const { connection } = await bankFixture(engine)

@@ -16,7 +16,7 @@ interface BankColumns {
   readonly leased: number
 }
 
-interface LoanRow {
+interface LoanRow extends Partial<LockedRow<readonly AccountName[]>> {
   readonly granted: boolean
   readonly token: (TokenRow & BankColumns) | null
   readonly user: UserRow & BankColumns
@@ -53,9 +53,8 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
         'borrow',
       )
       return rows.slice(left.length).map((row) => {
-        if (!('locked' in row)) return loanOf(row)
-        for (const account of row.locked) locked.add(account)
-        return 'locked'
+        for (const account of row.locked ?? []) locked.add(account)
+        return 'token' in row ? loanOf(row) : 'locked'
       })
     },
     async apply(calls, held) {
@@ -97,10 +96,11 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
 }
 
 // Quota is at most 2^53, up to which JSON numbers are exact.
-function wantedOf({ token, need, max, budgets = [], isUnderWay, place }: LoanRequest): object {
+function wantedOf({ token, need, max, budgets = [], isLookUp, isUnderWay, place }: LoanRequest): object {
   return {
     ...(place && { ticket: place.ticket, place: place.order, amount: place.amount, waits: place.waits }),
     ...(isUnderWay && { under_way: true }),
+    ...(isLookUp && { look_up: true }),
     ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),
     token_need: need.token,
     token_most: max.token,

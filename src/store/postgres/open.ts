@@ -23,6 +23,11 @@ const MAX_ATTEMPTS = 8
  */
 const ATTEMPTS_WITHOUT_LOCK = 4
 /**
+ * Milliseconds to wait for a row that another session has locked. A write that waits has one of the few connections,
+ * which the reads and writes of other accounts need.
+ */
+const LOCK_WAIT_MS = 1_000
+/**
  * Milliseconds to wait for the lock on users and tokens. They are few, because all reports of nodes wait
  * behind the write that requests this lock.
  */
@@ -66,7 +71,7 @@ export async function openPostgresStore(options: {
 }): Promise<SharedRows> {
   const { url, secrets } = options
   const known = await prepareDatabase(url, secrets)
-  const db = kyselyOver(connectionPool(url))
+  const db = kyselyOver(connectionPool(url, { lockMs: LOCK_WAIT_MS }))
   return {
     ...known,
     read: (name, ...[input]) => read(db, READS[name]!, input, secrets) as never,
@@ -109,7 +114,9 @@ async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
 ): Promise<Result> {
-  const db = kyselyOver(connectionPool(url, MAINTENANCE_TIMEOUT_MS, TIMEOUTS_WHILE_IDLE))
+  const db = kyselyOver(
+    connectionPool(url, { statementMs: MAINTENANCE_TIMEOUT_MS, probing: TIMEOUTS_WHILE_IDLE }),
+  )
   try {
     return await work(db)
   } catch (error) {
@@ -158,7 +165,8 @@ async function write(
           return auditedWrite(transaction, name, input, secrets)
         })
     } catch (error) {
-      const isRetryable = isRetryableConflict(error) || isLockTimeout(error)
+      const isRetryable =
+        isRetryableConflict(error) || (attempt > ATTEMPTS_WITHOUT_LOCK && isLockTimeout(error))
       if (attempt === MAX_ATTEMPTS || !isRetryable) throw mapDatabaseError(error)
       await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }

@@ -17,20 +17,29 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 /** OID of PostgreSQL's 64-bit integer. */
 const INT8: number = types.builtins.INT8
 
+/** Timeouts of a pool. */
+interface PoolTimeouts {
+  /** Timeout of a statement on the server, in milliseconds. */
+  readonly statementMs?: number
+  /** Timeout in milliseconds of waiting for a row or table that another session has locked; that of the statement by default. */
+  readonly lockMs?: number
+  readonly probing?: ProbeTimeouts
+}
+
 /**
  * Creates a pool of connections to the database at this URL. Connections are opened when needed. If the
  * server is unreachable, queries reject within two seconds, or after the timeouts in `probing`.
  */
 export function connectionPool(
   url: string,
-  statementMs = STATEMENT_TIMEOUT_MS,
-  probing?: ProbeTimeouts,
+  { statementMs = STATEMENT_TIMEOUT_MS, lockMs = statementMs, probing }: PoolTimeouts = {},
 ): PostgresPool {
   const pool = new Pool({
     connectionString: url,
     max: MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementMs,
+    lock_timeout: lockMs,
     query_timeout: statementMs + QUERY_GRACE_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,

@@ -42,7 +42,8 @@ export const bedrock: ServiceMaker<'bedrock'> = ({ base_url: base, region, guard
 
 /**
  * Reads the answer of `ApplyGuardrail`. `GUARDRAIL_INTERVENED` may mean that texts were blocked or that parts
- * of them were masked; the actions of the assessments show which. If they do not, the texts count as blocked.
+ * of them were masked; the actions of the assessments show which. If they do not, or if nothing is different, the texts
+ * count as blocked.
  */
 function judgementOf(answer: unknown, sent: readonly string[]): Judgement {
   const action = memberOf(answer, 'action')
@@ -60,7 +61,8 @@ function judgementOf(answer: unknown, sent: readonly string[]): Judgement {
   })
   if (texts.length !== sent.length)
     throw new ServiceFailure(`it answered with ${texts.length} outputs to ${sent.length} texts`)
-  return { matches: masked, isBlocked: false, texts }
+  const isSame = texts.every(({ text }, index) => text === sent[index])
+  return isSame ? { matches: masked, isBlocked: true } : { matches: masked, isBlocked: false, texts }
 }
 
 function countActions(value: unknown, actions: Map<string, number>, depth: number): void {

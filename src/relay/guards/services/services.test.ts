@@ -77,6 +77,12 @@ describe('the answer of a service is read', () => {
     ],
     ['bedrock', masked('ANONYMIZED', 'BLOCKED'), { matches: 2, isBlocked: true }],
     ['bedrock', masked(), { matches: 1, isBlocked: true }],
+    // It states that it has masked something, and returns what it was sent.
+    [
+      'bedrock',
+      { ...masked('ANONYMIZED'), outputs: [{ text: 'Anna 👍 Anna' }] },
+      { matches: 1, isBlocked: true },
+    ],
     ['bedrock', { action: 'GUARDRAIL_INTERVENED' }, { matches: 1, isBlocked: true }],
     ['lakera', { flagged: true }, { matches: 1, isBlocked: false }],
     ['lakera', { flagged: false }, { matches: 0, isBlocked: false }],

@@ -136,8 +136,21 @@ begin
 end
 $$;
 
+-- Answers a request that needs no quota from the rows as they were last committed, without the locks of `barred`.
+create or replace function bank_look_up(as_node text, wanted jsonb, barred text[])
+  returns setof jsonb language plpgsql security definer set search_path from current as $$
+begin
+  return query select jsonb_build_object('locked', barred, 'granted', true, 'token', to_jsonb(t), 'user', to_jsonb(u),
+      'token_amount', coalesce((select amount from leases where account = 't:' || t.id and node = as_node), 0),
+      'user_amount', coalesce((select amount from leases where account = 'u:' || u.id and node = as_node), 0),
+      'budgets', '[]'::jsonb, 'place', null, 'returnable', false)
+    from tokens t join users u on u.id = t.user_id
+    where t.key_hash = wanted ->> 'hash' or t.id = (wanted ->> 'token')::bigint;
+end
+$$;
+
 -- The same, except that a request on an account whose row another session has locked is answered with
--- these accounts.
+-- these accounts; one that only looks a token up, with the rows.
 create or replace function bank_borrow(as_node text, wanted jsonb, known text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 declare
@@ -152,7 +165,8 @@ begin
   end if;
   for one in select w from jsonb_array_elements(wanted) with ordinality as e (w, nth) order by nth loop
     barred := array(select unnest(bank_lent_by(one)) intersect select unnest(locked));
-    if cardinality(barred) > 0 then return next jsonb_build_object('locked', barred);
+    if cardinality(barred) > 0 and one ? 'look_up' then return query select * from bank_look_up(as_node, one, barred);
+    elsif cardinality(barred) > 0 then return next jsonb_build_object('locked', barred);
     else return query select * from bank_acquire(as_node, jsonb_build_array(one));
     end if;
   end loop;

@@ -28,7 +28,19 @@ begin
 end
 $$;
 
--- The same, except for accounts whose rows another session has locked.
+-- The user of an account; null for a group's budget.
+create or replace function bank_user_of(of_account text)
+  returns bigint language plpgsql security definer set search_path from current as $$
+declare
+  owner text := regexp_replace(of_account, '^b:[^:]*:[^:]*:', '');
+begin
+  if owner like 'u:%' then return substr(owner, 3)::bigint; end if;
+  return (select user_id from tokens where owner like 't:%' and id = substr(owner, 3)::bigint);
+end
+$$;
+
+-- The same, except for accounts whose rows another session has locked. A node that goes on keeps all that it has of
+-- their users, because it could borrow nothing for them again.
 create or replace function bank_return(as_node text, accounts text[], keeps bigint[], known text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 declare
@@ -36,6 +48,10 @@ declare
   locked text[] := bank_lock_free(named, known);
   leaves boolean := accounts is null;
 begin
+  if cardinality(locked) > 0 and not leaves then
+    locked := locked || array(select a from unnest(named) a
+      where bank_user_of(a) = any (array(select bank_user_of(l) from unnest(locked) l)));
+  end if;
   if cardinality(locked) > 0 then
     named := array(select unnest(named) except select unnest(locked));
     if leaves then
