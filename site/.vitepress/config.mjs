@@ -74,6 +74,7 @@ export default defineConfig({
           page('Operations', '/operations'),
           page('Administration over HTTP', '/administration'),
           page('Scaling', '/scaling'),
+          page('Databases', '/databases'),
           page('Moving from another gateway', '/moving'),
           page('Performance', '/performance'),
           page('Threat model', '/security'),

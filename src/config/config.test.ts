@@ -398,6 +398,17 @@ describe('warnings about the configuration', () => {
     ])
   })
 
+  test('there is a warning about a database whose connections are not encrypted and checked', () => {
+    const of = (url: string) =>
+      warnings(withoutFile({ DATABASE_URL: url, DEEPSEEK_API_KEY: 'k' })).filter((line) =>
+        line.includes('DATABASE_URL'),
+      )
+    expect(of('postgres://ann:secret@db.example/x')).toEqual([
+      'environment: DATABASE_URL: connections to the database may be unencrypted: add sslmode=verify-full, and sslrootcert=FILE if its authority is a private one',
+    ])
+    expect(of('postgres://ann:secret@db.example/x?sslmode=verify-full')).toEqual([])
+  })
+
   test('there is a warning about a key in quotes, in the file and in the environment', () => {
     const keys = `channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini], keys: [k, '"k"'] }]`
     const quotes = 'the quotes around it are part of the key: write it without them'

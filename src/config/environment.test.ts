@@ -39,6 +39,12 @@ describe('the environment', () => {
     })
   })
 
+  test('an unknown sslmode of DATABASE_URL is a mistake, which does not repeat the password', () => {
+    expect(said({ DATABASE_URL: 'postgres://a:secret@db/x?sslmode=no-verify' })).toEqual([
+      'environment: DATABASE_URL: expected one of disable, prefer, require, verify-ca, verify-full as sslmode, found "no-verify"',
+    ])
+  })
+
   test('proxies are read as curl reads them: in lower case first, and without a scheme as HTTP', () => {
     const env = {
       http_proxy: 'one:3128',

@@ -5,7 +5,7 @@ import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { BucketCredentials } from '../domain/content-log.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors.ts'
-import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
+import { expectedOfTls, parseDatabaseUrl, sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 import type { ProxyVariables } from '../upstreams/environment-proxies.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
 
@@ -138,11 +138,22 @@ function readDatabaseUrl(
 ): string | undefined {
   if (text === undefined) return sqliteUrl(resolve(dataDir, 'sluice.db'))
   // The URL may contain a password, so messages do not repeat it.
-  if (/^postgres(?:ql)?:\/\/\S+$/i.test(text)) return text
+  if (/^postgres(?:ql)?:\/\/\S+$/i.test(text)) {
+    const expected = isParsable(text) ? expectedOfTls(text) : 'a URL'
+    return expected === undefined ? text : expect('DATABASE_URL', expected)
+  }
   const path = sqlitePath(text)
   return path !== undefined && /^.+$/.test(path)
     ? sqliteUrl(resolve(folder, path))
     : expect('DATABASE_URL', 'sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE')
+}
+
+function isParsable(databaseUrl: string): boolean {
+  try {
+    return parseDatabaseUrl(databaseUrl).protocol !== ''
+  } catch {
+    return false
+  }
 }
 
 // The URL may contain a password, so messages do not repeat it.

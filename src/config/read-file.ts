@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path'
+import { databaseWarning, sqlitePath } from '../domain/database-url.ts'
 import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { declaredSettingsWithLines } from './declared-lines.ts'
@@ -101,9 +102,14 @@ export function readFile(
     channels,
     tree: withoutUsers(document.tree),
     declared: declaredSettingsWithLines(document, configFile),
-    warnings: found,
+    warnings: [...environmentWarnings(environment), ...found],
     environmentChannels,
   }
+}
+
+function environmentWarnings({ databaseUrl }: Environment): readonly Diagnostic[] {
+  const message = sqlitePath(databaseUrl) === undefined ? databaseWarning(databaseUrl) : undefined
+  return message === undefined ? [] : [{ file: 'environment', path: 'DATABASE_URL', message }]
 }
 
 function withoutUsers(tree: YamlNode): YamlNode {

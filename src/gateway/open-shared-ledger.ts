@@ -19,7 +19,7 @@ import { pruneExpired, pruneOrphanedParts } from '../store/prune.ts'
 import { pruneStoredDataOfDeleted } from '../store/stored-data-of-user.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
-import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { DatabaseAddressError, StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './open-ledger.ts'
 
 /** Maximum milliseconds for which a start waits for the database server, which may be starting too. */
@@ -153,7 +153,8 @@ async function retryUntilAvailable<Opened>(
     try {
       return await open()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || performance.now() > endMs) throw error
+      const isPassing = error instanceof StoreUnavailable && !(error instanceof DatabaseAddressError)
+      if (!isPassing || performance.now() > endMs) throw error
       if (!hasWarned) log.warn(`${error.message}; tried again for ${timeoutMs / 1000} seconds`)
       hasWarned = true
       await delay(RETRY_MS)

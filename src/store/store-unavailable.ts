@@ -23,3 +23,6 @@ export class StoreUnavailable extends Error {
  * Error: another process uses the name of this node. This happens if one data folder is a copy of the other.
  */
 export class NodeNameTaken extends StoreUnavailable {}
+
+/** Error: DATABASE_URL must be changed, or the server that it names; waiting does not help. */
+export class DatabaseAddressError extends StoreUnavailable {}

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import type { NodeMessages } from '../node-messages.ts'
+import { openClient } from './connect.ts'
 import { mapDatabaseError } from './failure.ts'
 
 /** PostgreSQL notification channel that all nodes listen to. The first word of a message is its kind. */
@@ -91,26 +92,25 @@ export class Announcements {
 
   /** Opens one connection and serves it until its end. Resolves to false if it could not be opened. */
   async #runConnection(): Promise<boolean> {
-    const client = new Client({
-      connectionString: this.#url,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: LIVENESS_MS,
-      keepAlive: true,
-      application_name: 'sluice announcements',
-    })
     const lost = Promise.withResolvers<void>()
-    client.on('error', () => lost.resolve())
-    client.on('end', () => lost.resolve())
-    client.on('notification', ({ payload = '' }) => {
-      const text = this.#messages.open(Buffer.from(payload))
-      if (text === undefined) return
-      for (const listener of this.#listeners) listener.received(text)
-    })
+    let client: Client | undefined
     try {
-      await client.connect()
+      client = await openClient(this.#url, {
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        query_timeout: LIVENESS_MS,
+        keepAlive: true,
+        application_name: 'sluice announcements',
+      })
+      client.on('error', () => lost.resolve())
+      client.on('end', () => lost.resolve())
+      client.on('notification', ({ payload = '' }) => {
+        const text = this.#messages.open(Buffer.from(payload))
+        if (text === undefined) return
+        for (const listener of this.#listeners) listener.received(text)
+      })
       await client.query(`listen ${CHANNEL}`)
     } catch {
-      await client.end().catch(() => {})
+      await client?.end().catch(() => {})
       return false
     }
     this.#client = client

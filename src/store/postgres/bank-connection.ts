@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { Client, type QueryResult } from 'pg'
+import type { Client, QueryResult } from 'pg'
 import { NodeNameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { isLockTimeout, mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
+import { openClient } from './connect.ts'
 import { withLivenessProbe } from './liveness-probe.ts'
 
 /** Timeout for connecting, in milliseconds. */
@@ -89,10 +90,9 @@ export class BankConnection {
   }
 
   async #connect(): Promise<Client> {
-    const client = new Client({
-      connectionString: this.#url,
+    const client = await openClient(this.#url, {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
+      timeouts: { statement_timeout: STATEMENT_TIMEOUT_MS },
       query_timeout: QUERY_TIMEOUT_MS,
       keepAlive: true,
       application_name: this.#application,
@@ -108,7 +108,6 @@ export class BankConnection {
     client.on('error', lost)
     client.on('end', lost)
     try {
-      await client.connect()
       await this.#takeName(client)
       if (this.#hasRole) await withLivenessProbe(client, this.#url, client.query(`set role ${RELAY_ROLE}`))
       if (this.#hasConnected) this.#onReconnected?.()

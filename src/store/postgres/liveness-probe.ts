@@ -1,5 +1,6 @@
-import { Client } from 'pg'
+import type { Client } from 'pg'
 import { StoreUnavailable } from '../store-unavailable.ts'
+import { openClient } from './connect.ts'
 import { isErrorOfRunningServer } from './failure.ts'
 
 /** Milliseconds to wait for a response before the first probe, and between two probes. */
@@ -70,15 +71,13 @@ async function isServerWorking(
   process: number,
   { connectMs, queryMs }: ProbeTimeouts,
 ): Promise<boolean> {
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: connectMs,
-    query_timeout: queryMs,
-    application_name: 'sluice',
-  })
-  client.on('error', () => {})
+  let client: Client | undefined
   try {
-    await client.connect()
+    client = await openClient(url, {
+      connectionTimeoutMillis: connectMs,
+      query_timeout: queryMs,
+      application_name: 'sluice',
+    })
     const { rows } = await client.query<{ state: string | null }>(
       'select state from pg_stat_activity where pid = $1',
       [process],
@@ -89,6 +88,6 @@ async function isServerWorking(
   } catch (error) {
     return isErrorOfRunningServer(error)
   } finally {
-    void client.end().catch(() => {})
+    void client?.end().catch(() => {})
   }
 }

@@ -13,6 +13,7 @@ import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.
 import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
 import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
 import { connectionPool } from './pool.ts'
+import { refuseTransactionPooler } from './refuse-transaction-pooler.ts'
 import { ensureRelayRole } from './relay-role.ts'
 
 /** Maximum number of attempts at a write that conflicts with other transactions. */
@@ -70,6 +71,9 @@ export async function openPostgresStore(options: {
   readonly secrets: Secrets
 }): Promise<SharedRows> {
   const { url, secrets } = options
+  await refuseTransactionPooler(url).catch((error) => {
+    throw mapDatabaseError(error)
+  })
   const known = await prepareDatabase(url, secrets)
   const db = kyselyOver(connectionPool(url, { lockMs: LOCK_WAIT_MS }))
   return {

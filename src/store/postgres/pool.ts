@@ -2,6 +2,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, type PoolClient, types } from 'pg'
 import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
+import { connectionPlan, workingTls } from './connect.ts'
 import { type ProbedConnection, type ProbeTimeouts, withLivenessProbe } from './liveness-probe.ts'
 
 /** Maximum number of connections of one node. Few are enough, because calls do not use them. */
@@ -34,27 +35,41 @@ export function connectionPool(
   url: string,
   { statementMs = STATEMENT_TIMEOUT_MS, lockMs = statementMs, probing }: PoolTimeouts = {},
 ): PostgresPool {
-  const pool = new Pool({
-    connectionString: url,
-    max: MAX_CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  const timeouts = {
     statement_timeout: statementMs,
     lock_timeout: lockMs,
-    query_timeout: statementMs + QUERY_GRACE_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-    keepAlive: true,
-    application_name: 'sluice',
-    types: { getTypeParser: (type, format) => parserOf(type, format) as never },
-  })
-  // If an idle connection breaks, the pool replaces it, or the next query on it fails. Without these
-  // handlers, the error event of the connection would end the process.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => void client.on('error', () => {}))
+  }
+  const options = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true, application_name: 'sluice' }
+  const open = async (): Promise<Pool> => {
+    const { connectionString, start } = connectionPlan(url, timeouts)
+    const made = new Pool({
+      ...options,
+      connectionString,
+      ssl: await workingTls(url, options),
+      max: MAX_CONNECTIONS,
+      query_timeout: statementMs + QUERY_GRACE_MS,
+      types: { getTypeParser: (type, format) => parserOf(type, format) as never },
+      onConnect: (client) => start !== undefined && client.query(start),
+    })
+    // If an idle connection breaks, the pool replaces it, or the next query on it fails. Without these
+    // handlers, the error event of the connection would end the process.
+    made.on('error', () => {})
+    made.on('connect', (client) => void client.on('error', () => {}))
+    return made
+  }
+  let pool: Promise<Pool> | undefined
+  // A server that cannot be reached is asked again for the next query.
+  const opened = (): Promise<Pool> =>
+    (pool ??= open().catch((error) => {
+      pool = undefined
+      throw error
+    }))
   const returned = new WeakMap<PoolClient, number>()
   let silentSince = -1
   const connect = async (): Promise<PostgresPoolClient> => {
     for (;;) {
-      const client = await pool.connect()
+      const client = await (await opened()).connect()
       // If one connection stopped responding, those that have been idle since before then are probably dead
       // too, and are closed.
       if ((returned.get(client) ?? Infinity) > silentSince) {
@@ -67,7 +82,7 @@ export function connectionPool(
       client.release(true)
     }
   }
-  return { options: {}, connect, end: () => pool.end() }
+  return { options: {}, connect, end: async () => (await pool?.catch(() => undefined))?.end() }
 }
 
 function withLivenessProbes(
