@@ -24,6 +24,7 @@ import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
 import type { MediaRequester } from './media-fetcher.ts'
+import type { ComparedRequestTexts } from './provider-messages.ts'
 
 // The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how
 // it may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
@@ -185,6 +186,12 @@ export interface ParsedRequest {
 export type NonTokenBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
 
 /**
+ * A reason for which a call continues with certain models only: its request is too long for the model, or was
+ * refused because of its content. `docs/configuration.md: Fallback`.
+ */
+export type FallbackReason = 'context_fallback' | 'content_fallback'
+
+/**
  * How one model may serve a request: its channels in order, the prices, and for how much quota is reserved.
  */
 export interface Plan {
@@ -209,6 +216,8 @@ export interface Plan {
   readonly estimate: Estimate
   /** The channels in the order in which they are tried; never empty. */
   readonly channels: readonly ChannelPlan[]
+  /** Why the model is tried, if not because the others have failed. */
+  readonly reason?: FallbackReason | undefined
 }
 
 /** A channel of a plan, and what the channel would be sent. */
@@ -301,4 +310,6 @@ export interface AttemptTarget {
   readonly request: AttemptRequest
   /** The plan for this channel, from which the request was made. */
   readonly plan: ChannelPlan
+  /** Texts of the client's request, with which words of the provider are compared. */
+  readonly words: ComparedRequestTexts
 }

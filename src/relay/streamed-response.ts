@@ -24,6 +24,7 @@ import {
   UNREADABLE_STREAM,
   failureOfWrite,
 } from './failure.ts'
+import { ruleOf } from './failure-table.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
@@ -122,7 +123,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   #cut(failure: Failure): void {
-    if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
+    if (ruleOf(failure).counts) this.call.noteCut(this.target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
     this.call.noteError(interruptedStreamError(failure))
     this.#breakOff(gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason))

@@ -91,7 +91,7 @@ export class WholeResponse extends ResponseHandler {
       stop.abort()
       this.close()
       // The provider must be paid for its response, so no other provider is asked.
-      this.refused(chargeBasis('complete', facts), { ...failure, next: 'nowhere' })
+      this.refused(chargeBasis('complete', facts), { ...failure, kind: 'undeliverable' })
     } else if (this.memory.isShort) {
       this.close()
       this.refused(chargeBasis('cut', undefined))

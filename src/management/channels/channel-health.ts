@@ -221,7 +221,7 @@ function itemOf(
     last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
     keys: {
       total: keys.length,
-      set_aside: channel ? keyRings.setAside(channel, readMs) : 0,
+      set_aside: channel ? keyRings.rests.countResting(channel, readMs) : 0,
       limits: keys.map(keyLimitsObject(services, name)),
     },
     ...(withMinutes ? { minutes: [...minutes.of(name)] } : { hour: minutes.hour(name) }),
