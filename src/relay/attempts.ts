@@ -115,6 +115,7 @@ export class Attempts {
     // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
     call.response.needsUpstream()
     const counted = new Set<Plan>()
+    if (plans.length > 1) call.lastForFiltered = plans.findLast(({ reason }) => reason === 'content_fallback')
     for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
       const outcome = await this.#tryModels(call, left, failed, counted)
       if (outcome === 'settled') {

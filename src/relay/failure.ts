@@ -316,6 +316,22 @@ export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return { ...failure, failureCause: 'provider_failed' }
 }
 
+/** The failure of an answer that the provider filtered before it had content, if another model may be tried. */
+export const FILTERED_ANSWER: Failure = {
+  kind: 'filtered',
+  cause: 'filtered answer',
+  failureCause: 'provider_refused',
+  refusal: new UpstreamRefusal('the provider refused to answer this request because of its content', {
+    status: 400,
+    type: 'invalid_request_error',
+    hasOwnType: false,
+    code: 'content_filter',
+    hasOwnCode: false,
+    retryAfter: undefined,
+    envelope: undefined,
+  }),
+}
+
 /** The failure of a stream with an event that is too large to be read. */
 export const UNREADABLE_STREAM = failureWithoutResponse('an event was too large')
 

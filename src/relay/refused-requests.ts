@@ -63,6 +63,26 @@ export function isTooLongRequest(
   return words !== undefined && !isInRequest(words)
 }
 
+/** Finish reasons of answers that were filtered, in all protocols. */
+const FILTERED_ENDS: ReadonlySet<string | undefined> = new Set([
+  'content_filter',
+  'content_filtered',
+  'guardrail_intervened',
+  'refusal',
+  'sensitive',
+  'SAFETY',
+  'RECITATION',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'SPII',
+  'IMAGE_SAFETY',
+])
+
+/** Whether these finish reasons say that the answer was filtered. */
+export function isFilteredEnd(reasons: readonly (string | undefined)[]): boolean {
+  return reasons.length > 0 && reasons.every((reason) => FILTERED_ENDS.has(reason))
+}
+
 /** Whether an upstream refuses a request because of its content. */
 export function isFilteredRequest({ code, type }: UpstreamErrorText): boolean {
   return FILTERED_CODES.has(code ?? '') || FILTERED_CODES.has(type ?? '')

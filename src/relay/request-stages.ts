@@ -6,7 +6,7 @@ import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
-import type { Model } from '../domain/records/model.ts'
+import type { FallbackReason, Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import type { ProviderTools } from '@sluice/wire/tool-use'
@@ -184,12 +184,6 @@ export interface ParsedRequest {
 
 /** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
 export type NonTokenBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
-
-/**
- * A reason for which a call continues with certain models only: its request is too long for the model, or was
- * refused because of its content. `docs/configuration.md: Fallback`.
- */
-export type FallbackReason = 'context_fallback' | 'content_fallback'
 
 /**
  * How one model may serve a request: its channels in order, the prices, and for how much quota is reserved.

@@ -6,7 +6,7 @@ import { accountFaultOf } from './account-faults.ts'
 /** `docs/operations.md: Faults of accounts`. */
 const at = (base_url: string) => channelOf({ base_url })
 const NOWHERE = at('http://127.0.0.1:8080/v1')
-const never = (): boolean => false
+const never = (_text: string): boolean => false
 
 const CREDIT =
   'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.'
