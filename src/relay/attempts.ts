@@ -214,7 +214,7 @@ export class Attempts {
    */
   async #tryKeys(
     call: Call,
-    { plan, keys }: Candidate,
+    { plan, keys, isLastResort }: Candidate,
     request: AttemptRequest,
     failed: FailedAttempts,
   ): Promise<{ readonly outcome: Outcome; readonly keys: readonly UpstreamKey[] }> {
@@ -222,8 +222,10 @@ export class Attempts {
     call.incoming.record.channel = channel.name
     for (const [index, key] of keys.entries()) {
       const account = { channel: channel.name, key: key.value, model: request.upstreamModel }
-      // Only what asks again where it failed is limited: any other account may be able to serve the call.
-      if (failed.isOf(account) && !this.#retries.take()) continue
+      // A move to another account is never refused, because it may be able to serve the call. Limited is what
+      // asks again where the call has failed, or where everything is known to fail.
+      const isPaid = !failed.hasAny || this.#retries.take()
+      if (!isPaid && (isLastResort || failed.isOf(account))) continue
       if (!(await this.#services.limits.ask(channel))) break
       failed.nextAttemptAt(channel)
       const { name: client } = call.plan.dialect

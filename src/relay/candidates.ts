@@ -10,6 +10,8 @@ export interface Candidate {
   readonly keys: readonly UpstreamKey[]
   /** Whether every key has reached a limit that its provider stated, so that the channel is tried last. */
   readonly isSpent?: true
+  /** Whether the channel should be skipped, and is tried only because no other one is left. */
+  readonly isLastResort?: true
 }
 
 type CandidateServices = Pick<
@@ -21,7 +23,7 @@ type CandidateServices = Pick<
  * The channels and keys that may serve a call with one model, at most `options.retries` further channels, and as
  * many further keys of each. Channels that are drained, no longer serve the model, have an open circuit breaker
  * or recently lacked the model are skipped, and so are accounts that rest. If nothing is left, all are tried
- * anyway, unless `maySkip` allows skipping the model. `docs/operations.md: Channels that fail`.
+ * anyway, those at fault last, unless `maySkip` allows skipping the model. `docs/operations.md: Channels that fail`.
  */
 export function candidatesOf(
   { health, keyRings, limits, providerLimits, missing, ends: shutdowns }: CandidateServices,
@@ -44,7 +46,7 @@ export function candidatesOf(
     const { channel } = candidate
     if (limits.waitMs(channel) > 0) continue
     const keys = keysFor(candidate, keyRings.rotated(channel))
-    all.push({ plan: candidate, keys: keys.slice(0, most) })
+    if (!maySkip) all.push({ plan: candidate, keys })
     if (channel.isDrained || health.isOpen(channel, nowMs)) continue
     if (ends.hasEnded(channel, model, today)) continue
     if (missing.isMissing(channel, model, nowMs)) continue
@@ -61,7 +63,34 @@ export function candidatesOf(
     good.push({ plan: candidate, keys: ordered.slice(0, most), ...(isSpent && { isSpent }) })
   }
   if (good.some(({ isSpent }) => isSpent)) moveExhaustedKeysLast(good)
-  return (good.length > 0 || maySkip ? good : all).slice(0, most)
+  if (good.length > 0 || maySkip) return good.slice(0, most)
+  return lastResort({ keyRings }, all, model, nowMs, most)
+}
+
+/** All accounts, those that are at fault after those that may only have reached a limit. */
+function lastResort(
+  { keyRings: { rests } }: Pick<CandidateServices, 'keyRings'>,
+  all: readonly Candidate[],
+  model: string,
+  nowMs: number,
+  most: number,
+): readonly Candidate[] {
+  const isAtFault = ({ channel }: ChannelPlan, { value }: UpstreamKey, upstreamModel: string): boolean =>
+    (rests.restOf(channel.name, value, upstreamModel, nowMs)?.kind ?? 'limited') !== 'limited'
+  const ordered = all.map(({ plan, keys }) => {
+    const upstreamModel = upstreamModelOf(plan, model)
+    const [first = [], last = []] = [false, true].map((atFault) =>
+      keys.filter((key) => isAtFault(plan, key, upstreamModel) === atFault),
+    )
+    return {
+      candidate: { plan, keys: [...first, ...last].slice(0, most), isLastResort: true } as const,
+      first,
+    }
+  })
+  return ordered
+    .toSorted((a, b) => Number(a.first.length === 0) - Number(b.first.length === 0))
+    .map(({ candidate }) => candidate)
+    .slice(0, most)
 }
 
 /**
