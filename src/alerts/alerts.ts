@@ -5,7 +5,12 @@ import type { Agent } from 'undici'
 import { type AlertEvent, alertThresholds, type AlertType } from '../domain/alert.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { CallsRefusedByOverload } from '../limits/overload.ts'
-import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
+import type {
+  AboutChannels,
+  ReportedConditions,
+  DueAlert,
+  AlertSubscriptions,
+} from '../store/operations/alerts.ts'
 import type { RowStore } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedAlertReceiver } from './alert-sender.ts'
 import type { LowLimitChange, LowLimits } from '../upstreams/low-limits.ts'
@@ -119,13 +124,19 @@ export class Alerts {
 
   async #work(targets: readonly TaggedAlertReceiver[]): Promise<void> {
     const { rows, node, settings } = this.#dependencies
-    const channels = settings().channels.map(({ name }) => name)
+    const { channels: configured } = settings()
+    const channels = configured.map(({ name }) => name)
     const wanted = new Set<AlertType>(targets.flatMap(({ types }) => types))
     await this.#report((type) => wanted.has(type), new Set(channels))
     if (wanted.has('model.ending')) await this.#reportEndings()
     const tags = targets.map(({ tag }) => tag)
     const work = await rows.read('findPendingAlerts', { node, nowMs: Date.now(), tags })
-    if (work.isConditionOver) await rows.write('endConditions', { nowMs: Date.now(), channels })
+    if (work.isConditionOver)
+      await rows.write('endConditions', {
+        nowMs: Date.now(),
+        channels,
+        about: this.#dependencies.about(channels),
+      })
     if (this.#isClosed) return
     const sender = (this.#sender ??= await this.#openSender())
     await sender.work(work, targets)
@@ -218,6 +229,10 @@ const MAX_LOW_MS = 86_400_000
 interface ConditionSources {
   /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: () => readonly string[]
+  /** Names of the channels without a usable key. */
+  readonly withoutKey: () => readonly string[]
+  /** Facts about these channels for their events. */
+  readonly about: (channels: readonly string[]) => AboutChannels
   /** The calls that this node refused because it was overloaded. */
   readonly shed: () => CallsRefusedByOverload
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
@@ -232,6 +247,7 @@ class ConditionWatch {
   readonly #sources: ConditionSources
   /** Time of the last report of each channel, on a monotonic clock. */
   #reportedMs: ReadonlyMap<string, number> = new Map()
+  #keyReportedMs: ReadonlyMap<string, number> = new Map()
   #overloadReportedMs = Number.NEGATIVE_INFINITY
   #shedCount = 0
 
@@ -254,9 +270,11 @@ class ConditionWatch {
     const isWatched = isWanted('channel.resting') || isWanted('channel.back')
     const opened = isWatched ? this.#sources.opened().filter((name) => channels.has(name)) : []
     const due = opened.filter((name) => isDue(this.#reportedMs.get(name)))
-    this.#reportedMs = new Map(
-      opened.map((name) => [name, due.includes(name) ? nowMs : (this.#reportedMs.get(name) ?? nowMs)]),
-    )
+    this.#reportedMs = reportedMs(opened, due, this.#reportedMs, nowMs)
+    const areKeysWatched = isWanted('channel.no_key') || isWanted('channel.back')
+    const withoutKey = areKeysWatched ? this.#sources.withoutKey().filter((name) => channels.has(name)) : []
+    const keysDue = withoutKey.filter((name) => isDue(this.#keyReportedMs.get(name)))
+    this.#keyReportedMs = reportedMs(withoutKey, keysDue, this.#keyReportedMs, nowMs)
     const { count, reason } = this.#sources.shed()
     const hasShed = count > this.#shedCount && isWanted('gateway.overloaded')
     // Refusals before the next report is due are included in that report.
@@ -265,10 +283,13 @@ class ConditionWatch {
     if (isOverloadDue || !hasShed) this.#shedCount = count
     const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
     const limits = isWanted('provider.limit') ? this.#sources.lowLimits.due(nowMs) : []
-    if (due.length + unpriced.length + limits.length === 0 && !isOverloadDue) return undefined
+    const news = due.length + keysDue.length + unpriced.length + limits.length
+    if (news === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
       opened: due,
+      ...(keysDue.length > 0 && { withoutKey: keysDue }),
+      about: this.#sources.about([...due, ...keysDue]),
       backAtMs: timeMs + CALM_MS,
       ...(unpriced.length > 0 && {
         unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPORT_INTERVAL_MS },
@@ -281,11 +302,22 @@ class ConditionWatch {
   /** Makes every condition due again, because a report could not be stored. */
   forget(): void {
     this.#reportedMs = new Map()
+    this.#keyReportedMs = new Map()
     this.#sources.unpriced.forget()
     this.#sources.lowLimits.forget()
     this.#overloadReportedMs = Number.NEGATIVE_INFINITY
     this.#shedCount = Math.max(0, this.#shedCount - 1)
   }
+}
+
+/** The time of the last report of each channel; of those that are reported now, the present. */
+function reportedMs(
+  channels: readonly string[],
+  due: readonly string[],
+  before: ReadonlyMap<string, number>,
+  nowMs: number,
+): ReadonlyMap<string, number> {
+  return new Map(channels.map((name) => [name, due.includes(name) ? nowMs : (before.get(name) ?? nowMs)]))
 }
 
 function limitCondition({ low, isNew, ...news }: LowLimitChange, timeMs: number) {

@@ -27,6 +27,11 @@ interface TestOptions extends AccountOptions {
   readonly model?: string
 }
 
+/** A channel, and how it does; undefined if no gateway runs that could know it. */
+type ListedChannel = ChannelObject & {
+  readonly health: { readonly state: string; readonly cause: string | null } | undefined
+}
+
 /** Adds the commands `sluice channel …`. */
 export function addChannelCommands(program: Command, shell: CommandContext): void {
   const channel = program.command('channel').description('list, test and switch channels')
@@ -69,7 +74,13 @@ async function list(shell: CommandContext, options: AccountOptions): Promise<voi
     const channels = await accounts.run('listAllChannels', {})
     if (options.json) printJson(shell, channels)
     else if (channels.length === 0) shell.err.write('There is no channel.\n')
-    else shell.out.write(table(channels, COLUMNS, shell.out))
+    else {
+      // A running gateway of another version may not know this operation.
+      const known = await accounts.run('listChannelStates', {}).catch(() => [])
+      const states = new Map(known.map((one) => [one.name, one]))
+      const listed = channels.map((one) => ({ ...one, health: states.get(one.name) }))
+      shell.out.write(table(listed, states.size > 0 ? COLUMNS.toSpliced(3, 0, HEALTH) : COLUMNS, shell.out))
+    }
   })
 }
 
@@ -103,7 +114,7 @@ function onChannel(operation: 'enableChannel' | 'disableChannel', effect: string
 const enable = onChannel('enableChannel', 'is used again')
 const disable = onChannel('disableChannel', 'is used for no further call')
 
-const COLUMNS: readonly Column<ChannelObject>[] = [
+const COLUMNS: readonly Column<ListedChannel>[] = [
   { title: 'NAME', cell: ({ name }) => name },
   { title: 'PROTOCOL', cell: ({ protocol }) => protocol.join(', ') },
   {
@@ -117,6 +128,13 @@ const COLUMNS: readonly Column<ChannelObject>[] = [
   { title: 'MODELS', cell: ({ models }) => shortened(models.split(',')) },
   { title: 'MANAGED BY', cell: ({ managed_by }) => managed_by || 'HTTP' },
 ]
+
+/** How a channel does, with the cause, as a running gateway sees it. */
+const HEALTH: Column<ListedChannel> = {
+  title: 'HEALTH',
+  cell: ({ health }) => (health ? [health.state, health.cause ?? ''].join(' ').trim() : ''),
+  warns: ({ health }) => health !== undefined && health.cause !== null,
+}
 
 function shortened(models: readonly string[]): string {
   const more = models.length > 3 ? ` and ${models.length - 3} more` : ''

@@ -76,9 +76,12 @@ function nodeOn(bus: Bus, node: string, channels = [CHANNEL]) {
         },
       }),
     left: (key = ONE) => limits.ofChannel('main').get(key)?.requests?.remaining,
-    rests: (key = ONE) => keyRings.cooldownOf('main', key, performance.now())?.cause,
+    rests: (key = ONE) => keyRings.rests.restOf('main', key, '', performance.now())?.cause,
   }
 }
+
+/** The first key of the channel, for all models. */
+const OF_ONE = { channel: 'main', key: ONE, model: '' }
 
 const pass = (ms = 150): void => void vi.advanceTimersByTime(ms)
 
@@ -155,16 +158,14 @@ describe('what a provider stated to one node', () => {
     expect(b.left()).toBe(2)
   })
 
-  test('a limit for a model whose name is too long is not announced to other nodes, but other limits and cooldowns are', () => {
+  test('a limit for a model whose name is too long is not announced to other nodes, but other limits and rests are', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
     a.limits.begin(CHANNEL, { value: ONE }, 'm'.repeat(301), { tokens: 1 })(head)
     a.state(37)
-    a.keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), {
-      cause: 'x'.repeat(301),
-      cooldownMs: 60_000,
-    })
+    const failure = { kind: 'key_refused', cause: 'x'.repeat(301) } as const
+    a.keyRings.rests.start(OF_ONE, failure, performance.now(), performance.now())
     pass()
     expect([...b.limits.noted()].map(({ model }) => model)).toEqual(['m'])
     expect(b.rests()).toBe('x'.repeat(300))
@@ -183,40 +184,53 @@ describe('what a provider stated to one node', () => {
   })
 })
 
-describe('a cooldown of a key', () => {
-  const RESTS = { cause: 'status 429', cooldownMs: 60_000 }
+describe('a rest of a key', () => {
+  const RESTS = { kind: 'limited', cause: 'status 429', statedMs: 60_000 } as const
+  const start = ({ keyRings }: ReturnType<typeof nodeOn>): void =>
+    keyRings.rests.start(OF_ONE, RESTS, performance.now(), performance.now())
 
-  test("the cooldown of a channel's key and its end reach all nodes, and a repeated announcement changes neither", () => {
+  test("the rest of a channel's key and its end reach all nodes, and a repeated announcement changes neither", () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
-    a.keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), RESTS)
+    start(a)
     pass()
     expect(b.rests()).toBe('status 429')
     expect(b.rests(CHANNEL.keys[1])).toBeUndefined()
     const began = bus.firstOf('a')
-    b.keyRings.endCooldown(CHANNEL, { value: ONE })
+    b.keyRings.rests.endOfKey('main', ONE)
     pass()
     expect(a.rests()).toBeUndefined()
     void bus.announce(began)
     expect([a.rests(), b.rests()]).toEqual([undefined, undefined])
   })
 
-  test("the cooldown of a channel's key is not ended by the answer to a request that was sent before the cooldown", () => {
-    const { keyRings, rests } = nodeOn(new Bus(), 'a')
+  test("the rest of a channel's key for one model reaches all nodes for this model alone", () => {
+    const bus = new Bus()
+    const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
+    a.keyRings.rests.start({ ...OF_ONE, model: 'm' }, RESTS, performance.now(), performance.now())
+    pass()
+    const rests = (model: string): boolean =>
+      b.keyRings.rests.isResting('main', ONE, model, performance.now())
+    expect([rests('m'), rests('n')]).toEqual([true, false])
+  })
+
+  test("the rest of a channel's key is not ended by the answer to a request that was sent before the rest", () => {
+    const node = nodeOn(new Bus(), 'a')
+    const { keyRings, rests } = node
     const sentMs = performance.now()
     pass()
-    keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), RESTS)
-    keyRings.endCooldown(CHANNEL, { value: ONE }, sentMs)
+    start(node)
+    keyRings.rests.succeeded(OF_ONE, sentMs)
     expect(rests()).toBe('status 429')
-    keyRings.endCooldown(CHANNEL, { value: ONE }, performance.now())
+    keyRings.rests.succeeded(OF_ONE, performance.now())
     expect(rests()).toBeUndefined()
   })
 
-  test("the cooldown of a channel's key lasts five minutes at most, whatever another node announces", () => {
+  test("the rest of a channel's key lasts five minutes at most, whatever another node announces", () => {
     const { keyRings, rests } = nodeOn(new Bus(), 'a')
     const nowMs = performance.now()
-    const cooldown = { endMs: nowMs + 9e9, sinceMs: NOW, cause: 'x' }
-    keyRings.apply({ channel: 'main', key: ONE, cooldown }, nowMs)
+    const rest = { kind: 'limited', endMs: nowMs + 9e9, sinceMs: NOW, cause: 'x' } as const
+    keyRings.rests.apply({ ...OF_ONE, rest }, nowMs)
     pass(299_000)
     expect(rests()).toBe('x')
     pass(2_000)
@@ -262,7 +276,8 @@ describe('an announcement that changes nothing', () => {
     ],
     [
       'with 17 news',
-      (_, text) => text([NOW, Array.from({ length: 17 }, () => ['cooldown', 'main', 'x', 1, 1, 1, ''])]),
+      (_, text) =>
+        text([NOW, Array.from({ length: 17 }, () => ['rest', 'main', 'x', '', 'limited', 1, 1, 1, ''])]),
     ],
   ])('a node ignores an announcement of provider limits %s', (_, change) => {
     expect(knownAfter(change)).toEqual([undefined, undefined])

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { Channel } from '../domain/records/channel.ts'
 import { hmacOf, seal, type Secrets, unseal } from '../store/secrets.ts'
-import type { CooldownChange, KeyRings } from '../upstreams/key-ring.ts'
+import { REST_KINDS, type RestChange } from '../upstreams/account-rests.ts'
+import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { LimitsForOtherNodes, ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { StatedLimitCount, StatedLimits } from '../upstreams/stated-limits.ts'
 import type { Announcer } from './change-feed.ts'
 
-/** Interval at which changes of providers' limits and of cooldowns are announced. */
+/** Interval at which changes of providers' limits and of rests are announced. */
 const INTERVAL_MS = 100
 /**
  * Maximum number of announcements per interval, and of changes in one announcement, which must be shorter
@@ -16,7 +17,7 @@ const MAX_ANNOUNCEMENTS = 8
 const MAX_NEWS = 16
 const MAX_TEXT_LENGTH = 5_500
 /**
- * Maximum number of changes that wait to be announced, and of keys whose latest cooldown change is
+ * Maximum number of changes that wait to be announced, and of accounts whose latest rest is
  * remembered.
  */
 const MAX_WAITING = 10_000
@@ -50,13 +51,13 @@ const count = z.tuple([amount.nullable(), amount, time.nullable()]).nullable()
  */
 const limitNews = z.tuple([z.literal('limit'), name, name, name, time, time.nullable(), count, count])
 /**
- * A cooldown of a key: channel, tag of the key, time of the change, end (0 if it is over), start, cause.
- * Times are Unix milliseconds.
+ * A rest of a key: channel, tag of the key, model (empty for all), kind, time of the change, end (0 if it is
+ * over), start, cause. Times are Unix milliseconds.
  */
-const cooldownNews = z.tuple([z.literal('cooldown'), name, name, time, time, time, name])
+const restNews = z.tuple([z.literal('rest'), name, name, name, z.enum(REST_KINDS), time, time, time, name])
 
 /** Time of the announcement in Unix milliseconds, and the announced changes. */
-const announcement = z.tuple([time, z.array(z.union([limitNews, cooldownNews])).max(MAX_NEWS)])
+const announcement = z.tuple([time, z.array(z.union([limitNews, restNews])).max(MAX_NEWS)])
 
 type News = z.output<typeof announcement>[1][number]
 type Count = z.output<typeof count>
@@ -76,15 +77,15 @@ export interface LimitFeedOptions {
 }
 
 /**
- * Announces to the other nodes what providers state about the rate limits of their keys, and the cooldowns of
- * keys. Announcements are encrypted, and identify keys by an HMAC. An announcement is ignored if it is
+ * Announces to the other nodes what providers state about the rate limits of their keys, and the rests
+ * of keys. Announcements are encrypted, and identify keys by an HMAC. An announcement is ignored if it is
  * forged, older than 30 seconds, or not newer than what is known. `docs/configuration.md: Limits of
  * providers`.
  */
 export class LimitFeed {
   readonly #options: LimitFeedOptions
   readonly #waiting = new Map<string, () => News>()
-  /** Time of the latest cooldown change, by channel and tag of the key. */
+  /** Time of the latest change of a rest, by channel, tag of the key and model. */
   readonly #changedMs = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
   readonly #endListening: () => void
@@ -93,7 +94,7 @@ export class LimitFeed {
    * computed.
    */
   #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
-  /** Whether another node has requested all limits and cooldowns that this node knows. */
+  /** Whether another node has requested all limits and rests that this node knows. */
   #isAskedForAll = false
   #toldMs = Number.NEGATIVE_INFINITY
 
@@ -101,7 +102,7 @@ export class LimitFeed {
     this.#options = options
     const { announcer, limits, keyRings, node } = options
     limits.onNoted = (noted) => this.#addLimit(noted)
-    keyRings.onChange = (change) => this.#addCooldown(change, Date.now())
+    keyRings.rests.onChange = (change) => this.#addRest(change, Date.now())
     this.#endListening = announcer.listen({
       received: (text) => this.#onText(text),
       connected: () => {
@@ -126,14 +127,15 @@ export class LimitFeed {
     this.#add(`limit ${noted.channel}\0${noted.key}\0${noted.model}`, () => this.#limitNews(noted))
   }
 
-  #addCooldown(change: CooldownChange, atMs: number): void {
-    const { channel, key, cooldown } = change
+  #addRest(change: RestChange, atMs: number): void {
+    const { channel, key, model, rest } = change
     const tag = this.#tagOf(channel, key)
-    this.#noteChange(`${channel}\0${tag}`, atMs)
-    const endMs = cooldown ? Math.ceil(Date.now() + cooldown.endMs - performance.now()) : 0
-    const { sinceMs = 0 } = cooldown ?? {}
-    const cause = (cooldown?.cause ?? '').slice(0, MAX_NAME_LENGTH)
-    this.#add(`cooldown ${channel}\0${tag}`, () => ['cooldown', channel, tag, atMs, endMs, sinceMs, cause])
+    const of = `${channel}\0${tag}\0${model}`
+    this.#noteChange(of, atMs)
+    const endMs = rest ? Math.max(1, Math.ceil(Date.now() + rest.endMs - performance.now())) : 0
+    const { sinceMs = 0, kind = 'limited' } = rest ?? {}
+    const cause = (rest?.cause ?? '').slice(0, MAX_NAME_LENGTH)
+    this.#add(`rest ${of}`, () => ['rest', channel, tag, model, kind, atMs, endMs, sinceMs, cause])
   }
 
   #announce(): void {
@@ -199,13 +201,14 @@ export class LimitFeed {
       limits.apply(channel, { key, model, stated, statedMs })
       return
     }
-    const [, , , atMs, endMs, sinceMs, cause] = news
-    const name = `${channelName}\0${tag}`
-    if (atMs <= (this.#changedMs.get(name) ?? 0) || atMs > nowMs + MAX_AGE_MS) return
-    this.#noteChange(name, atMs)
+    const [, , , model, restKind, atMs, endMs, sinceMs, cause] = news
+    const of = `${channelName}\0${tag}\0${model}`
+    if (atMs <= (this.#changedMs.get(of) ?? 0) || atMs > nowMs + MAX_AGE_MS) return
+    this.#noteChange(of, atMs)
     const ownMs = performance.now()
-    const cooldown = endMs > nowMs ? { endMs: ownMs + endMs - nowMs, sinceMs, cause } : undefined
-    keyRings.apply({ channel: channel.name, key, cooldown }, ownMs)
+    // A rest that is over is still known: the next call tries the account.
+    const rest = endMs > 0 ? { kind: restKind, endMs: ownMs + endMs - nowMs, sinceMs, cause } : undefined
+    keyRings.rests.apply({ channel: channel.name, key, model, rest }, ownMs)
   }
 
   #tellAll(): void {
@@ -215,9 +218,10 @@ export class LimitFeed {
     this.#isAskedForAll = false
     const { limits, keyRings } = this.#options
     for (const noted of limits.noted()) this.#addLimit(noted)
-    for (const change of keyRings.list(nowMs)) {
-      const atMs = this.#changedMs.get(`${change.channel}\0${this.#tagOf(change.channel, change.key)}`)
-      if (atMs !== undefined) this.#addCooldown(change, atMs)
+    for (const change of keyRings.rests.list()) {
+      const { channel, key, model } = change
+      const atMs = this.#changedMs.get(`${channel}\0${this.#tagOf(channel, key)}\0${model}`)
+      if (atMs !== undefined) this.#addRest(change, atMs)
     }
   }
 

@@ -6,7 +6,7 @@ import { pointsToMetadataAddress } from '../domain/metadata-address.ts'
 import { type Options, OPTIONS } from '../domain/options.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
-import { MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
+import { FALLBACK_REASONS, MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
 import type { DeclaredUser } from '../domain/records/user.ts'
 import { channelSchema } from './channels.ts'
 import { contentLogSchema } from './content-log.ts'
@@ -99,9 +99,12 @@ const models: Field<ReadonlyMap<string, ModelSettings>> = dictionarySchema(
   'a mapping from model names',
 ).superRefine((given, ctx) => {
   const message = 'expected another model than the one that it stands in for'
-  for (const [model, { fallback, successor }] of given) {
-    const index = fallback.indexOf(model)
-    if (index !== -1) ctx.addIssue({ code: 'custom', path: [model, 'fallback', index], message })
+  for (const [model, entry] of given) {
+    const { successor } = entry
+    for (const list of ['fallback', ...FALLBACK_REASONS] as const) {
+      const index = entry[list].indexOf(model)
+      if (index !== -1) ctx.addIssue({ code: 'custom', path: [model, list, index], message })
+    }
     if (successor === model) ctx.addIssue({ code: 'custom', path: [model, 'successor'], message })
   }
 })

@@ -1,7 +1,7 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import { decimalText, divide } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import type { ModelSettings } from '../domain/records/model.ts'
+import { FALLBACK_REASONS, type ModelSettings } from '../domain/records/model.ts'
 import type { DeclaredUser } from '../domain/records/user.ts'
 import { daysUntilRetirement } from '../domain/model-retirement.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -94,11 +94,17 @@ function othersOf(model: ModelSettings | undefined): readonly string[] {
 
 function fallbackWarnings(
   name: string,
-  { fallback, successor }: ModelSettings,
+  entry: ModelSettings,
   { models, options }: Settings,
   served: ReadonlySet<string>,
 ): Issue[] {
-  const named = fallback.map((other, index) => ({ other, path: ['models', name, 'fallback', index] }))
+  const { successor } = entry
+  const named = (['fallback', ...FALLBACK_REASONS] as const).flatMap((list) =>
+    entry[list].map((other, index) => ({
+      other,
+      path: ['models', name, list, index] as (string | number)[],
+    })),
+  )
   if (successor !== undefined) named.push({ other: successor, path: ['models', name, 'successor'] })
   return named.flatMap(({ other, path }) => {
     if (!served.has(other)) return [{ path, message: `no channel serves ${other}: no call goes on with it` }]

@@ -1,11 +1,21 @@
 import { toScaledInteger } from './decimal.ts'
-import { type FieldType, nullableType, plainTextType, oneOfType, integerType } from './records/field-types.ts'
+import { CHANNEL_CAUSES } from './channel-cause.ts'
+import {
+  type FieldType,
+  listType,
+  nullableType,
+  plainTextType,
+  oneOfType,
+  integerType,
+} from './records/field-types.ts'
 import type { Options } from './options.ts'
 
 /** Declaration of a type of alert. */
 interface Alert {
   /** Fields of the alert's data. Amounts are in quota units, times in Unix seconds. */
   readonly data: Readonly<Record<string, FieldType>>
+  /** Further fields of the alert's data, each of which may be absent. */
+  readonly more?: Readonly<Record<string, FieldType>>
   /** Further fields of the alert's data, of which each alert has exactly one. */
   readonly either?: Readonly<Record<string, FieldType>>
   /** For alerts that the database triggers: the threshold, in quota units or in percent of a budget. */
@@ -23,6 +33,18 @@ const BUDGET = {
   budget_resets_at: integerType(),
 } as const
 
+/** An event about a channel. `cause` is one of a closed list, never a provider's text. */
+const CHANNEL_EVENT = {
+  data: { channel: plainTextType() },
+  more: {
+    cause: oneOfType(CHANNEL_CAUSES, 'why'),
+    status: nullableType(integerType()),
+    models: listType(plainTextType(), 'models'),
+    calls_lost: integerType(),
+    url: plainTextType(),
+  },
+} as const
+
 /** All types of alerts, in the order in which messages list them. `docs/operations.md: Alerts`. */
 export const ALERTS = {
   'budget.80': { data: BUDGET, threshold: () => 80 },
@@ -36,8 +58,10 @@ export const ALERTS = {
     },
     threshold: lowQuota,
   },
-  'channel.resting': { data: { channel: plainTextType() } },
-  'channel.back': { data: { channel: plainTextType() } },
+  'channel.resting': CHANNEL_EVENT,
+  /** Every key of the channel was refused, or its account is at fault. */
+  'channel.no_key': CHANNEL_EVENT,
+  'channel.back': CHANNEL_EVENT,
   /** `reason` is the error message that refused clients get. */
   'gateway.overloaded': { data: { reason: plainTextType() } },
   /**
@@ -87,11 +111,15 @@ export const ALERT_TYPES = Object.keys(ALERTS) as AlertType[]
 export type AlertEvent = {
   readonly [Type in AlertType]: {
     readonly type: Type
-    readonly data: DataOf<(typeof ALERTS)[Type]['data']> & EitherOf<(typeof ALERTS)[Type]>
+    readonly data: DataOf<(typeof ALERTS)[Type]['data']> &
+      EitherOf<(typeof ALERTS)[Type]> &
+      MoreOf<(typeof ALERTS)[Type]>
   }
 }[AlertType]
 
 type EitherOf<A> = A extends { readonly either: infer E } ? Partial<DataOf<E>> : unknown
+
+type MoreOf<A> = A extends { readonly more: infer M } ? Partial<DataOf<M>> : unknown
 
 type DataOf<D> = {
   readonly [Name in keyof D]: D[Name] extends FieldType<infer V, infer _C, infer _J> ? V : never

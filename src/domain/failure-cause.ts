@@ -31,6 +31,26 @@ export function causeOfStatus(status: number): FailureCause {
   )
 }
 
+const TIMEOUTS: ReadonlySet<string> = new Set(['first byte time-out', 'idle time-out', 'total time-out'])
+
+/** Causes of failures in which a response began, or was complete but unusable. */
+const BROKEN: ReadonlySet<string> = new Set([
+  'an event was too large',
+  'answer too large',
+  'connection closed',
+  'no answer of its protocol',
+  'stream ended early',
+  'unexpected content type',
+  'ECONNRESET',
+  'EPIPE',
+])
+
+/** The cause of a failure without a usable response, by its fixed words. */
+export function causeWithoutResponse(cause: string): FailureCause {
+  if (TIMEOUTS.has(cause)) return 'provider_timeout'
+  return BROKEN.has(cause) ? 'provider_broken' : 'provider_unreachable'
+}
+
 /** The error that the client of a failed call got. */
 export interface ErrorSentToClient {
   readonly cause: FailureCause

@@ -9,8 +9,11 @@ import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
+import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { ModelRetirements } from '../upstreams/model-retirements.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
+import { aboutChannels } from './channel-events.ts'
 import { nodeName } from './node-name.ts'
 import { announcedRetirements } from './open-model-retirements.ts'
 import { isStorageReporter } from './storage-watch.ts'
@@ -21,6 +24,8 @@ export { UnpricedTools }
 interface AlertServices {
   readonly settings: () => Settings
   readonly health: ChannelHealth
+  readonly keyRings: KeyRings
+  readonly minutes: ChannelMinutes
   readonly overload: Overload
   readonly metrics: Metrics
   readonly unpriced: UnpricedTools
@@ -41,7 +46,19 @@ export function receiverTag(secrets: Secrets, url: string): string {
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
-  { settings, health, overload, metrics, unpriced, providerLimits, deliveries, ends, log }: AlertServices,
+  {
+    settings,
+    health,
+    keyRings,
+    minutes,
+    overload,
+    metrics,
+    unpriced,
+    providerLimits,
+    deliveries,
+    ends,
+    log,
+  }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
   const reports = isStorageReporter(accounts)
@@ -55,6 +72,13 @@ export function openAlerts(
     storageFailure: () => (reports ? ledger.writes.storage.failure : undefined),
     tag: (url) => receiverTag(secrets, url),
     opened: () => health.opened(),
+    withoutKey: () =>
+      keyRings.rests.isEmpty
+        ? []
+        : settings()
+            .channels.filter((channel) => keyRings.rests.faultOf(channel))
+            .map(({ name }) => name),
+    about: (channels) => aboutChannels({ settings, keyRings, minutes }, channels),
     shed: () => overload.shed,
     unpriced,
     ending: () => announcedRetirements(ends, settings()),

@@ -355,7 +355,7 @@ export async function serveGateway({
     THREAD_EVENT_LOOP,
     new MemoryPressure(memoryUsage, collectAll, setHeapGrowthOnOverload),
   )
-  const alerted = { ...callServices, providerLimits, health, overload, deliveries, ends }
+  const alerted = { ...callServices, providerLimits, health, keyRings, minutes, overload, deliveries, ends }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)

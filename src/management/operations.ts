@@ -1,4 +1,5 @@
 import { backup } from './backup.ts'
+import { listChannelStates } from './channels/channel-health.ts'
 import { listAllChannels } from './channels/channel-object.ts'
 import { disableChannel, enableChannel, testNamedChannel } from './channels/channel-actions.ts'
 import { setTokenBudget, deleteToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
@@ -37,6 +38,7 @@ export const operations = {
   enableUser,
   issueAccessToken,
   listAllChannels,
+  listChannelStates,
   listPrices,
   listTokens,
   listUsers,

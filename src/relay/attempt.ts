@@ -7,9 +7,8 @@ import type {
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
-import { millisecondsIn, RETRY_AFTER_MS_HEADER } from '../upstreams/retry-after.ts'
 import type { Call } from './call.ts'
-import { type Failure, failureOfStatus, failureWithoutResponse } from './failure.ts'
+import { type Failure, failureOfAnswer, failureWithoutResponse } from './failure.ts'
 import { PassthroughResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
@@ -188,7 +187,7 @@ export class Attempt implements UpstreamResponseListener {
 
 function failureOf({ message, wasReused, detail }: TransportError, { channel }: AttemptTarget): Failure {
   const failure = failureWithoutResponse(message, detail === undefined ? undefined : redact(detail, channel))
-  return wasReused ? { ...failure, next: 'same-again' } : failure
+  return wasReused ? { ...failure, kind: 'connection_lost' } : failure
 }
 
 /** Maximum bytes of an upstream's error body that are read. */
@@ -217,13 +216,10 @@ class ErrorResponse {
   get failure(): Failure {
     const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
     const { request } = this.#target
-    const { status, retryAfter, headers } = this.#head
-    return failureOfStatus(
-      this.#target,
-      status,
-      request.errorBody?.(body) ?? body,
-      retryAfter,
-      millisecondsIn(headers[RETRY_AFTER_MS_HEADER]),
-    )
+    return failureOfAnswer(this.#target, {
+      status: this.#head.status,
+      body: request.errorBody?.(body) ?? body,
+      head: this.#head,
+    })
   }
 }

@@ -1,8 +1,10 @@
+import type { UpstreamResponseHead } from '@sluice/http1'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimitError } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type Account, ALL_MODELS, type RestKind } from '../upstreams/account-rests.ts'
 import type { ChannelHealth, CountedAttempt } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
@@ -14,19 +16,20 @@ import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
-import type { FailureLog, FailureReaction, UpstreamFailure } from './failure-log.ts'
+import { type Candidate, candidatesOf, shortestRestMs } from './candidates.ts'
+import { FailedAttempts } from './failed-attempts.ts'
+import type { FailureLog } from './failure-log.ts'
+import { type Next, ruleOf } from './failure-table.ts'
 import {
   CALL_STOPPED,
   CLIENT_DISCONNECTED,
   missingEndpointFailure,
   type Failure,
-  finalError,
   GATEWAY_STOPPING,
-  WRITE_FAILURE_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt } from './guards/guarded-attempt.ts'
-import { providerLimitBoundOf, moveExhaustedKeysLast } from './provider-limit-bound.ts'
+import { providerLimitBoundOf } from './provider-limit-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
 import { withCacheDiagnosisRequest } from './affinity/cache-diagnosis-request.ts'
@@ -49,12 +52,18 @@ export interface AttemptServices {
   readonly failureLog: FailureLog
 }
 
-/** A channel to try, and its keys in the order in which they are tried. */
-interface Candidate {
-  readonly plan: ChannelPlan
-  readonly keys: readonly UpstreamKey[]
-  /** Whether every key has reached a limit that its provider stated, so that the channel is tried last. */
-  readonly isSpent?: true
+/**
+ * How the attempts with some accounts ended: the call is settled; other accounts may be tried; none may; or
+ * only models for requests that are too long or filtered.
+ */
+type Outcome = 'settled' | 'failed' | 'over' | 'context_fallback' | 'content_fallback'
+
+const OUTCOMES: Readonly<Record<Exclude<Next, 'keys'>, Outcome>> = {
+  nothing: 'over',
+  same: 'failed',
+  channels: 'failed',
+  context_fallback: 'context_fallback',
+  content_fallback: 'content_fallback',
 }
 
 /** Runs the attempts of all calls and the timer that watches them. */
@@ -100,54 +109,82 @@ export class Attempts {
    * skipped; if all channels have, the error is `rate_limited`.
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
-    using failed = new FailedAttempts(this.#services.failureLog, this.#services.minutes)
+    const { failureLog, minutes } = this.#services
+    using failed = new FailedAttempts(failureLog, minutes)
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
     call.response.needsUpstream()
     const counted = new Set<Plan>()
-    // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried after all.
-    for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
-      for (const plan of plans)
-        if (await this.#tryModel(call, plan, failed, maySkip, counted)) {
-          failed.answeredBy(call.incoming.record.channel)
-          return
-        }
-      if (failed.hasAny || failed.preparationError !== undefined) break
+    if (plans.length > 1) call.lastForFiltered = plans.findLast(({ reason }) => reason === 'content_fallback')
+    for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
+      const outcome = await this.#tryModels(call, left, failed, counted)
+      if (outcome === 'settled') {
+        failed.answeredBy(call.incoming.record.channel)
+        return
+      }
+      if (outcome === 'failed' || outcome === 'over') break
+      left = failed.mayChange(outcome) ? plans.filter(({ reason }) => reason === outcome) : []
     }
-    throw failed.hasAny ? failed.finalError() : (failed.preparationError ?? this.#allLimited(plans))
+    if (failed.hasAny) throw failed.finalError(() => shortestRestMs(this.#services, plans))
+    throw failed.preparationError ?? this.#unserved(plans)
   }
 
-  /**
-   * Tries the channels of one model. Returns true if the call is settled; throws if no other channel may be
-   * tried. `counted`: fallbacks whose limits already include this call.
-   */
+  async #tryModels(
+    call: Call,
+    plans: readonly Plan[],
+    failed: FailedAttempts,
+    counted: Set<Plan>,
+  ): Promise<Outcome> {
+    let outcome: Outcome = 'failed'
+    // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried after all.
+    for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
+      for (const plan of plans) {
+        outcome = await this.#tryModel(call, plan, failed, maySkip, counted)
+        // A request may be too long for the first of the models for long requests, and not for the second.
+        if (outcome !== 'failed' && outcome !== plan.reason) return outcome
+      }
+      if (failed.hasAny || failed.preparationError !== undefined) break
+    }
+    return outcome
+  }
+
+  /** Tries the channels of one model. `counted`: fallbacks whose limits already include this call. */
   async #tryModel(
     call: Call,
     plan: Plan,
     failed: FailedAttempts,
     maySkip: boolean,
     counted: Set<Plan>,
-  ): Promise<boolean> {
-    const candidates = this.#candidates(call, plan, maySkip)
-    if (candidates.length === 0) return false
+  ): Promise<Outcome> {
+    const candidates = candidatesOf(this.#services, call, plan, maySkip)
+    if (candidates.length === 0) return 'failed'
     if (plan.model !== plan.requestedModel && !counted.has(plan)) {
-      if (!(await this.#services.limits.askModel(plan.model))) return false
+      if (!(await this.#services.limits.askModel(plan.model))) return 'failed'
       counted.add(plan)
     }
     failed.nextModel(plan.request.model)
     call.switchModel(plan)
+    const left: { readonly candidate: Candidate; readonly request: AttemptRequest }[] = []
     for (const candidate of candidates) {
       // The prompt may have more tokens here than at the channel for which quota was reserved.
       const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
       if (refusal) {
-        if (call.response.isAborted) failed.leave()
+        if (call.response.isAborted) this.#leave(failed)
         failed.preparationError ??= refusal
         continue
       }
       const request = await this.#prepared(call, candidate.plan, failed)
-      if (request && (await this.#tryKeys(call, candidate, request, failed))) return true
+      if (!request) continue
+      const { outcome, keys } = await this.#tryKeys(call, candidate, request, failed)
+      if (outcome !== 'failed') return outcome
+      if (keys.length > 0) left.push({ candidate: { ...candidate, keys }, request })
     }
-    return false
+    // Where a server has answered with an error, another account at the same server may still be served.
+    for (const { candidate, request } of left) {
+      const { outcome } = await this.#tryKeys(call, candidate, request, failed)
+      if (outcome !== 'failed') return outcome
+    }
+    return 'failed'
   }
 
   // A request that cannot be converted for one channel may still be possible for another; a channel of the
@@ -165,39 +202,49 @@ export class Attempts {
         ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))
         : adapted
     } catch (error) {
-      if (call.response.isAborted) failed.leave()
+      if (call.response.isAborted) this.#leave(failed)
       failed.preparationError ??= error
       return undefined
     }
   }
 
-  /** Tries the keys of a channel. Returns true if the call is settled. */
+  /**
+   * Tries the keys of a channel. `keys` of the result are those that may be tried after the other channels.
+   * `docs/operations.md: Decisions after a failure`.
+   */
   async #tryKeys(
     call: Call,
-    { plan, keys }: Candidate,
+    { plan, keys, isLastResort }: Candidate,
     request: AttemptRequest,
     failed: FailedAttempts,
-  ): Promise<boolean> {
-    const { keyRings, limits, missing } = this.#services
+  ): Promise<{ readonly outcome: Outcome; readonly keys: readonly UpstreamKey[] }> {
     const { channel } = plan
     call.incoming.record.channel = channel.name
-    for (const key of keys) {
-      if (failed.hasAny && !this.#retries.take()) throw failed.finalError()
-      if (!(await limits.ask(channel))) break
+    for (const [index, key] of keys.entries()) {
+      const account = { channel: channel.name, key: key.value, model: request.upstreamModel }
+      // A move to another account is never refused, because it may be able to serve the call. Limited is what
+      // asks again where the call has failed, or where everything is known to fail.
+      const isPaid = !failed.hasAny || this.#retries.take()
+      if (!isPaid && (isLastResort || failed.isOf(account))) continue
+      if (!(await this.#services.limits.ask(channel))) break
       failed.nextAttemptAt(channel)
-      const target = { channel, key, client: call.plan.dialect.name, request, plan }
+      const { name: client } = call.plan.dialect
+      const target = { channel, key, client, request, plan, words: call.words }
       let failure = await this.#tryOnce(call, target)
-      if (failure?.next === 'same-again') failure = await this.#tryOnce(call, target)
-      if (!failure) return true
+      if (failure && ruleOf(failure).next === 'same') failure = await this.#tryOnce(call, target)
+      if (!failure) return { outcome: 'settled', keys: [] }
       if (call.hold.writeFailure) throw call.hold.writeFailure
-      if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
+      const rule = ruleOf(failure)
+      if (rule.counts) failed.addOfUpstream({ call, channel, key }, account, failure)
       else failed.add(failure)
-      if (failure.blames === 'key') keyRings.startCooldown(channel, key, performance.now(), failure)
-      if (failure.blames === 'model') missing.add(channel, call.plan.request.model, performance.now())
-      if (failure.next === 'nowhere') throw failed.finalError()
-      if (failure.next !== 'next-key') break
+      if (rule.blames === 'model')
+        this.#services.missing.add(channel, call.plan.request.model, performance.now())
+      if (rule.next === 'keys') continue
+      const outcome = OUTCOMES[rule.next]
+      const mayAskAgain = outcome === 'failed' && failure.kind !== 'no_answer' && rule.blames === 'channel'
+      return { outcome, keys: mayAskAgain ? keys.slice(index + 1) : [] }
     }
-    return false
+    return { outcome: 'failed', keys: [] }
   }
 
   /**
@@ -225,47 +272,16 @@ export class Attempts {
     return { ...request, headers, body, dropped: [...new Set([...before, ...prepared.dropped, ...dropped])] }
   }
 
-  #allLimited(plans: readonly Plan[]): GatewayError {
+  /** Throws the error for a client that has left. */
+  #leave(failed: FailedAttempts): never {
+    failed.add(CLIENT_DISCONNECTED)
+    throw failed.finalError(() => undefined)
+  }
+
+  #unserved(plans: readonly Plan[]): GatewayError {
     const channels = plans.flatMap((plan) => plan.channels)
     const waitMs = Math.min(...channels.map(({ channel }) => this.#services.limits.waitMs(channel)))
     return rateLimitError(waitMs, 'every channel for this model')
-  }
-
-  // Skips channels that are drained, no longer serve the model, have an open circuit breaker or recently
-  // lacked the model, and keys that were recently refused. If nothing is left, all are tried anyway, unless
-  // `maySkip` allows skipping the model.
-  #candidates({ affinity }: Call, plan: Plan, maySkip: boolean): Candidate[] {
-    const {
-      channels,
-      request: { model },
-      settings,
-    } = plan
-    const { health, keyRings, limits, providerLimits } = this.#services
-    const nowMs = performance.now()
-    const ends = this.#services.ends.of(settings)
-    const today = ends.isEmpty ? 0 : Date.now()
-    const all: Candidate[] = []
-    const good: Candidate[] = []
-    for (const candidate of channels) {
-      const { channel } = candidate
-      if (limits.waitMs(channel) > 0) continue
-      const keys = keysFor(candidate, keyRings.rotated(channel))
-      all.push({ plan: candidate, keys })
-      if (channel.isDrained || health.isOpen(channel, nowMs)) continue
-      if (ends.hasEnded(channel, model, today)) continue
-      if (this.#services.missing.isMissing(channel, model, nowMs)) continue
-      const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
-      if (usable.length === 0) continue
-      const upstreamModel = candidate.tools?.model ?? channel.model_mapping.get(model) ?? model
-      const bound = providerLimitBoundOf(plan, candidate)
-      const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
-      const isSpent = able.length === 0
-      const inTurn = isSpent ? usable : able
-      const ordered = affinity ? affinity.ordered(plan, channel, inTurn) : inTurn
-      good.push({ plan: candidate, keys: ordered, ...(isSpent && { isSpent }) })
-    }
-    if (good.some(({ isSpent }) => isSpent)) moveExhaustedKeysLast(good)
-    return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
 
   /**
@@ -279,7 +295,9 @@ export class Attempts {
     if (call.isStopped) return CALL_STOPPED
     const { channel, key } = target
     using counted = this.#services.health.begin(channel)
-    const { load, minutes } = this.#services
+    const { load, minutes, keyRings } = this.#services
+    const account = { channel: channel.name, key: key.value, model: target.request.upstreamModel }
+    const endTrial = keyRings.rests.begin(account)
     const startedMs = performance.now()
     const answered = this.#services.providerLimits.begin(
       channel,
@@ -287,7 +305,13 @@ export class Attempts {
       target.request.upstreamModel,
       providerLimitBoundOf(call.plan, target.plan),
     )
-    const attempt = new Attempt(call, target, load, startedMs, answered)
+    const onHead = endTrial
+      ? (head: UpstreamResponseHead): void => {
+          if (head.status < 300) endTrial()
+          answered(head)
+        }
+      : answered
+    const attempt = new Attempt(call, target, load, startedMs, onHead)
     const unsubscribe = response.onClosed(() => {
       if (response.isAborted) attempt.onClientLeft()
     })
@@ -301,18 +325,20 @@ export class Attempts {
     try {
       this.#send(attempt, call, target)
       end = await attempt.end
-      if (end !== 'settled' && end.blames === 'model' && request.mayBeUnserved)
+      if (end !== 'settled' && end.kind === 'model_missing' && request.mayBeUnserved)
         end = missingEndpointFailure(end)
     } finally {
       unsubscribe()
       load.end(channel)
       answered()
+      endTrial?.()
       this.#count(counted, attempt, end, call)
       noteAttempt(minutes, target, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
     if (attempt.succeeded) {
-      this.#services.keyRings.endCooldown(channel, key, startedMs)
+      // A response can begin with success and then contain an error.
+      if (end === 'settled' && !call.cut) keyRings.rests.succeeded(account, startedMs)
       this.#services.missing.remove(channel, request.model)
     }
     if (end === 'settled') {
@@ -327,9 +353,19 @@ export class Attempts {
     }
     incoming.record.failure = end.cause
     call.attempts.failed(end)
-    if (isOfUpstream(end) && !call.hold.hasWriteFailed)
+    this.#rest(account, end, startedMs)
+    if (ruleOf(end).counts && !call.hold.hasWriteFailed)
       this.#services.metrics.add('upstreamErrors', 1, channel.name, end.cause)
     return end
+  }
+
+  /** Lets the account rest that a failure blames. */
+  #rest(account: Account, { kind, cause, restMs: statedMs }: Failure, askedMs: number): void {
+    const { blames } = ruleOf({ kind })
+    if (blames !== 'key' && blames !== 'key and model') return
+    const rested = blames === 'key' ? { ...account, model: ALL_MODELS } : account
+    const failure = { kind: kind as RestKind, cause, statedMs }
+    this.#services.keyRings.rests.start(rested, failure, performance.now(), askedMs)
   }
 
   #send(attempt: Attempt, call: Call, target: AttemptTarget): void {
@@ -354,11 +390,11 @@ export class Attempts {
       end === 'settled' ||
       end === GATEWAY_STOPPING ||
       end === CALL_STOPPED ||
-      end.next === 'same-again'
+      end.kind === 'connection_lost'
     ) {
       if (attempt.succeeded) counted.succeeded()
-    } else if (end.blames !== 'channel') counted.succeeded()
-    else if (!hold.hasWriteFailed) counted.failed(performance.now(), end.cooldownMs)
+    } else if (ruleOf(end).rest !== 'breaker') counted.succeeded()
+    else if (!hold.hasWriteFailed) counted.failed(performance.now(), end.restMs)
   }
 
   #tick(nowMs: number): void {
@@ -368,25 +404,6 @@ export class Attempts {
       if (attempt.isFinished && attempt.isSilent) this.#underWay.delete(attempt)
     }
   }
-}
-
-/**
- * The keys of the provider account to which the request is bound. If the request is not bound to an account,
- * or the account's key no longer exists: all keys.
- */
-function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
-  const own = keys.filter((key) => plan.isOfKey?.(key) ?? true)
-  return own.length > 0 ? own : keys
-}
-
-/** Whether the upstream caused the failure, rather than the client or the gateway. */
-function isOfUpstream(failure: Failure): boolean {
-  const isOwn =
-    failure === CLIENT_DISCONNECTED ||
-    failure === GATEWAY_STOPPING ||
-    failure === CALL_STOPPED ||
-    failure.cause === WRITE_FAILURE_CAUSE
-  return !isOwn && failure.isExpected !== true
 }
 
 /**
@@ -401,99 +418,11 @@ function noteAttempt(
   { cut, hold }: Call,
 ): void {
   if (end === undefined || end === 'settled') minutes.note(channel, tookMs, cut?.cause, key.value)
-  else if (end.next !== 'same-again')
+  else if (end.kind !== 'connection_lost')
     minutes.note(
       channel,
       tookMs,
-      isOfUpstream(end) && !hold.hasWriteFailed ? end.cause : undefined,
+      ruleOf(end).counts && !hold.hasWriteFailed ? end.cause : undefined,
       key.value,
     )
-}
-
-/**
- * Failed attempts of one call. Each failure is logged together with what happens next: another attempt, the
- * final error, or the end of the call.
- */
-class FailedAttempts implements Disposable {
-  readonly #log: FailureLog
-  readonly #minutes: ChannelMinutes
-  readonly #failures: Failure[] = []
-  /** Channels that failed; undefined before the first one. */
-  #channels: Set<Channel> | undefined
-  /** The first error of a channel for which no request could be prepared; undefined if there is none. */
-  preparationError: unknown
-  #model: string | undefined
-  #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
-
-  constructor(log: FailureLog, minutes: ChannelMinutes) {
-    this.#log = log
-    this.#minutes = minutes
-  }
-
-  /** Whether any attempt failed so far. */
-  get hasAny(): boolean {
-    return this.#failures.length > 0
-  }
-
-  /** Adds a failure of which no warning is logged, for instance the client's disconnect. */
-  add(failure: Failure): void {
-    this.#failures.push(failure)
-  }
-
-  /** Throws the error for a client that has left. */
-  leave(): never {
-    this.add(CLIENT_DISCONNECTED)
-    throw this.finalError()
-  }
-
-  /** Adds a failure of an upstream. */
-  addOfUpstream(
-    { call, channel, key }: Pick<UpstreamFailure, 'call' | 'channel' | 'key'>,
-    failure: Failure,
-  ): void {
-    this.#failures.push(failure)
-    ;(this.#channels ??= new Set()).add(channel)
-    const { cause, status, upstreamMessage } = failure
-    const stated = status === undefined ? {} : { status }
-    this.#unlogged = { call, channel, key, cause, failure, ...stated, upstreamMessage }
-  }
-
-  /** Logs the last failure, now that another attempt begins at this channel. */
-  nextAttemptAt(channel: Channel): void {
-    if (this.#unlogged) this.#writeLog(this.#unlogged.channel === channel ? 'next key' : 'next channel')
-  }
-
-  /** Logs the last failure if another model is tried. */
-  nextModel(name: string): void {
-    if (this.#model !== undefined && this.#model !== name) this.#writeLog('next model')
-    this.#model = name
-  }
-
-  /**
-   * Records which channel settled the call. The channels that failed count the call as rescued by another channel.
-   */
-  answeredBy(name: string | undefined): void {
-    for (const channel of this.#channels ?? [])
-      if (channel.name !== name) this.#minutes.noteCall(channel, 'rescued')
-  }
-
-  /** The error for the client after all attempts failed. */
-  finalError(): Error {
-    const error = finalError(this.#failures)
-    if (this.#failures.at(-1) !== CLIENT_DISCONNECTED)
-      for (const channel of this.#channels ?? []) this.#minutes.noteCall(channel, 'lost')
-    this.#writeLog(error === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')
-    return error
-  }
-
-  [Symbol.dispose](): void {
-    this.#writeLog('gave up')
-  }
-
-  #writeLog(reaction: FailureReaction): void {
-    const failure = this.#unlogged
-    if (!failure) return
-    this.#unlogged = undefined
-    this.#log.report(failure, reaction, performance.now())
-  }
 }

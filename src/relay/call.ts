@@ -13,8 +13,6 @@ import type { StatedService } from '@sluice/wire/service-tier'
 import { cacheVerdictText } from '@sluice/wire/cache-diagnosis'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
-import { promptTextOf } from '@sluice/wire/prompt-text'
-import type { PromptText } from '@sluice/wire/prompt-tokens'
 import { withCredibleTotal } from '@sluice/wire/reported-usage'
 import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import { idHeaders } from '../http/id-headers.ts'
@@ -43,7 +41,9 @@ import {
   type PricedUsage,
   priceUsage,
 } from './price-usage.ts'
-import type { AttemptRequest, IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
+import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
+import { hasOtherModels } from '../domain/records/model.ts'
+import { SentPrompt } from './sent-prompt.ts'
 import {
   rateOfStatedService,
   type StatedServiceOfHead,
@@ -126,6 +126,8 @@ export class Call implements MediaRequester {
   #served: CallRate | undefined
   /** The running attempt. */
   attempt: RunningAttempt | undefined
+  /** The last model that is tried after filtered answers; undefined if there is none. */
+  lastForFiltered: Plan | undefined
   #isStopped = false
   #firstByteMs: number | null = null
   /** The prompt as the current attempt sends it to the upstream. */
@@ -160,6 +162,11 @@ export class Call implements MediaRequester {
     else record.fallback = plan.model.name
   }
 
+  /** Whether another model is tried if the answer is filtered before it has content. */
+  get mayReplaceFiltered(): boolean {
+    return this.lastForFiltered !== undefined && this.plan !== this.lastForFiltered
+  }
+
   onClientGone(listener: () => void): () => void {
     const { response } = this
     if (response.isAborted) listener()
@@ -178,8 +185,7 @@ export class Call implements MediaRequester {
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     const verdicts = (this.plan.request.stream ? this.guards?.ofRequest : this.guards?.text) ?? ''
     if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
-    if (requestedModel.fallback.length > 0 || requestedModel.successor !== undefined)
-      headers['x-gateway-model'] = headerText(model.name)
+    if (hasOtherModels(requestedModel)) headers['x-gateway-model'] = headerText(model.name)
     return headers
   }
 
@@ -459,38 +465,3 @@ function credibleBasis({ incoming, plan }: Call, target: AttemptTarget, basis: C
 }
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
-
-/** The prompt of a request that has none. */
-const NO_PROMPT: PromptText = { text: '', extraTokens: 0, chargedExtraTokens: 0 }
-
-/** Prompt of a request as it is sent to one target. It is read only if its tokens must be counted. */
-class SentPrompt {
-  readonly request: AttemptRequest | undefined
-  /** Tokens of the prompt's texts, if they were counted already. */
-  #tokens: number | undefined
-
-  constructor(request: AttemptRequest | undefined) {
-    this.request = request
-  }
-
-  /**
-   * Tokens of the prompt to show to the client. They are counted only when no text for a charge is waiting.
-   */
-  async shownTokens(count: TokenCounter): Promise<number> {
-    const { text, extraTokens } = this.#read()
-    this.#tokens = await count.countLowPriority(text)
-    return this.#tokens + extraTokens
-  }
-
-  /** Tokens of the prompt for the charge. A running count with low priority does not delay this count. */
-  async chargedTokens(count: TokenCounter): Promise<number> {
-    const { text, chargedExtraTokens } = this.#read()
-    return (this.#tokens ?? (await count.count(text))) + chargedExtraTokens
-  }
-
-  #read(): PromptText {
-    const { body, prompt, upstreamModel = '' } = this.request ?? {}
-    if (typeof prompt === 'function') return { ...NO_PROMPT, text: prompt() }
-    return prompt && Buffer.isBuffer(body) ? promptTextOf(body, prompt, upstreamModel) : NO_PROMPT
-  }
-}

@@ -8,36 +8,47 @@ import {
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
 import { passedOnError } from '@sluice/wire/messages'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { type ErrorSentToClient, causeOfStatus, type FailureCause } from '../domain/failure-cause.ts'
+import {
+  type ErrorSentToClient,
+  causeOfStatus,
+  causeWithoutResponse,
+  type FailureCause,
+} from '../domain/failure-cause.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
+import { rateLimitError } from '../limits/rate-limiter.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { accountFaultOf } from '../upstreams/account-faults.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
 import { redact } from '../upstreams/redact.ts'
-import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
+import { forwardedRetryAfter, type PausingHead, requestedPauseMs } from '../upstreams/retry-after.ts'
+import { exhaustedLimitMs } from '../upstreams/stated-limits.ts'
+import { type FailureKind, KIND_OF_STATUS, ruleOf } from './failure-table.ts'
+import type { ComparedRequestTexts } from './provider-messages.ts'
+import { isFilteredRequest, isTooLongRequest } from './refused-requests.ts'
 import type { AttemptTarget } from './request-stages.ts'
-
-/** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
-export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
 
 /** Maximum characters of an upstream's message that are forwarded. */
 const MAX_MESSAGE_LENGTH = 4096
 
-/** Why an attempt delivered nothing, and what may be tried next. */
+/** Why an attempt delivered nothing. What follows from it is in the row of its kind in `FAILURES`. */
 export interface Failure {
-  readonly next: NextStep
-  /** What later calls avoid for a while: a refused or limited key, a missing model, or a failing channel. */
-  readonly blames: 'key' | 'model' | 'channel' | 'none'
-  /** Time in milliseconds for which the upstream asks not to be called. */
-  readonly cooldownMs: number | undefined
+  readonly kind: FailureKind
+  /**
+   * Milliseconds for which the upstream asks not to be called: by a header, in the error, or as the reset of a
+   * limit that is used up.
+   */
+  readonly restMs?: number | undefined
   /** The error for the client if there is no further attempt. */
-  readonly refusal: UpstreamRefusal | GatewayError | undefined
+  readonly refusal?: UpstreamRefusal | GatewayError | undefined
   /** Cause of the failure in a few fixed words, used as a label of metrics. */
   readonly cause: string
   /** Cause of the failure, as the usage log states it. */
   readonly failureCause: FailureCause
   /** The status of the upstream's response, if there was one. */
   readonly status?: number
+  /** The upstream's code of the error, or its type if it has no code. */
+  readonly code?: string | undefined
   /** The upstream's message, redacted; it may repeat parts of the request. */
   readonly upstreamMessage?: string | undefined
   /**
@@ -45,8 +56,6 @@ export interface Failure {
    * that broke off.
    */
   readonly inStream?: { readonly type: string; readonly code: string }
-  /** Whether no warning is logged, because the upstream's endpoint often responds like this. */
-  readonly isExpected?: boolean
 }
 
 /** An upstream's complete error body, for clients that speak the upstream's protocol. */
@@ -79,75 +88,95 @@ export class UpstreamRefusal extends Error {
     this.name = 'UpstreamRefusal'
     this.facts = facts
   }
-}
 
-interface StatusRule {
-  readonly next: NextStep
-  readonly blames: Failure['blames'] | 'key at its limit'
   /**
-   * The error type for a status, if the upstream names none. A status for which no type is declared is not
-   * forwarded.
+   * The same refusal with a `retry-after` of this many milliseconds, rounded up to seconds. Without a time, it
+   * stays as the upstream sent it.
    */
-  readonly type?: string
-  /** The error code for a status, if the upstream names none. */
-  readonly code?: string
+  withRetryAfter(ms: number | undefined): UpstreamRefusal {
+    if (ms === undefined) return this
+    const retryAfter = String(Math.max(1, Math.ceil(ms / 1000)))
+    return new UpstreamRefusal(this.message, { ...this.facts, retryAfter })
+  }
 }
 
-/** Meanings of upstreams' statuses. Any other status counts as a failing channel. */
-const STATUSES = new Map<number, StatusRule>([
-  [400, { next: 'nowhere', blames: 'none', type: 'invalid_request_error', code: 'bad_request' }],
-  [401, { next: 'next-key', blames: 'key' }],
-  [403, { next: 'next-key', blames: 'key' }],
-  [404, { next: 'next-channel', blames: 'model', type: 'invalid_request_error', code: 'not_found' }],
-  [407, { next: 'next-key', blames: 'key' }],
-  [409, { next: 'nowhere', blames: 'none', type: 'invalid_request_error', code: 'conflict' }],
-  [413, { next: 'nowhere', blames: 'none', type: 'request_too_large', code: 'request_too_large' }],
-  [422, { next: 'nowhere', blames: 'none', type: 'invalid_request_error', code: 'unprocessable_entity' }],
-  [
-    429,
-    { next: 'next-key', blames: 'key at its limit', type: 'rate_limit_error', code: 'rate_limit_exceeded' },
-  ],
-  [500, { next: 'next-channel', blames: 'channel', type: 'api_error', code: 'server_error' }],
-  [503, { next: 'next-channel', blames: 'channel', type: 'api_error', code: 'service_unavailable' }],
-  [529, { next: 'next-channel', blames: 'channel', type: 'overloaded_error', code: 'overloaded' }],
+/** Type and code of an upstream's error that names none, for the statuses that are forwarded. */
+const FORWARDED: ReadonlyMap<number, { readonly type: string; readonly code: string }> = new Map([
+  [400, { type: 'invalid_request_error', code: 'bad_request' }],
+  [404, { type: 'invalid_request_error', code: 'not_found' }],
+  [409, { type: 'invalid_request_error', code: 'conflict' }],
+  [413, { type: 'request_too_large', code: 'request_too_large' }],
+  [422, { type: 'invalid_request_error', code: 'unprocessable_entity' }],
+  [429, { type: 'rate_limit_error', code: 'rate_limit_exceeded' }],
+  [500, { type: 'api_error', code: 'server_error' }],
+  [503, { type: 'api_error', code: 'service_unavailable' }],
+  [529, { type: 'overloaded_error', code: 'overloaded' }],
 ])
 
-const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
+/**
+ * Statuses after which the same call may succeed later, so that `retry-after` is forwarded. Waiting does not
+ * change a request that is refused for itself.
+ */
+const PASSING: ReadonlySet<number> = new Set([409, 429, 500, 503, 529])
 
 /** Channel that responded, the dialect of the request to it, and the client's dialect. */
 interface UpstreamContext {
   readonly channel: Channel
   readonly client: ProtocolName
   readonly request: Pick<WireRequest, 'protocol'>
+  /** Texts of the client's request; absent if it contains none. */
+  readonly words?: ComparedRequestTexts
 }
 
-/**
- * Returns the failure that corresponds to a response with an error status. `given` is the text of its
- * `retry-after` header, `givenMs` the milliseconds of its `retry-after-ms` header.
- */
-export function failureOfStatus(
+/** An upstream's error, as the response with an error status or the error inside another response states it. */
+export interface ErrorAnswer {
+  readonly status: number
+  readonly body: Buffer
+  /** The head of the response; absent for an error inside a response. */
+  readonly head?: PausingHead
+}
+
+/** The failure that an upstream's error means, by the table of `docs/operations.md: Decisions after a failure`. */
+export function failureOfAnswer(
   context: UpstreamContext,
-  sent: number,
-  body: Buffer,
-  given: string | undefined,
-  givenMs?: number,
+  { status: sent, body, head }: ErrorAnswer,
 ): Failure {
   const { channel } = context
   const error = readError(context, body)
   const status = channel.status_mapping.get(sent) ?? sent
-  const rule = STATUSES.get(error.isBadKey ? 401 : status) ?? UNLISTED
-  const retryAfter = given ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
-  const cooldownMs = givenMs ?? retryAfterMs(retryAfter, Date.now())
+  const kind = kindOf(context, status, error)
+  const retryAfter =
+    head?.retryAfter ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
+  const nowMs = Date.now()
+  const pauseMs = requestedPauseMs({ retryAfter, headers: head?.headers ?? {} }, nowMs)
   return {
-    next: rule.next,
-    blames: blamed(rule, cooldownMs),
-    cooldownMs,
-    refusal: rule.type === undefined ? undefined : refusalOf(context, status, rule, body, error, retryAfter),
+    kind,
+    restMs: pauseMs ?? (kind === 'limited' && head ? exhaustedLimitMs(head, nowMs) : undefined),
+    refusal: refusalOf(context, { kind, status, body, error, retryAfter }),
     cause: `status ${sent}`,
-    failureCause: causeOfStatus(error.isBadKey ? 401 : status),
+    failureCause: CAUSE_OF_KIND[kind] ?? causeOfStatus(status),
     status: sent,
+    code: error.code ?? error.type,
     upstreamMessage: messageOf(channel, error) ?? textOf(channel, body),
   }
+}
+
+/** Causes in the usage log of failures that are not told by the status. */
+const CAUSE_OF_KIND: Partial<Record<FailureKind, FailureCause>> = {
+  key_refused: 'provider_key',
+  account_fault: 'provider_key',
+  account_lacks_model: 'provider_key',
+}
+
+/** What an upstream's error means. Codes and types come before the status, and the status before words. */
+function kindOf({ channel, words }: UpstreamContext, status: number, error: UpstreamErrorText): FailureKind {
+  const isInRequest = (text: string): boolean => words?.mayContain(text) ?? false
+  const fault = accountFaultOf(channel, { ...error, status }, isInRequest)
+  if (fault) return fault
+  const kind = KIND_OF_STATUS.get(status) ?? 'other_status'
+  if (kind !== 'request_refused') return kind
+  if (isTooLongRequest(error, isInRequest)) return 'too_long'
+  return isFilteredRequest(error) ? 'filtered' : kind
 }
 
 /** How the error bodies of a protocol are read. */
@@ -177,29 +206,33 @@ function readError(
   return client === protocol ? own : { ...own, ...convertErrorType(own, client) }
 }
 
-// A limit without an end time is not a reason for a cooldown of the key.
-function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure['blames'] {
-  if (blames !== 'key at its limit') return blames
-  return cooldownMs === undefined ? 'none' : 'key'
-}
-
 function refusalOf(
   context: UpstreamContext,
-  status: number,
-  { type = '', code = '' }: StatusRule,
-  body: Buffer,
-  error: UpstreamErrorText,
-  retryAfter: string | undefined,
-): UpstreamRefusal {
+  {
+    kind,
+    status,
+    body,
+    error,
+    retryAfter,
+  }: {
+    readonly kind: FailureKind
+    readonly status: number
+    readonly body: Buffer
+    readonly error: UpstreamErrorText
+    readonly retryAfter: string | undefined
+  },
+): UpstreamRefusal | undefined {
   const { channel } = context
+  const forwarded = FORWARDED.get(status)
+  if (!forwarded || ruleOf({ kind }).client === 'hidden') return undefined
   const message = redact(error.message ?? `the upstream answered ${status}`, channel)
   return new UpstreamRefusal(message.slice(0, MAX_MESSAGE_LENGTH), {
     status,
-    type: redact(error.type ?? type, channel),
+    type: redact(error.type ?? forwarded.type, channel),
     hasOwnType: error.type !== undefined,
-    code: redact(error.code ?? code, channel),
+    code: redact(error.code ?? forwarded.code, channel),
     hasOwnCode: error.code !== undefined,
-    retryAfter: forwardedRetryAfter(retryAfter),
+    retryAfter: PASSING.has(status) ? forwardedRetryAfter(retryAfter) : undefined,
     envelope: envelopeOf(context, body),
   })
 }
@@ -239,10 +272,10 @@ function textOf(channel: Channel, body: Buffer): string | undefined {
  * channel may be tried.
  */
 export function errorInFirstEvent(target: AttemptTarget, data: string): Failure {
-  const failure = failureOfStatus(target, statusOfError(data), Buffer.from(data), undefined)
+  const failure = failureOfAnswer(target, { status: statusOfError(data), body: Buffer.from(data) })
   return {
     ...failure,
-    next: failure.next === 'nowhere' ? 'next-channel' : failure.next,
+    kind: failure.kind === 'request_refused' ? 'stream_refused' : failure.kind,
     cause: 'error in the first event',
   }
 }
@@ -255,7 +288,7 @@ export function streamErrorText(context: UpstreamContext, data: string): ErrorCo
   const status = statusOfError(data)
   return {
     type:
-      error.type === undefined ? (STATUSES.get(status)?.type ?? 'api_error') : redact(error.type, channel),
+      error.type === undefined ? (FORWARDED.get(status)?.type ?? 'api_error') : redact(error.type, channel),
     ...(error.code === undefined
       ? { code: 'upstream_error' }
       : { code: redact(error.code, channel), hasOwnCode: true }),
@@ -264,36 +297,14 @@ export function streamErrorText(context: UpstreamContext, data: string): ErrorCo
   }
 }
 
-const TIMEOUTS: ReadonlySet<string> = new Set(['first byte time-out', 'idle time-out', 'total time-out'])
-
-/** Causes of failures in which a response began, or was complete but unusable. */
-const BROKEN: ReadonlySet<string> = new Set([
-  'an event was too large',
-  'answer too large',
-  'connection closed',
-  'no answer of its protocol',
-  'stream ended early',
-  'unexpected content type',
-  'ECONNRESET',
-  'EPIPE',
-])
-
-function causeWithoutResponse(cause: string): FailureCause {
-  if (TIMEOUTS.has(cause)) return 'provider_timeout'
-  return BROKEN.has(cause) ? 'provider_broken' : 'provider_unreachable'
-}
-
 /**
  * The failure of an attempt without a usable response: no connection, a timeout, an unreadable response.
  * `upstreamMessage` is redacted.
  */
 export function failureWithoutResponse(cause: string, upstreamMessage?: string): Failure {
   return {
+    kind: 'no_answer',
     failureCause: causeWithoutResponse(cause),
-    next: 'next-channel',
-    blames: 'channel',
-    cooldownMs: undefined,
-    refusal: undefined,
     cause,
     upstreamMessage,
   }
@@ -305,6 +316,22 @@ export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return { ...failure, failureCause: 'provider_failed' }
 }
 
+/** The failure of an answer that the provider filtered before it had content, if another model may be tried. */
+export const FILTERED_ANSWER: Failure = {
+  kind: 'filtered',
+  cause: 'filtered answer',
+  failureCause: 'provider_refused',
+  refusal: new UpstreamRefusal('the provider refused to answer this request because of its content', {
+    status: 400,
+    type: 'invalid_request_error',
+    hasOwnType: false,
+    code: 'content_filter',
+    hasOwnCode: false,
+    retryAfter: undefined,
+    envelope: undefined,
+  }),
+}
+
 /** The failure of a stream with an event that is too large to be read. */
 export const UNREADABLE_STREAM = failureWithoutResponse('an event was too large')
 
@@ -313,14 +340,12 @@ export const UNREADABLE_STREAM = failureWithoutResponse('an event was too large'
  * model is missing.
  */
 export function missingEndpointFailure(failure: Failure): Failure {
-  return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
+  return { ...failure, kind: 'endpoint_missing' }
 }
 
 /** The gateway is stopping. Clients can retry at another node or after the next start. */
 export const GATEWAY_STOPPING: Failure = {
-  next: 'nowhere',
-  blames: 'none',
-  cooldownMs: undefined,
+  kind: 'stopping',
   refusal: new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 }),
   cause: 'stopping',
   failureCause: 'gateway',
@@ -328,50 +353,50 @@ export const GATEWAY_STOPPING: Failure = {
 
 /** A user or an administrator stopped the call. `docs/api.md: Calls under way`. */
 export const CALL_STOPPED: Failure = {
-  next: 'nowhere',
-  blames: 'none',
+  kind: 'call_stopped',
   failureCause: 'stopped',
-  cooldownMs: undefined,
   refusal: new GatewayError('call_stopped', 'this call was stopped'),
   cause: 'stopped',
   inStream: { type: 'gateway_error', code: 'call_stopped' },
 }
 
-/** Cause of a failure to write to the database; see `failureOfWrite`. */
-export const WRITE_FAILURE_CAUSE = 'unwritten'
-
 /** The failure to write something that must be durable before the client receives anything of the call. */
 export function failureOfWrite(error: Error | undefined): Failure {
   const refusal = databaseUnavailableError(error)
-  return {
-    next: 'nowhere',
-    blames: 'none',
-    cooldownMs: undefined,
-    refusal,
-    cause: WRITE_FAILURE_CAUSE,
-    failureCause: 'gateway',
-  }
+  return { kind: 'unwritten', refusal, cause: 'unwritten', failureCause: 'gateway' }
 }
 
 /** The client disconnected before an attempt began. */
 export const CLIENT_DISCONNECTED: Failure = {
-  next: 'nowhere',
-  blames: 'none',
-  cooldownMs: undefined,
-  refusal: undefined,
+  kind: 'client_left',
   cause: 'caller gone',
   failureCause: 'gateway',
 }
 
+/** Kinds of failures that blame an account, so that other accounts say more about the call. */
+const OF_ACCOUNTS: ReadonlySet<FailureKind> = new Set<FailureKind>([
+  'key_refused',
+  'account_fault',
+  'account_lacks_model',
+  'limited',
+])
+
 /**
- * The error for the client after every channel failed: the last one that can be forwarded. A 404 is forwarded
+ * The error for the client after every account failed: the last one that can be forwarded. A 404 is forwarded
  * only if all channels returned it, because a channel that failed for another reason may have the model.
+ * `shortestRestMs` returns the milliseconds until the first account that has only reached a limit may be
+ * called again; undefined if there is none.
  */
-export function finalError(failures: readonly Failure[]): Error {
-  const others = failures.filter(({ blames }) => blames !== 'model')
+export function finalError(failures: readonly Failure[], shortestRestMs: () => number | undefined): Error {
+  const others = failures.filter(({ kind }) => kind !== 'model_missing')
   const relevant = others.length > 0 ? others : failures
-  const refusal = relevant.findLast((failure) => failure.refusal)?.refusal
-  return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
+  const last = relevant.findLast((failure) => failure.refusal)
+  if (last?.kind === 'limited' && last.refusal instanceof UpstreamRefusal)
+    return last.refusal.withRetryAfter(shortestRestMs())
+  if (last?.refusal) return last.refusal
+  const restMs = relevant.every(({ kind }) => OF_ACCOUNTS.has(kind)) ? shortestRestMs() : undefined
+  if (restMs !== undefined) return rateLimitError(restMs, 'every account for this model')
+  return new GatewayError('upstream_error', 'no upstream could answer this request')
 }
 
 const RETRY_AFTER = { retryAfter: 5 }

@@ -18,6 +18,7 @@ import {
   streamErrorText,
   failureOfWrite,
 } from './failure.ts'
+import { ruleOf } from './failure-table.ts'
 import type { ResponseEnding } from './price-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -170,7 +171,7 @@ export class PassthroughResponse extends ResponseHandler {
       this.close()
       return this.undelivered(failure)
     }
-    if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
+    if (ruleOf(failure).counts) this.call.noteCut(this.target.channel.name, failure.cause)
     const tap = this.#passthrough?.tap
     const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
     this.call.noteError(interruptedStreamError(failure))

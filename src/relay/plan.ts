@@ -65,7 +65,7 @@ async function withFallbacks(
 }
 
 function planFor(
-  { name, model, group, channels: all }: ResolvedModel,
+  { name, model, group, channels: all, reason }: ResolvedModel,
   common: CommonFacts,
   called: ParsedRequest,
   rates: CallRates,
@@ -91,6 +91,7 @@ function planFor(
       rate,
       estimate: estimate(dialect.endpoint, request, channels, rate, settings, model),
       channels,
+      ...(reason && { reason }),
     }
   }
   return planned instanceof Promise ? planned.then(withChannels) : withChannels(planned)

@@ -57,7 +57,23 @@ export class ComparedRequestTexts {
     }
     return this.#texts
   }
+
+  /**
+   * Whether a text of the request may contain these words. If the request cannot be read as a whole, its bytes
+   * are searched, and any doubt counts as yes. Must be called for few calls only, because it reads the request.
+   */
+  mayContain(words: string): boolean {
+    const found = this.texts
+    if (found) return found.texts.some((text) => text.includes(comparable(words)))
+    const { body, fields } = this.#sources()
+    if (fields === undefined) return true
+    const text = body.toString()
+    return ESCAPED_ASCII.test(text) || text.includes(JSON.stringify(words).slice(1, -1))
+  }
 }
+
+/** Matches a JSON escape of a character that is usually not escaped. */
+const ESCAPED_ASCII = /\\u00[2-7]|\\\//i
 
 /** A request's texts, normalized for comparison. */
 interface RequestTexts {

@@ -6,7 +6,7 @@ import type { ChargeRate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
-import type { Model } from '../domain/records/model.ts'
+import type { FallbackReason, Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import type { ProviderTools } from '@sluice/wire/tool-use'
@@ -24,6 +24,7 @@ import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
 import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
 import type { MediaRequester } from './media-fetcher.ts'
+import type { ComparedRequestTexts } from './provider-messages.ts'
 
 // The stages of one request, in order: what arrived (`IncomingCall`), what was read of it (`ParsedRequest`), how
 // it may be served (`Plan`), what one channel is sent (`AttemptRequest`), and the request for the upstream
@@ -209,6 +210,8 @@ export interface Plan {
   readonly estimate: Estimate
   /** The channels in the order in which they are tried; never empty. */
   readonly channels: readonly ChannelPlan[]
+  /** Why the model is tried, if not because the others have failed. */
+  readonly reason?: FallbackReason | undefined
 }
 
 /** A channel of a plan, and what the channel would be sent. */
@@ -301,4 +304,6 @@ export interface AttemptTarget {
   readonly request: AttemptRequest
   /** The plan for this channel, from which the request was made. */
   readonly plan: ChannelPlan
+  /** Texts of the client's request, with which words of the provider are compared. */
+  readonly words: ComparedRequestTexts
 }

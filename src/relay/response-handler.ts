@@ -23,9 +23,7 @@ type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
  * long.
  */
 const NO_MEMORY: Failure = {
-  next: 'nowhere',
-  blames: 'none',
-  cooldownMs: undefined,
+  kind: 'undeliverable',
   refusal: new GatewayError('overloaded', 'too many large answers are held for this client; try again', {
     retryAfter: 1,
   }),

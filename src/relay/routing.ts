@@ -4,7 +4,12 @@ import { type Endpoint, endpointsFor, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
 import type { Group } from '../domain/records/group.ts'
-import type { Model } from '../domain/records/model.ts'
+import {
+  FALLBACK_REASONS,
+  type FallbackReason,
+  hasFallbackReasons,
+  type Model,
+} from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Dialect } from './dialects/dialect.ts'
@@ -27,6 +32,8 @@ export interface ResolvedModel {
   readonly group: Group
   /** Channels in the order in which they are tried; never empty. */
   readonly channels: readonly Channel[]
+  /** Why the model is tried, if not because the others have failed. */
+  readonly reason?: FallbackReason
 }
 
 /** The models that can serve a call, in the order in which they are tried. */
@@ -112,7 +119,20 @@ export class Routing {
     const first = mayFallBack ? this.#successor(settings, caller, call, called, { requestedModel, own }) : own
     const resolutions = first ? [first, ...others] : others
     if (resolutions.length === 0) throw unserved(settings, group, called, name, plain)
-    return { requestedModel, resolutions }
+    if (!mayFallBack || !hasFallbackReasons(requestedModel)) return { requestedModel, resolutions }
+    const forReasons = FALLBACK_REASONS.flatMap((reason) =>
+      requestedModel[reason].flatMap((other) => {
+        const found = this.#fallback(
+          settings,
+          caller,
+          { ...call, name: other },
+          called,
+          name.slice(plain.length),
+        )
+        return found ? [{ ...found, reason }] : []
+      }),
+    )
+    return { requestedModel, resolutions: [...resolutions, ...forReasons] }
   }
 
   /**

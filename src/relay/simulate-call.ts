@@ -195,7 +195,10 @@ function whyNotOf(
   if (channel.isDrained) return 'drained'
   if (ends.of(settings()).hasEnded(channel, model, Date.now())) return 'ended'
   if (health.isOpen(channel, nowMs) || missing.isMissing(channel, model, nowMs)) return 'resting'
-  return channel.keys.length > 0 && keyRings.setAside(channel, nowMs) === channel.keys.length
+  const upstreamModel = channel.model_mapping.get(model) ?? model
+  return keyRings
+    .keysOf(channel)
+    .every(({ value }) => keyRings.rests.isResting(channel.name, value, upstreamModel, nowMs))
     ? 'no_key'
     : null
 }

@@ -23,11 +23,14 @@ import {
   streamErrorText,
   UNREADABLE_STREAM,
   failureOfWrite,
+  FILTERED_ANSWER,
 } from './failure.ts'
+import { ruleOf } from './failure-table.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
 import { PromptCount } from './prompt-count.ts'
+import { isFilteredEnd } from './refused-requests.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -122,7 +125,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   #cut(failure: Failure): void {
-    if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
+    if (ruleOf(failure).counts) this.call.noteCut(this.target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
     this.call.noteError(interruptedStreamError(failure))
     this.#breakOff(gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason))
@@ -230,10 +233,22 @@ export class StreamedResponse extends ResponseHandler {
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
     } else if (isComplete && this.#tap.isBlocked) this.#refuse(true)
     else if (isComplete && this.#tap.checking) this.#completeAfter(this.#tap.checking)
+    else if (
+      isComplete &&
+      this.call.mayReplaceFiltered &&
+      this.#mayGoElsewhere &&
+      !this.#hasContent &&
+      isFilteredEnd(this.#tap.names?.reasons ?? [])
+    )
+      this.#fail(FILTERED_ANSWER)
     else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
     } else this.#fail(failure)
+  }
+
+  get #hasContent(): boolean {
+    return this.#tap.contentFrames + this.#tap.tools.begun.length > 0
   }
 
   // Whether nothing was sent to a client that is still connected, so that another channel can be tried.
@@ -245,7 +260,9 @@ export class StreamedResponse extends ResponseHandler {
   // is durable.
   #forward(bytes: Buffer): void {
     if (this.state === 'draining') return
-    this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
+    // If a filtered answer may be replaced, nothing is sent before its content.
+    const isDue = this.call.mayReplaceFiltered ? this.#hasContent : this.#tap.sawEvent || this.#tap.isMidEvent
+    this.#outgoing.add(bytes, isDue)
     if (this.#pauses.has('hold')) return
     const { continueInBackground } = this.#tap
     const opening = this.#gate.open(

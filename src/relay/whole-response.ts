@@ -3,7 +3,8 @@ import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ChargeBasis, ResponseEnding } from './price-usage.ts'
-import { errorWithStatus200, type Failure, failureWithoutResponse } from './failure.ts'
+import { errorWithStatus200, type Failure, failureWithoutResponse, FILTERED_ANSWER } from './failure.ts'
+import { isFilteredEnd } from './refused-requests.ts'
 import type { WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
@@ -48,7 +49,14 @@ export class WholeResponse extends ResponseHandler {
           ? errorWithStatus200(channel, bytes)
           : failureWithoutResponse('no answer of its protocol'),
       )
-    } else if (reply.continueInBackground) {
+    } else if (
+      this.call.mayReplaceFiltered &&
+      this.state === 'waiting' &&
+      isFilteredEnd(facts.names?.().reasons ?? []) &&
+      facts.text() === ''
+    )
+      this.onFailure(FILTERED_ANSWER)
+    else if (reply.continueInBackground) {
       this.close()
       this.settled(this.#deliverBegun(reply, reply.continueInBackground))
     } else if (this.state === 'draining') this.settleWithoutClient(facts)
@@ -91,7 +99,7 @@ export class WholeResponse extends ResponseHandler {
       stop.abort()
       this.close()
       // The provider must be paid for its response, so no other provider is asked.
-      this.refused(chargeBasis('complete', facts), { ...failure, next: 'nowhere' })
+      this.refused(chargeBasis('complete', facts), { ...failure, kind: 'undeliverable' })
     } else if (this.memory.isShort) {
       this.close()
       this.refused(chargeBasis('cut', undefined))

@@ -5,7 +5,7 @@ export const MAX_RETRY_AFTER_MS = 300_000
 export const RETRY_AFTER_MS_HEADER = 'retry-after-ms'
 
 /** The parts of a response that may demand a pause. */
-interface PausingHead {
+export interface PausingHead {
   readonly retryAfter: string | undefined
   readonly headers: Readonly<Record<string, string>>
 }

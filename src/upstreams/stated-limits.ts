@@ -92,6 +92,15 @@ export function statedLimits(head: HeadWithLimits, nowMs: number): StatedLimits 
 }
 
 /**
+ * Milliseconds until the limit that a 429 has met is reset, as its headers state it: the one of which the
+ * smallest share is left. Undefined if no time is stated.
+ */
+export function exhaustedLimitMs(head: HeadWithLimits, nowMs: number): number | undefined {
+  const { resetsMs } = lowestRemaining(statedLimits(head, nowMs))
+  return resetsMs === undefined || resetsMs <= nowMs ? undefined : resetsMs - nowMs
+}
+
+/**
  * Returns limits that another node has read, with their times cut to the maxima that also apply to limits
  * read on this node.
  */

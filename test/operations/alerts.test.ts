@@ -322,7 +322,10 @@ test('alert receivers are informed once of load shedding, and once of a channel 
   await told.atLeast(2)
   expect(told.received.map(({ type, data }) => ({ type, data }))).toEqual([
     { type: 'gateway.overloaded', data: { reason: 'the maximum of calls under way is reached; try again' } },
-    { type: 'channel.resting', data: { channel: 'm' } },
+    {
+      type: 'channel.resting',
+      data: { channel: 'm', cause: 'server_error', status: 500, models: ['m'], calls_lost: 5 },
+    },
   ])
   expect(gateway.isRunning).toBe(true)
 })

@@ -27,6 +27,11 @@ export const channels = {
     probing: 'Being tried again',
     disabled: 'Disabled',
   },
+  noKey: {
+    key_refused: 'No key works',
+    account_fault: 'Account at fault',
+    account_lacks_model: 'No key has the models',
+  } as Readonly<Record<string, string>>,
   otherProvider: (type: string) => (type === '0' ? 'Another provider' : `Another provider (type ${type})`),
   allStates: 'All',
   statesLabel: 'States',

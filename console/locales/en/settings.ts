@@ -21,6 +21,8 @@ export const settings = {
     'Models that are tried in the place of one, the model that succeeds it once it has ended, and how its channels share its calls.',
   modelSettings: {
     fallback: 'Fallback models',
+    context_fallback: 'Models for requests that are too long',
+    content_fallback: 'Models for filtered requests',
     successor: 'Successor',
     balance: 'Balance',
     cache: 'Cache time',
@@ -30,6 +32,8 @@ export const settings = {
   fallbackModels: 'Models, with commas',
   addModel: {
     fallback: 'Add fallback',
+    context_fallback: 'Add model for long requests',
+    content_fallback: 'Add model for filtered requests',
     successor: 'Add successor',
     balance: 'Add balance',
     cache: 'Add cache time',

@@ -25,6 +25,11 @@ export const channels: Texts['channels'] = {
     probing: '重新尝试中',
     disabled: '已停用',
   },
+  noKey: {
+    key_refused: '没有可用的密钥',
+    account_fault: '账户异常',
+    account_lacks_model: '没有密钥可用这些模型',
+  },
   otherProvider: (type) => (type === '0' ? '其他提供商' : `其他提供商（类型 ${type}）`),
   allStates: '全部',
   statesLabel: '状态',

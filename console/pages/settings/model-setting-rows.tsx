@@ -16,7 +16,10 @@ type Value = string | readonly string[]
 
 const DEFAULT_BALANCE = 'weight'
 
-type Field = 'fallback' | 'successor' | 'balance' | 'cache'
+type Field = 'fallback' | 'context_fallback' | 'content_fallback' | 'successor' | 'balance' | 'cache'
+
+/** Settings that are lists of models. */
+const LISTS: ReadonlySet<Field> = new Set<Field>(['fallback', 'context_fallback', 'content_fallback'])
 
 /**
  * A setting that has a value for each model: fallbacks, successor, balancing of channels, or how long answers
@@ -106,7 +109,7 @@ export function ModelSettingRows({
 
 function placeholderOf(field: Field, settings: Texts['settings']): string {
   if (field === 'cache') return '10m'
-  return field === 'fallback' ? settings.fallbackModels : settings.model
+  return LISTS.has(field) ? settings.fallbackModels : settings.model
 }
 
 function rowsIn(value: string): readonly Row[] {
@@ -121,7 +124,7 @@ function jsonOf(rows: readonly Row[], field: Field): string {
     .map(({ name, text }) => ({ name: name.trim(), text: text.trim() }))
     .filter(({ name, text }) => name !== '' && text !== '')
   return JSON.stringify(
-    Object.fromEntries(named.map(({ name, text }) => [name, field === 'fallback' ? listIn(text) : text])),
+    Object.fromEntries(named.map(({ name, text }) => [name, LISTS.has(field) ? listIn(text) : text])),
   )
 }
 

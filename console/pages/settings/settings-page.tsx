@@ -174,6 +174,18 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
           onChange={(value) => type('ModelFallback', value)}
         />
         <ModelSettingRows
+          field="context_fallback"
+          value={valueOf('ModelContextFallback')}
+          declared={declared}
+          onChange={(value) => type('ModelContextFallback', value)}
+        />
+        <ModelSettingRows
+          field="content_fallback"
+          value={valueOf('ModelContentFallback')}
+          declared={declared}
+          onChange={(value) => type('ModelContentFallback', value)}
+        />
+        <ModelSettingRows
           field="successor"
           value={valueOf('ModelSuccessor')}
           declared={declared}
@@ -224,6 +236,8 @@ function labelOf(settings: Texts['settings'], key: string): string {
     GroupBudget: settings.groupBudgets,
     GroupGuards: settings.groupGuards,
     ModelFallback: settings.modelSettings.fallback,
+    ModelContextFallback: settings.modelSettings.context_fallback,
+    ModelContentFallback: settings.modelSettings.content_fallback,
     ModelSuccessor: settings.modelSettings.successor,
     ModelBalance: settings.modelSettings.balance,
     ModelCache: settings.modelSettings.cache,

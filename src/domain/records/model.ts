@@ -36,6 +36,22 @@ export const MODEL_SETTINGS = declareRecord('', {
     edit: 'admin',
     as: 'ModelFallback',
   },
+  /** Models that are called instead, in this order, if a request is too long for this one. */
+  context_fallback: {
+    type: listType(declaredNameType('the name of a model'), 'a list of models'),
+    default: [],
+    declared: true,
+    edit: 'admin',
+    as: 'ModelContextFallback',
+  },
+  /** Models that are called instead, in this order, if this one refuses a request because of its content. */
+  content_fallback: {
+    type: listType(declaredNameType('the name of a model'), 'a list of models'),
+    default: [],
+    declared: true,
+    edit: 'admin',
+    as: 'ModelContentFallback',
+  },
   /**
    * The model that is called instead once no channel serves this one any more. `docs/configuration.md:
    * Successor`.
@@ -67,6 +83,13 @@ export const MODEL_SETTINGS = declareRecord('', {
  */
 export type ModelSettings = Values<typeof MODEL_SETTINGS.fields>
 
+/**
+ * Reasons for which a call continues with certain models only: its request is too long for the model, or was
+ * refused because of its content. `docs/configuration.md: Fallback`.
+ */
+export const FALLBACK_REASONS = ['context_fallback', 'content_fallback'] as const
+export type FallbackReason = (typeof FALLBACK_REASONS)[number]
+
 /** A model that clients may request. */
 export type Model = ModelSettings & {
   readonly name: string
@@ -79,4 +102,14 @@ export type Model = ModelSettings & {
    * price version includes it.
    */
   readonly priceMoment?: string | undefined
+}
+
+/** Whether calls of a model may continue with another one because of what their request contains. */
+export function hasFallbackReasons({ context_fallback, content_fallback }: ModelSettings): boolean {
+  return context_fallback.length + content_fallback.length > 0
+}
+
+/** Whether another model may answer calls of this one. */
+export function hasOtherModels(model: ModelSettings): boolean {
+  return model.fallback.length > 0 || model.successor !== undefined || hasFallbackReasons(model)
 }

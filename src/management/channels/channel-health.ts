@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { CHANNEL_CAUSES, type ChannelCause, channelCauseOf } from '../../domain/channel-cause.ts'
 import type { Channel } from '../../domain/records/channel.ts'
+import type { Rest } from '../../upstreams/account-rests.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
@@ -45,6 +47,11 @@ const item = z.object({
   name: z.string(),
   state: z.enum(['works', 'failing', 'resting', 'probing', 'disabled']),
   condition: z.enum(CONDITIONS),
+  cause: z
+    .enum(CHANNEL_CAUSES)
+    .nullable()
+    .default(null)
+    .describe('Why it fails or rests; null while it does neither'),
   failures: z.int(),
   rests_until: z.int().nullable(),
   last_error: z.object({ at: z.int(), cause: z.string() }).nullable(),
@@ -115,18 +122,21 @@ export async function troubledChannels(
   services: HealthServices & Pick<AdministrationServices, 'settings'>,
 ): Promise<z.output<typeof troubledChannelSchema>[]> {
   const readMs = performance.now()
-  const isTroubled = ({ name }: Channel): boolean =>
-    shownState(services.channels.health.breakerOf(name, readMs)) !== 'works'
+  const { health, keyRings } = services.channels
+  const isTroubled = (channel: Channel): boolean =>
+    shownState(health.breakerOf(channel.name, readMs)) !== 'works' ||
+    keyRings.rests.faultOf(channel) !== undefined
   // Usually no channel is in trouble, so that the database need not be read.
   if (!services.settings().channels.some(isTroubled)) return []
   const { items } = await healthOfThisNode(services)
   return items
     .filter(({ state }) => state !== 'works' && state !== 'disabled')
-    .map(({ id, name, state, condition, rests_until, last_error }) => ({
+    .map(({ id, name, state, condition, cause, rests_until, last_error }) => ({
       id,
       name,
       state,
       condition,
+      cause,
       rests_until,
       last_error,
     }))
@@ -211,17 +221,23 @@ function itemOf(
   const breaker = health.breakerOf(name, readMs)
   const { failures, openForMs } = breaker
   const error = minutes.lastError(name)
+  const fault = channel && keyRings.rests.faultOf(channel)
+  const state = channel ? (fault ? 'failing' : shownState(breaker)) : 'disabled'
+  const condition = channel
+    ? conditionOf(name, breaker, minutes, liveConfig.drained.has(id), fault !== undefined)
+    : 'disabled'
   return {
     id,
     name,
-    state: channel ? shownState(breaker) : 'disabled',
-    condition: channel ? conditionOf(name, breaker, minutes, liveConfig.drained.has(id)) : 'disabled',
+    state,
+    condition,
+    cause: causeOf(fault, IN_TROUBLE.has(condition) ? error?.cause : undefined),
     failures,
     rests_until: openForMs > 0 ? seconds(nowMs() + openForMs + 999) : null,
     last_error: error ? { at: seconds(error.atMs), cause: error.cause } : null,
     keys: {
       total: keys.length,
-      set_aside: channel ? keyRings.setAside(channel, readMs) : 0,
+      set_aside: channel ? keyRings.rests.countResting(channel, readMs) : 0,
       limits: keys.map(keyLimitsObject(services, name)),
     },
     ...(withMinutes ? { minutes: [...minutes.of(name)] } : { hour: minutes.hour(name) }),
@@ -233,8 +249,10 @@ function conditionOf(
   breaker: Breaker,
   minutes: ChannelMinutes,
   isDrained: boolean,
+  hasNoKey: boolean,
 ): Exclude<Condition, 'disabled'> {
   if (isDrained) return 'drained'
+  if (hasNoKey) return 'failing'
   const state = shownState(breaker)
   if (state === 'resting' || state === 'probing') return state
   const { record, hasFailedTest } = minutes.recordOf(name)
@@ -243,6 +261,22 @@ function conditionOf(
   if (failed >= DEGRADED_ATTEMPTS && failed >= requests * DEGRADED_SHARE) return 'degraded'
   if (state === 'failing') return 'failing'
   return record === 'answered' ? 'works' : record === 'untried' ? 'untried' : 'failing'
+}
+
+/** Why a channel fails: the fault of its keys, otherwise its last failure, in the words of the metrics. */
+function causeOf(fault: Rest | undefined, words: string | undefined): ChannelCause | null {
+  if (fault && fault.kind !== 'limited') return fault.kind
+  return words === undefined ? null : channelCauseOf(words)
+}
+
+/** The states and causes of all channels, for commands; empty if no gateway runs that could know them. */
+export async function listChannelStates(
+  services: Partial<Pick<HealthServices, 'channels'>> & Omit<HealthServices, 'channels' | 'node'>,
+): Promise<{ readonly name: string; readonly state: string; readonly cause: ChannelCause | null }[]> {
+  const { channels } = services
+  if (!channels) return []
+  const { items } = await healthOfThisNode({ ...services, channels, node: '' }, false)
+  return items.map(({ name, state, cause }) => ({ name, state, cause }))
 }
 
 /** The API's name for the state of a circuit breaker. */

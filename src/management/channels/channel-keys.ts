@@ -78,10 +78,10 @@ export async function listChannelKeys(
   })
   return [
     ...keys.map((key) => {
-      const cooldown = keyRings.cooldownOf(found.name, key, readMs)
-      const since = cooldown ? Math.floor(cooldown.sinceMs / 1000) : null
-      const state = cooldown ? ('set_aside' as const) : ('works' as const)
-      return { ...shown(key), state, cause: cooldown?.cause ?? null, since }
+      const rest = keyRings.rests.shownRest(found.name, key, readMs)
+      const since = rest ? Math.floor(rest.sinceMs / 1000) : null
+      const state = rest ? ('set_aside' as const) : ('works' as const)
+      return { ...shown(key), state, cause: rest?.cause ?? null, since }
     }),
     ...retired.map(({ key, since }) => ({ ...shown(key), state: 'retired' as const, cause: null, since })),
   ]
@@ -122,7 +122,7 @@ export async function setKeyState(
     const key = keyOf(before, keyId)
     const isUsed = keys.includes(key)
     if (state === 'works') {
-      services.channels.keyRings.endCooldown(before, { value: key })
+      services.channels.keyRings.rests.endOfKey(before.name, key)
       return isUsed ? undefined : { keys: [...keys, key], retired: retired.filter((one) => one.key !== key) }
     }
     if (!isUsed) return undefined

@@ -30,8 +30,8 @@ export function keyLimitsObject(
   const readMs = performance.now()
   return (key) => {
     const stated = limits.get(key)
-    const cooldown = keyRings.cooldownOf(channel, key, readMs)
-    const restsMs = Math.max(stated?.restsUntilMs ?? 0, cooldown ? nowMs() + cooldown.endMs - readMs : 0)
+    const rest = keyRings.rests.shownRest(channel, key, readMs)
+    const restsMs = Math.max(stated?.restsUntilMs ?? 0, rest ? nowMs() + rest.endMs - readMs : 0)
     return {
       ...(stated && { model: stated.model }),
       ...(stated?.requests && { requests: shownCount(stated.requests) }),

@@ -10,7 +10,7 @@ import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import { requestStreamedResponse } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
-import { failureOfStatus } from '../failure.ts'
+import { failureOfAnswer } from '../failure.ts'
 import { type CallGuards, GUARDS_HEADER } from '../guards/call-guards.ts'
 import { checkStoredAnswer } from '../guards/guarded-reply.ts'
 import type { Guards } from '../guards/guards.ts'
@@ -405,13 +405,11 @@ export async function openAtUpstream(
     channel.timeouts.total,
   ).catch(unanswered)
   hold.settle()
-  const { status, pieces, retryAfter } = came
+  const { status, pieces, retryAfter, headers } = came
   if (status >= 200 && status <= 299) return answered(pieces)
-  const failure = failureOfStatus(
+  const failure = failureOfAnswer(
     { channel, client: 'responses', request: SPOKEN },
-    status,
-    request.ids.inProse(await beginning(pieces)),
-    retryAfter,
+    { status, body: request.ids.inProse(await beginning(pieces)), head: { retryAfter, headers } },
   )
   throw failure.refusal ?? failed()
 }

@@ -6,6 +6,7 @@ import {
   type AlertThreshold,
   compareThresholds,
 } from '../../domain/alert.ts'
+import type { ChannelEventFacts } from '../../domain/channel-cause.ts'
 import type { Db } from './operation.ts'
 
 /** An event to be delivered to one receiver. */
@@ -203,6 +204,8 @@ async function isSenderElsewhere(db: Db, node: string, nowMs: number): Promise<b
 
 /** Prefix of a condition that stands for a channel with an open circuit breaker. */
 const CHANNEL = 'channel '
+/** Prefix of a condition that stands for a channel without a usable key. */
+const NO_KEY = 'no_key '
 const OVERLOAD = 'overload'
 /** Prefix of a condition that stands for a tool without a price. */
 const UNPRICED = 'unpriced '
@@ -235,12 +238,22 @@ interface LimitCondition {
   readonly hasEnough: boolean
 }
 
+/** Facts about channels for their events, by name. */
+export type AboutChannels = Readonly<Record<string, ChannelEventFacts>>
+
 /** Conditions that a node observed since its last report. */
 export interface ReportedConditions {
   readonly nowMs: number
   /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: readonly string[]
-  /** Unix milliseconds at which a channel in `opened` counts as recovered unless it is reported again. */
+  /** Names of the channels without a usable key. */
+  readonly withoutKey?: readonly string[]
+  /** Facts about the channels for their events, by name. */
+  readonly about?: AboutChannels
+  /**
+   * Unix milliseconds at which a channel in `opened` or `withoutKey` counts as recovered unless it is reported
+   * again.
+   */
   readonly backAtMs: number
   /** Tools without a price that requests offered. */
   readonly unpriced?: {
@@ -263,10 +276,25 @@ export interface ReportedConditions {
  */
 export async function reportConditions(
   db: Db,
-  { nowMs, opened, backAtMs, unpriced, limits = [], overload }: ReportedConditions,
+  {
+    nowMs,
+    opened,
+    withoutKey = [],
+    about = {},
+    backAtMs,
+    unpriced,
+    limits = [],
+    overload,
+  }: ReportedConditions,
 ): Promise<void> {
-  for (const channel of opened)
-    await report(db, CHANNEL + channel, backAtMs, nowMs, { type: 'channel.resting', data: { channel } })
+  for (const channel of opened) {
+    const data = { channel, ...about[channel] }
+    await report(db, CHANNEL + channel, backAtMs, nowMs, { type: 'channel.resting', data })
+  }
+  for (const channel of withoutKey) {
+    const data = { channel, ...about[channel] }
+    await report(db, NO_KEY + channel, backAtMs, nowMs, { type: 'channel.no_key', data })
+  }
   for (const tool of unpriced?.tools ?? []) {
     const { model, channel, tool: type, tier } = tool
     const name = `${UNPRICED}${JSON.stringify(tier === undefined ? [model, channel, type] : [model, { tier }])}`
@@ -331,7 +359,11 @@ async function report(
  */
 export async function endConditions(
   db: Db,
-  { nowMs, channels }: { readonly nowMs: number; readonly channels: readonly string[] },
+  {
+    nowMs,
+    channels,
+    about = {},
+  }: { readonly nowMs: number; readonly channels: readonly string[]; readonly about?: AboutChannels },
 ): Promise<void> {
   const ended = await db
     .selectFrom('alert_conditions')
@@ -340,10 +372,21 @@ export async function endConditions(
     .execute()
   for (const { name } of ended) {
     await db.deleteFrom('alert_conditions').where('name', '=', name).execute()
-    const channel = name.startsWith(CHANNEL) ? name.slice(CHANNEL.length) : undefined
-    if (channel !== undefined && channels.includes(channel))
-      await addAlert(db, { type: 'channel.back', data: { channel } }, nowMs)
+    const prefix = [CHANNEL, NO_KEY].find((one) => name.startsWith(one))
+    const channel = prefix === undefined ? undefined : name.slice(prefix.length)
+    if (channel !== undefined && channels.includes(channel) && !(await hasTrouble(db, channel)))
+      await addAlert(db, { type: 'channel.back', data: { channel, ...about[channel] } }, nowMs)
   }
+}
+
+/** Whether another condition of the channel lasts, so that it is not back yet. */
+async function hasTrouble(db: Db, channel: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('alert_conditions')
+    .select('name')
+    .where('name', 'in', [CHANNEL + channel, NO_KEY + channel])
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /**

@@ -71,7 +71,6 @@ describe('an error of an upstream', () => {
       message: 'API key not valid.',
       type: 'INVALID_ARGUMENT',
       code: 'API_KEY_INVALID',
-      isBadKey: true,
       status: 400,
       retryAfter: undefined,
     })

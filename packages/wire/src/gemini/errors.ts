@@ -89,8 +89,6 @@ function nameOf(status: number): string {
 export interface GeminiErrorText extends UpstreamErrorText {
   /** HTTP status that the error object states. */
   readonly status: number | undefined
-  /** Whether the upstream refused the API key. Its HTTP status is that of an invalid request. */
-  readonly isBadKey: boolean
   /**
    * Seconds after which the upstream may be tried again. Google states this in the error and not in a header.
    */
@@ -104,19 +102,17 @@ export interface GeminiErrorText extends UpstreamErrorText {
 export function readGeminiError(bytes: Buffer): GeminiErrorText {
   const { message, ...rest } = readUpstreamError(bytes)
   const error = errorIn(bytes)
-  if (!error) return { message, ...rest, status: undefined, isBadKey: false, retryAfter: undefined }
+  if (!error) return { message, ...rest, status: undefined, retryAfter: undefined }
   const { code, status, details } = error
   const list = Array.isArray(details) ? details.map((detail: unknown) => asRecord(detail)) : []
   const find = (type: string): Fields | undefined => list.find((detail) => detail?.['@type'] === type)
   const reason = find(ERROR_INFO)?.['reason']
   const named = typeof reason === 'string' && /^\w{1,128}$/.test(reason) ? reason : undefined
-  const isBadKey = named === 'API_KEY_INVALID'
   return {
     message,
     type: typeof status === 'string' && /^\w{1,128}$/.test(status) ? status : rest.type,
     code: named ?? rest.code,
     status: isHttpError(code) ? code : undefined,
-    isBadKey,
     retryAfter: secondsOf(find(RETRY_INFO)?.['retryDelay']),
   }
 }

@@ -124,7 +124,10 @@ export class GeminiTap extends StreamTap {
       recordReceivedMedia(parts, this.arrived, this.elidedBytes)
       for (const piece of parts.flatMap(generatedText)) this.emit(number, piece)
     }
-    if (candidates.length === 0 && blockReason(chunk) !== undefined) this.#finished.set(0, true)
+    const blocked = candidates.length === 0 ? blockReason(chunk) : undefined
+    if (blocked === undefined) return
+    this.names.finish(0, blocked)
+    this.#finished.set(0, true)
   }
 
   #takeUsage(chunk: Fields): void {
@@ -159,6 +162,7 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
       const names = new AnswerMetadata()
       for (const answer of answers) names.note(answer['responseId'], answer['modelVersion'])
       for (const candidate of candidates) names.finish(indexOf(candidate), candidate['finishReason'])
+      if (candidates.length === 0) for (const answer of answers) names.finish(0, blockReason(answer))
       return names
     },
     text: () =>
