@@ -57,14 +57,22 @@ export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
 /** A channel whose recent calls failed, so that administrators should look at it. */
 export type ChannelIncident = NonNullable<AppShellData['incidents']>[number]
 
+/** A configuration file that differs from the running configuration, because it was refused. */
+export type RefusedConfiguration = NonNullable<AppShellData['refused_configuration']>
+
+/** What administrators should look at, as the data that every page needs has it. */
+export function troubleIn({ incidents, refused_configuration: refused }: AppShellData) {
+  return { incidents: incidents ?? [], refused }
+}
+
 /**
- * The channels whose recent calls failed. They have a query of their own, because refreshing all the data
- * that every page needs would also refresh forms.
+ * The channels whose recent calls failed, and the configuration that was refused. They have a query of their
+ * own, because refreshing all the data that every page needs would also refresh forms.
  */
-export function channelIncidentsQuery(everyMs: number) {
+export function troubleQuery(everyMs: number) {
   return queryOptions({
     queryKey: ['incidents'],
-    queryFn: async () => (await request<AppShellData>('GET', '/api/console')).incidents ?? [],
+    queryFn: async () => troubleIn(await request<AppShellData>('GET', '/api/console')),
     staleTime: everyMs,
     refetchInterval: everyMs,
   })

@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { AlertType } from '../../src/domain/alert.ts'
+import type { AlertFormat, AlertType } from '../../src/domain/alert.ts'
 import type { receiverSchema, receiverTestSchema } from '../../src/management/alerts/receivers.ts'
 import { request } from './client.ts'
 
@@ -24,9 +24,13 @@ export interface AddedReceiver {
   readonly secret: string
 }
 
-/** Adds a URL that receives alerts of these types. */
-export function addReceiver(url: string, events: readonly AlertType[]): Promise<AddedReceiver> {
-  return request<AddedReceiver>('POST', '/api/alert/', { url, events })
+/** Adds a URL that receives alerts of these types, in this format. */
+export function addReceiver(
+  url: string,
+  format: AlertFormat,
+  events: readonly AlertType[],
+): Promise<AddedReceiver> {
+  return request<AddedReceiver>('POST', '/api/alert/', { url, format, events })
 }
 
 /** Removes a receiver, so that it gets no more alerts. */

@@ -150,7 +150,9 @@ async function reach(
       ...(body && { body: isFile ? body : JSON.stringify(body) }),
     })
   try {
-    return await (method === 'GET' ? send().catch((error) => (signal?.aborted ? Promise.reject(error) : send())) : send())
+    return await (method === 'GET'
+      ? send().catch((error) => (signal?.aborted ? Promise.reject(error) : send()))
+      : send())
   } catch (error) {
     if (signal?.aborted) throw error
     surroundings?.connectionLost()

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type ChannelIncident, channelIncidentsQuery, appShellQuery } from '../api/account.ts'
+import { appShellQuery, type ChannelIncident, troubleIn, troubleQuery } from '../api/account.ts'
 import { testChannel } from '../api/channels.ts'
 import { setChannelDraining, reloadChannels, setChannelEnabled } from '../components/channel-actions.ts'
 import { failureDescription } from '../components/failure-description.ts'
@@ -23,9 +23,12 @@ function WatchedIncidents() {
   const client = useQueryClient()
   const { incidents: t } = useTexts()
   const { data } = useQuery({
-    ...channelIncidentsQuery(REFRESH_MS),
+    ...troubleQuery(REFRESH_MS),
     // The frame of the page has loaded this data already, so this sends no request at first.
-    initialData: () => client.getQueryData(appShellQuery.queryKey)?.incidents ?? undefined,
+    initialData: () => {
+      const shell = client.getQueryData(appShellQuery.queryKey)
+      return shell && troubleIn(shell)
+    },
     initialDataUpdatedAt: () => client.getQueryState(appShellQuery.queryKey)?.dataUpdatedAt,
   })
   /**
@@ -33,10 +36,16 @@ function WatchedIncidents() {
    * again.
    */
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
-  const shown = data?.filter((one) => !hidden.has(identityOf(one))) ?? []
-  if (shown.length === 0) return null
+  const shown = data?.incidents.filter((one) => !hidden.has(identityOf(one))) ?? []
+  const refused = data?.refused ?? undefined
+  if (shown.length === 0 && !refused) return null
   return (
     <section aria-label={t.title} className={classes['incidents']}>
+      {refused && (
+        <div className={classes['incident']} role="alert">
+          <p>{t.refusedConfiguration(refused.message, refused.mistakes)}</p>
+        </div>
+      )}
       {shown.map((one) => (
         <OneIncident
           key={one.channel_id}

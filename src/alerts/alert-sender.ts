@@ -1,9 +1,12 @@
 import { Agent, request } from 'undici'
 import { Webhook } from 'standardwebhooks'
-import type { AlertTarget } from '../domain/alert.ts'
+import { type AlertTarget, mailAddresses } from '../domain/alert.ts'
+import type { SmtpOptions } from '../domain/options.ts'
 import type { PendingAlerts, DueAlert } from '../store/operations/alerts.ts'
 import type { RowStore } from '../store/store.ts'
 import { packageVersion } from '../domain/version.ts'
+import { CHAT_BODIES } from './alert-formats.ts'
+import { alertText } from './alert-text.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
 /** Maximum number of concurrent attempts to deliver alerts to one receiver. */
@@ -56,6 +59,8 @@ interface SenderDependencies {
   /** Identifier of this node. */
   readonly node: string
   readonly onOutcome: (target: TaggedAlertReceiver, outcome: AlertOutcome) => void
+  /** The mail server of the present configuration. */
+  readonly smtp: () => SmtpOptions | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -133,7 +138,9 @@ export class AlertSender {
 
   async #deliver(target: TaggedAlertReceiver, alerts: readonly DueAlert[]): Promise<void> {
     const { signal } = this.#stopping
-    const attempts = await Promise.all(alerts.map((alert) => sendAlert(target, alert, this.#agent, signal)))
+    const attempts = await Promise.all(
+      alerts.map((alert) => sendAlert(target, alert, this.#agent, signal, this.#dependencies.smtp())),
+    )
     const reasons = attempts.map(({ reason }) => reason)
     const nowMs = Date.now()
     const over: string[] = []
@@ -178,31 +185,26 @@ export function createAlertAgent(connections: number): Agent {
 }
 
 /**
- * Makes one attempt to deliver an alert, signed as Standard Webhooks describes. Never rejects. A redirect counts as a failure and is not followed,
- * because it could lead to any address.
+ * Makes one attempt to deliver an alert: signed as Standard Webhooks describes, as a message of a chat, or as
+ * a mail. Never rejects. A redirect counts as a failure and is not followed, because it could lead to any
+ * address.
  */
 export async function sendAlert(
-  { url, secret }: AlertTarget,
+  target: AlertTarget,
   alert: DueAlert,
   agent: Agent,
   signal: AbortSignal,
+  smtp: SmtpOptions | undefined,
 ): Promise<AlertAttempt> {
   const { type } = alert
   try {
-    const body = bodyOf(alert)
-    const sent = new Date()
-    const response = await request(url, {
+    const addresses = mailAddresses(target.url)
+    if (addresses) return await sendMail(addresses, alert, smtp)
+    const response = await request(target.url, {
       method: 'POST',
       dispatcher: agent,
       signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS)]),
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': `sluice/${packageVersion()}`,
-        'webhook-id': alert.id,
-        'webhook-timestamp': String(Math.floor(sent.getTime() / 1000)),
-        'webhook-signature': new Webhook(secret).sign(alert.id, sent, body),
-      },
-      body,
+      ...messageOf(target, alert),
     })
     response.body.on('error', () => {})
     await response.body.dump({ limit: MAX_RESPONSE_BYTES }).catch(() => {})
@@ -212,6 +214,35 @@ export async function sendAlert(
   } catch (error) {
     return { type, status: null, reason: reasonOf(error) }
   }
+}
+
+async function sendMail(
+  addresses: readonly string[],
+  { id, type, data }: DueAlert,
+  smtp: SmtpOptions | undefined,
+): Promise<AlertAttempt> {
+  if (smtp === undefined) return { type, status: null, reason: 'options.smtp names no mail server' }
+  // Imported on demand, because few receivers are mail addresses.
+  const { sendAlertMail } = await import('./alert-mail.ts')
+  await sendAlertMail(addresses, id, alertText(type, data), smtp)
+  return { type, status: null, reason: undefined }
+}
+
+function messageOf(
+  { format, secret }: AlertTarget,
+  alert: DueAlert,
+): { headers: Record<string, string>; body: string } {
+  const headers = { 'content-type': 'application/json', 'user-agent': `sluice/${packageVersion()}` }
+  if (format !== 'standard')
+    return { headers, body: JSON.stringify(CHAT_BODIES[format](alertText(alert.type, alert.data))) }
+  const body = bodyOf(alert)
+  const sent = new Date()
+  const signed = {
+    'webhook-id': alert.id,
+    'webhook-timestamp': String(Math.floor(sent.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign(alert.id, sent, body),
+  }
+  return { headers: { ...headers, ...signed }, body }
 }
 
 function bodyOf({ type, createdMs, data }: DueAlert): string {

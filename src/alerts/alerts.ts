@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Agent } from 'undici'
-import { type AlertEvent, alertThresholds, type AlertType } from '../domain/alert.ts'
-import type { Settings } from '../domain/settings.ts'
+import { type AlertEvent, alertThresholds, type AlertType, receiverHost } from '../domain/alert.ts'
+import type { SmtpOptions } from '../domain/options.ts'
+import type { RefusedConfiguration, Settings } from '../domain/settings.ts'
 import type { CallsRefusedByOverload } from '../limits/overload.ts'
 import type {
   AboutChannels,
@@ -29,8 +30,6 @@ interface AlertDependencies extends ConditionSources {
   readonly settings: () => Settings
   /** Identifier of this node. A node that has the database to itself keeps its identifier over restarts. */
   readonly node: string
-  /** Name of this node, as people see it. */
-  readonly nodeName: string
   /**
    * Why the database cannot be written; undefined while it can be. Always undefined in processes that leave
    * this report to another process.
@@ -69,6 +68,7 @@ export class Alerts {
     this.#storage = new StorageAlerts({
       nodeName: dependencies.nodeName,
       failure: dependencies.storageFailure,
+      smtp: () => dependencies.settings().options.smtp,
       onOutcome: (target, outcome) => this.#note(target, outcome),
     })
     this.#timer = setInterval(() => {
@@ -172,6 +172,7 @@ export class Alerts {
       rows: this.#dependencies.rows,
       node: this.#dependencies.node,
       onOutcome: (target, outcome) => this.#note(target, outcome),
+      smtp: () => this.#dependencies.settings().options.smtp,
       onError: (error) => this.#failed(error),
     })
   }
@@ -185,7 +186,7 @@ export class Alerts {
     const nowMs = performance.now()
     if (reason === undefined || nowMs - (this.#loggedMs.get(tag) ?? Number.NEGATIVE_INFINITY) < LOG_MS) return
     this.#loggedMs.set(tag, nowMs)
-    const receiver = new URL(url).host
+    const receiver = receiverHost(url)
     if (givenUp > 0) log.warn({ receiver, reason, alerts: givenUp }, 'alerts were given up after a day')
     else
       log.warn({ receiver, reason, alerts: failed }, 'alerts could not be delivered; tried again for a day')
@@ -237,6 +238,10 @@ interface ConditionSources {
   readonly shed: () => CallsRefusedByOverload
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
   readonly lowLimits: Pick<LowLimits, 'due' | 'forget'>
+  /** Name of this node, as people see it. */
+  readonly nodeName: string
+  /** The configuration file that differs from the running configuration, because it was refused. */
+  readonly refusedConfig: () => RefusedConfiguration | undefined
 }
 
 /**
@@ -250,6 +255,7 @@ class ConditionWatch {
   #keyReportedMs: ReadonlyMap<string, number> = new Map()
   #overloadReportedMs = Number.NEGATIVE_INFINITY
   #shedCount = 0
+  #reportedRefusal: RefusedConfiguration | undefined
 
   constructor(sources: ConditionSources) {
     this.#sources = sources
@@ -283,7 +289,10 @@ class ConditionWatch {
     if (isOverloadDue || !hasShed) this.#shedCount = count
     const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
     const limits = isWanted('provider.limit') ? this.#sources.lowLimits.due(nowMs) : []
-    const news = due.length + keysDue.length + unpriced.length + limits.length
+    const refused = isWanted('config.refused') ? this.#sources.refusedConfig() : undefined
+    const isRefusalNew = refused !== undefined && refused !== this.#reportedRefusal
+    this.#reportedRefusal = refused
+    const news = due.length + keysDue.length + unpriced.length + limits.length + Number(isRefusalNew)
     if (news === 0 && !isOverloadDue) return undefined
     return {
       nowMs: timeMs,
@@ -296,6 +305,14 @@ class ConditionWatch {
       }),
       ...(limits.length > 0 && { limits: limits.map((one) => limitCondition(one, timeMs)) }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
+      ...(isRefusalNew && {
+        refusedConfig: {
+          node: this.#sources.nodeName,
+          file: refused.file,
+          line: refused.line,
+          mistakes: refused.mistakes,
+        },
+      }),
     }
   }
 
@@ -303,6 +320,7 @@ class ConditionWatch {
   forget(): void {
     this.#reportedMs = new Map()
     this.#keyReportedMs = new Map()
+    this.#reportedRefusal = undefined
     this.#sources.unpriced.forget()
     this.#sources.lowLimits.forget()
     this.#overloadReportedMs = Number.NEGATIVE_INFINITY
@@ -338,6 +356,7 @@ interface StorageAlertDependencies {
   readonly nodeName: string
   /** Why the database cannot be written; undefined while it can be. */
   readonly failure: () => Error | undefined
+  readonly smtp: () => SmtpOptions | undefined
   readonly onOutcome: (target: TaggedAlertReceiver, outcome: AlertOutcome) => void
 }
 
@@ -409,7 +428,7 @@ class StorageAlerts {
     const { signal } = this.#stopping
     const agent = (this.#agent ??= createAlertAgent(MAX_CONCURRENT_ATTEMPTS))
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {
-      const last = await sendAlert(target, alert, agent, signal)
+      const last = await sendAlert(target, alert, agent, signal, this.#dependencies.smtp())
       const { reason } = last
       if (signal.aborted) return
       const nowMs = Date.now()

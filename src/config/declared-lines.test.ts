@@ -6,6 +6,7 @@ const TEXT = `options:
   retries: 2
   metrics_token: "a secret token of metrics"
   time: \${ZONE}
+  smtp: { password: a secret of mails }
 models:
   m:
     fallback: [a, b]
@@ -25,10 +26,11 @@ test('116: each setting of gateway.yaml is listed with its line and value; of a 
       { path: 'options.retries', line: 2, value: 2 },
       { path: 'options.metrics_token', line: 3, value: 'set' },
       { path: 'options.time', line: 4, value: '${ZONE}' },
-      { path: 'alerts[0].url', line: 9, value: 'set' },
-      { path: 'alerts[0].secret', line: 10, value: 'set' },
-      { path: 'alerts[0].events', line: 11, value: ['quota.low'] },
-      { path: 'models.m.fallback', line: 7, value: ['a', 'b'] },
+      { path: 'options.smtp.password', line: 5, value: 'set' },
+      { path: 'alerts[0].url', line: 10, value: 'set' },
+      { path: 'alerts[0].secret', line: 11, value: 'set' },
+      { path: 'alerts[0].events', line: 12, value: ['quota.low'] },
+      { path: 'models.m.fallback', line: 8, value: ['a', 'b'] },
     ],
   })
 })

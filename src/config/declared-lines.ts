@@ -21,6 +21,7 @@ const SECTIONS = [
 const SET = 'set'
 const SECRETS: ReadonlySet<string> = new Set([
   ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [`options.${name}`] : [])),
+  'options.smtp.password',
   'login.oidc.client_secret',
   // The URL of an alert receiver often contains its password.
   'alerts.url',

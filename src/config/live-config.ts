@@ -2,7 +2,7 @@ import type { Guard } from '../domain/guard.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
-import type { Settings, StoredConfiguration } from '../domain/settings.ts'
+import type { RefusedConfiguration, Settings, StoredConfiguration } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { BuiltInPrice, DeclaredSettings, LiveSettings } from '../management/services.ts'
 import type { Store } from '../store/store.ts'
@@ -66,6 +66,9 @@ export class LiveConfig implements LiveSettings {
   get settings(): Settings {
     return this.#merged.settings
   }
+
+  /** The configuration file that was refused since one was last applied; undefined if none was. */
+  refused: RefusedConfiguration | undefined
 
   /** The configuration as last read from the file. */
   get file(): Config {

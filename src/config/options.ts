@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CACHE_SCOPES, type OptionName, OPTIONS, type Options } from '../domain/options.ts'
+import { CACHE_SCOPES, type OptionName, OPTIONS, type Options, SMTP_SECURITY } from '../domain/options.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import {
   decimalSchema,
@@ -60,6 +60,24 @@ const cors = sectionSchema({
   ),
 })
 
+const MAIL_FROM = /^[^\r\n]*[^\s@]+@[^\s@]+$/
+
+const smtp = sectionSchema({
+  host: textSchema('the name or address of a mail server', (given) =>
+    /^[\w.:-]+$/.test(given) ? given : undefined,
+  ),
+  port: integerSchema(1, 65_535).default(587),
+  security: oneOfSchema(SMTP_SECURITY).default('starttls'),
+  user: textSchema('a name', (given) => given).default(''),
+  password: secretSchema('a text', (given) => given).default(''),
+  from: textSchema('an address such as sluice@example.com, or "Sluice <sluice@example.com>"', (given) =>
+    MAIL_FROM.test(given.replace(/>$/, '')) && !/[\r\n]/.test(given) ? given : undefined,
+  ),
+}).superRefine(({ user, security }, ctx) => {
+  const message = 'expected starttls or tls: user and password would be sent in clear'
+  if (user !== '' && security === 'none') ctx.addIssue({ code: 'custom', path: ['security'], message })
+})
+
 // Browsers send origins in lower case and without the default port of the scheme.
 function isOrigin(given: string): boolean {
   const url = URL.parse(given)
@@ -81,6 +99,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
   idempotency,
   media,
   cors,
+  smtp: smtp.optional(),
   file: textSchema('the path of a file', (given) => given).default(''),
   origin: textSchema('an origin such as https://ai.example.com, without a path', (given) =>
     given === '' || isHttpOrigin(given) ? given : undefined,

@@ -1,4 +1,4 @@
-import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
+import { ALERT_FORMATS, ALERT_TYPES, type AlertTarget, mailAddresses } from '../domain/alert.ts'
 import type { Guard } from '../domain/guard.ts'
 import type { ContentLogSettings } from '../domain/content-log.ts'
 import type { LoginSettings, RateLimits } from '../domain/settings.ts'
@@ -84,8 +84,13 @@ export function readSections(tree: YamlNode): { content?: ConfigFileContent; iss
   const repeated = [...duplicates(tree), ...unknownGuards(tree)]
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
   const { rate_limits, content_log, ...rest } = read.data
+  if (rest.options.smtp === undefined)
+    for (const [index, { url: address }] of rest.alerts.entries())
+      if (mailAddresses(address)) repeated.push({ path: ['alerts', index, 'url'], message: NO_MAIL_SERVER })
   return { content: { rateLimits: rate_limits, contentLog: content_log, ...rest }, issues: repeated }
 }
+
+const NO_MAIL_SERVER = 'expected options.smtp, by which a mailto: receiver is reached'
 
 const settings = schemasOfDeclaredFields(MODEL_SETTINGS.fields, {
   price: priceSchema,
@@ -115,29 +120,50 @@ const MAX_KEY_BYTES = 64
 
 // URLs of receivers often contain passwords, so messages do not repeat them.
 const url = secretSchema(
-  "an http:// or https:// URL without a user and password, and not of a cloud's metadata service",
+  "an http:// or https:// URL without a user and password, and not of a cloud's metadata service, or mailto: with addresses",
   (given) => {
+    if (mailAddresses(given)) return given
     const parsed = /^https?:\/\//i.test(given) && !/[\s\\]/.test(given) ? URL.parse(given) : null
     if (!parsed || parsed.username !== '' || parsed.password !== '') return undefined
     return pointsToMetadataAddress(given) ? undefined : given
   },
 )
 
-const signingSecret = secretSchema(
-  'whsec_ and 24 to 64 bytes in base64, as echo "whsec_$(openssl rand -base64 32)" makes them',
-  (given) => {
-    const base64 = given.replace(/^whsec_/, '')
-    const bytes = Buffer.from(base64, 'base64')
-    const isKey = bytes.length >= MIN_KEY_BYTES && bytes.length <= MAX_KEY_BYTES
-    return isKey && bytes.toString('base64') === base64 ? `whsec_${base64}` : undefined
-  },
-)
+const SIGNING_SECRET =
+  'whsec_ and 24 to 64 bytes in base64, as echo "whsec_$(openssl rand -base64 32)" makes them'
+
+const signingSecret = secretSchema(SIGNING_SECRET, (given) => {
+  const base64 = given.replace(/^whsec_/, '')
+  const bytes = Buffer.from(base64, 'base64')
+  const isKey = bytes.length >= MIN_KEY_BYTES && bytes.length <= MAX_KEY_BYTES
+  return isKey && bytes.toString('base64') === base64 ? `whsec_${base64}` : undefined
+})
 
 const target: Field<AlertTarget> = sectionSchema({
   url,
-  secret: signingSecret,
+  secret: signingSecret.optional(),
+  format: oneOfSchema(ALERT_FORMATS).default('standard'),
   events: listSchema(oneOfSchema(ALERT_TYPES), 'a list of at least one event', 1),
-}).transform((given): AlertTarget => ({ url: given.url, secret: given.secret, types: given.events }))
+})
+  .superRefine(({ url: address, format, secret }, ctx) => {
+    const isMail = mailAddresses(address) !== undefined
+    if (format === 'standard' && !isMail && secret === undefined)
+      ctx.addIssue({ code: 'custom', path: ['secret'], message: `expected ${SIGNING_SECRET}` })
+    if (format !== 'standard' && isMail)
+      ctx.addIssue({
+        code: 'custom',
+        path: ['format'],
+        message: 'expected no format beside a mailto: address',
+      })
+  })
+  .transform(
+    ({ url: address, secret = '', format, events }): AlertTarget => ({
+      url: address,
+      secret,
+      format,
+      types: events,
+    }),
+  )
 
 /** Schema of the section `alerts`: `docs/configuration.md: Alerts`. */
 const alerts: Field<readonly AlertTarget[]> = listSchema(target, 'a list of receivers')

@@ -94,6 +94,15 @@ export const ALERTS = {
       resets_at: nullableType(integerType()),
     },
   },
+  /** A changed gateway.yaml or prices file was refused; `file` and `line` name its first mistake. */
+  'config.refused': {
+    data: {
+      node: plainTextType(),
+      file: plainTextType(),
+      line: nullableType(integerType()),
+      mistakes: integerType(),
+    },
+  },
   'storage.failed': { data: { node: plainTextType(), reason: plainTextType() } },
   'storage.back': { data: { node: plainTextType() } },
 } as const satisfies Readonly<Record<string, Alert>>
@@ -134,12 +143,23 @@ export interface ModelRetirementEvent {
   readonly data: Extract<AlertEvent, { readonly type: 'model.ending' }>['data']
 }
 
+/** Forms of the messages to receivers: Standard Webhooks, or the one of a chat. */
+export const ALERT_FORMATS = ['standard', 'slack', 'teams', 'discord'] as const
+export type AlertFormat = (typeof ALERT_FORMATS)[number]
+
 /** A receiver of alerts, as gateway.yaml declares it. */
 export interface AlertTarget {
-  /** URL of the receiver. It may contain a password, so messages and the log must not show it. */
+  /**
+   * URL of the receiver, or `mailto:` with addresses. It may contain a password, so messages and the log must
+   * not show it.
+   */
   readonly url: string
-  /** Key with which alerts are signed: `whsec_` followed by the key in base64. */
+  /**
+   * Key with which alerts are signed: `whsec_` followed by the key in base64. Empty for chats and mail, which
+   * verify no signature.
+   */
   readonly secret: string
+  readonly format: AlertFormat
   readonly types: readonly AlertType[]
 }
 
@@ -167,4 +187,18 @@ function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Options
   return Number(
     (toScaledInteger(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale),
   )
+}
+
+/** The addresses of a `mailto:` URL; undefined if it is another URL, or has anything else. */
+export function mailAddresses(url: string): readonly string[] | undefined {
+  if (!/^mailto:/i.test(url)) return undefined
+  const addresses = url.slice('mailto:'.length).split(',')
+  return addresses.every((one) => MAIL_ADDRESS.test(one)) ? addresses : undefined
+}
+
+const MAIL_ADDRESS = /^[\w.!#$&'*+/=?^`{|}~-]{1,64}@[a-z\d](?:[a-z\d.-]{0,250}[a-z\d])?$/i
+
+/** The host of a receiver's address, for lists and the log. */
+export function receiverHost(url: string): string {
+  return mailAddresses(url)?.[0]?.split('@').at(-1) ?? new URL(url).host
 }

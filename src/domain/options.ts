@@ -22,7 +22,16 @@ type OptionRow =
   | (Bounds & { readonly type: 'size' })
   | { readonly type: 'duration' | 'retention'; readonly default: number }
   | {
-      readonly type: 'addresses' | 'affinity' | 'cache' | 'idempotency' | 'media' | 'cors' | 'origin' | 'file'
+      readonly type:
+        | 'addresses'
+        | 'affinity'
+        | 'cache'
+        | 'idempotency'
+        | 'media'
+        | 'cors'
+        | 'origin'
+        | 'file'
+        | 'smtp'
     }
   /** A secret, which the audit log records without its value. */
   | { readonly type: 'bearer' }
@@ -159,6 +168,8 @@ export const OPTIONS = {
   console: { type: 'flag', default: true },
   media: { type: 'media' },
   cors: { type: 'cors' },
+  /** The server that sends mails to receivers of alerts; undefined without one. */
+  smtp: { type: 'smtp' },
   /** Origin (`https://HOST`) at which browsers reach the gateway; if empty, the origin of each request. */
   public_url: { type: 'origin' },
 } as const satisfies Record<string, OptionRow>
@@ -220,6 +231,21 @@ interface Values {
   }
   /** Origins of web pages that may call the API; `*` allows all. */
   readonly cors: { readonly origins: readonly string[] }
+  readonly smtp: SmtpOptions | undefined
+}
+
+/** Ways to encrypt a connection to a mail server: after its greeting, from the start, or not at all. */
+export const SMTP_SECURITY = ['starttls', 'tls', 'none'] as const
+
+/** The server that sends mails: `docs/configuration.md: Alerts`. */
+export interface SmtpOptions {
+  readonly host: string
+  readonly port: number
+  readonly security: (typeof SMTP_SECURITY)[number]
+  /** Empty if the server requires no user. */
+  readonly user: string
+  readonly password: string
+  readonly from: string
 }
 
 type ValueOf<Row> = Row extends { readonly choices: readonly (infer Choice)[] }

@@ -96,3 +96,15 @@ export interface StoredConfiguration {
   readonly channels: readonly StoredChannel[]
   readonly entries: readonly StoredSetting[]
 }
+
+/** A changed configuration file that was refused, so that the running configuration differs from it. */
+export interface RefusedConfiguration {
+  /** Unix milliseconds. */
+  readonly atMs: number
+  /** The first mistake: its file, its line if it has one, and what is wrong. */
+  readonly file: string
+  readonly line: number | null
+  readonly message: string
+  /** Number of mistakes. */
+  readonly mistakes: number
+}

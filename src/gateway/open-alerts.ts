@@ -4,7 +4,7 @@ import { Alerts } from '../alerts/alerts.ts'
 import type { LastDeliveries } from '../alerts/last-deliveries.ts'
 import { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import type { OpenedLedger } from './open-ledger.ts'
-import type { Settings } from '../domain/settings.ts'
+import type { RefusedConfiguration, Settings } from '../domain/settings.ts'
 import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
@@ -23,6 +23,7 @@ export { UnpricedTools }
 /** Parts of the gateway that are watched for alerts. */
 interface AlertServices {
   readonly settings: () => Settings
+  readonly refusedConfig: () => RefusedConfiguration | undefined
   readonly health: ChannelHealth
   readonly keyRings: KeyRings
   readonly minutes: ChannelMinutes
@@ -48,6 +49,7 @@ export function openAlerts(
   secrets: Secrets,
   {
     settings,
+    refusedConfig,
     health,
     keyRings,
     minutes,
@@ -83,6 +85,7 @@ export function openAlerts(
     unpriced,
     ending: () => announcedRetirements(ends, settings()),
     lowLimits: providerLimits.low,
+    refusedConfig,
     deliveries,
     count: (result, count) => metrics.add('alerts', count, result),
     log,

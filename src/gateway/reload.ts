@@ -3,6 +3,7 @@ import process from 'node:process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import type { RefusedConfiguration } from '../domain/settings.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 import { readConfigInThread } from '../config/reading-thread.ts'
 
@@ -28,7 +29,7 @@ const WARNINGS_AT_ONCE = 200
 export async function reloadOnChange(
   running: Pick<Config, 'environment' | 'builtIn' | 'priceFile'>,
   apply: (config: Config) => Promise<void>,
-  onResult: (result: ReloadResult) => void,
+  onResult: (result: ReloadResult, refused?: RefusedConfiguration) => void,
   log: Logger,
 ): Promise<ReloadHandle> {
   // Reads run one after another. All changes that arrive during a read share the next one.
@@ -40,11 +41,11 @@ export async function reloadOnChange(
     waiting = true
     reading = reading.then(async () => {
       waiting = false
-      const { result, files } = await read(running, apply, log)
+      const { result, files, refused } = await read(running, apply, log)
       if (result === 'applied') applied = files
       // Files with errors are watched too, because the next change may correct them.
       watcher?.follow([...new Set([...applied, ...files])])
-      onResult(result)
+      onResult(result, refused)
     })
   }
   process.on('SIGHUP', reload)
@@ -100,6 +101,7 @@ function filesOf({ priceFile }: Pick<Config, 'priceFile'>): readonly string[] {
 interface Reading {
   readonly result: ReloadResult
   readonly files: readonly string[]
+  readonly refused?: RefusedConfiguration
 }
 
 async function read(
@@ -116,10 +118,18 @@ async function read(
     log.info({ channels: config.settings.channels.length }, 'configuration applied')
     return { result: 'applied', files: filesOf(config) }
   } catch (error) {
-    const mistakes = error instanceof ConfigError ? error.diagnostics.map(formatDiagnostic) : [String(error)]
+    const found = error instanceof ConfigError ? error.diagnostics : []
+    const mistakes = found.length > 0 ? found.map(formatDiagnostic) : [String(error)]
     log.error({ mistakes }, 'configuration refused; the running one stays')
-    const named = error instanceof ConfigError ? error.diagnostics.map(({ file }) => resolve(file)) : []
-    return { result: 'refused', files: named }
+    const [first] = found
+    const refused: RefusedConfiguration = {
+      atMs: Date.now(),
+      file: first?.file ?? environment.configFile ?? '',
+      line: first?.line ?? null,
+      message: mistakes[0] ?? '',
+      mistakes: mistakes.length,
+    }
+    return { result: 'refused', files: found.map(({ file }) => resolve(file)), refused }
   }
 }
 

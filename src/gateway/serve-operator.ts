@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Config } from '../config/config.ts'
+import type { RefusedConfiguration } from '../domain/settings.ts'
 import type { FileTexts } from '../config/read-file.ts'
 import { readConfigInThread } from '../config/reading-thread.ts'
 import { serveControl } from './control/serve-control.ts'
@@ -15,7 +16,7 @@ interface OperatorServices {
   readonly workers: Workers | undefined
   /** Applies a valid configuration, or rejects and leaves everything unchanged. */
   readonly apply: (config: Config) => Promise<void>
-  readonly onReload: (result: ReloadResult) => void
+  readonly onReload: (result: ReloadResult, refused?: RefusedConfiguration) => void
   readonly log: Logger
 }
 

@@ -336,7 +336,10 @@ export async function serveGateway({
         addressOf = addresses()
         apiKeys.forgetAll()
       },
-      onReload: (result) => metrics.add('reloads', 1, result),
+      onReload(result, refused) {
+        inForce.refused = refused
+        metrics.add('reloads', 1, result)
+      },
       log,
     }),
   )
@@ -355,7 +358,8 @@ export async function serveGateway({
     THREAD_EVENT_LOOP,
     new MemoryPressure(memoryUsage, collectAll, setHeapGrowthOnOverload),
   )
-  const alerted = { ...callServices, providerLimits, health, keyRings, minutes, overload, deliveries, ends }
+  const watched = { providerLimits, health, keyRings, minutes, overload, deliveries, ends }
+  const alerted = { ...callServices, ...watched, refusedConfig: () => inForce.refused }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
   const from = { limits, clientAddress: () => addressOf }
   const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)

@@ -36,6 +36,16 @@ export const consoleShellSchema = z.object({
   recent_keys: z.array(recentKeySchema).describe('the five keys of the account that were used last'),
   troubled_channels: z.array(troubledChannelSchema).nullable().describe('null below role 10'),
   incidents: z.array(incidentSchema).nullable().describe('null below role 10'),
+  refused_configuration: z
+    .object({
+      at: z.int().describe('Unix seconds'),
+      message: z.string().describe('the first mistake, with file and line'),
+      mistakes: z.int(),
+    })
+    .nullable()
+    .describe(
+      'a configuration file that differs from the running one, because it was refused; null below role 10',
+    ),
 })
 
 /** Number of most recent calls, of all users, among which one with a response is looked for. */
@@ -78,7 +88,15 @@ export async function consoleShell(
     recent_keys: keys,
     troubled_channels: troubled,
     incidents: isAdmin ? await incidents(services) : null,
+    refused_configuration: isAdmin ? refusedConfiguration(services) : null,
   }
+}
+
+function refusedConfiguration({
+  liveConfig: { refused },
+}: Pick<AdministrationServices, 'liveConfig'>): z.output<typeof consoleShellSchema>['refused_configuration'] {
+  if (!refused) return null
+  return { at: Math.floor(refused.atMs / 1000), message: refused.message, mistakes: refused.mistakes }
 }
 
 /** Whether a recent call of any user had a response. */

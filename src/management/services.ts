@@ -12,7 +12,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { Json } from '../domain/json.ts'
 import type { Price } from '../domain/price.ts'
 import type { RunningCall } from '../domain/running-call.ts'
-import type { Settings, StoredConfiguration } from '../domain/settings.ts'
+import type { RefusedConfiguration, Settings, StoredConfiguration } from '../domain/settings.ts'
 import type { DataSource } from '../domain/price-data/vendor-service.ts'
 import type { Store } from '../store/store.ts'
 import type { GuardFigures } from '../telemetry/guard-figures.ts'
@@ -145,6 +145,8 @@ export interface BuiltInPrice extends DataSource {
 /** The configuration as it applies now, and changes of it over HTTP. */
 export interface LiveSettings {
   readonly declared: DeclaredSettings
+  /** The configuration file that was refused since one was last applied; undefined if none was. */
+  readonly refused: RefusedConfiguration | undefined
   /**
    * The stored channel of that name, enabled or disabled; undefined if it is ignored because it conflicts
    * with gateway.yaml.

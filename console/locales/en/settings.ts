@@ -90,7 +90,7 @@ export const settings = {
   } satisfies Record<SettingChoice, string>,
   alerts: {
     title: 'Alerts',
-    hint: 'Receivers get signed events by HTTP. Addresses and secrets are never shown again.',
+    hint: 'Receivers get events by HTTP, in a chat or by mail. Addresses and secrets are never shown again.',
     table: 'Receivers',
     host: 'Receiver',
     events: 'Events',
@@ -98,6 +98,14 @@ export const settings = {
     last: 'Last sent',
     add: 'Add receiver',
     url: 'URL',
+    urlHint: 'http:// or https://, or mailto: with addresses.',
+    format: 'Format',
+    formats: {
+      standard: 'Standard Webhooks (signed)',
+      slack: 'Slack',
+      teams: 'Microsoft Teams',
+      discord: 'Discord',
+    },
     secret: 'Secret',
     secretHint: 'Receivers verify signatures with it. It is shown once.',
     copySecret: 'Copy secret',

@@ -75,7 +75,7 @@ export const settings: Texts['settings'] = {
   values: { refuse: '拒绝', free: '免费', USD: '美元', CNY: '人民币', TOKENS: '额度单位' },
   alerts: {
     title: '告警',
-    hint: '接收方通过 HTTP 收到签名的事件。地址和密钥之后不再显示。',
+    hint: '接收方通过 HTTP、聊天或邮件收到事件。地址和密钥之后不再显示。',
     table: '接收方',
     host: '接收方',
     events: '事件',
@@ -83,6 +83,14 @@ export const settings: Texts['settings'] = {
     last: '最近发送',
     add: '添加接收方',
     url: 'URL',
+    urlHint: 'http:// 或 https://，或 mailto: 加邮件地址。',
+    format: '格式',
+    formats: {
+      standard: 'Standard Webhooks（签名）',
+      slack: 'Slack',
+      teams: 'Microsoft Teams',
+      discord: 'Discord',
+    },
     secret: '签名密钥',
     secretHint: '接收方用它验证签名。只显示这一次。',
     copySecret: '复制签名密钥',

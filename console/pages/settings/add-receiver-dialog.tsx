@@ -1,6 +1,12 @@
-import { Button, Group, Modal, MultiSelect, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Modal, MultiSelect, Select, Stack, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { ALERT_TYPES, type AlertType } from '../../../src/domain/alert.ts'
+import {
+  ALERT_FORMATS,
+  ALERT_TYPES,
+  type AlertFormat,
+  type AlertType,
+  mailAddresses,
+} from '../../../src/domain/alert.ts'
 import { type AddedReceiver, addReceiver } from '../../api/alerts.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -67,7 +73,11 @@ function ReceiverForm({
   const { alerts } = settings
   const [url, setUrl] = useState('')
   const [events, setEvents] = useState<string[]>([...ALERT_TYPES])
-  const adding = useAction(async () => onMade(await addReceiver(url.trim(), events as AlertType[])))
+  const [format, setFormat] = useState<AlertFormat>('standard')
+  const isMail = mailAddresses(url.trim()) !== undefined
+  const adding = useAction(async () =>
+    onMade(await addReceiver(url.trim(), isMail ? 'standard' : format, events as AlertType[])),
+  )
   const { error } = adding
   const field = error instanceof ApiError ? error.field : undefined
   const atField = field === 'url' || field === 'events'
@@ -83,11 +93,20 @@ function ReceiverForm({
       <Stack gap="md">
         <TextInput
           label={alerts.url}
+          description={alerts.urlHint}
           data-autofocus
           inputMode="url"
           value={url}
           error={field === 'url' && (error as ApiError).message}
           onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+        />
+        <Select
+          label={alerts.format}
+          data={ALERT_FORMATS.map((value) => ({ value, label: alerts.formats[value] }))}
+          value={format}
+          disabled={isMail}
+          allowDeselect={false}
+          onChange={(value) => value && setFormat(value)}
         />
         <MultiSelect
           label={alerts.events}

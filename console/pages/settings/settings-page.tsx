@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { SETTINGS_SECTIONS, SETTINGS } from '../../../src/domain/options.ts'
+import { troubleQuery } from '../../api/account.ts'
 import {
   type DeclaredSettings,
   declaredSettingsQuery,
@@ -30,6 +31,7 @@ import { TelemetrySection } from './telemetry-section.tsx'
 import { useSettingChanges } from './use-setting-changes.ts'
 
 const FORM = 'settings'
+const REFRESH_MS = 15_000
 /** Key of the option of the answer cache. */
 const ANSWER_CACHE = 'cache'
 
@@ -46,6 +48,15 @@ export function SettingsPage() {
       )}
     </QueryResult>
   )
+}
+
+/** The running configuration is not that of the file, because a change of it was refused. */
+function RefusedFile() {
+  const { incidents } = useTexts()
+  const { data } = useQuery(troubleQuery(REFRESH_MS))
+  return data?.refused ? (
+    <p>{incidents.refusedConfiguration(data.refused.message, data.refused.mistakes)}</p>
+  ) : null
 }
 
 interface Given {
@@ -70,6 +81,7 @@ function Settings({ options, declared }: Given) {
         <PageHead title={settings.title}>
           <Link to="/import">{imports.link}</Link>
         </PageHead>
+        <RefusedFile />
         <OptionSections options={options} declared={declared} form={form} />
         <OptionsByName key={form.generation} options={options} declared={declared} form={form} />
       </form>

@@ -1,7 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { subscriptionsOf } from '../../alerts/alerts.ts'
-import { ALERT_TYPES, type AlertTarget } from '../../domain/alert.ts'
+import {
+  ALERT_FORMATS,
+  ALERT_TYPES,
+  type AlertTarget,
+  mailAddresses,
+  receiverHost,
+} from '../../domain/alert.ts'
 import { asObject, type Json } from '../../domain/json.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import { TEXT_BYTE_LIMITS } from '../../domain/text-length.ts'
@@ -17,6 +23,7 @@ const SECTION = 'alerts'
 export const receiverSchema = z.object({
   id: z.string(),
   host: z.string(),
+  format: z.enum([...ALERT_FORMATS, 'mail']),
   events: z.array(z.enum(ALERT_TYPES)),
   managed: z.boolean(),
   managed_by: z.string(),
@@ -43,7 +50,10 @@ export const receiverTestSchema = z.object({
 })
 
 const EVENTS = `expected a list of ${ALERT_TYPES.join(', ')}`
-const urlField = textField('expected an http:// or https:// URL', TEXT_BYTE_LIMITS.plain)
+const urlField = textField(
+  'expected an http:// or https:// URL, or mailto: with addresses',
+  TEXT_BYTE_LIMITS.plain,
+)
 const eventsField = z
   .array(z.enum(ALERT_TYPES, { error: EVENTS }), { error: EVENTS })
   .min(1, { error: EVENTS })
@@ -51,15 +61,18 @@ const idField = textField('expected the id of a receiver', TEXT_BYTE_LIMITS.plai
   error: 'expected the id of a receiver',
 })
 
+const FORMATS = `expected one of ${ALERT_FORMATS.join(', ')}`
+const formatField = z.enum(ALERT_FORMATS, { error: FORMATS })
+
 /** Fields of a receiver to be added. */
 export const newReceiver = z.object(
-  { url: urlField, events: eventsField },
+  { url: urlField, events: eventsField, format: formatField.nullish() },
   { error: 'expected an object with url and events' },
 )
 
 /** Changes of a receiver; absent fields stay unchanged. */
 export const changedReceiver = z.object(
-  { id: idField, url: urlField.nullish(), events: eventsField.nullish() },
+  { id: idField, url: urlField.nullish(), events: eventsField.nullish(), format: formatField.nullish() },
   { error: 'expected an object with the id of a receiver' },
 )
 
@@ -90,7 +103,8 @@ export async function listReceivers({
     const last = alerts.deliveries.of(tag)
     return {
       id,
-      host: new URL(target.url).host,
+      host: receiverHost(target.url),
+      format: mailAddresses(target.url) ? ('mail' as const) : target.format,
       events: [...target.types],
       managed: !isStored,
       managed_by: isStored ? '' : 'gateway.yaml',
@@ -121,22 +135,27 @@ function fileId({ url, secret }: AlertTarget): string {
 /** Adds a receiver. Resolves to its signing secret, which is never shown again. */
 export async function addReceiver(
   services: ReceiverServices,
-  { url, events }: z.output<typeof newReceiver>,
+  { url, events, format }: z.output<typeof newReceiver>,
 ): Promise<{ id: string; secret: string }> {
   const id = randomBytes(8).toString('hex')
   const secret = `whsec_${randomBytes(32).toString('base64')}`
-  await setReceiver(services, id, { url, secret, events })
+  await setReceiver(services, id, { url, secret, events, ...(format && { format }) })
   return { id, secret }
 }
 
-/** Changes the URL or the events of a receiver that was added over HTTP. */
+/** Changes the URL, the events or the format of a receiver that was added over HTTP. */
 export async function changeReceiver(
   services: ReceiverServices,
-  { id, url, events }: z.output<typeof changedReceiver>,
+  { id, url, events, format }: z.output<typeof changedReceiver>,
 ): Promise<void> {
   const { target } = await storedReceiver(services, id)
   const { secret, types } = target
-  await setReceiver(services, id, { url: url ?? target.url, secret, events: events ?? types })
+  await setReceiver(services, id, {
+    url: url ?? target.url,
+    secret,
+    events: events ?? types,
+    format: format ?? target.format,
+  })
 }
 
 /** Removes a receiver that was added over HTTP. Alerts that are waiting to be delivered to it are dropped. */
@@ -204,7 +223,13 @@ export async function testReceiver(
   const event = { id: `msg_${randomBytes(16).toString('hex')}`, type: 'test', data: '{}' }
   try {
     const alert = { ...event, createdMs, firstMs: createdMs, attempts: 1 }
-    const attempt = await sendAlert(target, alert, agent, new AbortController().signal)
+    const attempt = await sendAlert(
+      target,
+      alert,
+      agent,
+      new AbortController().signal,
+      services.settings().options.smtp,
+    )
     services.alerts.deliveries.note(services.alerts.tag(target.url), attempt)
     const { status, reason } = attempt
     const time = Math.round(performance.now() - startedMs) / 1000

@@ -268,6 +268,8 @@ export interface ReportedConditions {
    * over; undefined if none were refused.
    */
   readonly overload: { readonly reason: string; readonly untilMs: number } | undefined
+  /** A configuration file that this node has refused since its last report. */
+  readonly refusedConfig?: Extract<AlertEvent, { type: 'config.refused' }>['data']
 }
 
 /**
@@ -285,8 +287,10 @@ export async function reportConditions(
     unpriced,
     limits = [],
     overload,
+    refusedConfig,
   }: ReportedConditions,
 ): Promise<void> {
+  if (refusedConfig) await addAlert(db, { type: 'config.refused', data: refusedConfig }, nowMs)
   for (const channel of opened) {
     const data = { channel, ...about[channel] }
     await report(db, CHANNEL + channel, backAtMs, nowMs, { type: 'channel.resting', data })
