@@ -14,8 +14,8 @@ function started(): { removals: number[]; warnings: string[]; stop: () => void }
   const warnings: string[] = []
   const prune = (): Promise<object> => Promise.resolve({ removed: removals.push(Date.now()) })
   const log = { info: () => {}, warn: (text: string) => warnings.push(text) }
-  const { stop } = pruneRegularly(prune, () => ({ log: 30, slots: 30 }), log as never)
-  return { removals, warnings, stop }
+  const pruning = pruneRegularly(prune, () => ({ log: 30, slots: 30 }), log as never)
+  return { removals, warnings, stop: () => pruning.stop() }
 }
 
 describe('expired data', () => {
