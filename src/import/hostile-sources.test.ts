@@ -91,6 +91,29 @@ describe('a hostile source on SQLite', () => {
     await expect(opened(family.place)).rejects.toThrow('its schema has more than 16777216 bytes')
   })
 
+  test('an import measures the rows of a SQLite source, whatever an index states about their sizes', async () => {
+    const family = await familyDatabase('new-api', 'SQLite')
+    await family.insert('options', { key: 'a', value: '' })
+    const db = new DatabaseSync(family.place)
+    db.enableDefensive(false)
+    db.exec('CREATE INDEX sizes ON options(octet_length("key"), octet_length("value"))')
+    const { rootpage, sql } =
+      db.prepare("SELECT rootpage, sql FROM sqlite_schema WHERE name = 'sizes'").get() ?? {}
+    db.exec("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'sizes'")
+    db.close()
+    const again = new DatabaseSync(family.place)
+    again.enableDefensive(false)
+    again.exec("UPDATE options SET value = printf('%.*c', 60000, 'v'); PRAGMA writable_schema = ON")
+    again
+      .prepare("INSERT INTO sqlite_schema VALUES ('index', 'sizes', 'options', ?, ?)")
+      .run(rootpage ?? 0, sql ?? '')
+    again.close()
+    expect((await readOtherGateway(await opened(family.place, { bytes: 60_001 }))).options.size).toBe(1)
+    await expect(readOtherGateway(await opened(family.place, { bytes: 60_000 }))).rejects.toThrow(
+      /more than 60000 bytes/,
+    )
+  })
+
   test('an import reads a SQLite source up to the maximum time', async () => {
     const family = await familyDatabase('new-api', 'SQLite')
     await family.insert('options', { key: 'a', value: 'v' })

@@ -34,11 +34,11 @@ export function openSqliteSource(path: string, limits = READ_LIMITS, shown = pat
     async rows(table, columns) {
       const names = columns.map(quoted)
       // Lengths are read before values, so that a row that is too large is refused before it is loaded into
-      // memory.
+      // memory. They are not read from an index, which may contain other ones.
       const bytes = names.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ')
-      const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)}`)
+      const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)} NOT INDEXED`)
       const statement = db.prepare(
-        `SELECT ${names.join(', ')} FROM ${quoted(table)}${columns.includes('id') ? ' ORDER BY id' : ''}`,
+        `SELECT ${names.join(', ')} FROM ${quoted(table)} NOT INDEXED${columns.includes('id') ? ' ORDER BY id' : ''}`,
       )
       statement.setReadBigInts(true)
       return withReadErrors(shown, () => {
