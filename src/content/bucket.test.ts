@@ -199,6 +199,47 @@ test.each<[string, string, boolean]>([
   expect(requests).toBeLessThanOrEqual(2)
 })
 
+/** A bucket that lists new objects without end, all of which may be removed, on pages of this size. */
+async function endlessBucket(names: number): Promise<{ bucket: Bucket; removed: string[] }> {
+  const removed: string[] = []
+  let listed = 0
+  const bucket = await bucketOf((request, response) => {
+    if (request.method === 'DELETE') {
+      removed.push(String(request.url))
+      return void response.writeHead(204).end()
+    }
+    const page = Array.from({ length: names }, () => {
+      listed += 1
+      return `<Key>sluice/log/owner/2026-01-01/${listed.toString(16).padStart(12, '0')}-${'a'.repeat(24)}</Key>`
+    })
+    response.end(`${page.join('')}<NextContinuationToken>${listed}</NextContinuationToken>`)
+  })
+  return { bucket, removed }
+}
+
+test('a sweep of a bucket that lists objects without end is over in its time, and states what it has removed', async () => {
+  const { bucket, removed } = await endlessBucket(8)
+  const none = () => Promise.resolve(new Set<string>())
+  expect(await bucket.sweep(TODAY, NOW_MS, none, 0)).toBe(0)
+  expect(removed).toEqual([])
+  const count = await bucket.sweep(TODAY, NOW_MS, none, 50)
+  expect(count).toBe(removed.length)
+  // The other limit, on pages, is a thousand.
+  expect(count).toBeLessThan(8 * 1_000)
+})
+
+test('of a page of a listing, a sweep reads as many names as a page may have', async () => {
+  const names = Array.from({ length: 1_500 }, (_, index) => named(TODAY, index, 'a'))
+  const removed: string[] = []
+  const bucket = await bucketOf((request, response) => {
+    if (request.method === 'GET') return void response.end(names.map((name) => `<Key>${name}</Key>`).join(''))
+    removed.push(String(request.url))
+    response.writeHead(204).end()
+  })
+  expect(await bucket.sweep(TODAY, NOW_MS, () => Promise.resolve(new Set()))).toBe(1_000)
+  expect(removed).toHaveLength(1_000)
+})
+
 function endless(response: ServerResponse): void {
   const piece = Buffer.alloc(65_536, 'x')
   const more = (): void => {

@@ -25,8 +25,14 @@ const MAX_ERROR_BYTES = 64 * 1024
 const MAX_NAME_LENGTH = 1_024
 /** Number of objects that are removed at the same time. */
 const PARALLEL = 8
-/** Maximum number of pages of one listing: a million objects. */
+/** Maximum number of names on a page of a listing, and of pages of one listing: a million objects. */
+const PAGE_NAMES = 1_000
 const MAX_PAGES = 1_000
+/**
+ * Milliseconds after which a removal of unused objects ends; the next one, an hour later, goes on with it. The removal of
+ * other expired data waits for it, and a bucket may be slow or list names without end.
+ */
+const SWEEP_MS = 600_000
 /**
  * Age in milliseconds at which an unreferenced object may be removed. The database refers to an object only a
  * moment after it was written, so younger ones are kept.
@@ -139,20 +145,25 @@ export class Bucket {
 
   /**
    * Removes objects whose day of removal has come, and objects that no entry refers to. `objectsOf` returns
-   * the objects of the entries that are removed on a day. Resolves to the number of removed objects.
+   * the objects of the entries that are removed on a day. Resolves to the number of removed objects, after
+   * `sweepMs` at the latest, apart from the requests under way.
    */
   async sweep(
     today: number,
     nowMs: number,
     objectsOf: (dropDay: number) => Promise<ReadonlySet<string>>,
+    sweepMs = SWEEP_MS,
   ): Promise<number> {
+    const endMs = performance.now() + sweepMs
+    const isOver = (): boolean => performance.now() >= endMs
     const used = new Map<number, ReadonlySet<string>>()
     let removed = 0
     let next: string | undefined
-    for (let page = 0; page < MAX_PAGES; page += 1) {
+    for (let page = 0; page < MAX_PAGES && !isOver(); page += 1) {
       const list = await this.#list(next)
       const unused: string[] = []
       for (const name of list.names) {
+        if (isOver()) break
         const [, date, made] = NAME.exec(name.slice(this.#folder.length)) ?? []
         const day = date === undefined ? Number.NaN : Date.parse(date) / DAY_MS
         if (!Number.isInteger(day)) continue
@@ -163,9 +174,11 @@ export class Bucket {
         }
         unused.push(name)
       }
-      for (let at = 0; at < unused.length; at += PARALLEL)
-        await Promise.all(unused.slice(at, at + PARALLEL).map((name) => this.#accepted('DELETE', name)))
-      removed += unused.length
+      for (let at = 0; at < unused.length && !isOver(); at += PARALLEL) {
+        const some = unused.slice(at, at + PARALLEL)
+        await Promise.all(some.map((name) => this.#accepted('DELETE', name)))
+        removed += some.length
+      }
       if (list.next === undefined || list.next === next) break
       next = list.next
     }
@@ -193,7 +206,8 @@ export class Bucket {
     }
     const { body } = await this.#accepted('GET', '', undefined, { query, maxBytes: MAX_LIST_BYTES })
     const text = body.toString()
-    const names = [...text.matchAll(/<Key>([^<]{1,1024})<\/Key>/g)].map(([, name]) => unescaped(name ?? ''))
+    const keys = [...text.matchAll(/<Key>([^<]{1,1024})<\/Key>/g)].slice(0, PAGE_NAMES)
+    const names = keys.map(([, name]) => unescaped(name ?? ''))
     const [, next] = /<NextContinuationToken>([^<]{1,2048})<\/NextContinuationToken>/.exec(text) ?? []
     return {
       names: names.filter((name) => name.length <= MAX_NAME_LENGTH && name.startsWith(this.#folder)),

@@ -3,6 +3,7 @@ import type { Options } from '../domain/options.ts'
 import { pruneExpired, pruneOrphanedParts, pruneUsage } from '../store/prune.ts'
 import { pruneStoredDataOfDeleted } from '../store/stored-data-of-user.ts'
 import type { Store } from '../store/store.ts'
+import { SteadyClock } from './steady-clock.ts'
 
 const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -49,7 +50,8 @@ export function pruneEmbeddedDatabase(store: Store): PruneFunction {
 }
 
 /**
- * Removes expired data a minute after the start, and then every hour. `days` is called at each run.
+ * Removes expired data a minute after the start, and then every hour. `days` is called at each run. For a day after the
+ * clock was set by hours nothing is removed: it may be wrong, and what is gone does not come back when it is set right.
  * `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
  */
 export function pruneRegularly(
@@ -58,7 +60,12 @@ export function pruneRegularly(
   log: Logger,
 ): { stop(): void } {
   const stopping = new AbortController()
-  const run = async (): Promise<void> => {
+  const clock = new SteadyClock()
+  const removeNow = async (): Promise<void> => {
+    if (!clock.isSteady()) {
+      log.warn('the clock was set by more than an hour: no expired data is removed until a day has passed')
+      return
+    }
     try {
       const done = await prune(days(), stopping.signal)
       if (Object.values(done).some(isNonEmpty)) log.info(done, 'the usage log was pruned')
@@ -66,6 +73,9 @@ export function pruneRegularly(
       if (!stopping.signal.aborted)
         log.warn({ err: error }, 'old usage rows were not removed; tried again in an hour')
     }
+  }
+  const run = async (): Promise<void> => {
+    await removeNow()
     timer = setTimeout(() => void run(), HOUR_MS).unref()
   }
   let timer = setTimeout(() => void run(), FIRST_MS).unref()

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import process from 'node:process'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { familyDatabase } from '../../test/family-database.ts'
 import { ENGINES } from '../../test/store-engines.ts'
@@ -60,7 +61,59 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
   })
 })
 
+/** Adds tables that have the same root, which takes far less time than creating them. */
+function addTables(place: string, tables: number, statement: (name: string) => string): void {
+  const db = new DatabaseSync(place)
+  db.enableDefensive(false)
+  db.exec('PRAGMA writable_schema = ON')
+  db.exec('BEGIN')
+  const insert = db.prepare("INSERT INTO sqlite_schema VALUES ('table', ?, ?, 2, ?)")
+  for (let n = 0; n < tables; n += 1) insert.run(`t${n}`, `t${n}`, statement(`t${n}`))
+  db.exec('COMMIT')
+  db.close()
+}
+
 describe('a hostile source on SQLite', () => {
+  test('an import does not open a SQLite source whose schema has more tables than any gateway', async () => {
+    const [large, huge] = [
+      await familyDatabase('new-api', 'SQLite'),
+      await familyDatabase('new-api', 'SQLite'),
+    ]
+    addTables(large.place, 1_000, (name) => `CREATE TABLE ${name}(a)`)
+    expect((await readOtherGateway(await opened(large.place))).users).toEqual([])
+    addTables(huge.place, 10_000, (name) => `CREATE TABLE ${name}(a)`)
+    await expect(opened(huge.place)).rejects.toThrow('more than 10000 tables and indexes')
+  })
+
+  test('an import does not open a SQLite source whose schema has very long statements', async () => {
+    const family = await familyDatabase('new-api', 'SQLite')
+    addTables(family.place, 2, (name) => `CREATE TABLE ${name}(a) /* ${'x'.repeat(9 * 2 ** 20)} */`)
+    await expect(opened(family.place)).rejects.toThrow('its schema has more than 16777216 bytes')
+  })
+
+  test('an import measures the rows of a SQLite source, whatever an index states about their sizes', async () => {
+    const family = await familyDatabase('new-api', 'SQLite')
+    await family.insert('options', { key: 'a', value: '' })
+    const db = new DatabaseSync(family.place)
+    db.enableDefensive(false)
+    db.exec('CREATE INDEX sizes ON options(octet_length("key"), octet_length("value"))')
+    const { rootpage, sql } =
+      db.prepare("SELECT rootpage, sql FROM sqlite_schema WHERE name = 'sizes'").get() ?? {}
+    db.exec("PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'sizes'")
+    db.close()
+    const again = new DatabaseSync(family.place)
+    again.enableDefensive(false)
+    again.exec("UPDATE options SET value = printf('%.*c', 60000, 'v'); PRAGMA writable_schema = ON")
+    again
+      .prepare("INSERT INTO sqlite_schema VALUES ('index', 'sizes', 'options', ?, ?)")
+      .run(rootpage ?? 0, sql ?? '')
+    again.close()
+    expect((await readOtherGateway(await opened(family.place, { bytes: 60_001 }))).options.size).toBe(1)
+    await expect(readOtherGateway(await opened(family.place, { bytes: 60_000 }))).rejects.toThrow(
+      /more than 60000 bytes/,
+    )
+  })
+
   test('an import reads a SQLite source up to the maximum time', async () => {
     const family = await familyDatabase('new-api', 'SQLite')
     await family.insert('options', { key: 'a', value: 'v' })

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { MAX_TABLES, notATableError, READ_LIMITS, ReadMeter } from './read-limits.ts'
 import type { SourceDatabase } from './source.ts'
+import { refuseHugeSchema } from './sqlite-schema.ts'
 
 /** Offset of the write version in the header of a SQLite file; 2 means WAL mode. */
 const WRITE_VERSION_OFFSET = 18
@@ -14,6 +15,7 @@ const WAL_VERSION = 2
  */
 export function openSqliteSource(path: string, limits = READ_LIMITS, shown = path): SourceDatabase {
   const db = withReadErrors(shown, () => {
+    refuseHugeSchema(path)
     const opened = new DatabaseSync(locationOf(path), { readOnly: true, timeout: 5000 })
     opened.exec('PRAGMA trusted_schema = OFF')
     opened.exec('PRAGMA query_only = ON')
@@ -32,11 +34,11 @@ export function openSqliteSource(path: string, limits = READ_LIMITS, shown = pat
     async rows(table, columns) {
       const names = columns.map(quoted)
       // Lengths are read before values, so that a row that is too large is refused before it is loaded into
-      // memory.
+      // memory. They are not read from an index, which may contain other ones.
       const bytes = names.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ')
-      const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)}`)
+      const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)} NOT INDEXED`)
       const statement = db.prepare(
-        `SELECT ${names.join(', ')} FROM ${quoted(table)}${columns.includes('id') ? ' ORDER BY id' : ''}`,
+        `SELECT ${names.join(', ')} FROM ${quoted(table)} NOT INDEXED${columns.includes('id') ? ' ORDER BY id' : ''}`,
       )
       statement.setReadBigInts(true)
       return withReadErrors(shown, () => {
