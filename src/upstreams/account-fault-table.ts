@@ -238,9 +238,6 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
     { codes: ['1110', '1111', '1112', '1113', '1121', '1309'], kind: 'account_fault', isOnlyThere: true },
     { codes: ['1220', '1311'], kind: 'account_lacks_model', isOnlyThere: true },
   ]),
-  ...lines('Perplexity', host('perplexity.ai'), 'https://docs.perplexity.ai/docs/sdk/error-handling', [
-    PAYMENT,
-  ]),
   ...lines('Groq', host('groq.com'), 'https://github.com/songquanpeng/one-api/issues/1764', [
     { codes: ['organization_restricted'], kind: 'account_fault' },
     {
@@ -260,8 +257,8 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
   ...lines(
     'SiliconFlow',
     host('siliconflow.cn', 'siliconflow.com'),
-    'https://docs.siliconflow.cn/cn/faqs/error-code',
-    [{ codes: ['30001'], kind: 'account_fault', isOnlyThere: true }],
+    'https://docs.siliconflow.cn/en/faqs/error-code',
+    [{ status: [403], kind: 'account_lacks_model', isOnlyThere: true }],
   ),
   ...lines(
     'Volcengine',
