@@ -35,7 +35,7 @@ const OF_FAILURE: Readonly<Partial<Record<FailureCause, ChannelCause>>> = {
 
 /** The status in the fixed words of a failure's cause, such as `status 503`; null if there was none. */
 export function statusInCause(words: string): number | null {
-  const [, digits] = /^status (\d{3})$/.exec(words) ?? []
+  const [, digits] = /(?:^|: )status (\d{3})$/.exec(words) ?? []
   return digits === undefined ? null : Number(digits)
 }
 

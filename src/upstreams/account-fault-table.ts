@@ -77,6 +77,12 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
   ]),
   ...lines('OpenAI', host('openai.com'), 'https://help.openai.com/en/articles/10910291', [
     {
+      status: [403],
+      codes: ['model_not_found'],
+      kind: 'account_lacks_model',
+      source: 'https://github.com/Aider-AI/aider/issues/604',
+    },
+    {
       codes: ['unsupported_country_region_territory'],
       kind: 'account_lacks_model',
       source: 'https://developers.openai.com/api/docs/guides/error-codes',
@@ -243,6 +249,7 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
     {
       codes: ['model_permission_blocked_org', 'model_permission_blocked_project'],
       kind: 'account_lacks_model',
+      source: 'https://console.groq.com/docs/model-permissions',
     },
   ]),
   ...lines('Cerebras', host('cerebras.ai'), 'https://inference-docs.cerebras.ai/support/error', [PAYMENT]),
