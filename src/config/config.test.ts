@@ -226,6 +226,8 @@ models:
       rate_limit: { requests: 0, tokens: 0, windowMs: 60_000 },
       contextTokens: 200_000,
       fallback: [],
+      context_fallback: [],
+      content_fallback: [],
       balance: 'weight',
     })
     expect(settings.models.get('house-model')).toMatchObject({ vendor: 'house', price: undefined })

@@ -15,13 +15,6 @@ export const CHANNEL_CAUSES = [
 ] as const
 export type ChannelCause = (typeof CHANNEL_CAUSES)[number]
 
-/** Causes of a channel without a usable key. */
-export const NO_KEY_CAUSES: ReadonlySet<ChannelCause> = new Set<ChannelCause>([
-  'key_refused',
-  'account_fault',
-  'account_lacks_model',
-])
-
 const OF_FAILURE: Readonly<Partial<Record<FailureCause, ChannelCause>>> = {
   provider_refused: 'request_refused',
   provider_unknown_model: 'model_missing',
@@ -35,7 +28,7 @@ const OF_FAILURE: Readonly<Partial<Record<FailureCause, ChannelCause>>> = {
 
 /** The status in the fixed words of a failure's cause, such as `status 503`; null if there was none. */
 export function statusInCause(words: string): number | null {
-  const [, digits] = /^status (\d{3})$/.exec(words) ?? []
+  const [, digits] = /(?:^|: )status (\d{3})$/.exec(words) ?? []
   return digits === undefined ? null : Number(digits)
 }
 

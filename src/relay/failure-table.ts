@@ -200,9 +200,6 @@ export function ruleOf({ kind }: { readonly kind: FailureKind }): FailureRule {
   return FAILURES[kind]
 }
 
-/** Failures that mean the account of a key: no other call can succeed with it until the operator acts. */
-export type FaultKind = 'key_refused' | 'account_fault' | 'account_lacks_model'
-
 /** What the statuses of providers mean. Any other status is `other_status`. */
 export const KIND_OF_STATUS: ReadonlyMap<number, FailureKind> = new Map<number, FailureKind>([
   [400, 'request_refused'],

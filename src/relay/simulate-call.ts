@@ -69,7 +69,9 @@ export async function simulateCall(
       requireAllowedModel(caller.token, name, name)
     }
     const routing = new Routing(services.load, services.ends)
-    resolutions = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
+    const found = routing.resolve(settings, caller, { name, stream: false }, dialect, true).resolutions
+    // Models for requests that are too long or filtered are in no step of the route.
+    resolutions = found.filter(({ reason }) => reason === undefined)
     group = resolutions[0]?.group.name ?? group
     const request = requestOf(call)
     const requestedModel = settings.models.get(name)
@@ -82,7 +84,7 @@ export async function simulateCall(
       settings,
       requestedModel,
     }
-    const plans = await planCall(common, request, resolutions, new CallRates())
+    const plans = await planCall(common, request, found, new CallRates())
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(services, caller, plans, hold)
   } catch (error) {

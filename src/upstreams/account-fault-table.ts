@@ -77,6 +77,12 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
   ]),
   ...lines('OpenAI', host('openai.com'), 'https://help.openai.com/en/articles/10910291', [
     {
+      status: [403],
+      codes: ['model_not_found'],
+      kind: 'account_lacks_model',
+      source: 'https://github.com/Aider-AI/aider/issues/604',
+    },
+    {
       codes: ['unsupported_country_region_territory'],
       kind: 'account_lacks_model',
       source: 'https://developers.openai.com/api/docs/guides/error-codes',
@@ -238,14 +244,12 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
     { codes: ['1110', '1111', '1112', '1113', '1121', '1309'], kind: 'account_fault', isOnlyThere: true },
     { codes: ['1220', '1311'], kind: 'account_lacks_model', isOnlyThere: true },
   ]),
-  ...lines('Perplexity', host('perplexity.ai'), 'https://docs.perplexity.ai/docs/sdk/error-handling', [
-    PAYMENT,
-  ]),
   ...lines('Groq', host('groq.com'), 'https://github.com/songquanpeng/one-api/issues/1764', [
     { codes: ['organization_restricted'], kind: 'account_fault' },
     {
       codes: ['model_permission_blocked_org', 'model_permission_blocked_project'],
       kind: 'account_lacks_model',
+      source: 'https://console.groq.com/docs/model-permissions',
     },
   ]),
   ...lines('Cerebras', host('cerebras.ai'), 'https://inference-docs.cerebras.ai/support/error', [PAYMENT]),
@@ -260,8 +264,8 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
   ...lines(
     'SiliconFlow',
     host('siliconflow.cn', 'siliconflow.com'),
-    'https://docs.siliconflow.cn/cn/faqs/error-code',
-    [{ codes: ['30001'], kind: 'account_fault', isOnlyThere: true }],
+    'https://docs.siliconflow.cn/en/faqs/error-code',
+    [{ status: [403], kind: 'account_lacks_model', isOnlyThere: true }],
   ),
   ...lines(
     'Volcengine',

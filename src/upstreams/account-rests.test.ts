@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { AccountRests } from './account-rests.ts'
 
-/** `docs/operations.md: Keys`. */
+/** `docs/operations.md: Channels that fail`. */
 const ACCOUNT = { channel: 'c', key: 'k', model: 'm' }
 const LIMITED = { kind: 'limited', cause: 'status 429' } as const
 const REFUSED = { kind: 'key_refused', cause: 'status 401' } as const

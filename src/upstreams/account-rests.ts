@@ -63,7 +63,7 @@ interface KeptRest extends Rest, Account {
 
 /**
  * Accounts of providers that rest, because they have reached a limit or are at fault. A rest that is over is
- * remembered until a call succeeds, and a single call at a time tries the account. `docs/operations.md: Keys`.
+ * remembered until a call succeeds, and a single call at a time tries the account. `docs/operations.md: Channels that fail`.
  */
 export class AccountRests {
   /** All rests, the one that was changed first comes first. */

@@ -187,7 +187,7 @@ test('each kind of failure of a provider has an example', () => {
   const tried = new Set<string>(CASES.map(({ kind }) => kind))
   // What the gateway, its operator or the client does has tests of its own.
   const others = ['connection_lost', 'endpoint_missing', 'undeliverable', 'unwritten', 'stopping']
-  const untried = [...Object.keys(FAILURES)].filter((kind) => !tried.has(kind))
+  const untried = Object.keys(FAILURES).filter((kind) => !tried.has(kind))
   expect(untried).toEqual([...others, 'call_stopped', 'client_left'])
 })
 

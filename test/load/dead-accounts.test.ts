@@ -3,6 +3,7 @@ import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { randomFrom } from '../fixtures/random.ts'
+import { byTier } from '../tier.ts'
 import type { Received } from '../fixtures/scripted-upstream.ts'
 
 /** `docs/operations.md: Channels that fail`: no call fails while an account can serve it. */
@@ -88,9 +89,9 @@ async function outcomeOf(
   }
 }
 
-async function callOnce({ chat }: Fixture): Promise<{ status: number; tookMs: number }> {
+async function callOnce(to: Fixture): Promise<{ status: number; tookMs: number }> {
   const beganMs = performance.now()
-  const { status } = await chat('ann', ask('m'))
+  const { status } = await to.chat('ann', ask('m'))
   return { status, tookMs: performance.now() - beganMs }
 }
 
@@ -124,8 +125,8 @@ async function crowd(to: Fixture, count: number, atOnce: number): Promise<Outcom
   return outcomeOf(to, calls)
 }
 
-/** Seconds of each rate; a rest of one second ends meanwhile, and so does one of two. */
-const SECONDS = 4
+/** Seconds of each rate; a rest of one second ends meanwhile. */
+const SECONDS = byTier(2, 6)
 
 describe.each(Object.keys(SET_UPS))('%s', (setUp) => {
   test.each(DEAD)('no call fails beside %s', async (name, behaviour) => {
@@ -136,7 +137,7 @@ describe.each(Object.keys(SET_UPS))('%s', (setUp) => {
     // All calls that had begun before the first answer.
     expect(burst.asked).toBeLessThan(60)
     for (const rate of RATES) {
-      const outcome = await paced(running, rate, Math.min(400, rate * SECONDS))
+      const outcome = await paced(running, rate, Math.min(byTier(200, 1_000), rate * SECONDS))
       table[`${rate} a second`] = outcome
       expect(outcome.failed, `${rate} a second`).toBe(0)
       expect(outcome.asked, `${rate} a second`).toBeLessThanOrEqual(SECONDS + 2)
@@ -166,7 +167,7 @@ describe('an account that fails at random', () => {
       const burst = await crowd(running, 600, 20)
       expect(burst.failed, '600 calls, 20 at once').toBe(0)
       for (const rate of RATES) {
-        const outcome = await paced(running, rate, Math.min(200, rate * 2))
+        const outcome = await paced(running, rate, Math.min(byTier(100, 400), rate * 2))
         expect(outcome.failed, `${rate} a second`).toBe(0)
       }
     },

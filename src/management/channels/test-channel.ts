@@ -102,6 +102,8 @@ async function testFound(
     const response_ms = Math.round(result.time * 1000)
     await store.write('recordChannelTest', { id: found.id, test_time, response_ms })
   }
+  // The test was made with the first key, which works now.
+  if (result.success) services.channels?.keyRings.rests.endOfKey(channel.name, channel.keys[0] ?? '')
   services.channels?.minutes.noteTest(channel.name, result.success ? undefined : causeOf(result.message))
   return result
 }
