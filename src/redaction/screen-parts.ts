@@ -1,5 +1,5 @@
 import type { TextScreen } from './screen.ts'
-import { ScreenStream } from './screen-stream.ts'
+import { type ScreenedTextReceiver, ScreenStream } from './screen-stream.ts'
 
 /** Result of screening a text that consists of several parts. */
 export interface ScreenedParts {
@@ -28,7 +28,7 @@ export function screenParts(screen: TextScreen, parts: readonly string[]): Scree
   const moveTo = (position: number): void => {
     while (at + 1 < parts.length && (starts[at + 1] ?? 0) <= position) at += 1
   }
-  const stream = new ScreenStream(screen, undefined, {
+  const sink: ScreenedTextReceiver = {
     keep(kept, position) {
       const end = position + kept.length
       for (let from = position; from < end; ) {
@@ -43,7 +43,8 @@ export function screenParts(screen: TextScreen, parts: readonly string[]): Scree
     write(written) {
       result[at] += written
     },
-  })
+  }
+  const stream = new ScreenStream(screen, undefined, { sink })
   stream.whole(text)
   return { parts: result, counts: stream.counts, blockedBy: stream.blockedBy }
 }

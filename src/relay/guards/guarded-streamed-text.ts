@@ -1,4 +1,3 @@
-import { JsonTextStream } from '../../redaction/json-text.ts'
 import type { CallGuards, GuardScreen, TextLocation } from './call-guards.ts'
 
 /** Processes a text in pieces. `push` returns what may be sent now, `end` the rest. */
@@ -35,7 +34,7 @@ export class GuardedStreamedText {
     this.#spot = spot
     this.#place = guards.screenOf(spot)
     const screen = this.#place?.screen
-    if (screen) this.#screened = spot.isJson ? new JsonTextStream(screen) : screen.stream()
+    if (screen) this.#screened = screen.stream(undefined, spot.isJson)
     if (guards.pseudonyms.size > 0 && !spot.isSigned)
       this.#restored = guards.pseudonyms.restorer({ json: spot.isJson })
   }
