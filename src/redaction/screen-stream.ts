@@ -177,9 +177,7 @@ export class ScreenStream {
     level.scan(isEnd)
     this.#settled = isEnd ? length : level.settled
     let safe = isEnd || !endsInHalf(this.#text) ? this.#settled : Math.min(this.#settled, length - 1)
-    level.decided((rule, position) => {
-      if (this.#isHolding[rule]) safe = Math.min(safe, position)
-    })
+    safe = Math.min(safe, level.decided(this.#isHolding))
     level.take(this.#taken)
     if (this.#taken.length > 0) this.#sort()
     if (this.#alsoFound.length > 0) this.#countFlagged(isEnd)
@@ -204,11 +202,10 @@ export class ScreenStream {
   #countFlagged(isEnd: boolean): void {
     for (const one of this.#growing) this.#grow(one)
     this.#growing = this.#growing.filter(({ span }) => span.isOpen)
-    const decided = this.#screen.rules.map(() => (isEnd ? Infinity : this.#settled))
-    if (!isEnd)
-      this.#level.decided((rule, position) => {
-        decided[rule] = Math.min(decided[rule] as number, position)
-      })
+    const { rules } = this.#screen
+    const decided = rules.map((_, rule) =>
+      isEnd || this.#isHolding[rule] ? Infinity : this.#level.decided(rules.map((_, of) => of === rule)),
+    )
     this.#alsoFound = this.#alsoFound.filter((found) => {
       const isDecided = found.span.start < (decided[found.rule] as number)
       if (isDecided) this.#count(found)

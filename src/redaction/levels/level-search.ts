@@ -61,9 +61,11 @@ export class LevelSearches {
     return this.#offset + needed
   }
 
-  /** Calls `take` with each rule, and the position before which all its matches are known. */
-  decided(take: (rule: number, position: number) => void): void {
-    for (const { scanner, rule } of this.scanners) take(rule, this.#offset + scanner.decided)
+  /** The position before which all matches of these rules are known; `of` says for each rule whether it is meant. */
+  decided(of: readonly boolean[]): number {
+    let decided = Number.POSITIVE_INFINITY
+    for (const { scanner, rule } of this.scanners) if (of[rule]) decided = Math.min(decided, scanner.decided)
+    return this.#offset + decided
   }
 
   /** Takes the new matches. With `toText`, it gives the positions in the whole text; matches that grow are kept. */
@@ -74,6 +76,7 @@ export class LevelSearches {
     toText: ((position: number) => number) | undefined,
   ): void {
     for (const { scanner, rule, kind } of this.scanners) {
+      if (scanner.spans.length === 0) continue
       for (const one of scanner.spans) {
         if (!toText) {
           found.push({ span: one, rule, kind, level })

@@ -26,6 +26,8 @@ type Mode = 'text' | 'structure' | 'string' | 'passed'
 
 const NOT_SPACE = /\S/g
 const STOP_IN_TEXT = /[\\{[]/g
+const HAS_STOP_IN_TEXT = /[\\{[]/
+const HAS_STOP_IN_STRING = /["\\{[]/
 const STOP_IN_STRING = /["\\]/g
 /** As the one above, where no further level exists, which JSON in the string would need. */
 const STOP_IN_LAST_STRING = /["\\{[]/g
@@ -37,6 +39,8 @@ const ESCAPED_OPENING = /[{[]\s{0,64}(?:\{\s{0,64})?\\/y
 /** Matches what can still become one of them if more text arrives. */
 const BEGUN_OPENING = /[{[]\s{0,64}(?:\{\s{0,64})?$/y
 const SPACE = /[ \t\r\n]+/y
+/** Number of units that are freed at a time. */
+const FORGOTTEN = 256
 /** A value without quotes; more characters than a number has are none. */
 const BARE = /[-+.0-9A-Za-z]{1,41}/y
 
@@ -79,12 +83,14 @@ export class TextLevel {
   #unscannedString: string[] = []
   #ended: LevelSearches[] = []
   #growing: MappedMatch[] = []
+  readonly #mapped: ((position: number) => number) | undefined
 
   /** @param isJson Whether the whole text is expected to be JSON, so that numbers are values also without brackets. */
   constructor(rules: LevelRules, below?: TextLevel, isJson = false) {
     this.#rules = rules
     this.#below = below
     this.level = below ? below.level + 1 : 0
+    if (below) this.#mapped = (position) => this.#toText(position)
     this.#at = below ? below.#at - below.#escapes.shift : 0
     this.#base = this.#at
     this.#isBeginning = !below
@@ -143,21 +149,26 @@ export class TextLevel {
   /** Takes the matches that were found since the last time, at this level and the next ones. */
   take(found: LevelMatch[]): void {
     if (this.#growing.length > 0) this.#growing = this.#growing.filter(updateMatch)
-    const toText = this.#below && ((position: number) => this.#toText(position))
-    for (const one of [this.#searches, ...this.#ended, this.#ofString])
-      one?.take(this.level, found, this.#growing, toText)
-    this.#ended = []
+    this.#searches?.take(this.level, found, this.#growing, this.#mapped)
+    this.#ofString?.take(this.level, found, this.#growing, this.#mapped)
+    if (this.#ended.length > 0) {
+      for (const one of this.#ended) one.take(this.level, found, this.#growing, this.#mapped)
+      this.#ended = []
+    }
     this.#next?.take(found)
   }
 
-  /** Calls `take` with rules, and the position of the whole text before which this level knows all their matches. */
-  decided(take: (rule: number, position: number) => void): void {
-    const mapped = this.#below
-      ? (rule: number, position: number): void => take(rule, this.#toText(position))
-      : take
-    this.#searches?.decided(mapped)
-    this.#ofString?.decided(mapped)
-    this.#next?.decided(take)
+  /**
+   * The position of the whole text before which all matches of these rules are known at this level and the next ones;
+   * `of` says for each rule whether it is meant.
+   */
+  decided(of: readonly boolean[]): number {
+    const decided = Math.min(
+      this.#at,
+      this.#searches?.decided(of) ?? Infinity,
+      this.#ofString?.decided(of) ?? Infinity,
+    )
+    return Math.min(this.#toText(decided), this.#next?.decided(of) ?? Infinity)
   }
 
   /** The position of the whole text from which the searches of this level and the next ones still need it. */
@@ -172,13 +183,14 @@ export class TextLevel {
 
   /** Frees the text and the positions that are not needed any more, those before `passed` of the whole text. */
   forget(passed: number): void {
+    this.#next?.forget(passed)
     if (this.#below) {
       const needed = this.#neededHere
-      if (this.#searches && needed > this.#base) this.#text = this.#text.slice(needed - this.#base)
+      if (needed - this.#base < FORGOTTEN) return
+      if (this.#searches) this.#text = this.#text.slice(needed - this.#base)
       this.#base = needed
     }
     if (!this.#next) return
-    this.#next.forget(passed)
     if (this.#next.#toText(this.#next.#base) <= passed) this.#escapes.forget(this.#next.#base)
   }
 
@@ -194,8 +206,21 @@ export class TextLevel {
   }
 
   #append(piece: string): void {
+    if (this.#unread === '' && !this.#next && this.#isPlain(piece)) {
+      this.#at += piece.length
+      if (this.#below && this.#searches) this.#unscanned.push(piece)
+      if (this.#ofString) this.#unscannedString.push(piece)
+      return
+    }
     this.#unread = this.#unread === '' ? piece : this.#unread + piece
     this.#advance(false)
+  }
+
+  /** Whether the next level would read the same in this piece. */
+  #isPlain(piece: string): boolean {
+    if (this.#isBeginning || this.#isFreshString) return false
+    if (this.#mode === 'text') return !HAS_STOP_IN_TEXT.test(piece)
+    return this.#mode === 'string' && !HAS_STOP_IN_STRING.test(piece)
   }
 
   #advance(isEnd: boolean): void {
@@ -367,7 +392,7 @@ export class TextLevel {
   #scan(isEnd: boolean): void {
     if (!this.#searches) return
     if (this.#below && this.#unscanned.length > 0) {
-      this.#text += this.#unscanned.join('')
+      this.#text += this.#unscanned.length === 1 ? this.#unscanned[0] : this.#unscanned.join('')
       this.#unscanned = []
     }
     const text = this.#below ? this.#text : this.#text.slice(0, this.#at - this.#base)
