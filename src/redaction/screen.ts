@@ -91,10 +91,30 @@ export class TextScreen {
   }
 
   /**
+   * The text with its matches replaced. Throws `TooManyMatches` soon after there are more than `maxMatches`; so many are
+   * never in memory at once.
+   */
+  applyWithin(text: string, maxMatches: number): string {
+    return screenInSteps(new ScreenStream(this), text, maxMatches)
+  }
+
+  /**
    * Opens a stream that screens one text. With `pseudonyms`, rules with the action `replace` write
    * replacement tokens. With `isJson`, the text is expected to be JSON.
    */
   stream(pseudonyms?: Pseudonyms, isJson = false): ScreenStream {
     return new ScreenStream(this, pseudonyms, { isJson })
   }
+}
+
+/** Screens a long text step by step. Throws `TooManyMatches` soon after there are more than `maxMatches`. */
+export function screenInSteps(stream: ScreenStream, text: string, maxMatches: number): string {
+  let screened = ''
+  for (let end = 0; end < text.length; ) {
+    const from = end
+    end = Math.min(text.length, end + STEP_LENGTH)
+    screened += stream.push(from === 0 && end === text.length ? text : text.slice(from, end))
+    if (stream.counts.reduce((sum, count) => sum + count, 0) > maxMatches) throw new TooManyMatches()
+  }
+  return screened + stream.end()
 }
