@@ -52,6 +52,8 @@ const BARE = /[-+.0-9A-Za-z]{1,41}/y
 export class TextLevel {
   readonly level: number
   readonly #below: TextLevel | undefined
+  /** The last level. The strings of a text that is JSON have as many further levels as any other text. */
+  readonly #maxLevel: number
   readonly #rules: LevelRules
   #next: TextLevel | undefined
   /** The position up to which the level was read. */
@@ -95,6 +97,7 @@ export class TextLevel {
     this.#base = this.#at
     this.#isBeginning = !below
     if (!below && rules.searches.length > 0) this.#searches = LevelSearches.begin(0, rules.searches)
+    this.#maxLevel = below ? below.#maxLevel : MAX_LEVELS + (isJson ? 1 : 0)
     if (!isJson) return
     this.#mode = 'structure'
     this.#note('structure', 0)
@@ -290,7 +293,7 @@ export class TextLevel {
     this.#isBeginning = false
     this.#isFreshString = false
     const next = this.#next
-    if (escape === undefined || this.level === MAX_LEVELS || !next) return this.#skip(escape?.length ?? 1)
+    if (escape === undefined || this.level === this.#maxLevel || !next) return this.#skip(escape?.length ?? 1)
     if (this.#searches && !next.#searches) this.#fork(next)
     this.#escapes.add(this.#at, escape.length)
     this.#forNext += unitOf(escape)
@@ -370,7 +373,7 @@ export class TextLevel {
 
   /** Adds the next level, which has the same text up to here. */
   #addNext(): void {
-    if (this.level === MAX_LEVELS) return
+    if (this.level === this.#maxLevel) return
     const isString = this.#mode === 'string'
     this.#flush()
     this.#next = new TextLevel(this.#rules, this)
