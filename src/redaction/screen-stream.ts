@@ -231,14 +231,19 @@ export class ScreenStream {
       const next = found[done] as FoundMatch
       const { span, rule } = next
       if (span.start >= safe) break
-      const start = this.#startOf(next, done, safe)
-      if (start === undefined) {
-        // The match was moved to where it begins as an escape has ended.
+      const escape = span.start >= this.#covered ? this.#level.around(span.start) : undefined
+      if (escape && escape.end >= safe) {
+        safe = escape.start
+        break
+      }
+      if (escape && this.#moveTo(escape.end, done)) {
+        // Another match is in its place now.
         done -= 1
         continue
       }
-      if (start.isOpen || this.#isUnsettled(next, done, safe)) {
-        safe = start.at
+      const start = this.#atomStart(span.start)
+      if (this.#isUnsettled(next, done, safe)) {
+        safe = start
         break
       }
       this.#count(next)
@@ -247,8 +252,8 @@ export class ScreenStream {
       if (span.start >= this.#covered) {
         result += this.#replaced(group)
         group = undefined
-        result += this.#keep(start.at)
-        if (screened.do !== 'block') group = { first: next, start: start.at }
+        result += this.#keep(start)
+        if (screened.do !== 'block') group = { first: next, start }
       }
       if (screened.do === 'block') {
         result += this.#replaced(group)
@@ -265,30 +270,24 @@ export class ScreenStream {
   }
 
   /**
-   * Where a match begins: not in the middle of an escape or of a number of JSON, but at its start. Undefined if the match
-   * was moved to the end of the escape, because a match begins there once the escape is resolved: the letter of
-   * `\n` looks like a part of the word after it. `isOpen` if this is not known yet.
+   * Moves a match that begins in the middle of an escape to the end of the escape, if a match begins there once the escape
+   * is resolved: the letter of `\n` looks like a part of the word after it. Returns whether it was moved.
    */
-  #startOf(
-    match: FoundMatch,
-    at: number,
-    safe: number,
-  ): { readonly at: number; readonly isOpen: boolean } | undefined {
-    const { span } = match
-    const escape = this.#level.around(span.start)
-    if (escape && span.start >= this.#covered) {
-      if (safe <= escape.end) return { at: escape.start, isOpen: true }
-      const isFoundAfter = this.#found.some(
-        ({ span: { start }, rule }, index) =>
-          index > at && start === escape.end && this.#screen.rules[rule]?.do !== 'flag',
-      )
-      if (isFoundAfter) {
-        this.#found.splice(at, 1)
-        if (span.end > escape.end) insertSorted(this.#found, [{ ...match, span: movedTo(span, escape.end) }])
-        return undefined
-      }
+  #moveTo(end: number, at: number): boolean {
+    const found = this.#found
+    const match = found[at] as FoundMatch
+    let to = at + 1
+    let isFound = false
+    for (; to < found.length && (found[to] as FoundMatch).span.start <= end; to++) {
+      const { span, rule } = found[to] as FoundMatch
+      isFound ||= span.start === end && this.#screen.rules[rule]?.do !== 'flag'
     }
-    return { at: this.#atomStart(span.start), isOpen: false }
+    if (!isFound) return false
+    // The others are taken first; one that has nothing left is covered by the match at the end of the escape.
+    const moved = { ...match, span: movedTo(match.span, end) }
+    for (let index = at; index < to - 1; index++) found[index] = found[index + 1] as FoundMatch
+    found[to - 1] = moved
+    return true
   }
 
   /** The start of the escape or of the number of JSON that has this position in its middle; else the position. */
@@ -437,7 +436,7 @@ function movedTo(span: Span, start: number): Span {
     get isOpen() {
       return span.isOpen
     },
-  } as Span
+  }
 }
 
 function written(screened: ScreenRule, kind: string): string {

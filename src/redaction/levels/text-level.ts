@@ -67,6 +67,8 @@ export class TextLevel {
   /** Whether only spaces have come so far: of the text, or of a string. */
   #isBeginning: boolean
   #isFreshString = false
+  /** Whether the string began with a quote at the beginning of the text. */
+  #isQuotation = false
   #grammar = new JsonGrammar()
   /** The depth of the text around JSON. */
   #textDepth = 0
@@ -95,7 +97,7 @@ export class TextLevel {
     if (below) this.#mapped = (position) => this.#toText(position)
     this.#at = below ? below.#at - below.#escapes.shift : 0
     this.#base = this.#at
-    this.#isBeginning = !below
+    this.#isBeginning = !below && !isJson
     if (!below && rules.searches.length > 0) this.#searches = LevelSearches.begin(0, rules.searches)
     this.#maxLevel = below ? below.#maxLevel : MAX_LEVELS + (isJson ? 1 : 0)
     if (!isJson) return
@@ -114,14 +116,11 @@ export class TextLevel {
    * undefined if there is nothing of the kind.
    */
   around(position: number): { readonly start: number; readonly end: number } | undefined {
-    let at = position
-    let top: TextLevel = this
-    for (let next = this.#next; next && next.#searches; next = top.#next) {
-      at = top.#escapes.above(at)
-      top = next
-    }
-    if (Number.isInteger(at)) return undefined
-    return { start: top.#toText(Math.floor(at)), end: top.#toText(Math.floor(at) + 1) }
+    const next = this.#next
+    if (next && next.#searches) return next.around(this.#escapes.above(position))
+    if (Number.isInteger(position)) return undefined
+    const unit = Math.floor(position)
+    return { start: this.#toText(unit), end: this.#toText(unit + 1) }
   }
 
   /** Reads a further piece of the text. `whole` is the text of level 0 from the position `base` on, if it is searched. */
@@ -255,6 +254,7 @@ export class TextLevel {
       if (first > this.#from) return this.#skip(first - this.#from)
     }
     const stop = isString ? (this.#next ? STOP_IN_STRING : STOP_IN_LAST_STRING) : STOP_IN_TEXT
+    if (this.#isBeginning && text[this.#from] === '"') return this.#openQuotation()
     const at = indexOf(stop, text, this.#from)
     if (at > this.#from) {
       this.#isBeginning = false
@@ -341,9 +341,30 @@ export class TextLevel {
     return true
   }
 
+  /**
+   * Reads a quote at the beginning as that of a string of JSON. It may be any other quotation, so that the quotes are
+   * a part of the text.
+   */
+  #openQuotation(): true {
+    this.#isBeginning = false
+    this.#skip(1)
+    this.#flush()
+    this.#mode = 'string'
+    this.#isQuotation = true
+    this.#isFreshString = true
+    this.#note('text', this.level + 1)
+    this.#next?.begin(true, this.level + 1, false)
+    return true
+  }
+
   #closeString(): boolean {
     this.#flush()
     this.#next?.pass()
+    if (this.#isQuotation) {
+      this.#isQuotation = false
+      this.#isFreshString = false
+      return this.#leaveJson()
+    }
     this.#mode = 'structure'
     this.#isFreshString = false
     this.#note('structure', this.level)
@@ -353,12 +374,12 @@ export class TextLevel {
   }
 
   /** Reads on as a text: from the beginning of a string, or in the middle of a text. */
-  begin(isBeginning: boolean, depth: number): void {
+  begin(isBeginning: boolean, depth: number, isString = isBeginning): void {
     this.#mode = 'text'
     this.#isBeginning = isBeginning
     this.#textDepth = depth
     this.#next?.begin(false, depth)
-    if (!isBeginning || this.#rules.ofStrings.length === 0) return
+    if (!isString || this.#rules.ofStrings.length === 0) return
     this.#ofString = LevelSearches.begin(this.#at, this.#rules.ofStrings)
     this.#stringText = ''
     this.#stringBase = this.#at
@@ -377,7 +398,11 @@ export class TextLevel {
     const isString = this.#mode === 'string'
     this.#flush()
     this.#next = new TextLevel(this.#rules, this)
-    this.#next.begin(isString && this.#isFreshString, isString ? this.level + 1 : this.#textDepth)
+    this.#next.begin(
+      isString && this.#isFreshString,
+      isString ? this.level + 1 : this.#textDepth,
+      isString && this.#isFreshString && !this.#isQuotation,
+    )
   }
 
   /** Begins the searches of the next level: those of this level, which have read the same text. */
