@@ -8,6 +8,7 @@ interface TextStream {
 
 /** Checks a text in pieces, and counts the matches of each guard. */
 interface ScreenedStream extends TextStream {
+  readonly retained: number
   readonly counts: readonly number[]
   readonly blockedBy: number | undefined
 }
@@ -42,6 +43,11 @@ export class GuardedStreamedText {
   /** Whether a guard has blocked the text. Then only what was returned before may be sent. */
   get isBlocked(): boolean {
     return this.#screened?.blockedBy !== undefined
+  }
+
+  /** Number of characters in memory. A match deep in JSON in JSON may be many times as long as it is when it is read. */
+  get retained(): number {
+    return this.#screened?.retained ?? 0
   }
 
   /** Adds a piece of the text; returns what may be sent now. */
