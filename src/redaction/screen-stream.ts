@@ -34,7 +34,7 @@ export interface ScreenStreamOptions {
   readonly isJson?: boolean
   readonly sink?: ScreenedTextReceiver
   /** Receives each match when it is counted. Its end may still change. */
-  readonly onMatch?: (match: FoundMatch) => void
+  readonly onMatch?: (match: FoundMatch) => unknown
 }
 
 /**
@@ -48,7 +48,7 @@ export class ScreenStream {
   readonly #screen: StreamScreenRules
   readonly #pseudonyms: Pseudonyms | undefined
   readonly #sink: ScreenedTextReceiver | undefined
-  readonly #onMatch: ((match: FoundMatch) => void) | undefined
+  readonly #onMatch: ((match: FoundMatch) => unknown) | undefined
   /** The text as it stands; the further levels follow from it. */
   readonly #level: TextLevel
   readonly #parts = new JsonParts()

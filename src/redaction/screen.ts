@@ -51,20 +51,12 @@ export class TextScreen {
     return rule.do !== 'flag' || this.canBlock
   }
 
-  /**
-   * The matches of a text, ordered by start, then by rule. Overlapping matches of one rule are joined. Throws
-   * `TooManyMatches` soon after the searches of all rules have found more than `maxMatches`.
-   */
-  find(text: string, maxMatches = Number.POSITIVE_INFINITY): readonly Match[] {
+  /** The matches of a text, ordered by start, then by rule. Overlapping matches of one rule are joined. */
+  find(text: string): readonly Match[] {
     const counting = this.rules.map((rule): ScreenRule => ({ ...rule, do: 'flag' }))
     const found: FoundMatch[] = []
-    const stream = new ScreenStream(new TextScreen(counting), undefined, {
-      onMatch: (match) => {
-        if (found.push(match) > maxMatches) throw new TooManyMatches()
-      },
-    })
-    for (let end = 0; end < text.length; )
-      stream.readTo(text, (end = Math.min(text.length, end + STEP_LENGTH)))
+    const onMatch = (match: FoundMatch): unknown => found.push(match)
+    new ScreenStream(new TextScreen(counting), undefined, { onMatch }).whole(text)
     const matches: { start: number; end: number; rule: number; kind: string }[] = []
     const lastOf: ({ start: number; end: number } | undefined)[] = this.rules.map(() => undefined)
     for (const { span, rule, kind } of found.sort(compareByStart)) {

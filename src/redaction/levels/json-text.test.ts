@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lawRuns } from '../../test/tier.ts'
-import { Pseudonyms } from './pseudonyms.ts'
-import { compileRule } from './rule.ts'
-import { TextScreen } from './screen.ts'
+import { lawRuns } from '../../../test/tier.ts'
+import { Pseudonyms } from '../pseudonyms.ts'
+import { compileRule } from '../rule.ts'
+import { TextScreen } from '../screen.ts'
 
 const redacting = new TextScreen([
   {
