@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { ESCAPED_TEXTS, SECRET_VALUES, withoutValue, withValue } from '../../test/fixtures/escaped-texts.ts'
 import { redactedContent } from './redact-content.ts'
 
 const MAIL = 'ann.lee@example.com'
@@ -221,3 +222,17 @@ test('redaction of a stored transcript finds a match over the borders of its seg
     transcript('pay [REDACTED] now', 'pay [REDACTED]', '', ' now'),
   )
 })
+
+test.each(ESCAPED_TEXTS.map((text) => [text.name, text] as const))(
+  'redaction of stored content finds secrets as guards do: %s',
+  (_, text) => {
+    for (const value of Object.values(SECRET_VALUES)) {
+      const body = (content: string): object => ({ messages: [{ role: 'tool', content }] })
+      const kept = redacted(JSON.stringify(body(withValue(text, value))))
+      expect(JSON.parse(kept)).toEqual(body(withoutValue(text)))
+      const streamed = withValue(text, value).match(/[^]{1,7}/g) ?? []
+      const joined = [...redacted(streamed.map(delta).join('')).matchAll(/"content":("(?:[^"\\]|\\.)*")/g)]
+      expect(joined.map(([, one = '']) => JSON.parse(one) as string).join('')).toBe(withoutValue(text))
+    }
+  },
+)

@@ -1,45 +1,29 @@
 import { isUtf8 } from 'node:buffer'
 import { compileRule, PII_KINDS } from '../redaction/rule.ts'
 import { TextScreen, TooManyMatches } from '../redaction/screen.ts'
+import { screenContinuedParts } from '../redaction/screen-parts.ts'
 import {
   findJsonStrings,
   findJsonStringsOfCutList,
   type JsonStringLiteral,
   TooManyJsonValues,
 } from './json-literals.ts'
-import { dataOfEvents, quoteAfter } from './json-values.ts'
+import { dataOfEvents } from './json-values.ts'
 
 const WITH = '[REDACTED]'
 const LIST = /^\s*\[/
-const LIST_OR_OBJECT = /^\s*[[{]/
 const SEPARATORS = /^[\s,]*$/
-/** Matches an escape in a string of JSON, which may be cut off. */
-const ESCAPE = /\\u[\da-fA-F]{4}|\\[^]/g
-const ESCAPES: Readonly<Record<string, string>> = {
-  '\\n': '\n',
-  '\\r': '\r',
-  '\\t': '\t',
-  '\\b': '\b',
-  '\\f': '\f',
-}
 /** Matches the end of a stream's events, the beginning of a further line of data, and the end of an event. */
 const DONE = /(?:^|[\r\n])data: ?\[DONE\]\s*$/
 const NEXT_LINE = /[\r\n]{1,2}data: ?/g
 const EMPTY_LINE = /\r?\n\r?\n|\r\r/
 /** Matches the place of a text that is a piece of a transcript. */
 const TRANSCRIPT = /\.(?:segments|words)\[/
-const [BACKSLASH, LETTER_U, SPACE] = [0x5c, 0x75, 0x20]
 
 const screen = new TextScreen([
   { rule: compileRule('secrets', { secrets: true }), do: 'redact', with: WITH },
   { rule: compileRule('pii', { pii: PII_KINDS }), do: 'redact', with: WITH },
 ])
-
-/** A range of positions in a text; `end` is exclusive. */
-interface Range {
-  readonly start: number
-  readonly end: number
-}
 
 /** Maximum number of strings and matches that are held in memory while a text is searched. */
 const MAX_HELD = 500_000
@@ -51,9 +35,9 @@ const MAX_KNOWN = 10_000
 const MAX_KNOWN_LENGTH = 64
 
 /**
- * Removes the secrets and personal data that the built-in matchers find from a part of a call's content. The
- * decoded strings of JSON are searched, not their escapes; strings that continue each other in the events of
- * a stream are searched as one text. All other bytes stay unchanged, except for an incomplete character at
+ * Removes the secrets and personal data that the built-in matchers find from a part of a call's content, as guards do:
+ * in each string of JSON, as it stands and with its escapes resolved. Strings that continue each other in the
+ * events of a stream are searched as one text. All other bytes stay unchanged, except for an incomplete character at
  * the end. Returns undefined if the part is not UTF-8 text, or is too large to be searched.
  */
 export function redactedContent(bytes: Buffer): Buffer | undefined {
@@ -88,7 +72,7 @@ function wholeCharacters(bytes: Buffer): Buffer | undefined {
 
 function redactedText(text: string): string {
   const literals = findJsonStrings(text)
-  if (!literals) return redactedEvents(text) ?? redactedCutList(text) ?? without(text, found(text, true))
+  if (!literals) return redactedEvents(text) ?? redactedCutList(text) ?? screen.applyWithin(text, MAX_HELD)
   // In a list of responses, as Gemini may stream them, strings continue each other as in events.
   const screening = new Screening(LIST.test(text))
   screening.add(literals)
@@ -103,65 +87,6 @@ function redactedCutList(text: string): string | undefined {
   screening.add(list.literals)
   const rest = text.slice(list.end)
   return screening.applied(text.slice(0, list.end)) + (SEPARATORS.test(rest) ? rest : WITH)
-}
-
-/**
- * The matches in a text as it stands, and in the strings of JSON within it as they are read, which may be cut off
- * at the end: in the arguments of a tool call, a line break before a key is an escape. Sorted by start.
- */
-function found(text: string, isJson = LIST_OR_OBJECT.test(text)): readonly Range[] {
-  if (!text.includes('\\')) return screen.find(text, MAX_HELD)
-  // The letter of an escape such as `\n` would otherwise look like the beginning of the text after it.
-  const ranges: Range[] = [...screen.find(isJson ? withoutEscapes(text) : text, MAX_HELD)]
-  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at + 1)) {
-    const start = at + 1
-    at = quoteAfter(text, at)
-    const escaped = text.slice(start, at)
-    if (escaped.includes('\\')) ranges.push(...foundInEscaped(escaped, start))
-  }
-  return ranges.sort((a, b) => a.start - b.start)
-}
-
-/** The matches in what stands between the quotes of a string, by their positions in the text around it. */
-function foundInEscaped(escaped: string, start: number): readonly Range[] {
-  const ranges = found(escaped.replaceAll(ESCAPE, unescaped))
-  if (ranges.length === 0) return []
-  const wanted = ranges.flatMap((range) => [range.start, range.end]).sort((a, b) => a - b)
-  const places = new Map<number, number>()
-  let next = 0
-  /** How many characters the escapes so far have more than what they stand for. */
-  let more = 0
-  const placeUntil = (end: number): void => {
-    for (; next < wanted.length && wanted[next]! <= end; next += 1)
-      places.set(wanted[next]!, start + wanted[next]! + more)
-  }
-  for (const { 0: escape, index } of escaped.matchAll(ESCAPE)) {
-    placeUntil(index - more)
-    more += escape.length - 1
-  }
-  placeUntil(escaped.length)
-  return ranges.map((range) => ({ start: places.get(range.start)!, end: places.get(range.end)! }))
-}
-
-function unescaped(escape: string): string {
-  if (escape.length > 2) return String.fromCharCode(Number.parseInt(escape.slice(2), 16))
-  return ESCAPES[escape] ?? escape.slice(1)
-}
-
-/**
- * Replaces JSON escapes such as `\n` by two spaces, except for `\uXXXX`. A loop over bytes, because the text
- * may consist of escapes only.
- */
-function withoutEscapes(text: string): string {
-  if (!text.includes('\\')) return text
-  const bytes = Buffer.from(text)
-  for (let at = 0; at < bytes.length - 1; at += 1) {
-    if (bytes[at] !== BACKSLASH || bytes[at + 1] === LETTER_U || bytes[at + 1]! >= 0x80) continue
-    bytes[at] = SPACE
-    bytes[at + 1] = SPACE
-    at += 1
-  }
-  return bytes.toString()
 }
 
 /**
@@ -216,7 +141,8 @@ class Screening {
   /** Parts of the text that are not JSON, and contain a match. */
   readonly #plain = new Set<JsonStringLiteral>()
   readonly #spellings: JsonStringLiteral[] = []
-  readonly #ranges = new Map<JsonStringLiteral, Range[]>()
+  /** The values that take the place of those with a match. */
+  readonly #values = new Map<JsonStringLiteral, string>()
   /** Strings that may continue each other, by their path in the event. */
   readonly #continued = new Map<string, JsonStringLiteral[]>()
   readonly #known = new Set<string>()
@@ -250,7 +176,7 @@ class Screening {
     if (start >= end) return
     const part = { start, end, value: text.slice(start, end), place: undefined }
     this.#screenAlone(part)
-    if (this.#ranges.has(part)) this.#plain.add(part)
+    if (this.#values.has(part)) this.#plain.add(part)
   }
 
   /**
@@ -258,9 +184,9 @@ class Screening {
    * replaced.
    */
   applied(text: string): string {
-    for (const some of this.#continued.values()) if (some.length > 1) addAcross(some, this.#add)
-    if (this.#ranges.size === 0) return text
-    const literals = [...this.#ranges.keys(), ...this.#spellings].sort((a, b) => a.start - b.start)
+    for (const some of this.#continued.values()) if (some.length > 1) this.#screenTogether(some)
+    if (this.#values.size === 0) return text
+    const literals = [...this.#values.keys(), ...this.#spellings].sort((a, b) => a.start - b.start)
     let redacted = ''
     let at = 0
     for (const literal of literals) {
@@ -273,64 +199,42 @@ class Screening {
 
   #replacementOf(literal: JsonStringLiteral): string {
     if (literal.isSpelling) return 'null'
-    const value = without(literal.value, this.#ranges.get(literal) ?? [])
+    const value = this.#values.get(literal) ?? literal.value
     return this.#plain.has(literal) ? value : JSON.stringify(value)
   }
 
   #screenAlone(literal: JsonStringLiteral): void {
     const { value } = literal
     if (this.#known.has(value)) return
-    const ranges = found(value)
-    for (const range of ranges) this.#add(literal, range)
-    if (ranges.length > 0 || value.length > MAX_KNOWN_LENGTH) return
+    const screened = screen.applyWithin(value, MAX_HELD)
+    if (screened !== value) {
+      this.#hold()
+      this.#values.set(literal, screened)
+      return
+    }
+    if (value.length > MAX_KNOWN_LENGTH) return
     if (this.#known.size === MAX_KNOWN) this.#known.clear()
     this.#known.add(value)
   }
 
-  readonly #add = (literal: JsonStringLiteral, range: Range): void => {
-    this.#hold()
-    const known = this.#ranges.get(literal)
-    if (known) known.push(range)
-    else this.#ranges.set(literal, [range])
+  /** Searches strings that belong to one text together, then again those in which a match was found before. */
+  #screenTogether(literals: readonly JsonStringLiteral[]): void {
+    const parts = screenContinuedParts(
+      screen,
+      literals.map(({ value }) => value),
+      MAX_HELD,
+    )
+    for (const [index, literal] of literals.entries()) {
+      const part = parts[index] ?? ''
+      const isFoundAlone = this.#values.has(literal)
+      if (!isFoundAlone && part === literal.value) continue
+      if (!isFoundAlone) this.#hold()
+      this.#values.set(literal, isFoundAlone ? screen.applyWithin(part, MAX_HELD) : part)
+    }
   }
 
   #hold(): void {
     this.#held += 1
     if (this.#held > MAX_HELD) throw new TooManyJsonValues()
   }
-}
-
-/**
- * Searches strings that belong to one text, and adds the ranges of each match in every string that contains a
- * piece of it.
- */
-function addAcross(
-  literals: readonly JsonStringLiteral[],
-  add: (literal: JsonStringLiteral, range: Range) => void,
-): void {
-  const matches = found(literals.map(({ value }) => value).join(''))
-  let from = 0
-  let next = 0
-  for (const literal of literals) {
-    const to = from + literal.value.length
-    for (let at = next; at < matches.length; at += 1) {
-      const { start, end } = matches[at]!
-      if (start >= to) break
-      if (end <= to && at === next) next += 1
-      if (end > from) add(literal, { start: start - from, end: Math.min(end, to) - from })
-    }
-    from = to
-  }
-}
-
-/** Replaces these ranges of a text. Ranges that overlap get one replacement together. */
-function without(text: string, ranges: readonly Range[]): string {
-  let redacted = ''
-  let at = 0
-  for (const { start, end } of ranges.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
-    if (end <= at) continue
-    if (start >= at) redacted += text.slice(at, start) + WITH
-    at = end
-  }
-  return redacted + text.slice(at)
 }

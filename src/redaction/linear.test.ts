@@ -77,4 +77,32 @@ describe('the time of a rule', () => {
       const [text, long] = [unit.repeat(LENGTH / unit.length), unit.repeat((FACTOR * LENGTH) / unit.length)]
       expect(cost(() => replaced(screen, long)) / cost(() => replaced(screen, text))).toBeLessThan(3 * FACTOR)
     })
+
+  for (const [what, text] of [
+    ['backslashes', (length: number) => '\\'.repeat(length)],
+    ['escapes of line breaks', (length: number) => '\\n'.repeat(length / 2)],
+    ['escapes of backslashes', (length: number) => '\\u005c'.repeat(length / 6)],
+    ['beginnings of JSON', (length: number) => '{"'.repeat(length / 2)],
+    ['lists in lists', (length: number) => '['.repeat(length)],
+    ['short strings of JSON', (length: number) => `[${'"a\\n",'.repeat(length / 6)}""]`],
+    ['matches behind escapes', (length: number) => '\\nann@example.com'.repeat(length / 17)],
+    ['JSON in JSON', (length: number) => nested('ann@example.com\n'.repeat(length / 200))],
+  ] as const)
+    it(`grows with the length of a text of ${what}`, () => {
+      const screen = new TextScreen([
+        { rule: compileRule('r', { regex: 'a.?b' }), do: 'redact' },
+        { rule: compileRule('p', { pii: ['email'] }), do: 'redact' },
+      ])
+      const [short, long] = [text(LENGTH), text(FACTOR * LENGTH)]
+      const growth = (3 * FACTOR * long.length) / (FACTOR * short.length)
+      expect(cost(() => screen.apply(long)) / cost(() => screen.apply(short))).toBeLessThan(growth)
+      expect(cost(() => streamed(screen, long)) / cost(() => streamed(screen, short))).toBeLessThan(growth)
+    })
 })
+
+/** A text in JSON in JSON, four levels deep. */
+function nested(text: string): string {
+  let result = text
+  for (let level = 0; level < 4; level++) result = JSON.stringify({ content: result })
+  return result
+}

@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { escaped } from './levels/escapes.ts'
+import { TextLevel } from './levels/text-level.ts'
 
 /** What the replacement tokens of a request, such as `[[EMAIL_1a2b3c4d]]`, are computed from. */
 export interface PseudonymOptions {
@@ -51,6 +53,9 @@ export class Pseudonyms {
     this.#options = options
   }
 
+  /** Whether a value is written differently in a string of JSON. */
+  hasEscapes = false
+
   /** Number of replacement tokens that were created. */
   get size(): number {
     return this.#values.size
@@ -74,6 +79,7 @@ export class Pseudonyms {
       token = `[[${kind.slice(0, MAX_KIND_LENGTH)}_${this.#digits(kind, value, attempt)}]]`
     this.#tokens.set(name, token)
     this.#values.set(token, value)
+    this.hasEscapes ||= escaped(value, 1) !== value
     this.bytes += 2 * (name.length + 2 * token.length + value.length)
     return token
   }
@@ -96,24 +102,24 @@ export class Pseudonyms {
     return value
   }
 
-  /** Replaces the replacement tokens in a complete text by the original values. */
+  /**
+   * Replaces the replacement tokens in a complete text by the original values, which are escaped where they are in
+   * strings of JSON.
+   */
   restore(text: string): string {
     const restorer = this.restorer()
     return restorer.push(text) + restorer.end()
   }
 
-  /**
-   * Replaces the replacement tokens in a complete JSON text by the original values, escaped as parts of JSON
-   * strings.
-   */
+  /** Replaces the replacement tokens in a complete JSON text by the original values. */
   restoreJson(text: string): string {
     const restorer = this.restorer({ json: true })
     return restorer.push(text) + restorer.end()
   }
 
   /**
-   * Creates a restorer, which puts the original values back into a text that arrives in pieces. With `json`,
-   * values are escaped as parts of JSON strings.
+   * Creates a restorer, which puts the original values back into a text that arrives in pieces. With `json`, the text
+   * is expected to be JSON.
    */
   restorer({ json = false } = {}): PseudonymRestorer {
     return new PseudonymRestorer(this, json)
@@ -132,12 +138,16 @@ export class Pseudonyms {
  */
 export class PseudonymRestorer {
   readonly #pseudonyms: Pseudonyms
-  readonly #json: boolean
+  /** Reads the JSON in the text; undefined if no value has anything to escape. */
+  readonly #level: TextLevel | undefined
+  /** How many times a value is escaped at least. */
+  readonly #leastDepth: number
   #held = ''
 
   constructor(pseudonyms: Pseudonyms, json: boolean) {
     this.#pseudonyms = pseudonyms
-    this.#json = json
+    this.#leastDepth = json ? 1 : 0
+    if (pseudonyms.hasEscapes) this.#level = new TextLevel({ searches: [], ofStrings: [] }, undefined, json)
   }
 
   /** Number of characters that are held back because they may be the beginning of a replacement token. */
@@ -154,17 +164,25 @@ export class PseudonymRestorer {
       const candidate = text.slice(at, at + Pseudonyms.mostToken)
       if (at + candidate.length === text.length && BEGUN.test(candidate)) {
         this.#held = text.slice(at)
-        return result + text.slice(passed, at)
+        return result + this.#kept(text.slice(passed, at))
       }
       const [token] = TOKEN.exec(candidate) ?? []
       const value = token === undefined ? undefined : this.#pseudonyms.valueOf(token)
       if (token === undefined || value === undefined) continue
-      result += text.slice(passed, at) + (this.#json ? JSON.stringify(value).slice(1, -1) : value)
+      result +=
+        this.#kept(text.slice(passed, at)) +
+        escaped(value, Math.max(this.#leastDepth, this.#level?.depth ?? 0))
+      this.#level?.read(token)
       passed = at + token.length
       at = passed - 1
     }
     this.#held = ''
-    return passed === 0 ? text : result + text.slice(passed)
+    return result + this.#kept(passed === 0 ? text : text.slice(passed))
+  }
+
+  #kept(text: string): string {
+    this.#level?.read(text)
+    return text
   }
 
   end(): string {

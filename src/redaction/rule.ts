@@ -18,12 +18,22 @@ export type TextMatch =
   | { readonly secrets: true }
   | { readonly pii: readonly PiiKind[] }
 
+/** A search of a rule. */
+export interface RuleSearch extends AutomatonSearch {
+  readonly kind: string
+  /**
+   * Whether each string of JSON is also searched by itself, so that `^` and `$` are its ends. The forms of detectors
+   * match the same beside a quote as at the end of a text, so that this would find nothing else.
+   */
+  readonly isOfStrings: boolean
+}
+
 /** A compiled rule. Any number of texts and streams can share it; the memory of its automatons is limited. */
 export interface Rule {
   readonly name: string
   /** Maximum number of characters that a stream holds back for this rule. */
   readonly most: number
-  readonly searches: readonly (AutomatonSearch & { readonly kind: string })[]
+  readonly searches: readonly RuleSearch[]
 }
 
 /** A rule that cannot be used. The message says what is wrong, and what would be right. */
@@ -78,7 +88,14 @@ function regexSearches(
     if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
     if (least > most)
       throw new RuleError(`the regex \`${source}\` needs at least ${least} characters, but most is ${most}`)
-    return { kind, automaton: new Automaton(program, false), most, judge: undefined, canSkip: false }
+    return {
+      kind,
+      automaton: new Automaton(program, false),
+      most,
+      judge: undefined,
+      canSkip: false,
+      isOfStrings: true,
+    }
   })
 }
 
@@ -120,6 +137,7 @@ function detectorSearch(detector: Detector): Rule['searches'][number] {
     automaton: new Automaton(compileProgram(forms), true),
     judge: isJudged ? judgeOf(forms) : undefined,
     canSkip: forms.some(({ isOther }) => isOther),
+    isOfStrings: false,
   }
   searches.set(detector, search)
   return search

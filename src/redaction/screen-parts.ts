@@ -1,5 +1,5 @@
-import type { TextScreen } from './screen.ts'
-import { ScreenStream } from './screen-stream.ts'
+import { screenInSteps, type TextScreen } from './screen.ts'
+import { type ScreenedTextReceiver, ScreenStream } from './screen-stream.ts'
 
 /** Result of screening a text that consists of several parts. */
 export interface ScreenedParts {
@@ -15,35 +15,76 @@ export interface ScreenedParts {
  * one part to the next.
  */
 export function screenParts(screen: TextScreen, parts: readonly string[]): ScreenedParts {
-  const starts: number[] = []
-  let text = ''
-  for (const part of parts) {
-    if (text !== '' && part !== '' && !/\s$/.test(text) && !/^\s/.test(part)) text += ' '
-    starts.push(text.length)
-    text += part
-  }
-  const result = parts.map(() => '')
-  const endOf = (index: number): number => (starts[index] ?? 0) + (parts[index] ?? '').length
-  let at = 0
-  const moveTo = (position: number): void => {
-    while (at + 1 < parts.length && (starts[at + 1] ?? 0) <= position) at += 1
-  }
-  const stream = new ScreenStream(screen, undefined, {
-    keep(kept, position) {
-      const end = position + kept.length
-      for (let from = position; from < end; ) {
-        moveTo(from)
-        const next = Math.min(end, starts[at + 1] ?? Number.POSITIVE_INFINITY)
-        // Skips the space that was inserted between two parts.
-        result[at] += kept.slice(from - position, Math.max(0, Math.min(next, endOf(at)) - position))
-        from = next
+  const joined = new JoinedParts(parts, true)
+  const stream = new ScreenStream(screen, undefined, { sink: joined })
+  stream.whole(joined.text)
+  return { parts: joined.result, counts: stream.counts, blockedBy: stream.blockedBy }
+}
+
+/**
+ * Screens a text that consists of the pieces of a stream, which continue each other. Returns the pieces. Throws
+ * `TooManyMatches`.
+ */
+export function screenContinuedParts(
+  screen: TextScreen,
+  parts: readonly string[],
+  maxMatches: number,
+): readonly string[] {
+  const joined = new JoinedParts(parts, false)
+  screenInSteps(new ScreenStream(screen, undefined, { sink: joined }), joined.text, maxMatches)
+  return joined.result
+}
+
+/** Several texts that are screened as one, and what becomes of each. */
+class JoinedParts implements ScreenedTextReceiver {
+  readonly text: string
+  readonly result: string[]
+  readonly #parts: readonly string[]
+  readonly #starts: number[] = []
+  #at = 0
+
+  /** @param isSpaced Whether a space is put between two parts that have none there. */
+  constructor(parts: readonly string[], isSpaced: boolean) {
+    this.#parts = parts
+    this.result = parts.map(() => '')
+    const pieces: string[] = []
+    let length = 0
+    let isAfterSpace = true
+    for (const part of parts) {
+      if (isSpaced && part !== '' && !isAfterSpace && !/^\s/.test(part)) {
+        pieces.push(' ')
+        length += 1
       }
-      moveTo(end)
-    },
-    write(written) {
-      result[at] += written
-    },
-  })
-  stream.whole(text)
-  return { parts: result, counts: stream.counts, blockedBy: stream.blockedBy }
+      this.#starts.push(length)
+      pieces.push(part)
+      length += part.length
+      if (part !== '') isAfterSpace = /\s$/.test(part)
+    }
+    this.text = pieces.join('')
+  }
+
+  readonly keep = (kept: string, position: number): void => {
+    const end = position + kept.length
+    for (let from = position; from < end; ) {
+      this.#moveTo(from)
+      const next = Math.min(end, this.#starts[this.#at + 1] ?? Number.POSITIVE_INFINITY)
+      // Skips the space that was inserted between two parts.
+      const to = Math.max(0, Math.min(next, this.#endOf(this.#at)) - position)
+      this.result[this.#at] += kept.slice(from - position, to)
+      from = next
+    }
+    this.#moveTo(end)
+  }
+
+  readonly write = (written: string): void => {
+    this.result[this.#at] += written
+  }
+
+  #endOf(index: number): number {
+    return (this.#starts[index] ?? 0) + (this.#parts[index] ?? '').length
+  }
+
+  #moveTo(position: number): void {
+    while (this.#at + 1 < this.#parts.length && (this.#starts[this.#at + 1] ?? 0) <= position) this.#at += 1
+  }
 }

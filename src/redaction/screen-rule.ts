@@ -1,4 +1,4 @@
-import type { Span } from './automaton/scanner.ts'
+import type { LevelMatch } from './levels/level-search.ts'
 import type { Rule } from './rule.ts'
 
 /**
@@ -15,12 +15,8 @@ export interface ScreenRule {
   readonly with?: string
 }
 
-/** A match that a scanner found. `rule` is the index of its rule. */
-export interface FoundMatch {
-  readonly span: Span
-  readonly rule: number
-  readonly kind: string
-}
+/** A match that was found in a text. `rule` is the index of its rule. */
+export type FoundMatch = LevelMatch
 
 /** Orders matches by start, then by rule: the order in which they are applied. */
 export function compareByStart(a: FoundMatch, b: FoundMatch): number {

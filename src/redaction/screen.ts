@@ -1,4 +1,3 @@
-import { Scanner } from './automaton/scanner.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
 import { compareByStart, type FoundMatch, type ScreenRule } from './screen-rule.ts'
 import { ScreenStream } from './screen-stream.ts'
@@ -52,14 +51,15 @@ export class TextScreen {
     return rule.do !== 'flag' || this.canBlock
   }
 
-  /**
-   * The matches of a text, ordered by start, then by rule. Overlapping matches of one rule are joined. Throws
-   * `TooManyMatches` soon after the searches of all rules have found more than `maxMatches`.
-   */
-  find(text: string, maxMatches = Number.POSITIVE_INFINITY): readonly Match[] {
+  /** The matches of a text, ordered by start, then by rule. Overlapping matches of one rule are joined. */
+  find(text: string): readonly Match[] {
+    const counting = this.rules.map((rule): ScreenRule => ({ ...rule, do: 'flag' }))
+    const found: FoundMatch[] = []
+    const onMatch = (match: FoundMatch): unknown => found.push(match)
+    new ScreenStream(new TextScreen(counting), undefined, { onMatch }).whole(text)
     const matches: { start: number; end: number; rule: number; kind: string }[] = []
     const lastOf: ({ start: number; end: number } | undefined)[] = this.rules.map(() => undefined)
-    for (const { span, rule, kind } of this.#found(text, maxMatches)) {
+    for (const { span, rule, kind } of found.sort(compareByStart)) {
       const last = lastOf[rule]
       if (last && span.start < last.end) {
         last.end = Math.max(last.end, span.end)
@@ -72,35 +72,41 @@ export class TextScreen {
     return matches
   }
 
-  /** Screens a complete text. With `pseudonyms`, rules with the action `replace` write replacement tokens. */
-  apply(text: string, pseudonyms?: Pseudonyms): ScreeningResult {
-    const stream = new ScreenStream(this, pseudonyms)
+  /**
+   * Screens a complete text. With `pseudonyms`, rules with the action `replace` write replacement tokens. With `isJson`,
+   * the text is expected to be JSON.
+   */
+  apply(text: string, pseudonyms?: Pseudonyms, isJson = false): ScreeningResult {
+    const stream = new ScreenStream(this, pseudonyms, { isJson })
     const screened = stream.whole(text)
     return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }
   }
 
   /**
-   * Opens a stream that screens one text. With `pseudonyms`, rules with the action `replace` write
-   * replacement tokens.
+   * The text with its matches replaced. Throws `TooManyMatches` soon after there are more than `maxMatches`; so many are
+   * never in memory at once.
    */
-  stream(pseudonyms?: Pseudonyms): ScreenStream {
-    return new ScreenStream(this, pseudonyms)
+  applyWithin(text: string, maxMatches: number): string {
+    return screenInSteps(new ScreenStream(this), text, maxMatches)
   }
 
-  #found(text: string, maxMatches: number): readonly FoundMatch[] {
-    const found: FoundMatch[] = []
-    for (const [rule, { rule: compiled }] of this.rules.entries()) {
-      for (const search of compiled.searches) {
-        const scanner = new Scanner(search)
-        for (let end = 0; end < text.length; ) {
-          end = Math.min(text.length, end + STEP_LENGTH)
-          const { needed } = scanner
-          scanner.scan(text.slice(needed, end), needed, end === text.length)
-          if (found.length + scanner.spans.length > maxMatches) throw new TooManyMatches()
-        }
-        for (const span of scanner.spans) found.push({ span, rule, kind: search.kind })
-      }
-    }
-    return found.length > 1 ? found.sort(compareByStart) : found
+  /**
+   * Opens a stream that screens one text. With `pseudonyms`, rules with the action `replace` write
+   * replacement tokens. With `isJson`, the text is expected to be JSON.
+   */
+  stream(pseudonyms?: Pseudonyms, isJson = false): ScreenStream {
+    return new ScreenStream(this, pseudonyms, { isJson })
   }
+}
+
+/** Screens a long text step by step. Throws `TooManyMatches` soon after there are more than `maxMatches`. */
+export function screenInSteps(stream: ScreenStream, text: string, maxMatches: number): string {
+  let screened = ''
+  for (let end = 0; end < text.length; ) {
+    const from = end
+    end = Math.min(text.length, end + STEP_LENGTH)
+    screened += stream.push(from === 0 && end === text.length ? text : text.slice(from, end))
+    if (stream.counts.reduce((sum, count) => sum + count, 0) > maxMatches) throw new TooManyMatches()
+  }
+  return screened + stream.end()
 }

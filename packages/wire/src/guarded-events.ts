@@ -8,6 +8,7 @@ import {
   type TextPlace,
   textsOfEvent,
 } from './guarded-texts.ts'
+import { isMediaContent } from './answer-words.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
@@ -226,7 +227,7 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
       const text = isSigned === found.isSigned ? found : { ...found, isSigned }
       if (REPEATED.has(root)) return { ...text, isRepeated: true }
       if (form === '') return text
-      if (SOUND.has(stem) && root === 'delta') return undefined
+      if (SOUND.has(stem) && root === 'delta' && isSound(scan)) return undefined
       const own: FoundText =
         isOfTool && way.length === 1
           ? { ...text, place: 'tool_arguments', isJson: stem.endsWith('arguments') }
@@ -238,6 +239,11 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
       )
     },
   }
+}
+
+function isSound(scan: ScannedObject): boolean {
+  const delta = scan.span('delta')
+  return delta !== undefined && scan.kindOf(delta.node) === 'string' && isMediaContent(scan, delta.node)
 }
 
 /**

@@ -162,6 +162,8 @@ export const MEDIA_TYPE_MEMBERS = [
 ] as const
 /** Members with which a provider signs a model's reasoning, so that the reasoning cannot be changed. */
 export const SIGNATURE_MEMBERS = ['signature'] as const
+/** Members of signed reasoning that its signature covers. */
+export const SIGNED_TEXT_MEMBERS: ReadonlySet<string> = new Set(['thinking', 'text', 'reasoning', 'summary'])
 /** Members that contain the reasoning of a model. */
 export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
   'reasoning',

@@ -16,13 +16,17 @@ import {
   TOOL_RESULT_MEMBERS,
   TOOL_RESULT_ROLES,
   SIGNATURE_MEMBERS,
+  SIGNED_TEXT_MEMBERS,
   PROTOCOL_TERMS,
   PROTOCOL_TERM_LISTS,
   REASONING_MEMBERS,
 } from './guarded-member-names.ts'
+import { findUnusualWords, isAnswerWord, isMediaContent } from './answer-words.ts'
+import { isMemberName } from './guarded-values.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
+import { isSignatureEnvelope } from './signature-envelope.ts'
 
 /** Which part of a call a text belongs to. */
 export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
@@ -284,7 +288,8 @@ function collectMembers(
     (role === undefined &&
       isOfModel &&
       isReasoning(scan, node, type) &&
-      (around.signsReasoning === true || isSignedNode(scan, node)))
+      (around.signsReasoning === true ||
+        (isSignedNode(scan, node) && !(found.repeating && hasEnvelope(scan, node)))))
   const isResult = type.endsWith('tool_result') || type.endsWith('_call_output')
   const isCall = type.endsWith('_call') && type !== 'tool_call'
   const isUse = type.endsWith('tool_use')
@@ -292,8 +297,10 @@ function collectMembers(
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
     const name = scan.keyText(key)
     const value = scan.valueOf(key)
+    if (isAnswer && !isMemberName(name)) add(scan, key, { ...around, isInData: true }, found, step, '')
     if (isAnswer && isUngenerated(scan, name, value, around, found, step)) continue
-    if (isLeftOut(scan, node, name, value, type, role)) continue
+    if (isLeftOut(scan, node, name, value, type, role) && (!isAnswer || isUnreadable(scan, name, value)))
+      continue
     let { place } = around
     if (TEXT_PLACE_OF_MEMBER.has(name)) place = TEXT_PLACE_OF_MEMBER.get(name) as TextPlace
     else if (isResult || (role !== undefined && TOOL_RESULT_ROLES.has(role) && name !== 'name'))
@@ -302,7 +309,9 @@ function collectMembers(
     else if (isUse && name === 'input') place = 'tool_arguments'
     const isTool = place === 'tool_arguments' || place === 'tool_results'
     const isData = (isTool && FREE_OBJECT_MEMBERS.has(name)) || (name === 'metadata' && place === 'input')
-    const signs = isSigned || (around.signsReasoning === true && REASONING_MEMBERS.has(name))
+    const signs =
+      (isSigned && (!isAnswer || around.isSigned || SIGNED_TEXT_MEMBERS.has(name))) ||
+      (around.signsReasoning === true && REASONING_MEMBERS.has(name))
     const isRoot: Surroundings['isRoot'] =
       around.isRoot === 'event' && name === 'response' ? 'response' : undefined
     const isSame =
@@ -327,19 +336,32 @@ function isUngenerated(
   scan: ScannedObject,
   name: string,
   value: Node,
-  { isRoot }: Surroundings,
-  { repeating }: Found,
+  around: Surroundings,
+  found: Found,
   step: PathStep | undefined,
 ): boolean {
-  if (isRoot === 'response' && UNGENERATED_MEMBERS.has(name)) return true
+  if (around.isRoot === 'response' && UNGENERATED_MEMBERS.has(name)) return true
   // Pieces of spoken answers do not state the media type of their bytes.
-  if (name === 'data' && step?.name === 'audio') return true
-  if (!scan.isContainer(value)) return ANSWER_PROTOCOL_TERMS.has(name)
+  if (name === 'data' && step?.name === 'audio') return isUnreadable(scan, name, value)
+  if (!scan.isContainer(value)) return ANSWER_PROTOCOL_TERMS.has(name) && isAnswerWord(scan, name, value)
   const object = TEXT_REPEATING_MEMBERS.get(name)
-  if (object === undefined) return TERM_AND_NUMBER_MEMBERS.has(name)
+  if (object === undefined) {
+    if (!TERM_AND_NUMBER_MEMBERS.has(name)) return false
+    findUnusualWords(scan, value, (node) => add(scan, node, { ...around, isInData: true }, found, step, ''))
+    return true
+  }
+  const { repeating } = found
   const instead = scan.kindOf(value) === 'array' ? '[]' : object
   repeating?.push([scan.startOf(value), scan.endOf(value), instead])
   return true
+}
+
+/** Whether a member of an answer that guards leave out looks like what it should be: a word, or the bytes of media. */
+function isUnreadable(scan: ScannedObject, name: string, value: Node): boolean {
+  if (scan.kindOf(value) !== 'string') return true
+  const isMedia =
+    name === 'data' || name === 'result' || MEDIA_MEMBERS.has(name) || MEDIA_ADDRESS_MEMBERS.has(name)
+  return isMedia ? isMediaContent(scan, value) : isAnswerWord(scan, name, value)
 }
 
 /**
@@ -379,6 +401,11 @@ function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
   // Parts in the Gemini dialect have no type; a member `thought` marks reasoning.
   const thought = type === '' ? scan.memberOf(node, 'thought') : undefined
   return thought !== undefined && scan.kindOf(thought) === 'true'
+}
+
+/** Whether the signature is one that the gateway has made for a client. It does not cover the text. */
+function hasEnvelope(scan: ScannedObject, node: Node): boolean {
+  return SIGNATURE_MEMBERS.some((name) => isSignatureEnvelope(stringMember(scan, node, name) ?? ''))
 }
 
 function isSignedNode(scan: ScannedObject, node: Node): boolean {

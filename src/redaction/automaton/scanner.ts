@@ -122,6 +122,35 @@ export class Scanner {
     }
   }
 
+  /** Another scanner in the same state, which can go on with another text. Its open match is one of its own. */
+  fork(): Scanner {
+    const fork = new Scanner(this.#search)
+    fork.#start = this.#start
+    fork.#position = this.#position
+    fork.#waiting = this.#waiting
+    fork.#generation = this.#generation
+    fork.#matchEnd = this.#matchEnd
+    fork.#spanStart = this.#spanStart
+    fork.#isOther = this.#isOther
+    fork.#classBefore = this.#classBefore
+    fork.#lastClass = this.#lastClass
+    fork.#classAtMatch = this.#classAtMatch
+    fork.#firstClass = this.#firstClass
+    fork.#firstSize = this.#firstSize
+    fork.#farthest = this.#farthest.slice()
+    fork.#present = this.#present.slice()
+    fork.#mask = this.#mask
+    fork.#low = this.#low
+    fork.#high = this.#high
+    fork.#presentLow = this.#presentLow
+    fork.#hasJoined = this.#hasJoined
+    if (this.#span) {
+      fork.#span = { ...this.#span }
+      fork.spans.push(fork.#span)
+    }
+    return fork
+  }
+
   /** Moves to the next position at which a match can begin; returns false if there is none in the text. */
   #begin(text: string, base: number, isEnd: boolean): boolean {
     const { automaton } = this.#search

@@ -1,7 +1,6 @@
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
 import { GUARD_VERDICTS, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
-import { screenJsonText, JsonTextStream } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { TextScreen } from '../../redaction/screen.ts'
 import { screenParts } from '../../redaction/screen-parts.ts'
@@ -142,18 +141,11 @@ export class CallGuards {
   ): ((end: number) => string) | undefined {
     const place = this.screenOf(spot)
     if (!place) return undefined
-    const stream = spot.isJson
-      ? new JsonTextStream(place.screen, this.pseudonyms)
-      : place.screen.stream(this.pseudonyms)
+    const stream = place.screen.stream(this.pseudonyms, spot.isJson)
     let counted: readonly number[] = []
-    let read = 0
     return (end) => {
       const beganMs = performance.now()
-      const checked =
-        stream instanceof JsonTextStream ? stream.push(text.slice(read, end)) : stream.readTo(text, end)
-      const isEnd = end >= text.length && stream instanceof JsonTextStream
-      const passed = isEnd ? checked + stream.end() : checked
-      read = end
+      const passed = stream.readTo(text, end)
       const counts = [...stream.counts]
       const added = counts.map((count, index) => count - (counted[index] ?? 0))
       counted = counts
@@ -166,7 +158,7 @@ export class CallGuards {
 
   /** Checks the arguments of a tool call in the request, that is the strings in their JSON. */
   checkRequestJson(text: string, spot: TextLocation): string {
-    return this.#check(spot, text, ({ screen }) => screenJsonText(screen, text, this.pseudonyms))
+    return this.#check(spot, text, ({ screen }) => screen.apply(text, this.pseudonyms, true))
   }
 
   /** Checks a whole text of the answer, and replaces placeholders with the values of the request. */
@@ -177,7 +169,7 @@ export class CallGuards {
 
   /** Checks the arguments of a tool call in the answer. */
   checkAnswerJson(text: string, spot: TextLocation): string {
-    const checked = this.#check(spot, text, ({ screen }) => screenJsonText(screen, text))
+    const checked = this.#check(spot, text, ({ screen }) => screen.apply(text, undefined, true))
     return this.pseudonyms.size === 0 ? checked : this.pseudonyms.restoreJson(checked)
   }
 
@@ -198,7 +190,7 @@ export class CallGuards {
    */
   screened(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
     const screen = this.screenOf(spot)?.screen
-    const applied = screen && (spot.isJson ? screenJsonText(screen, text) : screen.apply(text))
+    const applied = screen?.apply(text, undefined, spot.isJson)
     return applied?.blockedBy === undefined ? (applied?.text ?? text) : undefined
   }
 

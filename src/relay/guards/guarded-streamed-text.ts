@@ -1,4 +1,3 @@
-import { JsonTextStream } from '../../redaction/json-text.ts'
 import type { CallGuards, GuardScreen, TextLocation } from './call-guards.ts'
 
 /** Processes a text in pieces. `push` returns what may be sent now, `end` the rest. */
@@ -9,6 +8,7 @@ interface TextStream {
 
 /** Checks a text in pieces, and counts the matches of each guard. */
 interface ScreenedStream extends TextStream {
+  readonly retained: number
   readonly counts: readonly number[]
   readonly blockedBy: number | undefined
 }
@@ -35,7 +35,7 @@ export class GuardedStreamedText {
     this.#spot = spot
     this.#place = guards.screenOf(spot)
     const screen = this.#place?.screen
-    if (screen) this.#screened = spot.isJson ? new JsonTextStream(screen) : screen.stream()
+    if (screen) this.#screened = screen.stream(undefined, spot.isJson)
     if (guards.pseudonyms.size > 0 && !spot.isSigned)
       this.#restored = guards.pseudonyms.restorer({ json: spot.isJson })
   }
@@ -43,6 +43,11 @@ export class GuardedStreamedText {
   /** Whether a guard has blocked the text. Then only what was returned before may be sent. */
   get isBlocked(): boolean {
     return this.#screened?.blockedBy !== undefined
+  }
+
+  /** Number of characters in memory. A match deep in JSON in JSON may be many times as long as it is when it is read. */
+  get retained(): number {
+    return this.#screened?.retained ?? 0
   }
 
   /** Adds a piece of the text; returns what may be sent now. */

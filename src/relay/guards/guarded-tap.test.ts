@@ -129,7 +129,24 @@ type Loose = { readonly [name: string]: any } // eslint-disable-line
 
 /** Texts that have matches and beginnings of them. */
 const text = fc
-  .array(fc.constantFrom('code-', '4711', '-x', ' ', '"', 'é😀', 'co', 'de-1-x', '\n'), { maxLength: 12 })
+  .array(
+    fc.constantFrom(
+      'code-',
+      '4711',
+      '-x',
+      ' ',
+      '"',
+      'é😀',
+      'co',
+      'de-1-x',
+      '\n',
+      '\\n',
+      '\\u0063ode-',
+      '{"',
+      '\\',
+    ),
+    { maxLength: 12 },
+  )
   .map((parts) => parts.join(''))
 const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 })
 

@@ -38,6 +38,8 @@ const MAX_REPEATED_LENGTH = 1024 * 1024
 /** Bytes of memory for a text that is arriving in pieces; below it, those for a remembered text. */
 const CHANNEL_BYTES = 8192
 const REPEATED_BYTES = 256
+/** Bytes of memory for a character that is held back, as it stands and with its escapes resolved. */
+const RETAINED_BYTES = 4
 
 /** Whether later events of a dialect repeat texts that arrived in pieces. */
 const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
@@ -93,6 +95,8 @@ export class GuardedTap extends WrappedTap {
   readonly #seen = new Set<string>()
   readonly #memory: EventMemory
   #splitBytes = 0
+  /** Number of characters of all texts that are held back. */
+  #retained = 0
   /**
    * Number of events that were added to the stream. The sequence numbers of later events are increased by it.
    */
@@ -194,7 +198,8 @@ export class GuardedTap extends WrappedTap {
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
     const repeated = REPEATED_BYTES * (this.#repeated.size + this.#seen.size) + 2 * this.#repeatedLength
-    this.#memory.resize(splitBytes + CHANNEL_BYTES * this.#open.size + repeated)
+    const texts = CHANNEL_BYTES * this.#open.size + RETAINED_BYTES * this.#retained
+    this.#memory.resize(splitBytes + texts + repeated)
   }
 
   #guardLast(bytes: Buffer): string {
@@ -297,7 +302,9 @@ export class GuardedTap extends WrappedTap {
     if (channel) {
       const open = this.#channelOf(channel)
       if (!open) return this.#unchecked(given, text)
+      this.#retained -= open.guarded.retained
       const sent = open.guarded.push(given)
+      this.#retained += open.guarded.retained
       open.digest?.update(given)
       if (!open.guarded.isBlocked && isLast) return sent + this.#ended(channel.key, open)
       if (open.guarded.isBlocked) this.#isBlocked = true
@@ -323,6 +330,7 @@ export class GuardedTap extends WrappedTap {
   /** Ends a text that arrived in pieces; returns the part of it that was held back. */
   #ended(key: string, { guarded, digest }: OpenChannel): string {
     this.#open.delete(key)
+    this.#retained -= guarded.retained
     if (digest && this.#seen.size < MAX_REPEATED) this.#seen.add(digest.digest('base64'))
     const rest = guarded.end()
     if (guarded.isBlocked) this.#isBlocked = true

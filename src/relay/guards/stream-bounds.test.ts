@@ -249,3 +249,17 @@ test('a text that every event of a stream repeats is checked by a guard once, an
   ])
   expect(passed).toBe(Buffer.concat(events).toString())
 })
+
+test('what a stream holds back of a text that is escaped many times counts as memory until the text has ended', () => {
+  const memory = new Memory()
+  const tap = guarded(callGuards(new ActiveGuard(GUARD)), memory)
+  const units = (text: string): string =>
+    text.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const text = units(units(units(units('code-4711'))))
+  tap.push(chunk(0, { content: 'x' }))
+  const before = memory.bytes
+  tap.push(chunk(0, { content: text }))
+  expect(memory.bytes - before).toBeGreaterThan(2 * text.length)
+  tap.push(chunk(0, { content: ' and so on' }))
+  expect(memory.bytes).toBeLessThan(before + text.length)
+})

@@ -1,14 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lawRuns } from '../../test/tier.ts'
-import { screenJsonText, JsonTextStream } from './json-text.ts'
-import { Pseudonyms } from './pseudonyms.ts'
-import { compileRule } from './rule.ts'
-import { TextScreen } from './screen.ts'
+import { lawRuns } from '../../../test/tier.ts'
+import { Pseudonyms } from '../pseudonyms.ts'
+import { compileRule } from '../rule.ts'
+import { TextScreen } from '../screen.ts'
 
 const redacting = new TextScreen([
   {
-    rule: compileRule('r', { regex: ['a+b', String.raw`\d{4}-?\d{4}`, '"\\n'] }),
+    rule: compileRule('r', { regex: ['a+b', String.raw`\d{4}-?\d{4}`, String.raw`\n/`] }),
     do: 'redact',
     with: '<"#">',
   },
@@ -67,7 +66,7 @@ function screened(screen: TextScreen, value: unknown): unknown {
 }
 
 function streamed(screen: TextScreen, text: string, size: number) {
-  const stream = new JsonTextStream(screen)
+  const stream = screen.stream(undefined, true)
   let output = ''
   for (let at = 0; at < text.length; at += size) output += stream.push(text.slice(at, at + size))
   output += stream.end()
@@ -89,7 +88,7 @@ describe('a text that is JSON', () => {
   it('has every string, key and number screened by itself, and stays JSON', () => {
     fc.assert(
       fc.property(value, fc.boolean(), (value, isIndented) => {
-        const { text } = screenJsonText(redacting, JSON.stringify(value, null, isIndented ? 1 : 0))
+        const { text } = redacting.apply(JSON.stringify(value, null, isIndented ? 1 : 0), undefined, true)
         expect(JSON.parse(text)).toEqual(screened(redacting, value))
       }),
       { numRuns: lawRuns(2000) },
@@ -107,7 +106,7 @@ describe('a text that is JSON', () => {
           const screen = isBlocking ? blocking : redacting
           // What follows the value is no JSON.
           const text = JSON.stringify(value) + rest
-          expect(streamed(screen, text, size)).toEqual(screenJsonText(screen, text))
+          expect(streamed(screen, text, size)).toEqual(screen.apply(text, undefined, true))
         },
       ),
       { numRuns: lawRuns(3000) },
@@ -132,25 +131,25 @@ describe('a text that is JSON', () => {
   })
 
   it('hides a match that is written with escapes', () => {
-    expect(screenJsonText(redacting, String.raw`{"x":"\u0061\u0061b c"}`).text).toBe(
+    expect(redacting.apply(String.raw`{"x":"\u0061\u0061b c"}`, undefined, true).text).toBe(
       String.raw`{"x":"<\"#\"> c"}`,
     )
-    expect(screenJsonText(redacting, String.raw`{"x":1234,"y":12345678}`).text).toBe(
+    expect(redacting.apply(String.raw`{"x":1234,"y":12345678}`, undefined, true).text).toBe(
       String.raw`{"x":1234,"y":"<\"#\">"}`,
     )
   })
 
   it('is screened as plain text if it is no JSON', () => {
-    expect(screenJsonText(redacting, 'call aab with 1234-1234').text).toBe('call <"#"> with <"#">')
-    expect(screenJsonText(redacting, '{hello aab}').text).toBe('{hello <"#">}')
-    expect(screenJsonText(redacting, '[12345678x]').text).toBe('[<"#">x]')
+    expect(redacting.apply('call aab with 1234-1234', undefined, true).text).toBe('call <"#"> with <"#">')
+    expect(redacting.apply('{hello aab}', undefined, true).text).toBe('{hello <"#">}')
+    expect(redacting.apply('[12345678x]', undefined, true).text).toBe('[<"#">x]')
   })
 
   it('takes tokens, which are put back with their escapes', () => {
     const screen = new TextScreen([{ rule: compileRule('q', { regex: '<[^>]*>' }), do: 'replace' }])
     const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
     const text = JSON.stringify({ to: 'say <"hi"\n>', n: ['<x>', '<x>'] })
-    const { text: replaced } = screenJsonText(screen, text, pseudonyms)
+    const { text: replaced } = screen.apply(text, pseudonyms, true)
     expect(replaced).toMatch(/^\{"to":"say \[\[Q_[0-9a-f]{8}\]\]","n":\["\[\[Q_[0-9a-f]{8}\]\]","\[\[Q_/)
     expect(pseudonyms.size).toBe(2)
     expect(pseudonyms.restoreJson(replaced)).toBe(text)

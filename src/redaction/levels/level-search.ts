@@ -1,0 +1,103 @@
+import { Scanner, type Span } from '../automaton/scanner.ts'
+import type { RuleSearch } from '../rule.ts'
+
+/** A search of a screen, and the index of its rule. */
+export interface LevelSearch {
+  readonly search: RuleSearch
+  readonly rule: number
+}
+
+/** A match in the whole text, at whichever level it was found. */
+export interface LevelMatch {
+  readonly span: Span
+  readonly rule: number
+  readonly kind: string
+  /** How many times the escapes of the text were resolved before the match was found. */
+  readonly level: number
+}
+
+/** A match of a scanner, and the same match in the whole text. */
+interface MappedMatch {
+  readonly found: Span
+  readonly span: Span
+  readonly toText: (position: number) => number
+}
+
+/** The scanners that read one text together. Positions are those of the level; the text begins at `offset`. */
+export class LevelSearches {
+  readonly #offset: number
+  readonly scanners: readonly { readonly scanner: Scanner; readonly rule: number; readonly kind: string }[]
+
+  constructor(offset: number, scanners: LevelSearches['scanners']) {
+    this.#offset = offset
+    this.scanners = scanners
+  }
+
+  /** Begins the searches at this position, as at the beginning of a text. */
+  static begin(offset: number, searches: readonly LevelSearch[]): LevelSearches {
+    return new LevelSearches(
+      offset,
+      searches.map(({ search, rule }) => ({ scanner: new Scanner(search), rule, kind: search.kind })),
+    )
+  }
+
+  /** The same searches in the same state, for a level whose text has been the same so far. */
+  fork(): LevelSearches {
+    return new LevelSearches(
+      this.#offset,
+      this.scanners.map((one) => ({ ...one, scanner: one.scanner.fork() })),
+    )
+  }
+
+  /** Searches a text that begins at the position `base`. */
+  scan(text: string, base: number, isEnd: boolean): void {
+    for (const { scanner } of this.scanners) scanner.scan(text, base - this.#offset, isEnd)
+  }
+
+  /** The position from which the text is still needed. */
+  get needed(): number {
+    let needed = Number.POSITIVE_INFINITY
+    for (const { scanner } of this.scanners) needed = Math.min(needed, scanner.needed)
+    return this.#offset + needed
+  }
+
+  /** The position before which all matches of these rules are known; `of` says for each rule whether it is meant. */
+  decided(of: readonly boolean[]): number {
+    let decided = Number.POSITIVE_INFINITY
+    for (const { scanner, rule } of this.scanners) if (of[rule]) decided = Math.min(decided, scanner.decided)
+    return this.#offset + decided
+  }
+
+  /** Takes the new matches. With `toText`, it gives the positions in the whole text; matches that grow are kept. */
+  take(
+    level: number,
+    found: LevelMatch[],
+    growing: MappedMatch[],
+    toText: ((position: number) => number) | undefined,
+  ): void {
+    for (const { scanner, rule, kind } of this.scanners) {
+      if (scanner.spans.length === 0) continue
+      for (const one of scanner.spans) {
+        if (!toText) {
+          found.push({ span: one, rule, kind, level })
+          continue
+        }
+        const mapped = { found: one, span: { ...one }, toText: (at: number) => toText(at + this.#offset) }
+        mapped.span.start = mapped.toText(one.start)
+        updateMatch(mapped)
+        found.push({ span: mapped.span, rule, kind, level })
+        if (one.isOpen) growing.push(mapped)
+      }
+      scanner.spans.length = 0
+    }
+  }
+}
+
+/** Brings a match in the whole text up to date; returns whether it may still grow. */
+export function updateMatch({ found, span, toText }: MappedMatch): boolean {
+  span.end = toText(found.end)
+  span.isOpen = found.isOpen
+  return found.isOpen
+}
+
+export type { MappedMatch }

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ANSWER_FORMS, frameOf } from '../fixtures/answer-forms.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import {
+  eventsOf,
+  type Form,
+  type Loose,
+  type Protocol,
+  PROTOCOLS,
+  requestOf,
+} from '../fixtures/guarded-dialects.ts'
+import { randomFrom } from '../fixtures/random.ts'
+import { choppedAtRandom } from '../generators/chunks.ts'
+import { byTier } from '../tier.ts'
+
+/** What the guard of this file redacts. It has spaces, so that it never looks like a word of a protocol. */
+const TEXT = 'The number of the plan is code 4711 x, as agreed on Monday.'
+const CODE = /code 4711 x/
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: priced([...PROTOCOLS]),
+    channels: PROTOCOLS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+    guards: [{ name: 'codes', do: 'redact', match: { regex: CODE.source } }],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+/**
+ * What guards do not check, as docs/guards.md says: what repeats the request, and errors.
+ */
+const UNCHECKED: Readonly<Record<Protocol, RegExp>> = {
+  chat: /^\.error\b/,
+  messages: /^\.error\b/,
+  responses:
+    /^(?:\.response)?\.(?:error|incomplete_details|input|instructions|metadata|prompt|prompt_cache_key|reasoning|safety_identifier|text|tool_choice|tools|user)\b/,
+  gemini: /^\.error\b/,
+}
+
+/** Where a channel's answer has reasoning that its provider has signed: it is checked, and cannot be changed. */
+const SIGNED: Partial<Record<Protocol, RegExp>> = { messages: /\.thinking$|\.thinking in pieces$/ }
+
+/** An answer, and where it differs from an ordinary one. */
+interface Tried {
+  readonly where: string
+  readonly body: unknown
+}
+
+type Change = (given: string) => unknown
+
+/** All values that differ from the given one in one string, one name, or a member more. */
+function* changed(value: unknown, change: Change, path = ''): Generator<Tried> {
+  if (typeof value === 'string') yield { where: path, body: change(value) }
+  else if (Array.isArray(value)) {
+    for (const [at, one] of value.entries())
+      for (const { where, body } of changed(one, change, `${path}[${at}]`))
+        yield { where, body: value.with(at, body) }
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, one] of Object.entries(value))
+      for (const { where, body } of changed(one, change, `${path}.${name}`))
+        yield { where, body: { ...value, [name]: body } }
+    yield { where: `${path}.x_note`, body: { ...value, x_note: { deep: [change('')] } } }
+    yield { where: `${path}.{}`, body: { ...value, [String(change('x'))]: 1 } }
+  }
+}
+
+const SPELLINGS: Readonly<Record<string, Change>> = {
+  'as it stands': () => TEXT,
+  'behind what stood there': (given) => `${given} ${TEXT}`,
+  'in JSON': () => JSON.stringify({ note: `first\n${TEXT}` }),
+  'in JSON in JSON': () => JSON.stringify({ note: JSON.stringify({ note: `first\n${TEXT}` }) }),
+  'in escapes': () =>
+    TEXT.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+}
+
+/** All strings and names of a value with their paths, without the numbers of elements. */
+function* strings(value: unknown, path = ''): Generator<[path: string, text: string]> {
+  if (typeof value === 'string') yield [path, value]
+  else if (Array.isArray(value)) for (const one of value) yield* strings(one, `${path}[]`)
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, one] of Object.entries(value)) {
+      yield [`${path}.{}`, name]
+      yield* strings(one, `${path}.${name}`)
+    }
+}
+
+function resolved(text: string): string {
+  let result = text
+  for (let level = 0; level < 3; level += 1)
+    result = result.replaceAll(
+      /\\(?:u[0-9a-f]{4}|["\\/bfnrt])/g,
+      (escape) => JSON.parse(`"${escape}"`) as string,
+    )
+  return result
+}
+
+/** The places of an answer where its client could read the text: in one string, or in those of several events. */
+function readable(client: Protocol, given: readonly Loose[]): string[] {
+  const texts = new Map<string, string>()
+  for (const event of given) {
+    if (event['error'] !== undefined && event['error'] !== null) continue
+    for (const [path, text] of strings(event)) {
+      // What pieces continue has one path.
+      if (CODE.test(resolved(text)) && !UNCHECKED[client].test(path)) return [path]
+      texts.set(path, (texts.get(path) ?? '') + text)
+    }
+  }
+  return [...texts].flatMap(([path, text]) =>
+    CODE.test(resolved(text)) && !UNCHECKED[client].test(path) ? [`${path} in pieces`] : [],
+  )
+}
+
+async function ask(
+  client: Protocol,
+  to: Protocol,
+  form: Form,
+  behaviour: Behaviour,
+): Promise<Loose[] | undefined> {
+  fixture.upstream.script(to, behaviour)
+  const [path, body] = requestOf(client, to, form)
+  const answer = await call(fixture.gateway.url, JSON.stringify(body), {
+    path,
+    key: 'ann',
+    headers: { 'x-goog-api-key': 'sk-ann' },
+  })
+  if (answer.status !== 200) return undefined
+  return form === 'streamed' ? eventsOf(answer.text) : [JSON.parse(answer.text) as Loose]
+}
+
+const random = randomFrom(170)
+
+/** The frames of a stream, cut anywhere. */
+function streamOf(protocol: Protocol, events: readonly object[]): Behaviour {
+  const bytes = Buffer.from(events.map((event) => frameOf(protocol, event)).join(''))
+  const frames = choppedAtRandom(bytes, 2000, random).map((chunk) => chunk.toString('latin1'))
+  return { kind: 'stream', frames, ending: protocol === 'chat' ? 'done' : 'no done' }
+}
+
+/** Places of events that hold pieces of longer texts, for their clients. */
+const PIECES =
+  /\.delta(?:$|\.(?:content|refusal|reasoning|reasoning_content|text|thinking|partial_json|x_note)\b|\.tool_calls\[\d\]\.function\.arguments)|\.parts\[\d\]\.text/
+
+/** The streams that differ from the given one in one event; of a delta also those that divide what is added. */
+function* streams(events: readonly object[], change: Change): Generator<{ where: string; events: object[] }> {
+  for (const [at, event] of events.entries()) {
+    for (const { where, body } of changed(event, change))
+      yield { where: `${at}${where}`, events: events.with(at, body as object) }
+    const text = String(change(''))
+    const thirds = [text.slice(0, 31), text.slice(31, 35), text.slice(35)]
+    const each = thirds.map((piece) => [...changed(event, () => piece)])
+    for (const [index, { where }] of (each[0] ?? []).entries()) {
+      // What follows the end of an answer continues nothing.
+      if (!PIECES.test(where) || at === events.length - 1) continue
+      const pieces = each.map((one) => one[index]?.body as object)
+      yield {
+        where: `${at}${where} in pieces`,
+        events: [...events.slice(0, at), ...pieces, ...events.slice(at + 1)],
+      }
+    }
+  }
+}
+
+const ROADS = PROTOCOLS.flatMap((client) => PROTOCOLS.map((to) => [client, to] as const))
+/** One of so many places is tried by day in each spelling. */
+const DAY_SHARE = byTier(7, 1)
+
+describe.each(ROADS)('an answer to a %s client from a %s channel', (client, to) => {
+  const form = ANSWER_FORMS[to]
+  const spellings = Object.entries(SPELLINGS).map(([how, change], at) => [how, change, at] as const)
+
+  test('is sent where it has nothing that a guard looks for', async () => {
+    const body = JSON.stringify(form.whole)
+    expect(await ask(client, to, 'whole', { kind: 'whole', body })).toHaveLength(1)
+    expect(await ask(client, to, 'streamed', streamOf(to, form.events))).not.toHaveLength(0)
+  })
+
+  test.each(spellings)('has no text that guards have not checked, whole: %s', async (_, change, at) => {
+    const found: string[] = []
+    let read = 0
+    for (const [number, { where, body }] of [...changed(form.whole, change)].entries()) {
+      if ((at > 0 && (number + at) % DAY_SHARE !== 0) || SIGNED[to]?.test(where)) continue
+      const given = await ask(client, to, 'whole', { kind: 'whole', body: JSON.stringify(body) })
+      read += given ? 1 : 0
+      const paths = readable(client, given ?? [])
+      if (paths.length > 0) found.push(`${where} -> ${paths.join()}`)
+    }
+    expect(found).toEqual([])
+    expect(read).toBeGreaterThan(0)
+  })
+
+  test.each(spellings)('has no text that guards have not checked, streamed: %s', async (_, change, at) => {
+    const found: string[] = []
+    let read = 0
+    for (const [number, { where, events }] of [...streams(form.events, change)].entries()) {
+      if ((number + at) % DAY_SHARE !== 0 || SIGNED[to]?.test(where)) continue
+      const given = await ask(client, to, 'streamed', streamOf(to, events))
+      read += given ? 1 : 0
+      const paths = readable(client, given ?? [])
+      if (paths.length > 0) found.push(`${where} -> ${paths.join()}`)
+    }
+    expect(found).toEqual([])
+    expect(read).toBeGreaterThan(0)
+  })
+})
