@@ -11,18 +11,22 @@ import {
   MEMBERS_WITH_CHOSEN_NAMES,
   UNGENERATED_MEMBERS,
   TEXT_PLACE_OF_MEMBER,
+  TOKEN_ID_MEMBERS,
+  FILE_NAME_MEMBERS,
+  SEALED_MEMBERS,
   REASONING_TYPES,
   TEXT_REPEATING_MEMBERS,
   TOOL_RESULT_MEMBERS,
   TOOL_RESULT_ROLES,
   SIGNATURE_MEMBERS,
   PROTOCOL_TERMS,
-  PROTOCOL_TERM_LISTS,
   REASONING_MEMBERS,
 } from './guarded-member-names.ts'
+import { isMemberName, isTerm, type ValueKind } from './guarded-values.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
+import type { FileFacts } from './text-file.ts'
 
 /** Which part of a call a text belongs to. */
 export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
@@ -43,6 +47,10 @@ export interface FoundText {
   readonly isName: boolean
   /** Whether the text is inside an object whose keys users or models choose. */
   readonly isData: boolean
+  /** How the value is read; `text` in answers. */
+  readonly kind: ValueKind
+  /** What is stated about the file that the value may be; undefined if nothing is. */
+  readonly file?: FileFacts
   /** The last step of the path from the root of an answer to the text; undefined in requests. */
   readonly step: PathStep | undefined
 }
@@ -100,6 +108,8 @@ interface Surroundings {
   /** Set in the responses protocol only: for the root of an event, and for the object with the response. */
   readonly isRoot?: 'event' | 'response' | undefined
   readonly isInData?: boolean
+  /** Name of the file whose content is in this object, which the object around it states. */
+  readonly fileName?: string | undefined
 }
 
 /** The texts that the search has found so far. */
@@ -108,6 +118,18 @@ interface Found {
   /** Values that repeat texts token by token. Set only when an answer is searched, not for requests. */
   readonly repeating?: RepeatingSpan[]
 }
+
+/** A member of a request: how its value is read, and what is stated about the file that it may be. */
+interface MemberKind {
+  readonly kind: ValueKind
+  readonly file?: FileFacts
+}
+
+const TEXT: MemberKind = { kind: 'text' }
+const TERM_KIND: MemberKind = { kind: 'term' }
+const SEALED: MemberKind = { kind: 'sealed' }
+/** Maximum length of the JSON of a word of a protocol, all of whose characters may be escaped. */
+const MAX_TERM_JSON = 6 * 64 + 2
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -182,17 +204,18 @@ function collect(
   found: Found,
   name = '',
   step?: PathStep,
+  member = TEXT,
 ): void {
   switch (scan.kindOf(node)) {
     case 'string':
-      add(scan, node, around, found, step, name)
+      if (member !== TERM_KIND || !isTermAt(scan, node)) add(scan, node, around, found, step, name, member)
       return
     case 'number':
       if (around.isData || name === 'numberValue') add(scan, node, around, found, step, '')
       return
     case 'array':
       for (const element of scan.elements(node))
-        collect(scan, element, around, found, name, stepIn(found, step, undefined, node))
+        collect(scan, element, around, found, name, stepIn(found, step, undefined, node), member)
       return
     case 'object':
       if (around.isData) collectData(scan, node, around, found, step)
@@ -220,6 +243,7 @@ function add(
   { texts, repeating }: Found,
   step: PathStep | undefined,
   name: string,
+  { kind, file }: MemberKind = TEXT,
   isName = MEMBERS_LISTING_CHOSEN_NAMES.has(name),
 ): void {
   const from = scan.startOf(node)
@@ -233,6 +257,8 @@ function add(
     isNumber: scan.bytes[from] !== QUOTE,
     isName,
     isData: isInData,
+    kind,
+    ...(file && { file }),
     step,
   })
 }
@@ -261,7 +287,7 @@ function collectNamed(
   step: PathStep | undefined,
 ): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    add(scan, key, { ...around, isInData: true }, found, step, '', true)
+    add(scan, key, { ...around, isInData: true }, found, step, '', TEXT, true)
     collect(scan, scan.valueOf(key), around, found, '', stepIn(found, step, scan.keyText(key), node))
   }
 }
@@ -293,7 +319,9 @@ function collectMembers(
     const name = scan.keyText(key)
     const value = scan.valueOf(key)
     if (isAnswer && isUngenerated(scan, name, value, around, found, step)) continue
-    if (isLeftOut(scan, node, name, value, type, role)) continue
+    if (isAnswer && isLeftOut(scan, node, name, value, type, role)) continue
+    if (!isAnswer && !isMemberName(name)) add(scan, key, around, found, step, '')
+    const kind = isAnswer ? TEXT : memberKind(scan, node, name, type, role, around.fileName)
     let { place } = around
     if (TEXT_PLACE_OF_MEMBER.has(name)) place = TEXT_PLACE_OF_MEMBER.get(name) as TextPlace
     else if (isResult || (role !== undefined && TOOL_RESULT_ROLES.has(role) && name !== 'name'))
@@ -305,18 +333,74 @@ function collectMembers(
     const signs = isSigned || (around.signsReasoning === true && REASONING_MEMBERS.has(name))
     const isRoot: Surroundings['isRoot'] =
       around.isRoot === 'event' && name === 'response' ? 'response' : undefined
+    const fileName = name === 'source' && !isAnswer ? stringMember(scan, node, 'title') : undefined
     const isSame =
       place === around.place &&
+      fileName === around.fileName &&
       isData === around.isData &&
       signs === around.isSigned &&
       isOfModel === (around.isOfModel !== false) &&
       isRoot === around.isRoot
-    const within = isSame ? around : { ...around, place, isData, isSigned: signs, isOfModel, isRoot }
+    const within = isSame ? around : { ...around, place, isData, isSigned: signs, isOfModel, isRoot, fileName }
     const next = stepIn(found, step, name, node)
     if (MEMBERS_WITH_CHOSEN_NAMES.has(name) && !isData && scan.kindOf(value) === 'object')
       collectNamed(scan, value, within, found, next)
-    else collect(scan, value, within, found, name, next)
+    else collect(scan, value, within, found, name, next, kind)
   }
+}
+
+/** How the strings of a member of a request are read. `docs/guards.md: What is no text`. */
+function memberKind(
+  scan: ScannedObject,
+  object: Node,
+  name: string,
+  type: string,
+  role: string | undefined,
+  fileName: string | undefined,
+): MemberKind {
+  if (PROTOCOL_TERMS.has(name)) return SEALED_MEMBERS.has(name) ? SEALED : TERM_KIND
+  if (name === 'name') return role === undefined ? TERM_KIND : TEXT
+  if (name === 'data' && (type === 'redacted_thinking' || type === 'reasoning.encrypted')) return SEALED
+  const isMedia =
+    MEDIA_MEMBERS.has(name) ||
+    (name === 'result' && type === 'image_generation_call') ||
+    (name === 'data' && type !== 'text' && statesMediaType(scan, object))
+  if (!isMedia) return TEXT
+  const mediaType = firstMember(scan, object, MEDIA_TYPE_MEMBERS)
+  return { kind: 'media', file: { mediaType, name: firstMember(scan, object, FILE_NAME_MEMBERS) || (fileName ?? '') } }
+}
+
+function firstMember(scan: ScannedObject, object: Node, names: readonly string[]): string {
+  for (const name of names) {
+    const value = stringMember(scan, object, name)
+    if (value !== undefined) return value
+  }
+  return ''
+}
+
+function statesMediaType(scan: ScannedObject, object: Node): boolean {
+  return MEDIA_TYPE_MEMBERS.some((kind) => scan.memberOf(object, kind) !== undefined)
+}
+
+function isTermAt(scan: ScannedObject, node: Node): boolean {
+  const [from, to] = [scan.startOf(node), scan.endOf(node)]
+  return to - from <= MAX_TERM_JSON && isTerm(decodeStringAt(scan.bytes, from, to))
+}
+
+/**
+ * Whether a request has token ids in place of a text, at an endpoint that reads them. Guards cannot read what they
+ * stand for.
+ */
+export function hasTokenIds(scan: ScannedObject): boolean {
+  return TOKEN_ID_MEMBERS.some((name) => {
+    const member = scan.span(name)
+    return member !== undefined && holdsNumber(scan, member.node)
+  })
+}
+
+function holdsNumber(scan: ScannedObject, node: Node): boolean {
+  const kind = scan.kindOf(node)
+  return kind === 'number' || (kind === 'array' && scan.elements(node).some((one) => holdsNumber(scan, one)))
 }
 
 /**
@@ -357,7 +441,7 @@ function isLeftOut(
   // A schema may use any of the names that are left out for its properties. Therefore a member with an object
   // is always searched.
   if (scan.kindOf(value) === 'object') return false
-  if (PROTOCOL_TERMS.has(name)) return !scan.isContainer(value) || PROTOCOL_TERM_LISTS.has(name)
+  if (PROTOCOL_TERMS.has(name)) return !scan.isContainer(value)
   if (name === 'name') return role === undefined
   if (MEDIA_MEMBERS.has(name) || (name === 'result' && type === 'image_generation_call'))
     return scan.kindOf(value) === 'string'
@@ -366,7 +450,7 @@ function isLeftOut(
   return (
     type === 'redacted_thinking' ||
     type === 'reasoning.encrypted' ||
-    (type !== 'text' && MEDIA_TYPE_MEMBERS.some((kind) => scan.memberOf(object, kind) !== undefined))
+    (type !== 'text' && statesMediaType(scan, object))
   )
 }
 

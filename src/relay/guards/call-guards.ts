@@ -295,6 +295,21 @@ export class CallGuards {
   }
 
   /**
+   * Records that a part of the request cannot be checked. Throws `GuardBlock` if it may not be sent.
+   * `docs/guards.md: What cannot be checked`.
+   */
+  failedRequest(place: GuardPlace): void {
+    let blocking: ActiveGuard | undefined
+    for (const active of this.all) {
+      if (!active.guard.where.includes(place)) continue
+      const isPassed = passesUncheckedText(active)
+      active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
+      if (!isPassed) blocking ??= active
+    }
+    if (blocking) throw new GuardBlock(blocking)
+  }
+
+  /**
    * Records the matches that each guard of a screen (guards that search together) has found in a part of a
    * text.
    */

@@ -1,7 +1,9 @@
 import { CLIENT_PROTOCOLS, type ClientProtocol, type ProtocolName } from '@sluice/wire/protocols'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
+import type { MediaRequester } from '../media-fetcher.ts'
 import type { AttemptRequest } from '../request-stages.ts'
+import { guardedFile } from './guarded-file.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
 import { checkWholeReply, restorePseudonymsInReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
@@ -49,6 +51,28 @@ export function guardedAttempt(
       return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
     reply: (bytes) => checkWholeReply(request.reply(bytes), guards, origin),
+  }
+}
+
+/**
+ * Returns the client on whose behalf files are fetched, with the check that they pass before they are sent.
+ * `docs/guards.md: Files of text`.
+ */
+export function guardedRequester(call: Call): MediaRequester {
+  const { guards } = call
+  if (!guards) return call
+  return {
+    client: call.client,
+    takeMemory: (bytes) => call.takeMemory(bytes),
+    onClientGone: (listener) => call.onClientGone(listener),
+    async checked(part, place) {
+      const held = guards.pseudonyms.bytes
+      const next = await guardedFile(guards, part, place)
+      call.takeMemory(guards.pseudonyms.bytes - held)
+      // The header of a stream tells what guards decided about its request, of which the file is a part.
+      guards.ofRequest = guards.text
+      return next
+    },
   }
 }
 

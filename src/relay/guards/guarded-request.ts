@@ -1,17 +1,18 @@
 import {
   type FoundText,
+  hasTokenIds,
   requestTexts,
   type TextChange,
   decodeStringAt,
   applyTextChanges,
 } from '@sluice/wire/guarded-texts'
+import { type FileFacts, mayBeFile, readingsOf } from '@sluice/wire/guarded-values'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { FormPart } from '@sluice/wire/multipart'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
-import type { Body, FormBody } from '../body-reader.ts'
+import type { Body } from '../body-reader.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
-import { checkFormTexts, checkRequestTexts } from './services/checked-request.ts'
+import { checkRequestTexts } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
 /** Number of characters that are checked before other calls may run. */
@@ -24,24 +25,10 @@ const TURN_CHARACTERS = 16_384
 export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
   return refusing(guards, async () => {
+    if (hasTokenIds(scan)) guards.failedRequest('input')
     const changes = await changesOf(guards, scan.bytes, texts)
     const next = changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
     return guards.services ? checkRequestTexts(guards.services, next) : next
-  })
-}
-
-/**
- * Checks the fields of a form that are not files. Resolves to its parts; those that guards have changed are
- * marked with `isChanged`.
- */
-async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Promise<readonly FormPart[]> {
-  return refusing(guards, async () => {
-    const checked: FormPart[] = []
-    for (const part of parts) {
-      const next = isText(part) ? await longText(guards, part.text, { ...INPUT, isJson: false }) : part.text
-      checked.push(next === part.text ? part : { ...part, text: next, isChanged: true })
-    }
-    return guards.services ? checkFormTexts(guards.services, checked, isText) : checked
   })
 }
 
@@ -51,13 +38,9 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
  */
 export async function guardedRequest(
   guards: CallGuards,
-  body: Body | FormBody,
+  body: Body,
   limits: ScanLimits | undefined,
-): Promise<Body | FormBody> {
-  if ('parts' in body) {
-    const parts = await guardedParts(guards, body.parts)
-    return parts.some(({ isChanged }) => isChanged) ? { ...body, parts } : body
-  }
+): Promise<Body> {
   const scan = scanObject(body.bytes, limits)
   const { bytes } = await applyGuardsToScan(guards, scan)
   if (guards.pseudonyms.bytes > 0) body.hold(guards.pseudonyms.bytes)
@@ -66,27 +49,8 @@ export async function guardedRequest(
   return { ...body, bytes }
 }
 
-/** Whether a part of a form is free text, rather than a file or a setting. */
-function isText(part: FormPart): part is FormPart & { readonly text: string } {
-  const { text, name, filename } = part
-  return text !== undefined && filename === undefined && !PLAIN_FIELDS.has(name)
-}
-
-const INPUT = { place: 'input', isSigned: false } as const
-/** Fields of forms that are settings, not free text. */
-const PLAIN_FIELDS: ReadonlySet<string> = new Set([
-  'model',
-  'n',
-  'size',
-  'quality',
-  'response_format',
-  'stream',
-  'language',
-  'background',
-  'output_format',
-])
-
-async function refusing<Result>(guards: CallGuards, work: () => Promise<Result>): Promise<Result> {
+/** Runs the check of a request. Rejects with the error for the client if guards refuse the request. */
+export async function refusing<Result>(guards: CallGuards, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
@@ -105,7 +69,7 @@ async function changesOf(
   for (const found of texts) {
     const { from, to } = found
     const place = guards.screenOf(found)
-    const name = place && guards.known.nameOf(place.screen, bytes.subarray(from, to), found.isJson)
+    const name = place && guards.known.nameOf(place.screen, bytes.subarray(from, to), readAs(found))
     if (place && name !== undefined && guards.known.has(name)) {
       guards.record(place, [], found.isSigned, 0)
       continue
@@ -113,8 +77,9 @@ async function changesOf(
     const before = guards.matches
     size += to - from
     const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
-    const change =
-      to - from > TURN_CHARACTERS
+    const change = mayBeFile(bytes, found)
+      ? await fileChange(guards, bytes, found)
+      : to - from > TURN_CHARACTERS
         ? await longChange(guards, bytes, found)
         : size < TURN_CHARACTERS
           ? piece()
@@ -136,10 +101,11 @@ async function longChange(
   return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
 }
 
-async function longText(
+/** Checks a text of a request that is not JSON, in pieces if it is long. */
+export async function longText(
   guards: CallGuards,
   text: string,
-  spot: TextLocation & { isJson: boolean },
+  spot: TextLocation & { readonly isJson: boolean },
 ): Promise<string> {
   const step = guards.requestSteps(text, spot)
   if (!step) return text
@@ -154,4 +120,30 @@ function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChan
   const text = decodeStringAt(bytes, from, to)
   const checked = isJson ? guards.checkRequestJson(text, found) : guards.checkRequest(text, found)
   return checked === text ? undefined : { from, to, text: JSON.stringify(checked) }
+}
+
+// Of a file its content is checked, not its letters in base64.
+async function fileChange(
+  guards: CallGuards,
+  bytes: Buffer,
+  found: FoundText,
+): Promise<TextChange | undefined> {
+  const { from, to } = found
+  const value = decodeStringAt(bytes, from, to)
+  let next = value
+  for (const read of readingsOf(value, found.kind)) {
+    const reading = await TURN_BUDGET.work(() => read(next, found.file ?? NO_FACTS))
+    if (!reading) continue
+    const checked = await longText(guards, reading.text, { ...found, isJson: false })
+    if (checked !== reading.text) next = reading.write(checked)
+  }
+  return next === value ? undefined : { from, to, text: JSON.stringify(next) }
+}
+
+const NO_FACTS: FileFacts = { mediaType: '', name: '' }
+
+/** Distinguishes equal values that are read in different ways. */
+function readAs({ isJson, kind, file }: FoundText): string {
+  if (file) return `${kind} ${file.mediaType} ${file.name}`
+  return isJson ? 'json' : kind
 }

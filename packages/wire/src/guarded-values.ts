@@ -1,0 +1,224 @@
+import { decodePercent } from './media-source.ts'
+import {
+  type FileFacts,
+  hasBinarySignature,
+  isStatedText,
+  readTextFile,
+  SIGNATURE_BYTES,
+} from './text-file.ts'
+
+export type { FileFacts } from './text-file.ts'
+
+/**
+ * How the value of a request's string is read. A `term` is a word of a protocol, `sealed` a signature or another
+ * value that only its maker can read, `media` the content or the address of a file, all others are a `text`.
+ */
+export type ValueKind = 'text' | 'term' | 'sealed' | 'media'
+
+/** A part of a value that guards check as a text. */
+export interface ValueReading {
+  readonly text: string
+  /** Returns the whole value with another text in this part. */
+  write(text: string): string
+}
+
+/** Maximum length of a value that is not checked because it looks like a word of a protocol. */
+const MAX_TERM = 64
+const MEMBER_NAME = /^[\w.$:/*+-]*$/
+const TERM = /^[\w.:/*+-]*(?:; ?[\w-]+=[\w.+-]+)*$/
+
+/** Whether a value looks like a word of a protocol: an identifier, a size, a media type. */
+export function isTerm(value: string): boolean {
+  return value.length <= MAX_TERM && TERM.test(value)
+}
+
+/**
+ * Whether the JSON string between two offsets may be a file, so that it has to be read by `readingsOf`. Any other is a
+ * text as it stands.
+ */
+export function mayBeFile(
+  bytes: Buffer,
+  { from, to, kind }: { readonly from: number; readonly to: number; readonly kind: ValueKind },
+): boolean {
+  if (kind === 'media' || kind === 'sealed') return true
+  if (to - from < MIN_FILE) return false
+  if (DATA.test(bytes.toString('latin1', from + 1, from + MIN_FILE))) return true
+  for (let at = from + 1; at < to - 1; at += 1) if (MAY_BE_BASE64[bytes[at] as number] === 0) return false
+  return true
+}
+
+/** Bytes that base64 in a JSON string may contain, with the escapes that it may have. */
+const MAY_BE_BASE64 = Uint8Array.from({ length: 256 }, (_, byte) =>
+  /[\w+/=\\-]/.test(String.fromCharCode(byte)) ? 1 : 0,
+)
+
+/** Whether a member of an object has a name as APIs define them; any other was chosen by a user. */
+export function isMemberName(name: string): boolean {
+  return name.length <= MAX_TERM && MEMBER_NAME.test(name)
+}
+
+/** Matches what is not base64 of either alphabet, apart from line breaks. */
+const NO_BASE64 = /[^\w+/=\r\n-]|=[^=\r\n]/
+/** Matches values that only their makers can read: words in base64, joined by dots, behind the name of a scheme. */
+const SEALED = /^(?:(?:bearer|basic|token) +)?[\w+/=~-]+(?:\.[\w+/=~-]*)*$/i
+/** Matches the beginning of a data URL up to its comma, in the form that RFC 2397 describes. */
+const DATA_URL = /^data:(?:[\w.+-]+\/[\w.+*-]+)?(?:; ?[\w-]+=(?:[\w.+-]+|"[\w.+-]*"))*(?:; ?base64)?,$/i
+const DATA = /^\s*data:/i
+/** Maximum length of a data URL up to its comma. */
+const MAX_HEADER = 1024
+/**
+ * A value that looks like base64 but is no file that can be recognised is checked as it stands, too, up to this length:
+ * it may be a key.
+ */
+const MAX_UNKNOWN = 4096
+/** A text that is base64 as a whole is read as a file if it has at least this length. */
+const MIN_FILE = 16
+/** Minimum length of the lines of base64 that has several. */
+const MIN_LINE = 57
+const SEALED_PIECE = /[\w+/-]{16,}/g
+
+/** Reads a part of a value; undefined if the value has no such part. */
+export type Reading = (value: string, facts: FileFacts) => ValueReading | undefined
+
+/**
+ * The parts of a value that guards check, in the order in which they are checked. Each reads the value as the
+ * part before has left it. `docs/guards.md: Files of text`.
+ */
+export function readingsOf(value: string, kind: ValueKind): readonly Reading[] {
+  if (kind === 'sealed' && SEALED.test(value)) return sealedReadings(value)
+  if (DATA.test(value) && value.slice(0, MAX_HEADER).includes(',')) return DATA_READINGS
+  if (kind === 'media') return MEDIA_READINGS
+  return isWholeBase64(value) ? TEXT_READINGS : PLAIN
+}
+
+const asItStands: Reading = (text) => ({ text, write: (next) => next })
+
+const PLAIN: readonly Reading[] = [asItStands]
+
+/** A text that is base64 as a whole may be a file in a member that no API describes. */
+const TEXT_READINGS: readonly Reading[] = [
+  asItStands,
+  (value, facts) => (isWholeBase64(value) ? fileIn(value, facts) : undefined),
+]
+
+const MEDIA_READINGS: readonly Reading[] = [
+  (value, facts) => (isUnreadFile(value, facts) ? undefined : asItStands(value, facts)),
+  (value, facts) => fileIn(value, facts),
+]
+
+const DATA_READINGS: readonly Reading[] = [
+  (value, facts) => {
+    const { header, data, isUnread } = parted(value, facts)
+    if (!DATA_URL.test(header) && !isUnread) return asItStands(value, facts)
+    return { text: header.slice(0, -1), write: (next) => `${next},${data}` }
+  },
+  (value, facts) => {
+    const { header, data, isUnread } = parted(value, facts)
+    if (isUnread || !DATA_URL.test(header)) return undefined
+    return { text: data, write: (next) => header + next }
+  },
+  (value, facts) => {
+    const { header, data, isBase64: isEncoded, stated } = parted(value, facts)
+    if (isEncoded) {
+      const file = fileIn(data.includes('%') ? decodePercent(data).toString('latin1') : data, stated)
+      return file && { text: file.text, write: (next) => header + file.write(next) }
+    }
+    const file = readTextFile(decodePercent(data), stated)
+    if (!file || file.text === data) return undefined
+    return { text: file.text, write: (next) => header + percentEncoded(file.encode(next)) }
+  },
+]
+
+/** The pieces of a signature or an envelope that are texts in base64. */
+function sealedReadings(value: string): readonly Reading[] {
+  return [...value.matchAll(SEALED_PIECE)]
+    .toReversed()
+    .map(({ 0: piece, index }) => (current): ValueReading | undefined => {
+      const file = readTextFile(Buffer.from(piece, 'base64'), NONE)
+      if (!file) return undefined
+      return {
+        text: file.text,
+        write: (next) =>
+          current.slice(0, index) +
+          file.encode(next).toString('base64url') +
+          current.slice(index + piece.length),
+      }
+    })
+}
+
+/** The parts of a data URL. */
+interface Parted {
+  /** The beginning of the URL, with its comma. */
+  readonly header: string
+  readonly data: string
+  readonly isBase64: boolean
+  /** Whether the data are those of a file, so that nothing can be found in their letters. */
+  readonly isUnread: boolean
+  /** What is stated about the file, by the URL too. */
+  readonly stated: FileFacts
+}
+
+function parted(value: string, { mediaType, name }: FileFacts): Parted {
+  const end = value.indexOf(',') + 1
+  const [header, data] = [value.slice(0, end), value.slice(end)]
+  const given = header.trim().slice('data:'.length, -1)
+  const stated = { mediaType: `${given};${mediaType}`, name }
+  const isEncoded = given.split(';').some((word) => word.trim().toLowerCase() === 'base64')
+  return { header, data, isBase64: isEncoded, isUnread: isEncoded && isUnreadFile(data, stated), stated }
+}
+
+function percentEncoded(bytes: Buffer): string {
+  return bytes.toString('latin1').replaceAll(/[^\w.~-]/g, (unit) => {
+    return `%${unit.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
+  })
+}
+
+/** Whether a value is base64 of a file, so that nothing can be found in its letters. */
+function isUnreadFile(value: string, facts: FileFacts): boolean {
+  if (!isBase64(value)) return false
+  return value.length > MAX_UNKNOWN || hasBinarySignature(headOf(value)) || fileIn(value, facts) !== undefined
+}
+
+function headOf(value: string): Buffer {
+  return Buffer.from(value.slice(0, 2 * SIGNATURE_BYTES), 'base64')
+}
+
+function isWholeBase64(value: string): boolean {
+  return value.length >= MIN_FILE && isBase64(value)
+}
+
+/** Whether a value is base64, in one line or in lines of one length. */
+function isBase64(value: string): boolean {
+  if (NO_BASE64.test(value)) return false
+  const width = value.indexOf('\n') + 1
+  if (width === 0) return true
+  for (let at = width - 1; at < value.length; at += width) {
+    const next = value.indexOf('\n', at)
+    if (next !== at && next !== -1 && next !== value.length - 1) return false
+  }
+  return width > MIN_LINE || value.length <= MIN_LINE
+}
+
+/**
+ * Reads base64 as a file of text. What is no proper base64 is read as leniently as any decoder does, without the
+ * characters that base64 does not have. Undefined if it is no text.
+ */
+function fileIn(value: string, facts: FileFacts): ValueReading | undefined {
+  const isProper = isBase64(value)
+  if (isProper && !isStatedText(facts) && isBinary(headOf(value))) return undefined
+  const file = readTextFile(isProper ? Buffer.from(value, 'base64') : lenientBytes(value), isProper ? facts : NONE)
+  if (!file) return undefined
+  const encoding = /[-_]/.test(value) && !/[+/]/.test(value) ? 'base64url' : 'base64'
+  return { text: file.text, write: (next) => file.encode(next).toString(encoding) }
+}
+
+const NONE: FileFacts = { mediaType: '', name: '' }
+
+function isBinary(head: Buffer): boolean {
+  return hasBinarySignature(head) && head.some((byte) => byte >= 0x80)
+}
+
+function lenientBytes(value: string): Buffer {
+  const pieces = value.replaceAll(/[^\w+/=-]/g, '').split(/=+/)
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64')))
+}
