@@ -144,7 +144,14 @@ export const SEALED_MEMBERS: ReadonlySet<string> = new Set([
 export const TOKEN_ID_MEMBERS = ['input', 'prompt', 'prompt_token_ids'] as const
 
 /** Members with the name of the file whose content is in the same object. */
-export const FILE_NAME_MEMBERS = ['filename', 'file_name', 'displayName', 'display_name', 'title', 'name'] as const
+export const FILE_NAME_MEMBERS = [
+  'filename',
+  'file_name',
+  'displayName',
+  'display_name',
+  'title',
+  'name',
+] as const
 
 /** Members that contain the bytes of media or of embeddings in base64. */
 export const MEDIA_MEMBERS: ReadonlySet<string> = new Set([
@@ -177,6 +184,8 @@ export const MEDIA_TYPE_MEMBERS = [
 ] as const
 /** Members with which a provider signs a model's reasoning, so that the reasoning cannot be changed. */
 export const SIGNATURE_MEMBERS = ['signature'] as const
+/** Members of signed reasoning that its signature covers. */
+export const SIGNED_TEXT_MEMBERS: ReadonlySet<string> = new Set(['thinking', 'text', 'reasoning', 'summary'])
 /** Members that contain the reasoning of a model. */
 export const REASONING_MEMBERS: ReadonlySet<string> = new Set([
   'reasoning',

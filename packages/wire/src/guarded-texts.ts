@@ -19,10 +19,11 @@ import {
   TOOL_RESULT_MEMBERS,
   TOOL_RESULT_ROLES,
   SIGNATURE_MEMBERS,
+  SIGNED_TEXT_MEMBERS,
   PROTOCOL_TERMS,
   REASONING_MEMBERS,
 } from './guarded-member-names.ts'
-import { isMemberName, isTerm, type ValueKind } from './guarded-values.ts'
+import { isMemberName, isSealed, isTerm, type ValueKind } from './guarded-values.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
@@ -330,7 +331,9 @@ function collectMembers(
     else if (isUse && name === 'input') place = 'tool_arguments'
     const isTool = place === 'tool_arguments' || place === 'tool_results'
     const isData = (isTool && FREE_OBJECT_MEMBERS.has(name)) || (name === 'metadata' && place === 'input')
-    const signs = isSigned || (around.signsReasoning === true && REASONING_MEMBERS.has(name))
+    const signs = isAnswer
+      ? isSigned || (around.signsReasoning === true && REASONING_MEMBERS.has(name))
+      : isSigned && (around.isSigned || SIGNED_TEXT_MEMBERS.has(name))
     const isRoot: Surroundings['isRoot'] =
       around.isRoot === 'event' && name === 'response' ? 'response' : undefined
     const fileName = name === 'source' && !isAnswer ? stringMember(scan, node, 'title') : undefined
@@ -341,7 +344,9 @@ function collectMembers(
       signs === around.isSigned &&
       isOfModel === (around.isOfModel !== false) &&
       isRoot === around.isRoot
-    const within = isSame ? around : { ...around, place, isData, isSigned: signs, isOfModel, isRoot, fileName }
+    const within = isSame
+      ? around
+      : { ...around, place, isData, isSigned: signs, isOfModel, isRoot, fileName }
     const next = stepIn(found, step, name, node)
     if (MEMBERS_WITH_CHOSEN_NAMES.has(name) && !isData && scan.kindOf(value) === 'object')
       collectNamed(scan, value, within, found, next)
@@ -367,7 +372,10 @@ function memberKind(
     (name === 'data' && type !== 'text' && statesMediaType(scan, object))
   if (!isMedia) return TEXT
   const mediaType = firstMember(scan, object, MEDIA_TYPE_MEMBERS)
-  return { kind: 'media', file: { mediaType, name: firstMember(scan, object, FILE_NAME_MEMBERS) || (fileName ?? '') } }
+  return {
+    kind: 'media',
+    file: { mediaType, name: firstMember(scan, object, FILE_NAME_MEMBERS) || (fileName ?? '') },
+  }
 }
 
 function firstMember(scan: ScannedObject, object: Node, names: readonly string[]): string {
@@ -467,10 +475,8 @@ function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
 
 function isSignedNode(scan: ScannedObject, node: Node): boolean {
   return SIGNATURE_MEMBERS.some((name) => {
-    const value = scan.memberOf(node, name)
-    return (
-      value !== undefined && scan.kindOf(value) === 'string' && scan.endOf(value) - scan.startOf(value) > 2
-    )
+    const value = stringMember(scan, node, name)
+    return value !== undefined && value !== '' && isSealed(value)
   })
 }
 

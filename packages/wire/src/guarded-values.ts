@@ -64,6 +64,11 @@ const SEALED = /^(?:(?:bearer|basic|token) +)?[\w+/=~-]+(?:\.[\w+/=~-]*)*$/i
 /** Matches the beginning of a data URL up to its comma, in the form that RFC 2397 describes. */
 const DATA_URL = /^data:(?:[\w.+-]+\/[\w.+*-]+)?(?:; ?[\w-]+=(?:[\w.+-]+|"[\w.+-]*"))*(?:; ?base64)?,$/i
 const DATA = /^\s*data:/i
+/** Whether a value may be a signature, or another value that only its maker can read. */
+export function isSealed(value: string): boolean {
+  return SEALED.test(value)
+}
+
 /** Maximum length of a data URL up to its comma. */
 const MAX_HEADER = 1024
 /**
@@ -85,7 +90,7 @@ export type Reading = (value: string, facts: FileFacts) => ValueReading | undefi
  * part before has left it. `docs/guards.md: Files of text`.
  */
 export function readingsOf(value: string, kind: ValueKind): readonly Reading[] {
-  if (kind === 'sealed' && SEALED.test(value)) return sealedReadings(value)
+  if (kind === 'sealed' && isSealed(value)) return sealedReadings(value)
   if (DATA.test(value) && value.slice(0, MAX_HEADER).includes(',')) return DATA_READINGS
   if (kind === 'media') return MEDIA_READINGS
   return isWholeBase64(value) ? TEXT_READINGS : PLAIN
@@ -206,7 +211,10 @@ function isBase64(value: string): boolean {
 function fileIn(value: string, facts: FileFacts): ValueReading | undefined {
   const isProper = isBase64(value)
   if (isProper && !isStatedText(facts) && isBinary(headOf(value))) return undefined
-  const file = readTextFile(isProper ? Buffer.from(value, 'base64') : lenientBytes(value), isProper ? facts : NONE)
+  const file = readTextFile(
+    isProper ? Buffer.from(value, 'base64') : lenientBytes(value),
+    isProper ? facts : NONE,
+  )
   if (!file) return undefined
   const encoding = /[-_]/.test(value) && !/[+/]/.test(value) ? 'base64url' : 'base64'
   return { text: file.text, write: (next) => file.encode(next).toString(encoding) }

@@ -56,7 +56,13 @@ export function readAudioData(data: string, format: string, path: string): Media
 }
 
 /** Reads a file of text, in the encoding in which guards have checked it. */
-export function textOfMedia({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
+export function textOfMedia({
+  mediaType,
+  data,
+}: {
+  readonly mediaType: string
+  readonly data: string
+}): string {
   const bytes = Buffer.from(data, 'base64')
   return readTextFile(bytes, { mediaType, name: '' })?.text ?? bytes.toString()
 }

@@ -180,7 +180,8 @@ const MARK = '\ufeff'
 /** Reads a text in the charset that its media type states. */
 function byCharset(bytes: Buffer, mediaType: string): TextFile {
   const charset = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(mediaType)?.[1]
-  if (charset === undefined || /^(?:utf-?8|us-ascii|iso-?8859-1|latin-?1)$/i.test(charset)) return LATIN1(bytes)
+  if (charset === undefined || /^(?:utf-?8|us-ascii|iso-?8859-1|latin-?1)$/i.test(charset))
+    return LATIN1(bytes)
   try {
     const text = new TextDecoder(charset).decode(bytes)
     // There is no encoder for other charsets, so that a changed text is written in UTF-8.

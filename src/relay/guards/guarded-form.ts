@@ -74,7 +74,8 @@ async function checkedFormText(guards: CallGuards, text: string): Promise<string
 /** Removes what stands in front of the first boundary, and behind the line of the last one. */
 function around({ bytes, bounds: [from, to] }: FormBody): Replacement[] {
   const before = from > 0 ? [{ part: { start: 0, end: from }, text: '' }] : []
-  const behind = bytes.length > to + LINE_END ? [{ part: { start: to, end: bytes.length }, text: '\r\n' }] : []
+  const behind =
+    bytes.length > to + LINE_END ? [{ part: { start: to, end: bytes.length }, text: '\r\n' }] : []
   return [...before, ...behind]
 }
 
@@ -157,7 +158,11 @@ function keptName(filename: string, checked: string): string {
   return `file${/\.[A-Za-z\d]{1,8}$/.exec(filename)?.[0] ?? ''}`
 }
 
-function headOf({ name, filename, contentType }: Pick<FormPart, 'name' | 'filename' | 'contentType'>): string {
+function headOf({
+  name,
+  filename,
+  contentType,
+}: Pick<FormPart, 'name' | 'filename' | 'contentType'>): string {
   const file = filename === undefined ? '' : `; filename="${filename.replaceAll(/["\r\n\\]/g, '_')}"`
   const type = contentType === '' ? '' : `Content-Type: ${contentType}\r\n`
   return `Content-Disposition: form-data; name="${name}"${file}\r\n${type}\r\n`

@@ -353,8 +353,7 @@ function encodeMedia(part: MediaPart): Written {
   if (source.kind === 'url') return { type: 'input_file', file_url: url }
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
-  if (source.mediaType.startsWith('text/'))
-    return { type: 'input_text', text: textOfMedia(source) }
+  if (source.mediaType.startsWith('text/')) return { type: 'input_text', text: textOfMedia(source) }
   return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
 }
 
