@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { filesWithin, withFiles } from '@sluice/wire/guarded-values'
 import { compileRule, PII_KINDS } from '../redaction/rule.ts'
 import { TextScreen, TooManyMatches } from '../redaction/screen.ts'
 import {
@@ -61,12 +62,22 @@ export function redactedContent(bytes: Buffer): Buffer | undefined {
   if (!whole) return undefined
   const text = whole.toString()
   try {
-    const redacted = redactedText(text)
+    const redacted = redactedText(withRedactedFiles(text))
     return redacted === text ? whole : Buffer.from(redacted)
   } catch (error) {
     if (error instanceof TooManyJsonValues || error instanceof TooManyMatches) return undefined
     throw error
   }
+}
+
+/** Redacts the files of text within a text, as guards read them. `docs/guards.md: Files of text` */
+function withRedactedFiles(text: string): string {
+  const changes: { from: number; to: number; written: string }[] = []
+  for (const file of filesWithin(text, 'text')) {
+    const redacted = without(file.text, found(file.text))
+    if (redacted !== file.text) changes.push({ ...file, written: file.write(redacted) })
+  }
+  return changes.length === 0 ? text : withFiles(text, changes)
 }
 
 /** Maximum number of bytes of an incomplete UTF-8 character. */

@@ -42,11 +42,14 @@ export function mayBeFile(
 ): boolean {
   if (kind === 'media' || kind === 'sealed') return true
   if (to - from < MIN_FILE) return false
-  if (DATA.test(bytes.toString('latin1', from + 1, from + MIN_FILE))) return true
+  const beginning = bytes.toString('latin1', from + 1, from + MIN_FILE)
+  if (DATA.test(beginning) || /^\s*[[{]/.test(beginning)) return true
+  if (bytes.subarray(from, to).includes(BASE64_DATA)) return true
   for (let at = from + 1; at < to - 1; at += 1) if (MAY_BE_BASE64[bytes[at] as number] === 0) return false
   return true
 }
 
+const BASE64_DATA = Buffer.from(';base64,')
 /** Bytes that base64 in a JSON string may contain, with the escapes that it may have. */
 const MAY_BE_BASE64 = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[\w+/=\\-]/.test(String.fromCharCode(byte)) ? 1 : 0,
@@ -80,7 +83,6 @@ const MAX_UNKNOWN = 4096
 const MIN_FILE = 16
 /** Minimum length of the lines of base64 that has several. */
 const MIN_LINE = 57
-const SEALED_PIECE = /[\w+/-]{16,}/g
 
 /** Reads a part of a value; undefined if the value has no such part. */
 export type Reading = (value: string, facts: FileFacts) => ValueReading | undefined
@@ -90,15 +92,67 @@ export type Reading = (value: string, facts: FileFacts) => ValueReading | undefi
  * part before has left it. `docs/guards.md: Files of text`.
  */
 export function readingsOf(value: string, kind: ValueKind): readonly Reading[] {
-  if (kind === 'sealed' && isSealed(value)) return sealedReadings(value)
-  if (DATA.test(value) && value.slice(0, MAX_HEADER).includes(',')) return DATA_READINGS
+  if (kind === 'sealed' && isSealed(value)) return NOTHING
+  if (isDataUrl(value)) return DATA_READINGS
   if (kind === 'media') return MEDIA_READINGS
   return isWholeBase64(value) ? TEXT_READINGS : PLAIN
 }
 
-const asItStands: Reading = (text) => ({ text, write: (next) => next })
+/** A file of text within a value, and where it is. */
+export interface FileWithin {
+  readonly from: number
+  readonly to: number
+  readonly text: string
+  /** Returns the file with another text, as it is written in the value. */
+  write(text: string): string
+}
+
+/**
+ * Matches a data URL with base64 in a text, and a string of JSON that is base64 as a whole, at any depth of escapes. The
+ * text may be cut off.
+ */
+const WITHIN =
+  /data:(?:[^"\\,\s]|\\+\/){0,256};base64,(?:[\w+/=-]|\\+[/nr])+|(?<=")(?:[\w+/=-]|\\+[/nr]){16,}(?=\\*(?:"|$))/gi
+const ESCAPED_SLASH = /\\+\//g
+const ESCAPED_BREAK = /\\+[nr]/g
+/** Matches the pieces of a signature or an envelope. */
+const SEALED_PIECE = /[\w+/-]{16,}/g
+
+/**
+ * The files of text in base64 within a value: in a text, such as JSON, or in a signature. They are read from the value
+ * as `readingsOf` has left it.
+ */
+export function* filesWithin(value: string, kind: ValueKind): Generator<FileWithin> {
+  if (kind === 'media' || isDataUrl(value) || isWholeBase64(value)) return
+  const isSealedValue = kind === 'sealed' && isSealed(value)
+  for (const { 0: piece, index } of value.matchAll(isSealedValue ? SEALED_PIECE : WITHIN)) {
+    const plain = piece.includes('\\')
+      ? piece.replaceAll(ESCAPED_SLASH, '/').replaceAll(ESCAPED_BREAK, '')
+      : piece
+    const reading = DATA.test(plain) ? fileInUrl(plain, NONE) : fileIn(plain, NONE)
+    if (reading) yield { ...reading, from: index, to: index + piece.length }
+  }
+}
+
+/** Returns a value with some of the files within it replaced, in the order in which they were found. */
+export function withFiles(
+  value: string,
+  changes: readonly (Pick<FileWithin, 'from' | 'to'> & { readonly written: string })[],
+): string {
+  let next = ''
+  let at = 0
+  for (const { from, to, written } of changes) {
+    next += value.slice(at, from) + written
+    at = to
+  }
+  return next + value.slice(at)
+}
+
+/** Reads a value as it stands. */
+export const asItStands: Reading = (text) => ({ text, write: (next) => next })
 
 const PLAIN: readonly Reading[] = [asItStands]
+const NOTHING: readonly Reading[] = []
 
 /** A text that is base64 as a whole may be a file in a member that no API describes. */
 const TEXT_READINGS: readonly Reading[] = [
@@ -122,33 +176,19 @@ const DATA_READINGS: readonly Reading[] = [
     if (isUnread || !DATA_URL.test(header)) return undefined
     return { text: data, write: (next) => header + next }
   },
-  (value, facts) => {
-    const { header, data, isBase64: isEncoded, stated } = parted(value, facts)
-    if (isEncoded) {
-      const file = fileIn(data.includes('%') ? decodePercent(data).toString('latin1') : data, stated)
-      return file && { text: file.text, write: (next) => header + file.write(next) }
-    }
-    const file = readTextFile(decodePercent(data), stated)
-    if (!file || file.text === data) return undefined
-    return { text: file.text, write: (next) => header + percentEncoded(file.encode(next)) }
-  },
+  (value, facts) => fileInUrl(value, facts),
 ]
 
-/** The pieces of a signature or an envelope that are texts in base64. */
-function sealedReadings(value: string): readonly Reading[] {
-  return [...value.matchAll(SEALED_PIECE)]
-    .toReversed()
-    .map(({ 0: piece, index }) => (current): ValueReading | undefined => {
-      const file = readTextFile(Buffer.from(piece, 'base64'), NONE)
-      if (!file) return undefined
-      return {
-        text: file.text,
-        write: (next) =>
-          current.slice(0, index) +
-          file.encode(next).toString('base64url') +
-          current.slice(index + piece.length),
-      }
-    })
+/** Reads the file in a data URL, if it is a text. */
+function fileInUrl(value: string, facts: FileFacts): ValueReading | undefined {
+  const { header, data, isBase64: isEncoded, stated } = parted(value, facts)
+  if (isEncoded) {
+    const file = fileIn(data.includes('%') ? decodePercent(data).toString('latin1') : data, stated)
+    return file && { text: file.text, write: (next) => header + file.write(next) }
+  }
+  const file = readTextFile(decodePercent(data), stated)
+  if (!file || file.text === data) return undefined
+  return { text: file.text, write: (next) => header + percentEncoded(file.encode(next)) }
 }
 
 /** The parts of a data URL. */
@@ -186,6 +226,10 @@ function isUnreadFile(value: string, facts: FileFacts): boolean {
 
 function headOf(value: string): Buffer {
   return Buffer.from(value.slice(0, 2 * SIGNATURE_BYTES), 'base64')
+}
+
+function isDataUrl(value: string): boolean {
+  return DATA.test(value) && value.slice(0, MAX_HEADER).includes(',')
 }
 
 function isWholeBase64(value: string): boolean {

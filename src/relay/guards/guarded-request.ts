@@ -6,7 +6,14 @@ import {
   decodeStringAt,
   applyTextChanges,
 } from '@sluice/wire/guarded-texts'
-import { type FileFacts, mayBeFile, readingsOf } from '@sluice/wire/guarded-values'
+import {
+  asItStands,
+  type FileFacts,
+  filesWithin,
+  mayBeFile,
+  readingsOf,
+  withFiles,
+} from '@sluice/wire/guarded-values'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
@@ -134,10 +141,24 @@ async function fileChange(
   for (const read of readingsOf(value, found.kind)) {
     const reading = await TURN_BUDGET.work(() => read(next, found.file ?? NO_FACTS))
     if (!reading) continue
-    const checked = await longText(guards, reading.text, { ...found, isJson: false })
+    const isJson = found.isJson && read === asItStands
+    const checked = await wholeText(guards, reading.text, { ...found, isJson })
     if (checked !== reading.text) next = reading.write(checked)
   }
+  const changes: Parameters<typeof withFiles>[1][number][] = []
+  for (const file of filesWithin(next, found.kind)) {
+    const checked = await wholeText(guards, file.text, { ...found, isJson: false })
+    if (checked !== file.text) changes.push({ ...file, written: file.write(checked) })
+  }
+  if (changes.length > 0) next = withFiles(next, changes)
   return next === value ? undefined : { from, to, text: JSON.stringify(next) }
+}
+
+async function wholeText(guards: CallGuards, text: string, found: FoundText): Promise<string> {
+  if (text.length > TURN_CHARACTERS) return longText(guards, text, found)
+  return TURN_BUDGET.work(() =>
+    found.isJson ? guards.checkRequestJson(text, found) : guards.checkRequest(text, found),
+  )
 }
 
 const NO_FACTS: FileFacts = { mediaType: '', name: '' }

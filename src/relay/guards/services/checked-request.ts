@@ -7,7 +7,15 @@ import {
   decodeStringAt,
   applyTextChanges,
 } from '@sluice/wire/guarded-texts'
-import { type FileFacts, mayBeFile, type Reading, readingsOf } from '@sluice/wire/guarded-values'
+import {
+  type FileFacts,
+  type FileWithin,
+  filesWithin,
+  mayBeFile,
+  type Reading,
+  readingsOf,
+  withFiles,
+} from '@sluice/wire/guarded-values'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { CheckedText, ServiceChecks } from './service-checks.ts'
@@ -15,8 +23,9 @@ import type { CheckedText, ServiceChecks } from './service-checks.ts'
 /** A part of a value of the request that is checked as a text, and where the value is. */
 interface ReadText {
   readonly found: FoundText
-  readonly reading: Reading | undefined
   readonly text: string
+  /** How the value is read; a file within it; or undefined for a value that is a text as it stands. */
+  readonly part: Reading | FileWithin | undefined
 }
 
 /**
@@ -28,26 +37,48 @@ export async function checkRequestTexts(checks: ServiceChecks, scan: ScannedObje
   const read = found.flatMap((one) => readTexts(scan.bytes, one))
   const texts = read.map(({ found: one, text }): CheckedText => ({ ...one, text }))
   const next = await checks.check({ texts, ...findToolCallsAndImages(scan), side: 'request' })
-  const values = new Map<FoundText, string>()
-  for (const [index, { found: one, reading, text }] of read.entries()) {
+  const changed = new Map<FoundText, (readonly [ReadText, string])[]>()
+  for (const [index, one] of read.entries()) {
     const checked = next[index]
-    if (checked === undefined || checked === text) continue
-    const value = values.get(one) ?? decodeStringAt(scan.bytes, one.from, one.to)
-    values.set(one, reading ? (reading(value, one.file ?? NO_FACTS)?.write(checked) ?? checked) : checked)
+    if (checked === undefined || checked === one.text) continue
+    changed.set(one.found, [...(changed.get(one.found) ?? []), [one, checked]])
   }
-  const changes = [...values].map(
-    ([{ from, to }, value]): TextChange => ({ from, to, text: JSON.stringify(value) }),
+  const changes = [...changed].map(
+    ([one, parts]): TextChange => ({
+      from: one.from,
+      to: one.to,
+      text: JSON.stringify(changedValue(decodeStringAt(scan.bytes, one.from, one.to), one, parts)),
+    }),
   )
   return changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
 }
 
+function changedValue(
+  value: string,
+  { file = NO_FACTS }: FoundText,
+  parts: readonly (readonly [ReadText, string])[],
+): string {
+  const within = parts.flatMap(([{ part }, checked]) =>
+    typeof part === 'object' ? [{ ...part, written: part.write(checked) }] : [],
+  )
+  let next = withFiles(value, within)
+  for (const [{ part }, checked] of parts)
+    if (typeof part === 'function') next = part(next, file)?.write(checked) ?? checked
+    else if (part === undefined) next = checked
+  return next
+}
+
 function readTexts(bytes: Buffer, found: FoundText): ReadText[] {
   const value = decodeStringAt(bytes, found.from, found.to)
-  if (!mayBeFile(bytes, found)) return [{ found, reading: undefined, text: value }]
-  return readingsOf(value, found.kind).flatMap((reading) => {
-    const text = reading(value, found.file ?? NO_FACTS)?.text
-    return text === undefined ? [] : [{ found, reading, text }]
+  if (!mayBeFile(bytes, found)) return [{ found, part: undefined, text: value }]
+  const readings = readingsOf(value, found.kind).flatMap((part): ReadText[] => {
+    const text = part(value, found.file ?? NO_FACTS)?.text
+    return text === undefined ? [] : [{ found, part, text }]
   })
+  const files = [...filesWithin(value, found.kind)].map(
+    (part): ReadText => ({ found, part, text: part.text }),
+  )
+  return [...readings, ...files]
 }
 
 const NO_FACTS: FileFacts = { mediaType: '', name: '' }
