@@ -74,7 +74,7 @@ export function redactedContent(bytes: Buffer): Buffer | undefined {
 function withRedactedFiles(text: string): string {
   const changes: { from: number; to: number; written: string }[] = []
   for (const file of filesWithin(text, 'text')) {
-    const redacted = without(file.text, found(file.text))
+    const redacted = redactedText(file.text)
     if (redacted !== file.text) changes.push({ ...file, written: file.write(redacted) })
   }
   return changes.length === 0 ? text : withFiles(text, changes)

@@ -175,8 +175,9 @@ describe('a file that the gateway fetches', () => {
     expect(answer.text).toContain('guard_blocked')
     expect([sent, fixture.upstream.received('chat')]).toEqual([undefined, []])
     const database = databaseOf(fixture.gateway.dataDir)
-    await expect.poll(() => database.openHolds()).toEqual([])
-    expect(database.usageOf(String(answer.headers['x-request-id']))).toBeUndefined()
+    await expect
+      .poll(() => database.usageOf(String(answer.headers['x-request-id'])))
+      .toMatchObject({ quota: 0, note: 'guard_blocked', guards: 'block=blocked;count=1' })
   })
 
   test('is what a service gets', async () => {
