@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { filesWithin, withFiles } from '@sluice/wire/guarded-values'
+import { type FileChange, filesWithin, withFiles } from '@sluice/wire/guarded-values'
 import { compileRule, PII_KINDS } from '../redaction/rule.ts'
 import { TextScreen, TooManyMatches } from '../redaction/screen.ts'
 import {
@@ -72,8 +72,9 @@ export function redactedContent(bytes: Buffer): Buffer | undefined {
 
 /** Redacts the files of text within a text, as guards read them. `docs/guards.md: Files of text` */
 function withRedactedFiles(text: string): string {
-  const changes: { from: number; to: number; written: string }[] = []
+  const changes: FileChange[] = []
   for (const file of filesWithin(text, 'text')) {
+    if (!file) continue
     const redacted = redactedText(file.text)
     if (redacted !== file.text) changes.push({ ...file, written: file.write(redacted) })
   }

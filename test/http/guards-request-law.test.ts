@@ -94,13 +94,8 @@ function decoded(text: string): unknown[] {
 }
 
 function textsIn(bytes: Buffer): string[] {
-  return [
-    bytes.toString(),
-    bytes.toString('utf16le'),
-    Buffer.from(bytes.subarray(0, bytes.length & ~1))
-      .swap16()
-      .toString('utf16le'),
-  ]
+  const even = Buffer.from(bytes.subarray(0, bytes.length & ~1))
+  return [bytes.toString(), even.toString('utf16le'), even.swap16().toString('utf16le')]
 }
 
 /** A request, and where it differs from an ordinary one. */

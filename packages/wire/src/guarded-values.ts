@@ -5,6 +5,7 @@ import {
   isStatedText,
   readTextFile,
   SIGNATURE_BYTES,
+  type TextFile,
 } from './text-file.ts'
 
 export type { FileFacts } from './text-file.ts'
@@ -43,16 +44,18 @@ export function mayBeFile(
   if (kind === 'media' || kind === 'sealed') return true
   if (to - from < MIN_FILE) return false
   const beginning = bytes.toString('latin1', from + 1, from + MIN_FILE)
-  if (DATA.test(beginning) || /^\s*[[{]/.test(beginning)) return true
-  if (bytes.subarray(from, to).includes(BASE64_DATA)) return true
+  if (DATA.test(beginning) || /^\s*[[{"\\]/.test(beginning)) return true
+  const text = bytes.subarray(from, to)
+  if (MARKS.some((mark) => text.includes(mark))) return true
   for (let at = from + 1; at < to - 1; at += 1) if (MAY_BE_BASE64[bytes[at] as number] === 0) return false
   return true
 }
 
-const BASE64_DATA = Buffer.from(';base64,')
+/** What stands in texts that may have files within them: the end of the head of a data URL, and a quote as in JSON. */
+const MARKS = ['ase64', 'ASE64', '\\"']
 /** Bytes that base64 in a JSON string may contain, with the escapes that it may have. */
 const MAY_BE_BASE64 = Uint8Array.from({ length: 256 }, (_, byte) =>
-  /[\w+/=\\-]/.test(String.fromCharCode(byte)) ? 1 : 0,
+  /[\w+/=\\ -]/.test(String.fromCharCode(byte)) ? 1 : 0,
 )
 
 /** Whether a member of an object has a name as APIs define them; any other was chosen by a user. */
@@ -95,7 +98,7 @@ export function readingsOf(value: string, kind: ValueKind): readonly Reading[] {
   if (kind === 'sealed' && isSealed(value)) return NOTHING
   if (isDataUrl(value)) return DATA_READINGS
   if (kind === 'media') return MEDIA_READINGS
-  return isWholeBase64(value) ? TEXT_READINGS : PLAIN
+  return PLAIN
 }
 
 /** A file of text within a value, and where it is. */
@@ -108,37 +111,52 @@ export interface FileWithin {
 }
 
 /**
- * Matches a data URL with base64 in a text, and a string of JSON that is base64 as a whole, at any depth of escapes. The
- * text may be cut off.
+ * Matches a data URL with base64 in a text, a string of JSON that is base64 as a whole, at any depth of escapes, and lines
+ * of base64. The text may be cut off.
  */
 const WITHIN =
-  /data:(?:[^"\\,\s]|\\+\/){0,256};base64,(?:[\w+/=-]|\\+[/nr])+|(?<=")(?:[\w+/=-]|\\+[/nr]){16,}(?=\\*(?:"|$))/gi
+  /data:[^,]{0,256}?base64\s{0,4},\s{0,4}(?:[\w+/=-]|\\+[/nr])+|(?<=")(?:[\w+/=-]|\\+[/nr]){16,}(?=\\*(?:"|$))|(?<=^|[\r\n])(?:[\w+/]{57,}\r?\n)*[\w+/]{16,}={0,2}(?=[\r\n]|$)/gi
 const ESCAPED_SLASH = /\\+\//g
 const ESCAPED_BREAK = /\\+[nr]/g
-/** Matches the pieces of a signature or an envelope. */
-const SEALED_PIECE = /[\w+/-]{16,}/g
+/** Matches pieces of base64 between other characters, as in an envelope. */
+const PIECE = /[\w+/-]{16,}={0,2}/g
 
 /**
  * The files of text in base64 within a value: in a text, such as JSON, or in a signature. They are read from the value
- * as `readingsOf` has left it.
+ * as `readingsOf` has left it. Undefined stands for a piece that is none, so that the caller can pause.
  */
-export function* filesWithin(value: string, kind: ValueKind): Generator<FileWithin> {
-  if (kind === 'media' || isDataUrl(value) || isWholeBase64(value)) return
-  const isSealedValue = kind === 'sealed' && isSealed(value)
-  for (const { 0: piece, index } of value.matchAll(isSealedValue ? SEALED_PIECE : WITHIN)) {
+export function* filesWithin(value: string, kind: ValueKind): Generator<FileWithin | undefined, void> {
+  const pattern = patternWithin(value, kind)
+  if (pattern === undefined) {
+    const file = kind !== 'media' && isWholeBase64(value) ? fileIn(withoutSpace(value), NONE) : undefined
+    if (file) yield { ...file, from: 0, to: value.length }
+    return
+  }
+  for (const { 0: piece, index } of value.matchAll(pattern)) {
     const plain = piece.includes('\\')
       ? piece.replaceAll(ESCAPED_SLASH, '/').replaceAll(ESCAPED_BREAK, '')
       : piece
-    const reading = DATA.test(plain) ? fileInUrl(plain, NONE) : fileIn(plain, NONE)
-    if (reading) yield { ...reading, from: index, to: index + piece.length }
+    const file = DATA.test(plain) ? fileInUrl(plain, NONE) : fileIn(plain, NONE)
+    yield file && { ...file, from: index, to: index + piece.length }
   }
 }
 
+/** What the files within a value look like; undefined for a value that is read as a whole. */
+function patternWithin(value: string, kind: ValueKind): RegExp | undefined {
+  if (kind === 'sealed' && isSealed(value)) return PIECE
+  if (DATA.test(value))
+    return isDataUrl(value) && DATA_URL.test(parted(value, NONE).header) ? undefined : PIECE
+  if (kind === 'media') return isBase64(value) ? undefined : PIECE
+  return isWholeBase64(value) ? undefined : WITHIN
+}
+
+/** A change of a file within a value, and the file as it is written in the value. */
+export interface FileChange extends Pick<FileWithin, 'from' | 'to'> {
+  readonly written: string
+}
+
 /** Returns a value with some of the files within it replaced, in the order in which they were found. */
-export function withFiles(
-  value: string,
-  changes: readonly (Pick<FileWithin, 'from' | 'to'> & { readonly written: string })[],
-): string {
+export function withFiles(value: string, changes: readonly FileChange[]): string {
   let next = ''
   let at = 0
   for (const { from, to, written } of changes) {
@@ -154,15 +172,9 @@ export const asItStands: Reading = (text) => ({ text, write: (next) => next })
 const PLAIN: readonly Reading[] = [asItStands]
 const NOTHING: readonly Reading[] = []
 
-/** A text that is base64 as a whole may be a file in a member that no API describes. */
-const TEXT_READINGS: readonly Reading[] = [
-  asItStands,
-  (value, facts) => (isWholeBase64(value) ? fileIn(value, facts) : undefined),
-]
-
 const MEDIA_READINGS: readonly Reading[] = [
   (value, facts) => (isUnreadFile(value, facts) ? undefined : asItStands(value, facts)),
-  (value, facts) => fileIn(value, facts),
+  (value, facts) => fileIn(value, facts) ?? lenientFileIn(value),
 ]
 
 const DATA_READINGS: readonly Reading[] = [
@@ -183,7 +195,8 @@ const DATA_READINGS: readonly Reading[] = [
 function fileInUrl(value: string, facts: FileFacts): ValueReading | undefined {
   const { header, data, isBase64: isEncoded, stated } = parted(value, facts)
   if (isEncoded) {
-    const file = fileIn(data.includes('%') ? decodePercent(data).toString('latin1') : data, stated)
+    const plain = data.includes('%') ? decodePercent(data).toString('latin1') : data
+    const file = fileIn(plain, stated) ?? lenientFileIn(plain)
     return file && { text: file.text, write: (next) => header + file.write(next) }
   }
   const file = readTextFile(decodePercent(data), stated)
@@ -232,8 +245,14 @@ function isDataUrl(value: string): boolean {
   return DATA.test(value) && value.slice(0, MAX_HEADER).includes(',')
 }
 
+/** Whether a text is base64 as a whole, however it is spaced. */
 function isWholeBase64(value: string): boolean {
-  return value.length >= MIN_FILE && isBase64(value)
+  const letters = withoutSpace(value)
+  return letters.length >= MIN_FILE && !NO_BASE64.test(letters)
+}
+
+function withoutSpace(value: string): string {
+  return /\s/.test(value) ? value.replaceAll(/\s+/g, '') : value
 }
 
 /** Whether a value is base64, in one line or in lines of one length. */
@@ -248,29 +267,32 @@ function isBase64(value: string): boolean {
   return width > MIN_LINE || value.length <= MIN_LINE
 }
 
-/**
- * Reads base64 as a file of text. What is no proper base64 is read as leniently as any decoder does, without the
- * characters that base64 does not have. Undefined if it is no text.
- */
+/** Reads base64 as a file; undefined if it is no base64, or no text. */
 function fileIn(value: string, facts: FileFacts): ValueReading | undefined {
-  const isProper = isBase64(value)
-  if (isProper && !isStatedText(facts) && isBinary(headOf(value))) return undefined
-  const file = readTextFile(
-    isProper ? Buffer.from(value, 'base64') : lenientBytes(value),
-    isProper ? facts : NONE,
-  )
+  if (!isBase64(value) || (!isStatedText(facts) && isBinary(headOf(value)))) return undefined
+  return asReading(readTextFile(Buffer.from(value, 'base64'), facts), value)
+}
+
+/**
+ * Reads a file as leniently as any decoder does, without the characters that base64 does not have. Nothing that its bytes
+ * say can be relied on.
+ */
+function lenientFileIn(value: string): ValueReading | undefined {
+  if (isBase64(value)) return undefined
+  const pieces = value.replaceAll(/[^\w+/=-]/g, '').split(/=+/)
+  const bytes = Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64')))
+  return asReading(readTextFile(bytes, TEXT_FILE), value)
+}
+
+function asReading(file: TextFile | undefined, value: string): ValueReading | undefined {
   if (!file) return undefined
   const encoding = /[-_]/.test(value) && !/[+/]/.test(value) ? 'base64url' : 'base64'
   return { text: file.text, write: (next) => file.encode(next).toString(encoding) }
 }
 
+const TEXT_FILE: FileFacts = { mediaType: 'text/plain', name: '' }
 const NONE: FileFacts = { mediaType: '', name: '' }
 
 function isBinary(head: Buffer): boolean {
   return hasBinarySignature(head) && head.some((byte) => byte >= 0x80)
-}
-
-function lenientBytes(value: string): Buffer {
-  const pieces = value.replaceAll(/[^\w+/=-]/g, '').split(/=+/)
-  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64')))
 }

@@ -121,23 +121,35 @@ function byMark(bytes: Buffer): TextFile | undefined {
   return mark.startsWith('\xef\xbb\xbf') && isUtf8(bytes) ? UTF8(bytes) : undefined
 }
 
-const ZEROS_SAMPLE = 1024
+/** Bytes that are looked at together. */
+const WINDOW = 1024
 
-/** Reads a text in UTF-16 or UTF-32 without a mark, which has zeros in every second, or in three of four bytes. */
+/**
+ * Reads a text in UTF-16 or UTF-32 without a mark. Where it is in ASCII, every second byte is zero, or three of
+ * four; elsewhere any byte may stand.
+ */
 function byZeros(bytes: Buffer): TextFile | undefined {
+  for (let from = bytes.indexOf(0); from !== -1; from = bytes.indexOf(0, from + WINDOW)) {
+    const start = from - (from % 4)
+    const read = readerByZeros(bytes.subarray(start, start + WINDOW))
+    if (read) return read(bytes)
+  }
+  return undefined
+}
+
+function readerByZeros(window: Buffer): ((bytes: Buffer) => TextFile) | undefined {
   const zeros = [0, 0, 0, 0]
-  const length = Math.min(bytes.length, ZEROS_SAMPLE)
-  if (length < 4 || bytes.indexOf(0) === -1) return undefined
-  for (let at = 0; at < length; at += 1) if (bytes[at] === 0) zeros[at % 4] = (zeros[at % 4] as number) + 1
-  const many = (length / 4) * 0.6
-  const [a, b, c, d] = zeros.map((count) => count >= many)
-  const sample = bytes.subarray(0, length)
-  const ifPrintable = (read: (given: Buffer) => TextFile): TextFile | undefined =>
-    isMostlyPrintable(read(sample).text) ? read(bytes) : undefined
-  if (a && b && c && !d) return ifPrintable((given) => utf32(given, false))
-  if (!a && b && c && d) return ifPrintable((given) => utf32(given, true))
-  if (a && c && !b && !d) return ifPrintable((given) => utf16(given, false))
-  return b && d && !a && !c ? ifPrintable((given) => utf16(given, true)) : undefined
+  if (window.length < 4) return undefined
+  for (let at = 0; at < window.length; at += 1)
+    if (window[at] === 0) zeros[at % 4] = (zeros[at % 4] as number) + 1
+  const [a, b, c, d] = zeros.map((count) => count >= (window.length / 4) * 0.6)
+  const readers = [
+    a && b && c && !d ? (bytes: Buffer) => utf32(bytes, false) : undefined,
+    !a && b && c && d ? (bytes: Buffer) => utf32(bytes, true) : undefined,
+    a && c && !b && !d ? (bytes: Buffer) => utf16(bytes, false) : undefined,
+    b && d && !a && !c ? (bytes: Buffer) => utf16(bytes, true) : undefined,
+  ]
+  return readers.find((read) => read && isMostlyPrintable(read(window).text))
 }
 
 // Samples of a quiet recording have zeros at the same places.
@@ -146,6 +158,7 @@ function isMostlyPrintable(text: string): boolean {
 }
 
 function utf16(bytes: Buffer, isLittle: boolean): TextFile {
+  // Node writes beyond its memory if it decodes an odd number of bytes at an odd address.
   const even = bytes.subarray(0, bytes.length - (bytes.length % 2))
   const swapped = (given: Buffer): Buffer => (isLittle ? given : Buffer.from(given).swap16())
   return {
@@ -182,6 +195,8 @@ function byCharset(bytes: Buffer, mediaType: string): TextFile {
   const charset = /;\s*charset\s*=\s*["']?([\w.:-]+)/i.exec(mediaType)?.[1]
   if (charset === undefined || /^(?:utf-?8|us-ascii|iso-?8859-1|latin-?1)$/i.test(charset))
     return LATIN1(bytes)
+  if (/^utf-?16/i.test(charset) && !hasTextWindow(bytes)) return utf16(bytes, !/be$/i.test(charset))
+  if (/^utf-?16/i.test(charset)) return LATIN1(bytes)
   try {
     const text = new TextDecoder(charset).decode(bytes)
     // There is no encoder for other charsets, so that a changed text is written in UTF-8.
@@ -211,9 +226,6 @@ function isPlainText(bytes: Buffer): boolean {
   }
   return true
 }
-
-/** Bytes that are looked at together. */
-const WINDOW = 1024
 
 /** Whether any part of the bytes consists of printable characters, so that a model might read it as a text. */
 function hasTextWindow(bytes: Buffer): boolean {

@@ -2,7 +2,7 @@ import type { MediaPart } from '@sluice/wire/conversation'
 import type { TextPlace } from '@sluice/wire/guarded-texts'
 import { readTextFile } from '@sluice/wire/text-file'
 import type { CallGuards } from './call-guards.ts'
-import { longText, refusing } from './guarded-request.ts'
+import { checkedFileText, refusing } from './guarded-request.ts'
 import { checkTexts } from './services/checked-request.ts'
 
 /** Checks a file. Resolves to the file to send on. Rejects with `guard_blocked`. */
@@ -13,7 +13,7 @@ export async function guardedFile(guards: CallGuards, part: MediaPart, place: Te
   const file = readTextFile(bytes, { mediaType: source.mediaType, name })
   if (!file) return part
   return refusing(guards, async () => {
-    const checked = await longText(guards, file.text, { place, isSigned: false, isJson: false })
+    const checked = await checkedFileText(guards, file.text, { place, isSigned: false })
     const [judged = checked] = guards.services ? await checkTexts(guards.services, [checked], place) : []
     if (judged === file.text) return part
     return { ...part, source: { ...source, data: file.encode(judged).toString('base64') } }

@@ -1,4 +1,5 @@
 import { isTerm } from '@sluice/wire/guarded-values'
+import { decodePercent } from '@sluice/wire/media-source'
 import type { FormPart } from '@sluice/wire/multipart'
 import {
   type FileFacts,
@@ -11,7 +12,7 @@ import {
 import type { FormBody } from '../body-reader.ts'
 import { readStoredBytes, type Replacement } from '../form-body.ts'
 import type { CallGuards } from './call-guards.ts'
-import { longText, refusing } from './guarded-request.ts'
+import { checkedFileText, refusing } from './guarded-request.ts'
 import { checkTexts } from './services/checked-request.ts'
 
 /** Fields of forms that are settings: they are not checked where they look like a word of the protocol. */
@@ -66,7 +67,7 @@ export async function guardedForm(guards: CallGuards, form: FormBody): Promise<F
 }
 
 async function checkedFormText(guards: CallGuards, text: string): Promise<string> {
-  const checked = await longText(guards, text, { place: 'input', isSigned: false, isJson: false })
+  const checked = await checkedFileText(guards, text, { place: 'input', isSigned: false })
   const [judged] = guards.services ? await checkTexts(guards.services, [checked]) : [checked]
   return judged ?? checked
 }
@@ -89,7 +90,8 @@ async function textsOf(form: FormBody, part: FormPart): Promise<FormText[]> {
 
 async function contentText(form: FormBody, part: FormPart): Promise<FormText | undefined> {
   const { name, text, filename, contentType: mediaType } = part
-  if (filename === undefined && text !== undefined) {
+  // A field whose bytes are no UTF-8 is read as a file.
+  if (filename === undefined && text !== undefined && !/[\0\ufffd]/.test(text)) {
     if (SETTINGS.has(name) && isTerm(text)) return undefined
     return { text, change: (next) => ({ field: { ...part, text: next, isChanged: true } }) }
   }
@@ -126,7 +128,8 @@ async function headText(form: FormBody, part: FormPart): Promise<FormText | unde
   const usual = headOf({ name, filename, contentType })
   const isUsual = given.toLowerCase() === usual.toLowerCase()
   if (isUsual && [name, filename ?? '', contentType].every(isTerm)) return undefined
-  const text = [given, decodedName(filename)].filter((one) => one !== '').join('\n')
+  const plain = withoutEscapes(given)
+  const text = plain === given ? given : `${given}\n${plain}`
   return {
     text,
     // Only what is known is written anew: a name that has no match is kept, everything else is left out.
@@ -135,7 +138,7 @@ async function headText(form: FormBody, part: FormPart): Promise<FormText | unde
         part: { start: headStart, end: start },
         text: headOf({
           name: isTerm(name) ? name : 'field',
-          filename: filename === undefined ? undefined : keptName(filename, next),
+          filename: filename === undefined ? undefined : keptName(filename, next, text),
           contentType: isTerm(contentType) ? contentType : '',
         }),
       },
@@ -143,19 +146,21 @@ async function headText(form: FormBody, part: FormPart): Promise<FormText | unde
   }
 }
 
-/** The name in a header of RFC 5987, without its escapes. */
-function decodedName(filename: string | undefined): string {
-  if (!filename?.includes('%')) return ''
-  try {
-    return decodeURIComponent(filename)
-  } catch {
-    return ''
-  }
+/** Headers with the escapes of a name (RFC 5987) resolved, as many as are valid. */
+function withoutEscapes(head: string): string {
+  return head.includes('%') ? decodePercent(head).toString() : head
 }
 
-function keptName(filename: string, checked: string): string {
-  if (isTerm(filename) || checked.includes(filename)) return filename
-  return `file${/\.[A-Za-z\d]{1,8}$/.exec(filename)?.[0] ?? ''}`
+/** The name of a file, if it is still in the text as it was checked, else another one with the same ending. */
+function keptName(filename: string, checked: string, given: string): string {
+  const isKept = [filename, withoutEscapes(filename)].every(
+    (name) => occurrences(checked, name) === occurrences(given, name),
+  )
+  return isKept ? filename : `file${/\.[A-Za-z\d]{1,8}$/.exec(filename)?.[0] ?? ''}`
+}
+
+function occurrences(text: string, part: string): number {
+  return text.split(part).length
 }
 
 function headOf({

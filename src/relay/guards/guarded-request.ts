@@ -8,16 +8,18 @@ import {
 } from '@sluice/wire/guarded-texts'
 import {
   asItStands,
+  type FileChange,
   type FileFacts,
-  filesWithin,
   mayBeFile,
   readingsOf,
+  type ValueKind,
   withFiles,
 } from '@sluice/wire/guarded-values'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body } from '../body-reader.ts'
+import { readFilesWithin } from './files-within.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
 import { checkRequestTexts } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
@@ -108,8 +110,7 @@ async function longChange(
   return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
 }
 
-/** Checks a text of a request that is not JSON, in pieces if it is long. */
-export async function longText(
+async function longText(
   guards: CallGuards,
   text: string,
   spot: TextLocation & { readonly isJson: boolean },
@@ -141,23 +142,53 @@ async function fileChange(
   for (const read of readingsOf(value, found.kind)) {
     const reading = await TURN_BUDGET.work(() => read(next, found.file ?? NO_FACTS))
     if (!reading) continue
-    const isJson = found.isJson && read === asItStands
-    const checked = await wholeText(guards, reading.text, { ...found, isJson })
+    const checked =
+      read === asItStands
+        ? await wholeText(guards, reading.text, found)
+        : await checkedFileText(guards, reading.text, found)
     if (checked !== reading.text) next = reading.write(checked)
   }
-  const changes: Parameters<typeof withFiles>[1][number][] = []
-  for (const file of filesWithin(next, found.kind)) {
-    const checked = await wholeText(guards, file.text, { ...found, isJson: false })
-    if (checked !== file.text) changes.push({ ...file, written: file.write(checked) })
-  }
-  if (changes.length > 0) next = withFiles(next, changes)
+  next = await checkedFilesWithin(guards, next, found, found.kind)
   return next === value ? undefined : { from, to, text: JSON.stringify(next) }
 }
 
-async function wholeText(guards: CallGuards, text: string, found: FoundText): Promise<string> {
-  if (text.length > TURN_CHARACTERS) return longText(guards, text, found)
+/** Maximum depth of files within files that are read. */
+const MAX_DEPTH = 4
+
+/** Checks the text of a file, and the files within it. */
+export async function checkedFileText(
+  guards: CallGuards,
+  text: string,
+  spot: TextLocation,
+  depth = 1,
+): Promise<string> {
+  const checked = await wholeText(guards, text, { ...spot, isJson: false })
+  return depth === MAX_DEPTH ? checked : checkedFilesWithin(guards, checked, spot, 'text', depth)
+}
+
+async function checkedFilesWithin(
+  guards: CallGuards,
+  value: string,
+  spot: TextLocation,
+  kind: ValueKind,
+  depth = 1,
+): Promise<string> {
+  const changes: FileChange[] = []
+  for (const file of await readFilesWithin(value, kind)) {
+    const checked = await checkedFileText(guards, file.text, spot, depth + 1)
+    if (checked !== file.text) changes.push({ ...file, written: file.write(checked) })
+  }
+  return changes.length === 0 ? value : withFiles(value, changes)
+}
+
+async function wholeText(
+  guards: CallGuards,
+  text: string,
+  spot: TextLocation & { readonly isJson: boolean },
+): Promise<string> {
+  if (text.length > TURN_CHARACTERS) return longText(guards, text, spot)
   return TURN_BUDGET.work(() =>
-    found.isJson ? guards.checkRequestJson(text, found) : guards.checkRequest(text, found),
+    spot.isJson ? guards.checkRequestJson(text, spot) : guards.checkRequest(text, spot),
   )
 }
 

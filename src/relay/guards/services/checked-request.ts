@@ -10,7 +10,6 @@ import {
 import {
   type FileFacts,
   type FileWithin,
-  filesWithin,
   mayBeFile,
   type Reading,
   readingsOf,
@@ -18,6 +17,7 @@ import {
 } from '@sluice/wire/guarded-values'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { readFilesWithin } from '../files-within.ts'
 import type { CheckedText, ServiceChecks } from './service-checks.ts'
 
 /** A part of a value of the request that is checked as a text, and where the value is. */
@@ -34,7 +34,8 @@ interface ReadText {
  */
 export async function checkRequestTexts(checks: ServiceChecks, scan: ScannedObject): Promise<ScannedObject> {
   const found = requestTexts(scan).filter(({ place }) => checks.concerns(place))
-  const read = found.flatMap((one) => readTexts(scan.bytes, one))
+  const read: ReadText[] = []
+  for (const one of found) read.push(...(await readTexts(scan.bytes, one)))
   const texts = read.map(({ found: one, text }): CheckedText => ({ ...one, text }))
   const next = await checks.check({ texts, ...findToolCallsAndImages(scan), side: 'request' })
   const changed = new Map<FoundText, (readonly [ReadText, string])[]>()
@@ -68,17 +69,15 @@ function changedValue(
   return next
 }
 
-function readTexts(bytes: Buffer, found: FoundText): ReadText[] {
+async function readTexts(bytes: Buffer, found: FoundText): Promise<ReadText[]> {
   const value = decodeStringAt(bytes, found.from, found.to)
   if (!mayBeFile(bytes, found)) return [{ found, part: undefined, text: value }]
   const readings = readingsOf(value, found.kind).flatMap((part): ReadText[] => {
     const text = part(value, found.file ?? NO_FACTS)?.text
     return text === undefined ? [] : [{ found, part, text }]
   })
-  const files = [...filesWithin(value, found.kind)].map(
-    (part): ReadText => ({ found, part, text: part.text }),
-  )
-  return [...readings, ...files]
+  const files = await readFilesWithin(value, found.kind)
+  return [...readings, ...files.map((part): ReadText => ({ found, part, text: part.text }))]
 }
 
 const NO_FACTS: FileFacts = { mediaType: '', name: '' }
