@@ -127,7 +127,7 @@ describe('a file of text', () => {
       'replace',
       'gemini',
     )
-    const data = Buffer.from((/"data":"([^"]+)"/.exec(sent) ?? ['', ''])[1] as string, 'base64').toString()
+    const data = Buffer.from(/"data":"([^"]+)"/.exec(sent)?.[1] ?? '', 'base64').toString()
     expect(data).toMatch(/^The plan is \[\[REPLACE_[0-9a-f]{8}\]\]\.$/)
   })
 

@@ -144,8 +144,7 @@ export function* filesWithin(value: string, kind: ValueKind): Generator<FileWith
 /** What the files within a value look like; undefined for a value that is read as a whole. */
 function patternWithin(value: string, kind: ValueKind): RegExp | undefined {
   if (kind === 'sealed' && isSealed(value)) return PIECE
-  if (DATA.test(value))
-    return isDataUrl(value) && DATA_URL.test(parted(value, NONE).header) ? undefined : PIECE
+  if (DATA.test(value)) return isProperDataUrl(value) ? undefined : PIECE
   if (kind === 'media') return isBase64(value) ? undefined : PIECE
   return isWholeBase64(value) ? undefined : WITHIN
 }
@@ -239,6 +238,12 @@ function isUnreadFile(value: string, facts: FileFacts): boolean {
 
 function headOf(value: string): Buffer {
   return Buffer.from(value.slice(0, 2 * SIGNATURE_BYTES), 'base64')
+}
+
+function isProperDataUrl(value: string): boolean {
+  if (!isDataUrl(value)) return false
+  const { header, data, isBase64: isEncoded } = parted(value, NONE)
+  return DATA_URL.test(header) && (!isEncoded || isBase64(data))
 }
 
 function isDataUrl(value: string): boolean {

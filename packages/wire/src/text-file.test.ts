@@ -6,7 +6,7 @@ const NOTHING = { mediaType: '', name: '' }
 const TEXT = 'A letter of some length, to Ann and to everyone else.'
 
 function utf32(text: string, isLittle: boolean): Buffer {
-  const points = [...text].map((character) => character.codePointAt(0) ?? 0)
+  const points = Array.from(text, (character) => character.codePointAt(0) ?? 0)
   const bytes = Buffer.alloc(4 * points.length)
   for (const [at, point] of points.entries())
     if (isLittle) bytes.writeUInt32LE(point, 4 * at)

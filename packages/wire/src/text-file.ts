@@ -176,7 +176,7 @@ function utf32(bytes: Buffer, isLittle: boolean): TextFile {
   return {
     text: points.join(''),
     encode(text) {
-      const written = [...text].map((character) => character.codePointAt(0) ?? 0)
+      const written = Array.from(text, (character) => character.codePointAt(0) ?? 0)
       const encoded = Buffer.alloc(4 * written.length)
       for (const [index, point] of written.entries()) {
         if (isLittle) encoded.writeUInt32LE(point, 4 * index)
