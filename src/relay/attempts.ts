@@ -25,7 +25,7 @@ import {
   WRITE_FAILURE_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
-import { guardedAttempt, guardedRequester } from './guards/guarded-attempt.ts'
+import { guardedAttempt, prepareGuarded } from './guards/guarded-attempt.ts'
 import { providerLimitBoundOf, moveExhaustedKeysLast } from './provider-limit-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
@@ -159,7 +159,7 @@ export class Attempts {
   ): Promise<AttemptRequest | undefined> {
     const { request, settings } = call.plan
     try {
-      const prepared = await plan.prepare(settings.options.pass_through, guardedRequester(call))
+      const prepared = await prepareGuarded(plan, settings.options.pass_through, call)
       const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       return call.breaks && plan.channel.cache_diagnostics
         ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))

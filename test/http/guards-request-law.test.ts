@@ -8,7 +8,7 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { formBytes, formCall } from '../fixtures/form.ts'
 import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
-import { CONVERSING, PICTURE, REQUEST_FORMS } from '../fixtures/request-forms.ts'
+import { CONVERSING, PICTURE, REQUEST_FORMS, THOUGHTFUL } from '../fixtures/request-forms.ts'
 import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
 import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 import { byTier } from '../tier.ts'
@@ -25,6 +25,7 @@ const CODE = /code 4711 x/
 const CHANNELS = [...CONVERSING, 'rerank'] as const
 const ANSWERS: Readonly<Record<string, Behaviour>> = {
   chat: { kind: 'whole' },
+  [THOUGHTFUL]: { kind: 'whole' },
   messages: wholeMessage([{ text: 'hi' }]),
   responses: wholeResponse({ text: 'hi' }),
   gemini: wholeGemini(),
@@ -57,7 +58,9 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { media: { allow_private_networks: true } },
     models: priced([...CHANNELS]),
-    channels: CHANNELS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
+    channels: CHANNELS.map((name) =>
+      channel(name, upstream.baseUrl(name), { protocol: name === THOUGHTFUL ? 'chat' : name }),
+    ),
     guards: [{ name: 'codes', do: 'redact', match: { regex: CODE.source } }],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
