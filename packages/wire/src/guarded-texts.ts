@@ -2,7 +2,6 @@ import {
   MEDIA_ADDRESS_MEMBERS,
   ANSWER_PROTOCOL_TERMS,
   FREE_OBJECT_MEMBERS,
-  MEDIA_TYPE_MEMBERS,
   ARGUMENTS_JSON_MEMBERS,
   TERM_AND_NUMBER_MEMBERS,
   MEDIA_MEMBERS,
@@ -11,9 +10,6 @@ import {
   MEMBERS_WITH_CHOSEN_NAMES,
   UNGENERATED_MEMBERS,
   TEXT_PLACE_OF_MEMBER,
-  TOKEN_ID_MEMBERS,
-  FILE_NAME_MEMBERS,
-  SEALED_MEMBERS,
   REASONING_TYPES,
   TEXT_REPEATING_MEMBERS,
   TOOL_RESULT_MEMBERS,
@@ -23,10 +19,18 @@ import {
   PROTOCOL_TERMS,
   REASONING_MEMBERS,
 } from './guarded-member-names.ts'
-import { isMemberName, isSealed, isTerm, type ValueKind } from './guarded-values.ts'
+import { isMemberName, isSealed, type ValueKind } from './guarded-values.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
+import {
+  isTermAt,
+  memberKind,
+  type MemberKind,
+  statesMediaType,
+  TERM_MEMBER,
+  TEXT_MEMBER,
+} from './request-members.ts'
 import type { FileFacts } from './text-file.ts'
 
 /** Which part of a call a text belongs to. */
@@ -120,18 +124,6 @@ interface Found {
   readonly repeating?: RepeatingSpan[]
 }
 
-/** A member of a request: how its value is read, and what is stated about the file that it may be. */
-interface MemberKind {
-  readonly kind: ValueKind
-  readonly file?: FileFacts
-}
-
-const TEXT: MemberKind = { kind: 'text' }
-const TERM_KIND: MemberKind = { kind: 'term' }
-const SEALED: MemberKind = { kind: 'sealed' }
-/** Maximum length of the JSON of a word of a protocol, all of whose characters may be escaped. */
-const MAX_TERM_JSON = 6 * 64 + 2
-
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const DATA_URL = Buffer.from('"data:')
@@ -205,11 +197,11 @@ function collect(
   found: Found,
   name = '',
   step?: PathStep,
-  member = TEXT,
+  member = TEXT_MEMBER,
 ): void {
   switch (scan.kindOf(node)) {
     case 'string':
-      if (member !== TERM_KIND || !isTermAt(scan, node)) add(scan, node, around, found, step, name, member)
+      if (member !== TERM_MEMBER || !isTermAt(scan, node)) add(scan, node, around, found, step, name, member)
       return
     case 'number':
       if (around.isData || name === 'numberValue') add(scan, node, around, found, step, '')
@@ -244,7 +236,7 @@ function add(
   { texts, repeating }: Found,
   step: PathStep | undefined,
   name: string,
-  { kind, file }: MemberKind = TEXT,
+  { kind, file }: MemberKind = TEXT_MEMBER,
   isName = MEMBERS_LISTING_CHOSEN_NAMES.has(name),
 ): void {
   const from = scan.startOf(node)
@@ -288,7 +280,7 @@ function collectNamed(
   step: PathStep | undefined,
 ): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    add(scan, key, { ...around, isInData: true }, found, step, '', TEXT, true)
+    add(scan, key, { ...around, isInData: true }, found, step, '', TEXT_MEMBER, true)
     collect(scan, scan.valueOf(key), around, found, '', stepIn(found, step, scan.keyText(key), node))
   }
 }
@@ -322,7 +314,7 @@ function collectMembers(
     if (isAnswer && isUngenerated(scan, name, value, around, found, step)) continue
     if (isAnswer && isLeftOut(scan, node, name, value, type, role)) continue
     if (!isAnswer && !isMemberName(name)) add(scan, key, around, found, step, '')
-    const kind = isAnswer ? TEXT : memberKind(scan, node, name, type, role, around.fileName)
+    const kind = isAnswer ? TEXT_MEMBER : memberKind(scan, node, name, type, role, around.fileName)
     let { place } = around
     if (TEXT_PLACE_OF_MEMBER.has(name)) place = TEXT_PLACE_OF_MEMBER.get(name) as TextPlace
     else if (isResult || (role !== undefined && TOOL_RESULT_ROLES.has(role) && name !== 'name'))
@@ -352,63 +344,6 @@ function collectMembers(
       collectNamed(scan, value, within, found, next)
     else collect(scan, value, within, found, name, next, kind)
   }
-}
-
-/** How the strings of a member of a request are read. `docs/guards.md: What is no text`. */
-function memberKind(
-  scan: ScannedObject,
-  object: Node,
-  name: string,
-  type: string,
-  role: string | undefined,
-  fileName: string | undefined,
-): MemberKind {
-  if (PROTOCOL_TERMS.has(name)) return SEALED_MEMBERS.has(name) ? SEALED : TERM_KIND
-  if (name === 'name') return role === undefined ? TERM_KIND : TEXT
-  if (name === 'data' && (type === 'redacted_thinking' || type === 'reasoning.encrypted')) return SEALED
-  const isMedia =
-    MEDIA_MEMBERS.has(name) ||
-    (name === 'result' && type === 'image_generation_call') ||
-    (name === 'data' && type !== 'text' && statesMediaType(scan, object))
-  if (!isMedia) return TEXT
-  const mediaType = firstMember(scan, object, MEDIA_TYPE_MEMBERS)
-  return {
-    kind: 'media',
-    file: { mediaType, name: firstMember(scan, object, FILE_NAME_MEMBERS) || (fileName ?? '') },
-  }
-}
-
-function firstMember(scan: ScannedObject, object: Node, names: readonly string[]): string {
-  for (const name of names) {
-    const value = stringMember(scan, object, name)
-    if (value !== undefined) return value
-  }
-  return ''
-}
-
-function statesMediaType(scan: ScannedObject, object: Node): boolean {
-  return MEDIA_TYPE_MEMBERS.some((kind) => scan.memberOf(object, kind) !== undefined)
-}
-
-function isTermAt(scan: ScannedObject, node: Node): boolean {
-  const [from, to] = [scan.startOf(node), scan.endOf(node)]
-  return to - from <= MAX_TERM_JSON && isTerm(decodeStringAt(scan.bytes, from, to))
-}
-
-/**
- * Whether a request has token ids in place of a text, at an endpoint that reads them. Guards cannot read what they
- * stand for.
- */
-export function hasTokenIds(scan: ScannedObject): boolean {
-  return TOKEN_ID_MEMBERS.some((name) => {
-    const member = scan.span(name)
-    return member !== undefined && holdsNumber(scan, member.node)
-  })
-}
-
-function holdsNumber(scan: ScannedObject, node: Node): boolean {
-  const kind = scan.kindOf(node)
-  return kind === 'number' || (kind === 'array' && scan.elements(node).some((one) => holdsNumber(scan, one)))
 }
 
 /**

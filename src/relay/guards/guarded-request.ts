@@ -1,6 +1,5 @@
 import {
   type FoundText,
-  hasTokenIds,
   requestTexts,
   type TextChange,
   decodeStringAt,
@@ -15,6 +14,7 @@ import {
   type ValueKind,
   withFiles,
 } from '@sluice/wire/guarded-values'
+import { hasTokenIds } from '@sluice/wire/request-members'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
