@@ -54,7 +54,7 @@ const base64 = (text: string | Buffer): string => Buffer.from(text).toString('ba
 const wide = (text: string): Buffer => Buffer.from(text, 'utf16le')
 const noise = Buffer.from(Array.from({ length: 3000 }, (_, at) => (at * 7919 + 13) % 256))
 const quadruple = (text: string): Buffer =>
-  Buffer.concat([...text].map((unit) => Buffer.from(`${unit}\0\0\0`, 'latin1')))
+  Buffer.concat(Array.from(text, (unit) => Buffer.from(`${unit}\0\0\0`, 'latin1')))
 
 const FILES: readonly (readonly [what: string, bytes: Buffer])[] = [
   ['UTF-8', Buffer.from(TEXT)],
@@ -155,7 +155,7 @@ describe.each(LANES)('at a channel of %s', (lane) => {
     ['with a comma in a parameter', `data:text/plain;x="a,b";base64,${data}`],
     [
       'in percent',
-      `data:text/plain;base64,${[...data].map((unit) => `%${unit.charCodeAt(0).toString(16)}`).join('')}`,
+      `data:text/plain;base64,${Array.from(data, (unit) => `%${unit.charCodeAt(0).toString(16)}`).join('')}`,
     ],
     ['without base64', `data:text/plain,${encodeURIComponent(TEXT)}`],
     ['as it stands', `data:,${TEXT}`],
