@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { type FileChange, filesWithin, withFiles } from '@sluice/wire/guarded-values'
 import { compileRule, PII_KINDS } from '../redaction/rule.ts'
 import { TextScreen, TooManyMatches } from '../redaction/screen.ts'
 import { screenContinuedParts } from '../redaction/screen-parts.ts'
@@ -45,12 +46,23 @@ export function redactedContent(bytes: Buffer): Buffer | undefined {
   if (!whole) return undefined
   const text = whole.toString()
   try {
-    const redacted = redactedText(text)
+    const redacted = redactedText(withRedactedFiles(text))
     return redacted === text ? whole : Buffer.from(redacted)
   } catch (error) {
     if (error instanceof TooManyJsonValues || error instanceof TooManyMatches) return undefined
     throw error
   }
+}
+
+/** Redacts the files of text within a text, as guards read them. `docs/guards.md: Files of text` */
+function withRedactedFiles(text: string): string {
+  const changes: FileChange[] = []
+  for (const file of filesWithin(text, 'text')) {
+    if (!file) continue
+    const redacted = redactedText(file.text)
+    if (redacted !== file.text) changes.push({ ...file, written: file.write(redacted) })
+  }
+  return changes.length === 0 ? text : withFiles(text, changes)
 }
 
 /** Maximum number of bytes of an incomplete UTF-8 character. */

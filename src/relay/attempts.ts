@@ -28,7 +28,7 @@ import {
   GATEWAY_STOPPING,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
-import { guardedAttempt } from './guards/guarded-attempt.ts'
+import { guardedAttempt, prepareGuarded } from './guards/guarded-attempt.ts'
 import { providerLimitBoundOf } from './provider-limit-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { SessionAffinity } from './affinity/affinity.ts'
@@ -196,13 +196,14 @@ export class Attempts {
   ): Promise<AttemptRequest | undefined> {
     const { request, settings } = call.plan
     try {
-      const prepared = await plan.prepare(settings.options.pass_through, call)
+      const prepared = await prepareGuarded(plan, settings.options.pass_through, call)
       const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       return call.breaks && plan.channel.cache_diagnostics
         ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))
         : adapted
     } catch (error) {
       if (call.response.isAborted) this.#leave(failed)
+      if (call.guards?.hasBlocked) throw error
       failed.preparationError ??= error
       return undefined
     }

@@ -8,7 +8,7 @@ import { boundaryOf, type FormPart, FormReader, isForm } from '@sluice/wire/mult
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Request } from '../http/request.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
-import type { StoredBytes } from './form-body.ts'
+import type { Replacement, StoredBytes } from './form-body.ts'
 import { PendingBody, SlowBodies } from './slow-bodies.ts'
 import { Spool, type SpoolFile } from './spool.ts'
 import { ZstdFrames } from './zstd-frames.ts'
@@ -391,6 +391,10 @@ class FileSink implements BodySink<undefined> {
 interface FormContent {
   readonly parts: readonly FormPart[]
   readonly bytes: StoredBytes
+  /** Offsets of the first boundary, and of the end of the last one. */
+  readonly bounds: readonly [from: number, to: number]
+  /** Parts of the bytes that guards have changed, apart from the texts of fields. */
+  readonly edits?: readonly Replacement[]
 }
 
 /** Stores a small form in memory and a large one on disk, and parses it at the same time. */
@@ -424,7 +428,8 @@ class FormSink implements BodySink<FormContent> {
   }
 
   finish(): FormContent {
-    return { parts: this.#reader.end(), bytes: this.#file ?? this.#chunks.take() }
+    const parts = this.#reader.end()
+    return { parts, bytes: this.#file ?? this.#chunks.take(), bounds: this.#reader.bounds }
   }
 
   drop(): void {

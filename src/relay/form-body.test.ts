@@ -21,6 +21,7 @@ const part = (start: number, end: number): FormPart => ({
   name: 'model',
   filename: undefined,
   contentType: '',
+  headStart: start,
   start,
   end,
   text: '',

@@ -27,7 +27,7 @@ export class EditedForm implements OutgoingBody {
     let from = 0
     for (const { part, text } of [...replacements].sort((a, b) => a.part.start - b.part.start)) {
       add({ from }, part.start - from)
-      const content = Buffer.from(text)
+      const content = typeof text === 'string' ? Buffer.from(text) : text
       add(content, content.length)
       from = part.end
     }
@@ -56,10 +56,10 @@ export class EditedForm implements OutgoingBody {
   }
 }
 
-/** A part of a form, and the text that replaces its content. */
-interface Replacement {
-  readonly part: FormPart
-  readonly text: string
+/** A part of a form, given by its offsets, and what replaces its content. */
+export interface Replacement {
+  readonly part: Pick<FormPart, 'start' | 'end'>
+  readonly text: string | Buffer
 }
 
 interface Piece {

@@ -30,6 +30,11 @@ export interface MediaRequester {
    * unsubscribes.
    */
   onClientGone(listener: () => void): () => void
+  /**
+   * Has guards check a file that was fetched, in a message or in the result of a tool. Resolves to the file to send
+   * on. Absent if no guard applies to the call.
+   */
+  checked?(file: MediaPart, place: 'input' | 'tool_results'): Promise<MediaPart>
 }
 
 /** Fetches media that a client gives by URL, if the upstream's dialect needs them inside the request. */
@@ -63,11 +68,14 @@ export class MediaFetcher {
   ): Promise<Conversation> {
     if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
     const batch = new MediaBatch(requester)
-    const inlined = async (part: Part): Promise<Part> => {
-      if (part.kind === 'media')
-        return mustFetch(part) ? this.#withFetched(part, batch) : this.#withType(part)
+    const inlined = async (part: Part, place: 'input' | 'tool_results' = 'input'): Promise<Part> => {
+      if (part.kind === 'media') {
+        if (!mustFetch(part)) return this.#withType(part)
+        const fetched = await this.#withFetched(part, batch)
+        return requester.checked ? requester.checked(fetched, place) : fetched
+      }
       if (part.kind !== 'tool-result') return part
-      const parts = await Promise.all(part.parts.map(inlined))
+      const parts = await Promise.all(part.parts.map((one) => inlined(one, 'tool_results')))
       return { ...part, parts: parts as typeof part.parts }
     }
     const unsubscribe = requester.onClientGone(() => batch.abort())
@@ -76,7 +84,7 @@ export class MediaFetcher {
         conversation.turns.map(
           async (turn): Promise<Turn> => ({
             ...turn,
-            parts: await Promise.all(turn.parts.map(inlined)),
+            parts: await Promise.all(turn.parts.map((part) => inlined(part))),
           }),
         ),
       )

@@ -33,6 +33,7 @@ import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
+import { guardedForm } from './guards/guarded-form.ts'
 import { guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
 import { GuardModerations } from './guards/services/guard-moderations.ts'
@@ -436,7 +437,10 @@ export class Relay {
     guards.services?.begin(incoming)
     this.#guards.countRestored(guards, caller, incoming.response)
     try {
-      const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
+      const guarded =
+        'parts' in body
+          ? await guardedForm(guards, body)
+          : await guardedRequest(guards, body, dialects.json?.scanLimits)
       const isSame = guarded === body && request.body === undefined
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
       const changed = {

@@ -2,7 +2,6 @@ import {
   MEDIA_ADDRESS_MEMBERS,
   ANSWER_PROTOCOL_TERMS,
   FREE_OBJECT_MEMBERS,
-  MEDIA_TYPE_MEMBERS,
   ARGUMENTS_JSON_MEMBERS,
   TERM_AND_NUMBER_MEMBERS,
   MEDIA_MEMBERS,
@@ -18,15 +17,23 @@ import {
   SIGNATURE_MEMBERS,
   SIGNED_TEXT_MEMBERS,
   PROTOCOL_TERMS,
-  PROTOCOL_TERM_LISTS,
   REASONING_MEMBERS,
 } from './guarded-member-names.ts'
 import { findUnusualWords, isAnswerWord, isMediaContent } from './answer-words.ts'
-import { isMemberName } from './guarded-values.ts'
+import { isMemberName, isSealed, type ValueKind } from './guarded-values.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
+import {
+  isTermAt,
+  memberKind,
+  type MemberKind,
+  statesMediaType,
+  TERM_MEMBER,
+  TEXT_MEMBER,
+} from './request-members.ts'
 import { isSignatureEnvelope } from './signature-envelope.ts'
+import type { FileFacts } from './text-file.ts'
 
 /** Which part of a call a text belongs to. */
 export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
@@ -47,6 +54,10 @@ export interface FoundText {
   readonly isName: boolean
   /** Whether the text is inside an object whose keys users or models choose. */
   readonly isData: boolean
+  /** How the value is read; `text` in answers. */
+  readonly kind: ValueKind
+  /** What is stated about the file that the value may be; undefined if nothing is. */
+  readonly file?: FileFacts
   /** The last step of the path from the root of an answer to the text; undefined in requests. */
   readonly step: PathStep | undefined
 }
@@ -104,6 +115,8 @@ interface Surroundings {
   /** Set in the responses protocol only: for the root of an event, and for the object with the response. */
   readonly isRoot?: 'event' | 'response' | undefined
   readonly isInData?: boolean
+  /** Name of the file whose content is in this object, which the object around it states. */
+  readonly fileName?: string | undefined
 }
 
 /** The texts that the search has found so far. */
@@ -186,17 +199,18 @@ function collect(
   found: Found,
   name = '',
   step?: PathStep,
+  member = TEXT_MEMBER,
 ): void {
   switch (scan.kindOf(node)) {
     case 'string':
-      add(scan, node, around, found, step, name)
+      if (member !== TERM_MEMBER || !isTermAt(scan, node)) add(scan, node, around, found, step, name, member)
       return
     case 'number':
       if (around.isData || name === 'numberValue') add(scan, node, around, found, step, '')
       return
     case 'array':
       for (const element of scan.elements(node))
-        collect(scan, element, around, found, name, stepIn(found, step, undefined, node))
+        collect(scan, element, around, found, name, stepIn(found, step, undefined, node), member)
       return
     case 'object':
       if (around.isData) collectData(scan, node, around, found, step)
@@ -224,6 +238,7 @@ function add(
   { texts, repeating }: Found,
   step: PathStep | undefined,
   name: string,
+  { kind, file }: MemberKind = TEXT_MEMBER,
   isName = MEMBERS_LISTING_CHOSEN_NAMES.has(name),
 ): void {
   const from = scan.startOf(node)
@@ -237,6 +252,8 @@ function add(
     isNumber: scan.bytes[from] !== QUOTE,
     isName,
     isData: isInData,
+    kind,
+    ...(file && { file }),
     step,
   })
 }
@@ -265,7 +282,7 @@ function collectNamed(
   step: PathStep | undefined,
 ): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    add(scan, key, { ...around, isInData: true }, found, step, '', true)
+    add(scan, key, { ...around, isInData: true }, found, step, '', TEXT_MEMBER, true)
     collect(scan, scan.valueOf(key), around, found, '', stepIn(found, step, scan.keyText(key), node))
   }
 }
@@ -299,8 +316,10 @@ function collectMembers(
     const value = scan.valueOf(key)
     if (isAnswer && !isMemberName(name)) add(scan, key, { ...around, isInData: true }, found, step, '')
     if (isAnswer && isUngenerated(scan, name, value, around, found, step)) continue
-    if (isLeftOut(scan, node, name, value, type, role) && (!isAnswer || isUnreadable(scan, name, value)))
+    if (isAnswer && isLeftOut(scan, node, name, value, type, role) && isUnreadable(scan, name, value))
       continue
+    if (!isAnswer && !isMemberName(name)) add(scan, key, around, found, step, '')
+    const kind = isAnswer ? TEXT_MEMBER : memberKind(scan, node, name, type, role, around.fileName)
     let { place } = around
     if (TEXT_PLACE_OF_MEMBER.has(name)) place = TEXT_PLACE_OF_MEMBER.get(name) as TextPlace
     else if (isResult || (role !== undefined && TOOL_RESULT_ROLES.has(role) && name !== 'name'))
@@ -310,21 +329,25 @@ function collectMembers(
     const isTool = place === 'tool_arguments' || place === 'tool_results'
     const isData = (isTool && FREE_OBJECT_MEMBERS.has(name)) || (name === 'metadata' && place === 'input')
     const signs =
-      (isSigned && (!isAnswer || around.isSigned || SIGNED_TEXT_MEMBERS.has(name))) ||
-      (around.signsReasoning === true && REASONING_MEMBERS.has(name))
+      (isSigned && (around.isSigned || SIGNED_TEXT_MEMBERS.has(name))) ||
+      (isAnswer && around.signsReasoning === true && REASONING_MEMBERS.has(name))
     const isRoot: Surroundings['isRoot'] =
       around.isRoot === 'event' && name === 'response' ? 'response' : undefined
+    const fileName = name === 'source' && !isAnswer ? stringMember(scan, node, 'title') : undefined
     const isSame =
       place === around.place &&
+      fileName === around.fileName &&
       isData === around.isData &&
       signs === around.isSigned &&
       isOfModel === (around.isOfModel !== false) &&
       isRoot === around.isRoot
-    const within = isSame ? around : { ...around, place, isData, isSigned: signs, isOfModel, isRoot }
+    const within = isSame
+      ? around
+      : { ...around, place, isData, isSigned: signs, isOfModel, isRoot, fileName }
     const next = stepIn(found, step, name, node)
     if (MEMBERS_WITH_CHOSEN_NAMES.has(name) && !isData && scan.kindOf(value) === 'object')
       collectNamed(scan, value, within, found, next)
-    else collect(scan, value, within, found, name, next)
+    else collect(scan, value, within, found, name, next, kind)
   }
 }
 
@@ -379,7 +402,7 @@ function isLeftOut(
   // A schema may use any of the names that are left out for its properties. Therefore a member with an object
   // is always searched.
   if (scan.kindOf(value) === 'object') return false
-  if (PROTOCOL_TERMS.has(name)) return !scan.isContainer(value) || PROTOCOL_TERM_LISTS.has(name)
+  if (PROTOCOL_TERMS.has(name)) return !scan.isContainer(value)
   if (name === 'name') return role === undefined
   if (MEDIA_MEMBERS.has(name) || (name === 'result' && type === 'image_generation_call'))
     return scan.kindOf(value) === 'string'
@@ -388,7 +411,7 @@ function isLeftOut(
   return (
     type === 'redacted_thinking' ||
     type === 'reasoning.encrypted' ||
-    (type !== 'text' && MEDIA_TYPE_MEMBERS.some((kind) => scan.memberOf(object, kind) !== undefined))
+    (type !== 'text' && statesMediaType(scan, object))
   )
 }
 
@@ -410,10 +433,8 @@ function hasEnvelope(scan: ScannedObject, node: Node): boolean {
 
 function isSignedNode(scan: ScannedObject, node: Node): boolean {
   return SIGNATURE_MEMBERS.some((name) => {
-    const value = scan.memberOf(node, name)
-    return (
-      value !== undefined && scan.kindOf(value) === 'string' && scan.endOf(value) - scan.startOf(value) > 2
-    )
+    const value = stringMember(scan, node, name)
+    return value !== undefined && value !== '' && isSealed(value)
   })
 }
 

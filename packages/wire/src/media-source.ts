@@ -1,5 +1,6 @@
 import type { MediaSource } from './conversation.ts'
 import { refuseField } from './field-check.ts'
+import { readTextFile } from './text-file.ts'
 
 /** Media type if none is stated. */
 const DEFAULT_TYPE = 'application/octet-stream'
@@ -52,6 +53,18 @@ export function readFileData(data: string, path: string): MediaSource {
 export function readAudioData(data: string, format: string, path: string): MediaSource {
   if (isDataUrl(data)) return inlineFromDataUrl(data, path)
   return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? DEFAULT_TYPE, data, path)
+}
+
+/** Reads a file of text, in the encoding in which guards have checked it. */
+export function textOfMedia({
+  mediaType,
+  data,
+}: {
+  readonly mediaType: string
+  readonly data: string
+}): string {
+  const bytes = Buffer.from(data, 'base64')
+  return readTextFile(bytes, { mediaType, name: '' })?.text ?? bytes.toString()
 }
 
 /** Writes media as a `data:` URL. */

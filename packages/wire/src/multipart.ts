@@ -20,6 +20,8 @@ const TOO_LONG = `more than ${MAX_PREAMBLE_BYTES} bytes stand in front of its fi
 
 /** A part of a form: its headers, and the position of its content in the body. */
 export interface FormPart extends PartHead {
+  /** Offset of the first byte of the headers. */
+  readonly headStart: number
   /** Offset of the first byte of the content. */
   readonly start: number
   /** Offset after the last byte of the content. */
@@ -41,6 +43,9 @@ export class FormReader {
   /** Bytes that are not read yet, and the offset of the first of them in the body. */
   #rest: Buffer = Buffer.alloc(0)
   #offset = 0
+  #beginning = 0
+  #ending = 0
+  #headStart = 0
   #head: PartHead = { name: '', filename: undefined, contentType: '' }
   #contentStart = 0
   /**
@@ -63,6 +68,11 @@ export class FormReader {
     // Copied, so that a few remaining bytes do not keep a whole chunk in memory.
     if (this.#rest.length > 0 && this.#rest.length < this.#rest.buffer.byteLength)
       this.#rest = Buffer.from(this.#rest)
+  }
+
+  /** Offsets of the first boundary, and of the end of the last one. What is around them is no part of the form. */
+  get bounds(): readonly [from: number, to: number] {
+    return [this.#beginning, this.#ending]
   }
 
   /** Ends the form. Returns its parts in order. */
@@ -102,6 +112,7 @@ export class FormReader {
     }
     if (at > MAX_PREAMBLE_BYTES + 1) throw refusal(TOO_LONG)
     if (!isFirst && this.#rest[at - 1] !== CR) throw refusal('a line that is not a boundary begins like one')
+    this.#beginning = at + 1
     this.#drop(at + 1 + first.length)
     this.#state = 'delimited'
     return true
@@ -112,10 +123,13 @@ export class FormReader {
     const [a, b] = this.#rest
     const isLast = a === HYPHEN && b === HYPHEN
     if (!isLast && (a !== CR || b !== LF)) throw refusal('a boundary is followed by other bytes')
-    if (isLast) this.#state = 'over'
-    else {
+    if (isLast) {
+      this.#state = 'over'
+      this.#ending = this.#offset + 2
+    } else {
       if (this.#parts.length === MAX_PARTS) throw refusal(`it has more than ${MAX_PARTS} parts`)
       this.#drop(2)
+      this.#headStart = this.#offset
       this.#state = 'head'
     }
     return true
@@ -150,7 +164,13 @@ export class FormReader {
     const before = at > 0 ? this.#rest[at - 1] : undefined
     if (isEmptyHead || before !== CR) throw refusal('a line that is not a boundary begins like one')
     this.#takeContent(at - 1)
-    this.#parts.push({ ...this.#head, start: this.#contentStart, end, text: this.#textSoFar() })
+    this.#parts.push({
+      ...this.#head,
+      headStart: this.#headStart,
+      start: this.#contentStart,
+      end,
+      text: this.#textSoFar(),
+    })
     this.#drop(1 + this.#delimiter.length)
     this.#state = 'delimited'
     return true

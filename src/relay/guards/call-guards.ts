@@ -1,5 +1,5 @@
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
-import { GUARD_VERDICTS, isTextGuard } from '../../domain/guard.ts'
+import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { TextScreen } from '../../redaction/screen.ts'
@@ -88,6 +88,7 @@ export class CallGuards {
   readonly services: ServiceChecks | undefined
   readonly #makeScreen: ScreenMaker
   readonly #screens = new Map<string, GuardScreen | undefined>()
+  #isSignedLeft = false
 
   constructor(
     all: readonly ActiveGuard[],
@@ -287,6 +288,21 @@ export class CallGuards {
   }
 
   /**
+   * Records that a part of the request cannot be checked. Throws `GuardBlock` if it may not be sent.
+   * `docs/guards.md: What cannot be checked`.
+   */
+  failedRequest(place: GuardPlace): void {
+    let blocking: ActiveGuard | undefined
+    for (const active of this.all) {
+      if (!active.guard.where.includes(place)) continue
+      const isPassed = passesUncheckedText(active)
+      active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
+      if (!isPassed) blocking ??= active
+    }
+    if (blocking) throw new GuardBlock(blocking)
+  }
+
+  /**
    * Records the matches that each guard of a screen (guards that search together) has found in a part of a
    * text.
    */
@@ -295,7 +311,9 @@ export class CallGuards {
       const count = counts[index] ?? 0
       active.hasRun = true
       active.tookMs += tookMs
-      if (count > 0) active.note(verdictOf(actionOf(active.guard, isSigned)), count)
+      if (count === 0) continue
+      active.note(verdictOf(actionOf(active.guard, isSigned)), count)
+      if (isSigned && actionOf(active.guard, false) !== 'flag') this.#isSignedLeft = true
     }
   }
 
@@ -321,6 +339,11 @@ export class CallGuards {
       kept.push(text)
     }
     return [...kept, `...;more=${run.length - kept.length}`].join(', ')
+  }
+
+  /** Whether guards have found something in signed reasoning of the request, which they would change elsewhere. */
+  get hasLeftSigned(): boolean {
+    return this.#isSignedLeft || this.all.some(leavesSigned)
   }
 
   /** Whether a guard has blocked the call. */
@@ -355,6 +378,11 @@ const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
 /** The verdict on a text that follows from a guard's action. */
 export function verdictOf(action: GuardAction): GuardVerdict {
   return VERDICTS[action]
+}
+
+// A service that changes texts flags only what is signed.
+function leavesSigned({ guard, verdict }: ActiveGuard): boolean {
+  return verdict === 'flagged' && isServiceGuard(guard) && actionOf(guard, false) !== 'flag'
 }
 
 /** Whether a text that the guard cannot check may be sent. */

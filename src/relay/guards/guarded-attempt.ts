@@ -1,7 +1,11 @@
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { CLIENT_PROTOCOLS, type ClientProtocol, type ProtocolName } from '@sluice/wire/protocols'
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
-import type { AttemptRequest } from '../request-stages.ts'
+import type { MediaRequester } from '../media-fetcher.ts'
+import type { AttemptRequest, ChannelPlan } from '../request-stages.ts'
+import { guardedFile } from './guarded-file.ts'
+import { applyGuardsToScan } from './guarded-request.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
 import { checkWholeReply, restorePseudonymsInReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
@@ -49,6 +53,45 @@ export function guardedAttempt(
       return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
     reply: (bytes) => checkWholeReply(request.reply(bytes), guards, origin),
+  }
+}
+
+/**
+ * Prepares the request for a channel. Files that are fetched for it are checked, and so is signed reasoning that was
+ * converted, because its signature does not cover it any more. `docs/guards.md: Places`.
+ */
+export async function prepareGuarded(
+  plan: ChannelPlan,
+  passThrough: boolean,
+  call: Call,
+): Promise<AttemptRequest> {
+  const { guards } = call
+  const request = await plan.prepare(passThrough, guardedRequester(call))
+  const { body, protocol } = request
+  if (!guards?.hasLeftSigned || protocol === call.plan.dialect.name || !Buffer.isBuffer(body)) return request
+  const { bytes } = await applyGuardsToScan(guards, scanObject(body, RESPONSE_LIMITS))
+  return { ...request, body: bytes }
+}
+
+/**
+ * Returns the client on whose behalf files are fetched, with the check that they pass before they are sent.
+ * `docs/guards.md: Files of text`.
+ */
+function guardedRequester(call: Call): MediaRequester {
+  const { guards } = call
+  if (!guards) return call
+  return {
+    client: call.client,
+    takeMemory: (bytes) => call.takeMemory(bytes),
+    onClientGone: (listener) => call.onClientGone(listener),
+    async checked(part, place) {
+      const held = guards.pseudonyms.bytes
+      const next = await guardedFile(guards, part, place)
+      call.takeMemory(guards.pseudonyms.bytes - held)
+      // The header of a stream tells what guards decided about its request, of which the file is a part.
+      guards.ofRequest = guards.text
+      return next
+    },
   }
 }
 

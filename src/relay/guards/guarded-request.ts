@@ -5,14 +5,23 @@ import {
   decodeStringAt,
   applyTextChanges,
 } from '@sluice/wire/guarded-texts'
+import {
+  asItStands,
+  type FileChange,
+  type FileFacts,
+  mayBeFile,
+  readingsOf,
+  type ValueKind,
+  withFiles,
+} from '@sluice/wire/guarded-values'
+import { hasTokenIds } from '@sluice/wire/request-members'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { boundaryOf, type FormPart } from '@sluice/wire/multipart'
-import { GatewayError } from '../../errors.ts'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
-import type { Body, FormBody } from '../body-reader.ts'
+import type { Body } from '../body-reader.ts'
+import { readFilesWithin } from './files-within.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
-import { checkFormTexts, checkRequestTexts } from './services/checked-request.ts'
+import { checkRequestTexts } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
 /** Number of characters that are checked before other calls may run. */
@@ -25,24 +34,10 @@ const TURN_CHARACTERS = 16_384
 export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
   return refusing(guards, async () => {
+    if (hasTokenIds(scan)) guards.failedRequest('input')
     const changes = await changesOf(guards, scan.bytes, texts)
     const next = changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
     return guards.services ? checkRequestTexts(guards.services, next) : next
-  })
-}
-
-/**
- * Checks the fields of a form that are not files. Resolves to its parts; those that guards have changed are
- * marked with `isChanged`.
- */
-async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Promise<readonly FormPart[]> {
-  return refusing(guards, async () => {
-    const checked: FormPart[] = []
-    for (const part of parts) {
-      const next = isText(part) ? await longText(guards, part.text, { ...INPUT, isJson: false }) : part.text
-      checked.push(next === part.text ? part : { ...part, text: next, isChanged: true })
-    }
-    return guards.services ? checkFormTexts(guards.services, checked, isText) : checked
   })
 }
 
@@ -52,15 +47,9 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
  */
 export async function guardedRequest(
   guards: CallGuards,
-  body: Body | FormBody,
+  body: Body,
   limits: ScanLimits | undefined,
-): Promise<Body | FormBody> {
-  if ('parts' in body) {
-    const parts = await guardedParts(guards, body.parts)
-    const changed = parts.filter(({ isChanged }) => isChanged)
-    refuseBoundary(changed, body.contentType)
-    return changed.length > 0 ? { ...body, parts } : body
-  }
+): Promise<Body> {
   const scan = scanObject(body.bytes, limits)
   const { bytes } = await applyGuardsToScan(guards, scan)
   if (guards.pseudonyms.bytes > 0) body.hold(guards.pseudonyms.bytes)
@@ -69,39 +58,8 @@ export async function guardedRequest(
   return { ...body, bytes }
 }
 
-// The client chooses the boundary and knows what guards write. Its text may therefore become one that ends the part, and
-// begins another one, only once it is changed.
-function refuseBoundary(changed: readonly FormPart[], contentType: string): void {
-  if (changed.length === 0) return
-  const delimiter = `--${boundaryOf(contentType)}`
-  if (!changed.some(({ text }) => text?.includes(delimiter))) return
-  throw new GatewayError(
-    'invalid_request',
-    'a guard has changed a field of the form into text that contains the boundary of the form: use another boundary',
-  )
-}
-
-/** Whether a part of a form is free text, rather than a file or a setting. */
-function isText(part: FormPart): part is FormPart & { readonly text: string } {
-  const { text, name, filename } = part
-  return text !== undefined && filename === undefined && !PLAIN_FIELDS.has(name)
-}
-
-const INPUT = { place: 'input', isSigned: false } as const
-/** Fields of forms that are settings, not free text. */
-const PLAIN_FIELDS: ReadonlySet<string> = new Set([
-  'model',
-  'n',
-  'size',
-  'quality',
-  'response_format',
-  'stream',
-  'language',
-  'background',
-  'output_format',
-])
-
-async function refusing<Result>(guards: CallGuards, work: () => Promise<Result>): Promise<Result> {
+/** Runs the check of a request. Rejects with the error for the client if guards refuse the request. */
+export async function refusing<Result>(guards: CallGuards, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
@@ -120,7 +78,7 @@ async function changesOf(
   for (const found of texts) {
     const { from, to } = found
     const place = guards.screenOf(found)
-    const name = place && guards.known.nameOf(place.screen, bytes.subarray(from, to), found.isJson)
+    const name = place && guards.known.nameOf(place.screen, bytes.subarray(from, to), readAs(found))
     if (place && name !== undefined && guards.known.has(name)) {
       guards.record(place, [], found.isSigned, 0)
       continue
@@ -128,8 +86,9 @@ async function changesOf(
     const before = guards.matches
     size += to - from
     const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
-    const change =
-      to - from > TURN_CHARACTERS
+    const change = mayBeFile(bytes, found)
+      ? await fileChange(guards, bytes, found)
+      : to - from > TURN_CHARACTERS
         ? await longChange(guards, bytes, found)
         : size < TURN_CHARACTERS
           ? piece()
@@ -154,7 +113,7 @@ async function longChange(
 async function longText(
   guards: CallGuards,
   text: string,
-  spot: TextLocation & { isJson: boolean },
+  spot: TextLocation & { readonly isJson: boolean },
 ): Promise<string> {
   const step = guards.requestSteps(text, spot)
   if (!step) return text
@@ -169,4 +128,74 @@ function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChan
   const text = decodeStringAt(bytes, from, to)
   const checked = isJson ? guards.checkRequestJson(text, found) : guards.checkRequest(text, found)
   return checked === text ? undefined : { from, to, text: JSON.stringify(checked) }
+}
+
+// Of a file its content is checked, not its letters in base64.
+async function fileChange(
+  guards: CallGuards,
+  bytes: Buffer,
+  found: FoundText,
+): Promise<TextChange | undefined> {
+  const { from, to } = found
+  const value = decodeStringAt(bytes, from, to)
+  let next = value
+  for (const read of readingsOf(value, found.kind)) {
+    const reading = await TURN_BUDGET.work(() => read(next, found.file ?? NO_FACTS))
+    if (!reading) continue
+    const checked =
+      read === asItStands
+        ? await wholeText(guards, reading.text, found)
+        : await checkedFileText(guards, reading.text, found)
+    if (checked !== reading.text) next = reading.write(checked)
+  }
+  next = await checkedFilesWithin(guards, next, found, found.kind)
+  return next === value ? undefined : { from, to, text: JSON.stringify(next) }
+}
+
+/** Maximum depth of files within files that are read. */
+const MAX_DEPTH = 4
+
+/** Checks the text of a file, and the files within it. */
+export async function checkedFileText(
+  guards: CallGuards,
+  text: string,
+  spot: TextLocation,
+  depth = 1,
+): Promise<string> {
+  const checked = await wholeText(guards, text, { ...spot, isJson: false })
+  return depth === MAX_DEPTH ? checked : checkedFilesWithin(guards, checked, spot, 'text', depth)
+}
+
+async function checkedFilesWithin(
+  guards: CallGuards,
+  value: string,
+  spot: TextLocation,
+  kind: ValueKind,
+  depth = 1,
+): Promise<string> {
+  const changes: FileChange[] = []
+  for (const file of await readFilesWithin(value, kind)) {
+    const checked = await checkedFileText(guards, file.text, spot, depth + 1)
+    if (checked !== file.text) changes.push({ ...file, written: file.write(checked) })
+  }
+  return changes.length === 0 ? value : withFiles(value, changes)
+}
+
+async function wholeText(
+  guards: CallGuards,
+  text: string,
+  spot: TextLocation & { readonly isJson: boolean },
+): Promise<string> {
+  if (text.length > TURN_CHARACTERS) return longText(guards, text, spot)
+  return TURN_BUDGET.work(() =>
+    spot.isJson ? guards.checkRequestJson(text, spot) : guards.checkRequest(text, spot),
+  )
+}
+
+const NO_FACTS: FileFacts = { mediaType: '', name: '' }
+
+/** Distinguishes equal values that are read in different ways. */
+function readAs({ isJson, kind, file }: FoundText): string {
+  if (file) return `${kind} ${file.mediaType} ${file.name}`
+  return isJson ? 'json' : kind
 }

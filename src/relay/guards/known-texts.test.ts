@@ -21,19 +21,19 @@ const text = (content: string): Buffer => Buffer.from(JSON.stringify(content.pad
 test('a text counts as already checked only for the same user, the same guards and the same format (JSON or plain text)', () => {
   const known = new KnownTexts(memory())
   const [ann, bea] = [known.of(ANN), known.of(BEA)]
-  const name = ann.nameOf(screen, text('a'), false) ?? ''
+  const name = ann.nameOf(screen, text('a'), 'text') ?? ''
   expect(ann.has(name)).toBe(false)
   ann.add(name)
   expect(ann.has(name)).toBe(true)
-  expect(ann.nameOf(screen, text('a'), false)).toBe(name)
+  expect(ann.nameOf(screen, text('a'), 'text')).toBe(name)
   expect(bea.has(name)).toBe(false)
   const others = [
-    ann.nameOf(other, text('a'), false),
-    ann.nameOf(screen, text('a'), true),
-    ann.nameOf(screen, text('b'), false),
+    ann.nameOf(other, text('a'), 'text'),
+    ann.nameOf(screen, text('a'), 'json'),
+    ann.nameOf(screen, text('b'), 'text'),
   ]
   for (const one of others) expect(ann.has(one ?? '')).toBe(false)
-  expect(ann.nameOf(screen, Buffer.from('"short"'), false)).toBeUndefined()
+  expect(ann.nameOf(screen, Buffer.from('"short"'), 'text')).toBeUndefined()
 })
 
 test('of the texts that guards have checked, those used last are remembered, up to a maximum per user and for all users', () => {

@@ -22,9 +22,9 @@ interface UserTexts {
 export interface KnownTextsOfUser {
   /**
    * Returns a name for a text, given as the bytes of a JSON string, together with the guards of the screen.
-   * Undefined for a short text, which is not remembered.
+   * Undefined for a short text, which is not remembered. `readAs` distinguishes the ways to read a value.
    */
-  nameOf(screen: TextScreen, bytes: Buffer, isJson: boolean): string | undefined
+  nameOf(screen: TextScreen, bytes: Buffer, readAs: string): string | undefined
   /** Whether guards have found nothing in the text with this name. If so, the text counts as just used. */
   has(name: string): boolean
   add(name: string): void
@@ -62,9 +62,12 @@ export class KnownTexts {
 
   of(owner: PoolShareOwner): KnownTextsOfUser {
     return {
-      nameOf: (screen, bytes, isJson) => {
+      nameOf: (screen, bytes, readAs) => {
         if (bytes.length < MIN_BYTES) return undefined
-        return `${this.#screenId(screen)}${isJson ? 'j' : 't'}${hash('sha256', bytes, 'base64url')}`
+        const digest = hash('sha256', bytes, 'base64url')
+        // A text is by far the most frequent, and needs no second hash.
+        const name = readAs === 'text' ? digest : hash('sha256', `${digest} ${readAs}`, 'base64url')
+        return `${this.#screenId(screen)} ${name}`
       },
       has: (name) => {
         const names = this.#users.get(owner.client)?.names

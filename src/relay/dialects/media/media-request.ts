@@ -32,7 +32,7 @@ export function editableJsonBody(scan: ScannedObject): EditableBody {
 }
 
 /** Returns a form body that can be edited for a channel. */
-export function editableFormBody({ parts, bytes, contentType }: FormBody): EditableBody {
+export function editableFormBody({ parts, bytes, contentType, edits = [] }: FormBody): EditableBody {
   return {
     contentType,
     forChannel(name, { allow }, isOpen) {
@@ -48,6 +48,7 @@ export function editableFormBody({ parts, bytes, contentType }: FormBody): Edita
         ...changed.map((part) => ({ part, text: name })),
         ...emptied.map((part) => ({ part, text: '' })),
         ...written.filter(({ part }) => !emptied.includes(part)),
+        ...edits.filter(({ part }) => !emptied.some(({ start }) => start === part.start)),
       ]
       const dropped = new Set(emptied.map((part) => reroutingMemberName(part.name) as string))
       return { body: new EditedForm(bytes, replacements), dropped: [...dropped] }

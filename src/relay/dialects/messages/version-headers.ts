@@ -1,15 +1,16 @@
+import { isTerm } from '@sluice/wire/guarded-values'
 import type { HeaderName, Headers } from '../../../http/request.ts'
 
 /** Version of the messages protocol if the client names none. `docs/api.md: Versioning`. */
 const DEFAULT_VERSION = '2023-06-01'
 
-/** Format of header values that may be forwarded. */
-const PRINTABLE = /^[\x20-\x7e]{1,1024}$/
+/** Maximum length of a header value that is forwarded. */
+const MAX_LENGTH = 1024
 
 /**
  * Headers of a messages request for its upstream; names and values alternate. The version is sent both under
  * the name in the specification and under the one that official clients use; the beta features are those that
- * the client requested.
+ * the client requested. Only words are forwarded, because guards do not check headers.
  */
 export function versionHeaders(headers: Headers): string[] {
   const version = value(headers, 'vendor-version') ?? value(headers, 'anthropic-version') ?? DEFAULT_VERSION
@@ -25,5 +26,6 @@ export function versionHeaders(headers: Headers): string[] {
 
 function value(headers: Headers, name: HeaderName): string | undefined {
   const given = headers[name]
-  return given !== undefined && PRINTABLE.test(given) ? given : undefined
+  if (given === undefined || given === '' || given.length > MAX_LENGTH) return undefined
+  return given.split(',').every((word) => isTerm(word.trim())) ? given : undefined
 }

@@ -1,9 +1,32 @@
 import { findToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
-import { requestTexts, type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
+import {
+  type FoundText,
+  requestTexts,
+  type TextChange,
+  type TextPlace,
+  decodeStringAt,
+  applyTextChanges,
+} from '@sluice/wire/guarded-texts'
+import {
+  type FileFacts,
+  type FileWithin,
+  mayBeFile,
+  type Reading,
+  readingsOf,
+  withFiles,
+} from '@sluice/wire/guarded-values'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { FormPart } from '@sluice/wire/multipart'
+import { readFilesWithin } from '../files-within.ts'
 import type { CheckedText, ServiceChecks } from './service-checks.ts'
+
+/** A part of a value of the request that is checked as a text, and where the value is. */
+interface ReadText {
+  readonly found: FoundText
+  readonly text: string
+  /** How the value is read; a file within it; or undefined for a value that is a text as it stands. */
+  readonly part: Reading | FileWithin | undefined
+}
 
 /**
  * Has services check the texts of a request. Resolves to the request to send on, which is the same object if
@@ -11,34 +34,64 @@ import type { CheckedText, ServiceChecks } from './service-checks.ts'
  */
 export async function checkRequestTexts(checks: ServiceChecks, scan: ScannedObject): Promise<ScannedObject> {
   const found = requestTexts(scan).filter(({ place }) => checks.concerns(place))
-  const texts = found.map(
-    (one): CheckedText => ({ ...one, text: decodeStringAt(scan.bytes, one.from, one.to) }),
-  )
+  const read: ReadText[] = []
+  for (const one of found) read.push(...(await readTexts(scan.bytes, one)))
+  const texts = read.map(({ found: one, text }): CheckedText => ({ ...one, text }))
   const next = await checks.check({ texts, ...findToolCallsAndImages(scan), side: 'request' })
-  const changes = found.flatMap(({ from, to }, index): TextChange[] => {
-    const text = next[index]
-    return text === undefined || text === texts[index]?.text ? [] : [{ from, to, text: JSON.stringify(text) }]
-  })
+  const changed = new Map<FoundText, (readonly [ReadText, string])[]>()
+  for (const [index, one] of read.entries()) {
+    const checked = next[index]
+    if (checked === undefined || checked === one.text) continue
+    changed.set(one.found, [...(changed.get(one.found) ?? []), [one, checked]])
+  }
+  const changes = [...changed].map(
+    ([one, parts]): TextChange => ({
+      from: one.from,
+      to: one.to,
+      text: JSON.stringify(changedValue(decodeStringAt(scan.bytes, one.from, one.to), one, parts)),
+    }),
+  )
   return changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
 }
 
-/**
- * Has services check the texts of a form. Resolves to its parts; those that were changed are marked with
- * `isChanged`.
- */
-export async function checkFormTexts(
-  checks: ServiceChecks,
-  parts: readonly FormPart[],
-  isText: (part: FormPart) => part is FormPart & { readonly text: string },
-): Promise<readonly FormPart[]> {
-  const found = parts.filter(isText)
-  const texts = found.map(
-    ({ text }): CheckedText => ({ text, place: 'input', isSigned: false, isJson: false }),
+function changedValue(
+  value: string,
+  { file = NO_FACTS }: FoundText,
+  parts: readonly (readonly [ReadText, string])[],
+): string {
+  const within = parts.flatMap(([{ part }, checked]) =>
+    typeof part === 'object' ? [{ ...part, written: part.write(checked) }] : [],
   )
-  const next = await checks.check({ texts, calls: [], images: [], side: 'request' })
-  const changed = new Map<FormPart, string | undefined>(found.map((part, index) => [part, next[index]]))
-  return parts.map((part) => {
-    const text = changed.get(part)
-    return text === undefined || text === part.text ? part : { ...part, text, isChanged: true }
+  let next = withFiles(value, within)
+  for (const [{ part }, checked] of parts)
+    if (typeof part === 'function') next = part(next, file)?.write(checked) ?? checked
+    else if (part === undefined) next = checked
+  return next
+}
+
+async function readTexts(bytes: Buffer, found: FoundText): Promise<ReadText[]> {
+  const value = decodeStringAt(bytes, found.from, found.to)
+  if (!mayBeFile(bytes, found)) return [{ found, part: undefined, text: value }]
+  const readings = readingsOf(value, found.kind).flatMap((part): ReadText[] => {
+    const text = part(value, found.file ?? NO_FACTS)?.text
+    return text === undefined ? [] : [{ found, part, text }]
   })
+  const files = await readFilesWithin(value, found.kind)
+  return [...readings, ...files.map((part): ReadText => ({ found, part, text: part.text }))]
+}
+
+const NO_FACTS: FileFacts = { mediaType: '', name: '' }
+
+/**
+ * Has services check further texts of a request, such as the fields of a form. Resolves to the texts to send on.
+ * Rejects like `ServiceChecks.check`.
+ */
+export async function checkTexts(
+  checks: ServiceChecks,
+  texts: readonly string[],
+  place: TextPlace = 'input',
+): Promise<readonly string[]> {
+  if (!checks.concerns(place)) return texts
+  const given = texts.map((text): CheckedText => ({ text, place, isSigned: false, isJson: false }))
+  return checks.check({ texts: given, calls: [], images: [], side: 'request' })
 }

@@ -20,7 +20,7 @@ import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { encodeEffort } from '../thinking.ts'
 import { supportsWebSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
-import { audioFormat, dataUrl } from '../../media-source.ts'
+import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
 
 /** Maximum number of stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
 const MAX_STOPS = 4
@@ -271,7 +271,7 @@ function encodeMedia(part: MediaPart, dropped: DroppedFields): ChatPart {
     }
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
-  return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
+  return { type: 'text', text: textOfMedia(source) }
 }
 
 /** Values of `detail` that have a different name in chat. */

@@ -14,6 +14,7 @@ import type {
 import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
+import { textOfMedia } from '../../media-source.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
@@ -198,11 +199,8 @@ function encodeMedia({ source, name, cache }: MediaPart): string {
 function encodeSource(source: MediaPart['source']): object {
   if (source.kind === 'url') return { type: 'url', url: source.url }
   const mediaType = source.mediaType || DEFAULT_DOCUMENT
-  if (mediaType.split(';')[0]?.trim() === 'text/plain') {
-    const text = Buffer.from(source.data, 'base64').toString()
-    if (Buffer.from(text).equals(Buffer.from(source.data, 'base64')))
-      return { type: 'text', media_type: 'text/plain', data: text }
-  }
+  if (mediaType.split(';')[0]?.trim() === 'text/plain')
+    return { type: 'text', media_type: 'text/plain', data: textOfMedia(source) }
   return { type: 'base64', media_type: mediaType, data: source.data }
 }
 

@@ -27,7 +27,7 @@ import { encodeOutputFormat } from '../output-format.ts'
 import { searchItem } from '../search-item.ts'
 import { encodeThinking } from '../thinking.ts'
 import { encodeToolChoice } from '../tool-choice.ts'
-import { audioFormat, dataUrl } from '../../media-source.ts'
+import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
 
 /** Lowest value that upstreams accept for the maximum of output tokens. */
 const MIN_OUTPUT_TOKENS = 16
@@ -353,8 +353,7 @@ function encodeMedia(part: MediaPart): Written {
   if (source.kind === 'url') return { type: 'input_file', file_url: url }
   const format = audioFormat(source.mediaType)
   if (format) return { type: 'input_audio', input_audio: { data: source.data, format } }
-  if (source.mediaType.startsWith('text/'))
-    return { type: 'input_text', text: Buffer.from(source.data, 'base64').toString() }
+  if (source.mediaType.startsWith('text/')) return { type: 'input_text', text: textOfMedia(source) }
   return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
 }
 

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { filesWithin, isMemberName, isTerm, readingsOf, type ValueKind, withFiles } from './guarded-values.ts'
+
+const NOTHING = { mediaType: '', name: '' }
+const KINDS: readonly ValueKind[] = ['text', 'term', 'sealed', 'media']
+
+/** The texts that guards check in a value. */
+function textsIn(value: string, kind: ValueKind): string[] {
+  const read = readingsOf(value, kind).flatMap((reading) => reading(value, NOTHING)?.text ?? [])
+  return [...read, ...[...filesWithin(value, kind)].flatMap((file) => file?.text ?? [])]
+}
+
+test.each([
+  'gpt-4o',
+  'user',
+  '1024x1024',
+  '16:9',
+  'image/png',
+  'text/plain; charset=utf-8',
+  'HARM_CATEGORY_X',
+  'reasoning.encrypted_content',
+  'models/x*',
+  '',
+])('%j looks like a word of a protocol', (value) => expect(isTerm(value)).toBe(true))
+test.each(['two words', 'ann@example.com', 'x'.repeat(65), 'a\nb', '{"a":1}', 'c"d', 'ü', 'a,b'])(
+  '%j does not look like a word of a protocol',
+  (value) => {
+    expect([isTerm(value), isMemberName(value)]).toEqual([false, false])
+  },
+)
+
+test('a value that has no file of text within it is read as it stands, unless only its maker can read it', () => {
+  for (const kind of ['text', 'term', 'media'] as const)
+    expect(textsIn('any text, of any kind', kind)).toContain('any text, of any kind')
+  expect(textsIn('any text, of any kind', 'sealed')).toEqual(['any text, of any kind'])
+  expect(textsIn('EtsBCkgIBhABGAIiQDYv', 'sealed')).toEqual([])
+})
+
+test('a value at a place for media that is base64 of nothing known is read as it stands, because it may be a key', () => {
+  const key = 'sk-proj-abcdefghijklmnopqrstuvwxyz0123456789'
+  expect(textsIn(key, 'media')).toContain(key)
+})
+
+test.each(KINDS)('reading a value takes linear time (%s)', (kind) => {
+  const hostile = [
+    (size: number) => ' '.repeat(size) + '!',
+    (size: number) => 'a'.repeat(size) + '!',
+    (size: number) => 'data:'.repeat(size / 5),
+    (size: number) => `data:${';'.repeat(size)}`,
+    (size: number) => `"${'a/'.repeat(size / 2)}`,
+    (size: number) => '\\'.repeat(size),
+    (size: number) => '"\\\\'.repeat(size / 3),
+    (size: number) => `${'a'.repeat(60)}\n`.repeat(size / 61) + '!',
+    (size: number) => '='.repeat(size),
+    (size: number) => 'data:;base64,'.repeat(size / 13),
+    (size: number) => `data:${'base64 '.repeat(size / 7)}`,
+    (size: number) => 'a.'.repeat(size / 2),
+    (size: number) => 'YWFhYWFhYWFhYWFhYWFh.'.repeat(size / 21),
+  ]
+  const timeOf = (value: string): number => {
+    const began = performance.now()
+    textsIn(value, kind)
+    return performance.now() - began
+  }
+  for (const make of hostile) {
+    const [short, long] = [make(50_000), make(400_000)]
+    const best = (value: string): number => Math.min(...[1, 2, 3].map(() => timeOf(value)))
+    // Eight times the size; quadratic time would be 64 times as long.
+    expect(best(long) / (best(short) + 1)).toBeLessThan(40)
+  }
+})
+
+test('files within a value are written in their places', () => {
+  const data = (text: string): string => Buffer.from(text).toString('base64')
+  const value = JSON.stringify({
+    a: data('the first letter'),
+    b: [`data:text/plain;base64,${data('a second letter')}`],
+  })
+  const changes = [...filesWithin(value, 'text')]
+    .filter((file) => file !== undefined)
+    .map((file) => ({
+      ...file,
+      written: file.write(file.text.toUpperCase()),
+    }))
+  expect(withFiles(value, changes)).toBe(
+    JSON.stringify({ a: data('THE FIRST LETTER'), b: [`data:text/plain;base64,${data('A SECOND LETTER')}`] }),
+  )
+})

@@ -1,0 +1,307 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall } from '../fixtures/form.ts'
+import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { CONVERSING, PICTURE, REQUEST_FORMS, THOUGHTFUL } from '../fixtures/request-forms.ts'
+import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
+import { byTier } from '../tier.ts'
+
+/**
+ * What the guard of this file redacts. It has spaces, so that it never looks like a word of a protocol, and is long
+ * enough that its base64 does not either.
+ */
+const textOf = (number: number): string =>
+  `The number of the plan is code 4711 x, as agreed on Monday, in request number ${number}.`
+const TEXT = textOf(0)
+const CODE = /code 4711 x/
+
+const CHANNELS = [...CONVERSING, 'rerank'] as const
+const ANSWERS: Readonly<Record<string, Behaviour>> = {
+  chat: { kind: 'whole' },
+  [THOUGHTFUL]: { kind: 'whole' },
+  messages: wholeMessage([{ text: 'hi' }]),
+  responses: wholeResponse({ text: 'hi' }),
+  gemini: wholeGemini(),
+  rerank: cohereAnswer(scored(2)),
+}
+
+/** Files at addresses, by path: their bytes and their media type. */
+const FILES: Readonly<Record<string, readonly [type: string, bytes: Buffer]>> = {
+  '/a.png': ['image/png', Buffer.from(PICTURE, 'base64')],
+  '/a.pdf': ['application/pdf', Buffer.from('%PDF-1.4\n%\xe2\xe3\n', 'latin1')],
+  '/a.txt': ['text/plain', Buffer.from('hello')],
+  '/plain': ['text/plain; charset=utf-8', Buffer.from(TEXT)],
+  '/wide': ['text/plain; charset=utf-16', Buffer.from(`\ufeff${TEXT}`, 'utf16le')],
+  '/pdf': ['application/pdf', Buffer.from(TEXT)],
+  '/png': ['image/png', Buffer.from(TEXT)],
+  '/unknown': ['application/octet-stream', Buffer.from(TEXT)],
+}
+
+let fixture: Fixture
+let files: Server
+let address: string
+beforeAll(async () => {
+  files = createServer(({ url = '' }, reply) => {
+    const file = FILES[url]
+    if (file) reply.writeHead(200, { 'content-type': file[0] }).end(file[1])
+    else reply.writeHead(302, { location: url.replace('/moved', '') }).end()
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => files.once('listening', resolve))
+  address = `http://127.0.0.1:${(files.address() as AddressInfo).port}`
+  fixture = await startFixture((upstream) => ({
+    options: { media: { allow_private_networks: true } },
+    models: priced([...CHANNELS]),
+    channels: CHANNELS.map((name) =>
+      channel(name, upstream.baseUrl(name), { protocol: name === THOUGHTFUL ? 'chat' : name }),
+    ),
+    guards: [{ name: 'codes', do: 'redact', match: { regex: CODE.source } }],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(async () => {
+  await fixture?.close()
+  files?.close()
+})
+
+/** All texts that a model or a provider may read in a request: strings and names, decoded as often as they can be. */
+function readable(value: unknown): string[] {
+  if (typeof value === 'string') return [value, ...decoded(value).flatMap(readable)]
+  if (Array.isArray(value)) return value.flatMap(readable)
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, one]) => [...readable(name), ...readable(one)])
+}
+
+/** What a string may stand for: JSON, a data URL, base64 of a text. */
+function decoded(text: string): unknown[] {
+  const found: unknown[] = []
+  if (/^\s*[[{"]/.test(text)) {
+    try {
+      found.push(JSON.parse(text))
+    } catch {
+      // It only looks like JSON.
+    }
+  }
+  const url = /^data:([^,]*),([^]*)$/i.exec(text)
+  if (url?.[1]?.includes('base64'))
+    found.push(...textsIn(Buffer.from(decodeURIComponent(url[2] ?? ''), 'base64')))
+  else if (url) found.push(decodeURIComponent(url[2] ?? ''))
+  else if (text.length > 64) found.push(...textsIn(Buffer.from(text.replace(/^sluice-1\./, ''), 'base64')))
+  return found
+}
+
+function textsIn(bytes: Buffer): string[] {
+  const even = Buffer.from(bytes.subarray(0, bytes.length & ~1))
+  return [bytes.toString(), even.toString('utf16le'), even.swap16().toString('utf16le')]
+}
+
+/** A request, and where it differs from an ordinary one. */
+interface Tried {
+  readonly where: string
+  readonly body: unknown
+}
+
+/** Calls that are made at the same time. */
+const AT_ONCE = 8
+const NUMBERED = /request number (\d+)\./
+
+/**
+ * Sends requests, each with its number in its texts. Returns where those differ in which the upstream could read the
+ * text, and how many it received.
+ */
+async function unchecked(
+  path: string,
+  lane: string,
+  tried: readonly (Tried | undefined)[],
+): Promise<{ readonly where: readonly string[]; readonly received: number; readonly refusal: string }> {
+  // What is sent does not depend on the answer; an error of the client's leaves the channel as it is.
+  fixture.upstream.script(lane, ANSWERS[lane] ?? { kind: 'status', status: 400 })
+  const waiting = tried.entries()
+  let refusal = ''
+  const work = async (): Promise<void> => {
+    for (const [number, one] of waiting) {
+      if (!one) continue
+      const json = JSON.stringify(one.body)
+      const answer = await call(fixture.gateway.url, json, {
+        path,
+        key: 'ann',
+        headers: { 'x-goog-api-key': 'sk-ann', 'x-session-id': `number-${number}` },
+      })
+      if (answer.status !== 200) refusal = `${answer.status} ${answer.text}`
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  const received = fixture.upstream.received(lane)
+  const read = received.map(({ text, path: asked }) => [
+    ...readable(JSON.parse(text)),
+    decodeURIComponent(asked),
+  ])
+  const numbers = read
+    .filter((texts) => texts.some((text) => CODE.test(text)))
+    .map((texts) => texts.map((text) => NUMBERED.exec(text)?.[1]).find((number) => number !== undefined))
+  // Reasoning that its provider has signed is checked, and cannot be changed.
+  const where = numbers
+    .map((number) => tried[Number(number)]?.where ?? 'unknown')
+    .filter((one) => lane !== 'messages' || !one.endsWith('.thinking'))
+  return { where, received: received.length, refusal }
+}
+
+type Change = (given: string, text: string) => unknown
+
+/** Ways to put a text in the place of a string of a request. */
+const SPELLINGS: Readonly<Record<string, Change>> = {
+  'as it stands': (_given, text) => text,
+  'behind what stood there': (given, text) => `${given} ${text}`,
+  'in JSON': (_given, text) => JSON.stringify({ note: text }),
+  'in base64': (_given, text) => Buffer.from(text).toString('base64'),
+  'in base64 for URLs': (_given, text) => Buffer.from(`${text} ÿÿÿ`).toString('base64url'),
+  'in UTF-16 in base64': (_given, text) => Buffer.from(`\ufeff${text}`, 'utf16le').toString('base64'),
+  'in a data URL of text': (_given, text) => `data:text/plain;base64,${Buffer.from(text).toString('base64')}`,
+  'in a data URL of an image': (_given, text) =>
+    `data:image/png;base64,${Buffer.from(text).toString('base64')}`,
+  'in a data URL without base64': (_given, text) =>
+    `DATA:text/plain;charset=utf-8,${encodeURIComponent(text)}`,
+  'in the type of a data URL': (_given, text) => `data:text/plain;note=${text};base64,aGVsbG8=`,
+}
+
+/** All requests that differ from the given one in one string, one name, or a member more. */
+function* changed(value: unknown, change: (given: string) => unknown, path = ''): Generator<Tried> {
+  if (typeof value === 'string') yield { where: path, body: change(value) }
+  else if (Array.isArray(value)) {
+    for (const [at, one] of value.entries())
+      for (const { where, body } of changed(one, change, `${path}[${at}]`))
+        yield { where, body: value.with(at, body) }
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, one] of Object.entries(value))
+      for (const { where, body } of changed(one, change, `${path}.${name}`))
+        yield { where, body: { ...value, [name]: body } }
+    yield { where: `${path}.x_note`, body: { ...value, x_note: { deep: [change('')] } } }
+    yield { where: `${path}.{}`, body: { ...value, [String(change('x'))]: 1 } }
+  }
+}
+
+/**
+ * The requests with a text in one spelling, by their numbers. By day, each place has a part of the spellings in turn;
+ * the others are undefined.
+ */
+function spelled(body: unknown, spelling: number, change: Change): (Tried | undefined)[] {
+  let number = -1
+  const numbered = (given: string): unknown => change(given, textOf((number += 1)))
+  const all = [...changed(body, numbered)]
+  const isTried = (at: number): boolean => spelling === 0 || (at + spelling) % DAY_SHARE === 0
+  return byTier(
+    all.map((one, at) => (isTried(at) ? one : undefined)),
+    all,
+  )
+}
+
+/** One of so many spellings is tried by day at each place, besides the plain one. */
+const DAY_SHARE = 9
+
+const ROADS = REQUEST_FORMS.flatMap((form) => form.servedBy.map((lane) => [form.name, lane, form] as const))
+
+describe.each(ROADS)('a request of %s at a channel of %s', (_name, lane, { path, body }) => {
+  test('is sent upstream where it has nothing that a guard looks for', async () => {
+    const tried = [{ where: '', body: body(lane, address) }]
+    expect(await unchecked(path(lane), lane, tried)).toEqual({
+      where: [],
+      received: 1,
+      refusal: expect.any(String),
+    })
+  })
+
+  test.each(Object.entries(SPELLINGS).map(([how, change], at) => [how, change, at] as const))(
+    'has no text upstream that guards have not checked, wherever a text stands in the request: %s',
+    async (_how, change, at) => {
+      const tried = spelled(body(lane, address), at, change)
+      const { where, received, refusal } = await unchecked(path(lane), lane, tried)
+      expect(where).toEqual([])
+      expect(received, refusal).toBeGreaterThan(0)
+    },
+  )
+
+  test('has no text upstream that the gateway has fetched and guards have not checked', async () => {
+    const urls = Object.keys(FILES).flatMap((name) => (name.startsWith('/a.') ? [] : [name, `/moved${name}`]))
+    const tried = urls.flatMap((url) => [
+      ...changed(body(lane, address), (given) => (given.startsWith(address) ? `${address}${url}` : given)),
+    ])
+    const places = tried.filter(({ body: one }) =>
+      urls.some((url) => JSON.stringify(one).includes(`${address}${url}"`)),
+    )
+    expect((await unchecked(path(lane), lane, places)).where).toEqual([])
+  })
+})
+
+describe('a form', () => {
+  const ENDPOINTS = [
+    '/v1/images/edits',
+    '/v1/images/variations',
+    '/v1/audio/transcriptions',
+    '/v1/audio/translations',
+  ]
+  const FIELDS = [
+    'prompt',
+    'size',
+    'quality',
+    'response_format',
+    'language',
+    'background',
+    'user',
+    'n',
+    'x-unknown',
+  ]
+  const picture = {
+    name: 'image',
+    filename: 'a.png',
+    type: 'image/png',
+    content: Buffer.from('89504e470d0a1a0a', 'hex'),
+  }
+  const wide = Buffer.from(`\ufeff${TEXT}`, 'utf16le')
+  const PARTS = [
+    ...FIELDS.map((name) => ({ name, content: TEXT })),
+    { name: 'prompt', content: `${'x'.repeat(270_000)} ${TEXT}` },
+    { name: 'mask', filename: 'a.png', type: 'image/png', content: TEXT },
+    { name: 'mask', filename: 'a.txt', type: 'application/octet-stream', content: TEXT },
+    { name: 'mask', filename: 'a.bin', type: 'text/plain', content: wide },
+    { name: 'mask', filename: `${TEXT}.png`, type: 'image/png', content: picture.content },
+    { name: 'mask', filename: 'a.png', type: `image/png; note="${TEXT}"`, content: picture.content },
+    { name: 'mask', filename: 'a.png', type: `image/png\r\nX-Note: ${TEXT}`, content: picture.content },
+    { name: 'mask', filename: 'b.txt', type: 'text/plain', content: `${TEXT}${' and so on'.repeat(20_000)}` },
+    { name: TEXT, content: 'x' },
+  ]
+
+  test.each(ENDPOINTS)('has no text upstream that guards have not checked: %s', async (path) => {
+    const file = path.includes('audio')
+      ? {
+          name: 'file',
+          filename: 'a.mp3',
+          type: 'audio/mpeg',
+          content: Buffer.from('4944330400000000', 'hex'),
+        }
+      : picture
+    const found: string[] = []
+    for (const part of PARTS)
+      for (const order of [
+        [{ name: 'model', content: 'chat' }, file, part],
+        [part, file, { name: 'model', content: 'chat' }],
+      ]) {
+        fixture.upstream.script('chat', { kind: 'whole', body: '{"data":[{"b64_json":"aGk="}],"text":"hi"}' })
+        const plain = formBytes(order)
+        for (const body of [plain, Buffer.concat([Buffer.from(`${TEXT}\r\n`), plain, Buffer.from(TEXT)])]) {
+          const answer = await call(fixture.gateway.url, body, formCall(path, 'ann', body))
+          expect([200, 400], `${JSON.stringify(part).slice(0, 80)} ${answer.text}`).toContain(answer.status)
+        }
+        const texts = fixture.upstream.received('chat').flatMap(({ body }) => textsIn(body))
+        if (texts.some((text) => CODE.test(text)))
+          found.push(`${part.name} ${JSON.stringify(part).slice(0, 80)}`)
+      }
+    expect(found).toEqual([])
+    expect(fixture.upstream.received('chat').length).toBeGreaterThan(0)
+  })
+})
