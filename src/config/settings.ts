@@ -72,6 +72,7 @@ export function modelCatalogue(
         price,
         priceMoment: entry?.price ? undefined : listed?.moment,
         contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
+        isContextKnown: listed?.contextTokens !== undefined,
       })
       if (entry || listed) models.set(name, model)
       return model

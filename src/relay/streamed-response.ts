@@ -293,7 +293,7 @@ export class StreamedResponse extends ResponseHandler {
   #checkHold(): void {
     if (this.#pauses.has('count') || this.state === 'over') return
     this.#pauses.begin('count')
-    this.#after(this.#watch.isUsedUp(), (isUsedUp) => {
+    this.#after(this.#watch.isUsedUp(this.state !== 'draining'), (isUsedUp) => {
       if (!isUsedUp || this.state === 'over') return this.#continueAfter('count')
       this.#pauses.remove('count')
       this.upstream.cancel()

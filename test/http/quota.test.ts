@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../fixtures/behaviour.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { contentFrame, DONE_FRAME, finishFrame, usageText } from '../fixtures/behaviour.ts'
 import { events } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
@@ -27,6 +27,7 @@ beforeAll(async () => {
         token('growing', { remain_quota: GROWING }),
         token('poor', { remain_quota: 10 }),
         token('rich', { remain_quota: 100_000 }),
+        token('watched'),
       ]),
       user(3, 'beggar', [token('bybeggar'), token('promised', { remain_quota: 1_000_000 })], { quota: 100 }),
       user(4, 'team', [token('one'), token('two'), token('three')], { quota: FOR_TEN }),
@@ -122,6 +123,50 @@ test.each([
   expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
   expect(answer.json().error.message).toContain('100')
   expect(fixture.upstream.received('m')).toHaveLength(0)
+})
+
+describe('the hold of a stream that reaches its maximum', () => {
+  const MAX_TOKENS = 150
+  const fields = { stream: true, max_tokens: MAX_TOKENS }
+  /** Whether what a key holds fits, once all content events of its stream were read. */
+  async function holdsAfter(word: string, events: number, fits: (held: number) => void): Promise<void> {
+    const read = Promise.withResolvers<void>()
+    fixture.upstream.script('m', {
+      kind: 'stream',
+      frames: [...Array.from({ length: events }, () => contentFrame(word)), contentFrame(' the end')],
+      rest: { after: read.promise, frames: [finishFrame(), DONE_FRAME] },
+    })
+    const live = await fixture.live('watched', ask('m', fields))
+    await live.until(' the end')
+    await vi.waitFor(
+      async () => {
+        const { text } = await fixture.chat('watched', '', { path: '/api/usage/token/', method: 'GET' })
+        fits(JSON.parse(text).data.held_quota)
+      },
+      { timeout: 20_000, interval: 250 },
+    )
+    read.resolve()
+    expect((await live.end()).broken).toBe(false)
+  }
+  async function heldAtFirst(): Promise<number> {
+    const answer = await fixture.chat('poor', ask('m', { ...fields, max_tokens: 100 }))
+    return (answer.json().error as unknown as { readonly needed: number }).needed
+  }
+
+  test.each([
+    ['of one token each', ' banana', MAX_TOKENS - 3],
+    ['of more bytes than three for each token', ' extraordinarily incomprehensible accountability', 25],
+  ])('does not grow beyond the maximum, by words %s', async (_, word, events) => {
+    // The hold at first is one step of 100 tokens.
+    const whole = (await heldAtFirst()) + (MAX_TOKENS - SLICE_TOKENS) * 4
+    await holdsAfter(word, events, (held) => expect(held).toBe(whole))
+  })
+
+  test('grows beyond the maximum where the upstream exceeds it', async () => {
+    await holdsAfter(' banana', 2 * MAX_TOKENS, (held) =>
+      expect(held).toBeGreaterThanOrEqual(2 * MAX_TOKENS * 4),
+    )
+  })
 })
 
 describe('an upstream that ignores the maximum', () => {

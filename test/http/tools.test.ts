@@ -10,6 +10,8 @@ import { metricsOf } from '../operations/metrics-text.ts'
 /** Quota units a token: 1 for input, 4 for output. */
 const price = { input: 2, output: 8 }
 const TOKENS = 100 + 10 * 4
+/** A price at which the results of tools cost nothing, so that a hold for tools is that for their uses. */
+const WITHOUT_PROMPT = { ...price, input: 0 }
 /** Quota units of one use: the list prices in USD times 500,000. */
 const LISTED = { search: 5_000, file: 1_250, interpreter: 15_000, container: 25_000, maps: 12_500 }
 const STATED = {
@@ -21,12 +23,16 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, hold_tokens: 16 },
-    models: Object.fromEntries(
-      ['r', 'm', 'c', 'gemini-3-pro', 'gemini-2.5-flash'].map((name) => [name, { price }]),
-    ),
+    models: {
+      ...Object.fromEntries(
+        ['r', 'm', 'c', 'gemini-3-pro', 'gemini-2.5-flash'].map((name) => [name, { price }]),
+      ),
+      'r-uses': { price: WITHOUT_PROMPT },
+      'm-uses': { price: WITHOUT_PROMPT },
+    },
     channels: [
-      channel('r', upstream.baseUrl('r'), { protocol: 'responses' }),
-      channel('m', upstream.baseUrl('m'), { protocol: 'messages' }),
+      channel('r', upstream.baseUrl('r'), { protocol: 'responses', models: ['r', 'r-uses'] }),
+      channel('m', upstream.baseUrl('m'), { protocol: 'messages', models: ['m', 'm-uses'] }),
       channel('c', upstream.baseUrl('c')),
       channel('g', upstream.baseUrl('g'), {
         protocol: 'gemini',
@@ -345,7 +351,7 @@ describe("Anthropic's code execution beside its web tools", () => {
       fixture.upstream.script('m', json(nothing))
       const { status } = await fixture.chat(
         'poor',
-        { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
+        { model: 'm-uses', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
         { path: '/v1/messages' },
       )
       // Four containers are 100,000 units, and the key has 25,000.
@@ -542,7 +548,7 @@ describe('the hold for tools', () => {
     return status === 200
   }
   const asked = (tools: readonly object[], more: object = {}): object => ({
-    model: 'r',
+    model: 'r-uses',
     input: 'hi',
     max_output_tokens: 16,
     tools,
@@ -564,7 +570,7 @@ describe('the hold for tools', () => {
     )
     expect(await affords('/v1/responses', asked(searching, { max_tool_calls: 6 }))).toBe(false)
     expect(await affords('/v1/responses', asked(files, { max_tool_calls: 12 }))).toBe(true)
-    const fetching = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
+    const fetching = { model: 'm-uses', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
     fixture.upstream.script('m', json(message([], { input_tokens: 0, output_tokens: 0 })))
     for (const [maxUses, isAffordable] of [
       [2, true],
@@ -614,18 +620,18 @@ describe('the hold for tools', () => {
 
   test('the metric of exceeded holds counts calls whose provider used tools more often than the hold covered', async () => {
     const exceeded = async (): Promise<number> =>
-      (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r' })
+      (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r-uses' })
     const before = await exceeded()
     fixture.upstream.script('r', json(response([], { tool_usage: { web_search: { num_requests: 9 } } })))
-    const fields = { tools: searching, max_tool_calls: 2, max_output_tokens: 16 }
-    expect((await row(await CLIENTS.responses(fields))).quota).toBe(TOKENS + 9 * LISTED.search)
+    const fields = { model: 'r-uses', tools: searching, max_tool_calls: 2, max_output_tokens: 16 }
+    expect((await row(await CLIENTS.responses(fields))).quota).toBe(10 * 4 + 9 * LISTED.search)
     expect(await exceeded()).toBe(before + 1)
     const used = response([], { tool_usage: { web_search: { num_requests: 9 } } })
     fixture.upstream.script('r', json(response([], { status: 'queued', usage: null })), json(used))
     const begun = await CLIENTS.responses({ ...fields, background: true })
     expect(await exceeded()).toBe(before + 1)
     await fixture.chat('ann', '', { path: `/v1/responses/${begun.json().id}`, method: 'GET' })
-    expect((await row(begun)).quota).toBe(TOKENS + 9 * LISTED.search)
+    expect((await row(begun)).quota).toBe(10 * 4 + 9 * LISTED.search)
     expect(await exceeded()).toBe(before + 2)
   })
 })

@@ -25,6 +25,8 @@ export interface OfferedTool {
   readonly type: string
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
+  /** Maximum tokens of the results of one use that the request allows; undefined if it states none. */
+  readonly maxResultTokens?: number | undefined
   /**
    * Variant of each use on which the price depends, such as `1024x1024/low` for an image; undefined if the
    * provider chooses it.
@@ -37,6 +39,11 @@ export interface ProviderTools {
   readonly tools: readonly OfferedTool[]
   /** Maximum number of uses of all these tools together; undefined if the request does not limit them. */
   readonly maxCalls?: number | undefined
+}
+
+/** Reads a maximum that a request states for its tools. Anything but a positive integer states none. */
+export function statedMaximum(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined
 }
 
 /** Tokens of the image model that draws images when another model uses it as a tool. */
