@@ -199,6 +199,7 @@ function editedRequest(
       const own = sent.value(name)
       return own === undefined && usual.has(name) ? JSON.parse(usual.get(name) ?? '') : own
     },
+    names: () => new Set([...sent.names(), ...set.keys(), ...usual.keys()]),
   }
 }
 

@@ -17,8 +17,13 @@ let database: GatewayDatabase
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { hold_tokens: SLICE_TOKENS, hold_wait: 0 },
-    models: priced(['m', 'o3']),
-    channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'o3'] })],
+    models: priced(['m', 'o3', 'messages', 'responses', 'gemini']),
+    channels: [
+      channel('m', upstream.baseUrl('m'), { models: ['m', 'o3'] }),
+      ...['messages', 'responses', 'gemini'].map((protocol) =>
+        channel(protocol, upstream.baseUrl(protocol), { protocol }),
+      ),
+    ],
     users: [
       ROOT,
       user(2, 'ann', [
@@ -104,6 +109,51 @@ describe('the size of a hold', () => {
     expect(units).toBeGreaterThan(4 * outputTokens)
     expect(units).toBeLessThan(4 * outputTokens + PROMPT_AT_MOST)
   })
+  describe('of a stream of a model of which nothing is known', () => {
+    const most = 100_000
+    const REQUESTS = {
+      chat: { path: '/v1/chat/completions', body: ask('m', { max_tokens: most }) },
+      converted: { path: '/v1/chat/completions', body: ask('messages', { max_tokens: most }) },
+      messages: { path: '/v1/messages', body: ask('messages', { max_tokens: most }) },
+      responses: {
+        path: '/v1/responses',
+        body: { model: 'responses', input: 'hi', max_output_tokens: most },
+      },
+      gemini: {
+        path: '/v1beta/models/gemini:streamGenerateContent',
+        body: { contents: [{ parts: [{ text: 'hi' }] }] },
+      },
+    }
+    const thinkingOf = (thinkingConfig: object): object => ({
+      generationConfig: { maxOutputTokens: most, thinkingConfig },
+    })
+    test.each<[keyof typeof REQUESTS, object, number]>([
+      ['chat', {}, SLICE_TOKENS],
+      ['chat', { reasoning_effort: 'high' }, most],
+      ['chat', { enable_thinking: true }, most],
+      ['chat', { reasoning: { max_tokens: 5_000 } }, SLICE_TOKENS + 5_000],
+      ['converted', { reasoning_effort: 'high' }, most],
+      ['messages', { thinking: { type: 'enabled', budget_tokens: 5_000 } }, SLICE_TOKENS + 5_000],
+      ['messages', { thinking: { type: 'disabled' } }, SLICE_TOKENS],
+      ['responses', { reasoning: { effort: 'high' } }, most],
+      ['gemini', thinkingOf({ thinkingBudget: 5_000 }), SLICE_TOKENS + 5_000],
+      ['gemini', thinkingOf({ thinkingLevel: 'HIGH' }), most],
+      ['gemini', thinkingOf({ thinkingBudget: 0 }), SLICE_TOKENS],
+    ])(
+      'is for what it may think unseen if the request switches thinking on: %s %j',
+      async (kind, fields, tokens) => {
+        const { path, body } = REQUESTS[kind]
+        const streamed = kind === 'gemini' ? {} : { stream: true }
+        const { status, text } = await fixture.chat('poor', { ...body, ...fields, ...streamed }, { path })
+        expect(status, text).toBe(403)
+        const units = Number(/(\d+) are needed/.exec(text)?.[1])
+        // On the road to messages a budget of thinking stands for the effort.
+        expect(units).toBeGreaterThan(4 * (kind === 'converted' ? 2_000 : tokens))
+        expect(units).toBeLessThan(4 * tokens + PROMPT_AT_MOST)
+      },
+    )
+  })
+
   test('the hold of a call covers its prompt tokens', async () => {
     const units = await needed({
       max_tokens: 1,
