@@ -11,7 +11,12 @@ import type { AlertOutcome, AlertSender, TaggedAlertReceiver } from './alert-sen
 import type { LowLimitChange, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
 import { type AnnouncedRetirement, ModelRetirementAlerts } from './model-retirement-alerts.ts'
-import { UNPRICED_REPORT_INTERVAL_MS, type UnpricedTools } from './unpriced-tools.ts'
+import {
+  type HourlyReports,
+  type ImplausibleUsage,
+  REPORT_INTERVAL_MS,
+  type UnpricedTool,
+} from './hourly-reports.ts'
 
 /** Interval at which the table of undelivered alerts is read. */
 const TICK_MS = 1_000
@@ -220,7 +225,8 @@ interface ConditionSources {
   readonly opened: () => readonly string[]
   /** The calls that this node refused because it was overloaded. */
   readonly shed: () => CallsRefusedByOverload
-  readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
+  readonly unpriced: Pick<HourlyReports<UnpricedTool>, 'due' | 'forget'>
+  readonly implausible: Pick<HourlyReports<ImplausibleUsage>, 'due' | 'forget'>
   readonly lowLimits: Pick<LowLimits, 'due' | 'forget'>
 }
 
@@ -264,15 +270,17 @@ class ConditionWatch {
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
     const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
+    const implausible = isWanted('usage.implausible') ? this.#sources.implausible.due(nowMs) : []
     const limits = isWanted('provider.limit') ? this.#sources.lowLimits.due(nowMs) : []
-    if (due.length + unpriced.length + limits.length === 0 && !isOverloadDue) return undefined
+    const news = due.length + unpriced.length + implausible.length + limits.length
+    if (news === 0 && !isOverloadDue) return undefined
+    const untilMs = timeMs + REPORT_INTERVAL_MS
     return {
       nowMs: timeMs,
       opened: due,
       backAtMs: timeMs + CALM_MS,
-      ...(unpriced.length > 0 && {
-        unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPORT_INTERVAL_MS },
-      }),
+      ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs } }),
+      ...(implausible.length > 0 && { implausible: { usages: implausible, untilMs } }),
       ...(limits.length > 0 && { limits: limits.map((one) => limitCondition(one, timeMs)) }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
     }
@@ -282,6 +290,7 @@ class ConditionWatch {
   forget(): void {
     this.#reportedMs = new Map()
     this.#sources.unpriced.forget()
+    this.#sources.implausible.forget()
     this.#sources.lowLimits.forget()
     this.#overloadReportedMs = Number.NEGATIVE_INFINITY
     this.#shedCount = Math.max(0, this.#shedCount - 1)

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { Alerts } from '../alerts/alerts.ts'
 import type { LastDeliveries } from '../alerts/last-deliveries.ts'
-import { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import {
+  HourlyReports,
+  implausibleUsageKey,
+  type ImplausibleUsage,
+  type UnpricedTool,
+  unpricedToolKey,
+} from '../alerts/hourly-reports.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Overload } from '../limits/overload.ts'
@@ -15,15 +21,26 @@ import { nodeName } from './node-name.ts'
 import { announcedRetirements } from './open-model-retirements.ts'
 import { isStorageReporter } from './storage-watch.ts'
 
-export { UnpricedTools }
+/** The facts of calls that alerts report once an hour. */
+export interface CallFindings {
+  readonly unpriced: HourlyReports<UnpricedTool>
+  readonly implausible: HourlyReports<ImplausibleUsage>
+}
+
+/** Creates the collections of what calls have shown. */
+export function createCallFindings(): CallFindings {
+  return {
+    unpriced: new HourlyReports(unpricedToolKey),
+    implausible: new HourlyReports(implausibleUsageKey),
+  }
+}
 
 /** Parts of the gateway that are watched for alerts. */
-interface AlertServices {
+interface AlertServices extends CallFindings {
   readonly settings: () => Settings
   readonly health: ChannelHealth
   readonly overload: Overload
   readonly metrics: Metrics
-  readonly unpriced: UnpricedTools
   readonly providerLimits: ProviderLimits
   readonly deliveries: LastDeliveries
   readonly ends: ModelRetirements
@@ -41,7 +58,18 @@ export function receiverTag(secrets: Secrets, url: string): string {
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
-  { settings, health, overload, metrics, unpriced, providerLimits, deliveries, ends, log }: AlertServices,
+  {
+    settings,
+    health,
+    overload,
+    metrics,
+    unpriced,
+    implausible,
+    providerLimits,
+    deliveries,
+    ends,
+    log,
+  }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
   const reports = isStorageReporter(accounts)
@@ -57,6 +85,7 @@ export function openAlerts(
     opened: () => health.opened(),
     shed: () => overload.shed,
     unpriced,
+    implausible,
     ending: () => announcedRetirements(ends, settings()),
     lowLimits: providerLimits.low,
     deliveries,

@@ -41,6 +41,8 @@ export interface Estimate {
   /** Maximum cost of the call in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
+  /** Maximum tokens of prompt and output for which quota is reserved at first. */
+  readonly heldTokens: number
   /** Expected tokens of the prompt, without parts whose size is unknown. */
   readonly promptTokens: number
   /** Tokens assumed for the parts of the prompt whose size is unknown. */
@@ -51,6 +53,7 @@ export interface Estimate {
 export const FREE_STREAM_ESTIMATE: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, maximum: undefined, slice: 1, readings: 0, quotaOf: () => 0 },
+  heldTokens: Number.MAX_SAFE_INTEGER,
   promptTokens: 0,
   unknownTokens: 0,
 }
@@ -85,16 +88,12 @@ export function estimate(
   const stated = Math.min(request.promptBound + addedPrompt, promptBound) + context + unknown
   const isBounded = isConversation && isCertain && fitsContext(rate, modelContext)
   const prompt = isBounded ? Math.min(stated, promptsOf(endpoint, channels) * modelContext) : stated
+  const promptWith = (output: number, readings: number): number =>
+    prompt + tokensOfReadings(readings, tools.resultTokens, Math.max(modelContext, prompt), prompt + output)
   const max = (output: number, readings: number): number => {
-    const read = tokensOfReadings(
-      readings,
-      tools.resultTokens,
-      Math.max(modelContext, prompt),
-      prompt + output,
-    )
     const most = {
       ...request.measuredBounds,
-      prompt: prompt + read,
+      prompt: promptWith(output, readings),
       output,
       tools: tools.priced,
       lifetimes,
@@ -107,6 +106,7 @@ export function estimate(
   return {
     amount: max(tokens, readings),
     budget: { tokens, maximum, slice: holdTokens, readings, quotaOf: max },
+    heldTokens: promptWith(tokens, readings) + tokens,
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
     unknownTokens: unknown,
   }

@@ -113,7 +113,7 @@ export function tokensOfReadings(
  * for each of them, so that no prompt can have more tokens.
  */
 export function contextOf(
-  channels: readonly ChannelPlan[],
+  channels: readonly Pick<ChannelPlan, 'channel'>[],
   model: Pick<Model, 'name' | 'contextTokens' | 'isContextKnown'>,
   { models }: Pick<Settings, 'models'>,
 ): { readonly tokens: number; readonly isCertain: boolean } {

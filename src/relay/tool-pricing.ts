@@ -1,5 +1,5 @@
 import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
-import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import type { HourlyReports, UnpricedTool } from '../alerts/hourly-reports.ts'
 import { FREE_PRICE, type ChargeRate } from '../domain/price.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Channel } from '../domain/records/channel.ts'
@@ -74,7 +74,10 @@ export function refuseUnpricedTools(
 const NONE: readonly OfferedTool[] = []
 
 /** Collects what determines the prices of the provider's tools for a call. */
-export function toolPricingAt(call: Call, { channel, request, plan }: AttemptTarget): ToolPricingInputs {
+export function toolPricingAt(
+  call: Pick<Call, 'plan'>,
+  { channel, request, plan }: AttemptTarget,
+): ToolPricingInputs {
   const { settings, rate } = call.plan
   const { protocol: dialect, upstreamModel: model } = request
   return toolPricingInputs(settings, rate, channel, { dialect, model, offered: plan.tools?.tools ?? NONE })
@@ -108,7 +111,7 @@ export function pricesOfToolUses(
 export function reportUnpricedTools(
   call: Call,
   { channel, plan }: AttemptTarget,
-  unpriced: UnpricedTools,
+  unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>,
 ): boolean {
   if (!plan.tools) return false
   const { rate, request, settings } = call.plan

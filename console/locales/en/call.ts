@@ -100,6 +100,8 @@ export const call = {
   notes: {
     cut_arguments: 'The provider reported a proper end, but the arguments of a tool call were cut off.',
     guard_blocked: 'A guard blocked the answer.',
+    usage_implausible:
+      'The provider reported a usage that is not believed. The call is charged what it held.',
   },
   endpoint: 'Endpoint',
   upstreamModel: 'Model of the upstream',

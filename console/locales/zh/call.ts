@@ -94,6 +94,7 @@ export const call: Texts['call'] = {
   notes: {
     cut_arguments: '提供商报告正常结束，但工具调用的参数被截断。',
     guard_blocked: '防护规则拦截了回答。',
+    usage_implausible: '提供商报告的用量不可信，此次调用按预留额度计费。',
   },
   endpoint: '接口',
   upstreamModel: '上游模型',
