@@ -367,6 +367,8 @@ const answer = (candidate: object): object => ({
   usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
 })
 const QUERIES = { groundingMetadata: { webSearchQueries: ['a', 'b'] } }
+const PAGES = { groundingMetadata: { groundingChunks: [{ web: { uri: 'x' } }, { web: { uri: 'y' } }] } }
+const ADDRESSES = { urlContextMetadata: { urlMetadata: [{}, {}] } }
 
 describe('tools of gemini', () => {
   test.each([
@@ -379,6 +381,14 @@ describe('tools of gemini', () => {
       LISTED.maps,
     ],
     ['addresses, which cost nothing', 'gemini-3-pro', { urlContextMetadata: { urlMetadata: [{}, {}] } }, 0],
+    ['cited pages, without queries', 'gemini-3-pro', PAGES, 7_000],
+    ['cited pages that are the addresses', 'gemini-3-pro', { ...PAGES, ...ADDRESSES }, 0],
+    [
+      'addresses and queries',
+      'gemini-3-pro',
+      { groundingMetadata: { ...PAGES.groundingMetadata, ...QUERIES.groundingMetadata }, ...ADDRESSES },
+      2 * 7_000,
+    ],
     [
       'code, which costs its tokens',
       'gemini-3-pro',
@@ -417,6 +427,23 @@ const citedFrame = contentFrame('said').replace(
   `"content":"said","annotations":${JSON.stringify(CITED)}`,
 )
 const chatFrames = [citedFrame, finishFrame(), finishFrame(usageText(100, 10)), DONE_FRAME]
+
+test.each([
+  ['after', [PAGES, ADDRESSES], 0],
+  ['before', [ADDRESSES, PAGES], 0],
+  ['after, and then queries', [PAGES, ADDRESSES, QUERIES], 2 * 7_000],
+  ['after queries', [QUERIES, ADDRESSES, PAGES], 2 * 7_000],
+] as const)(
+  'pages that a Gemini stream cites are no search if it has read addresses, named in another chunk: %s',
+  async (_, parts, quota) => {
+    const frames = parts.map((part) => frame(answer(part)))
+    for (const drip of [false, true]) {
+      fixture.upstream.script('g', { kind: 'stream', frames, drip, ending: 'no done' })
+      const tools = [{ url_context: {} }]
+      expect((await row(await gemini('gemini-3-pro', { tools }, true))).quota).toBe(TOKENS + quota)
+    }
+  },
+)
 
 describe('a search of chat', () => {
   test.each([
