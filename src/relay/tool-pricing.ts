@@ -40,7 +40,10 @@ export function toolPricingInputs(
   }
 }
 
-/** The tools in a request to a channel that may cost something, and what determines their prices. */
+/**
+ * The tools in a request to a channel that may cost something, and what determines their prices. Tools that ask
+ * other models are not sent unless the channel allows them.
+ */
 export function toolsForChannel(
   settings: Settings,
   rate: ChargeRate,
@@ -48,7 +51,10 @@ export function toolsForChannel(
   { dialect, model, tools: offered }: ChannelTools,
 ): { readonly pricing: ToolPricingInputs; readonly known: readonly KnownTool[] } {
   const pricing = toolPricingInputs(settings, rate, channel, { dialect, model, offered })
-  return { pricing, known: offered.flatMap((tool) => knownTool(tool, pricing) ?? []) }
+  const { pass_through: isOpen, allow } = channel
+  const sendsAll = isOpen || settings.options.pass_through || allow.has('models')
+  const sent = sendsAll ? offered : offered.filter((tool) => !tool.carriesModel)
+  return { pricing, known: sent.flatMap((tool) => knownTool(tool, pricing) ?? []) }
 }
 
 /** Types of the tools that have no price, each once. Characters that must not be shown are replaced. */

@@ -238,6 +238,12 @@ describe('the number of contexts that are held', () => {
       { tools: [search], max_tool_calls: -1 },
       4,
     ],
+    [
+      'none for a tool that is removed',
+      'messages',
+      { tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'dear' }] },
+      0,
+    ],
     ['none for images', 'responses', { tools: [{ type: 'image_generation' }] }, 0],
     ['none for functions', 'responses', { tools: [{ type: 'function', name: 'f', parameters: {} }] }, 0],
   ])('is %s (%s)', async (_, client, fields, contexts) => {

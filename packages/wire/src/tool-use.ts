@@ -25,6 +25,8 @@ export interface OfferedTool {
   readonly type: string
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
+  /** Whether the provider asks another model when it runs the tool; absent if it does not. */
+  readonly carriesModel?: true
   /** Maximum tokens of the results of one use that the request allows; undefined if it states none. */
   readonly maxResultTokens?: number | undefined
   /**

@@ -25,6 +25,7 @@ import {
 } from '../../field-check.ts'
 import { type OfferedTool, type ProviderTools, toolsExceptTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
+import { carriesModel } from '../../model-tools.ts'
 import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
@@ -259,9 +260,10 @@ const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
  * their own.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools: OfferedTool[] = toolsExceptTypes(scan, OF_CLIENTS).flatMap(({ type }) =>
-    typeof type === 'string' ? [{ type }] : [],
-  )
+  const tools: OfferedTool[] = toolsExceptTypes(scan, OF_CLIENTS).flatMap((tool) => {
+    const { type } = tool
+    return typeof type === 'string' ? [{ type, ...(carriesModel(tool) && { carriesModel: true }) }] : []
+  })
   if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })
   return tools.length > 0 ? { tools } : undefined
 }

@@ -23,6 +23,7 @@ import {
 } from '../../field-check.ts'
 import { type OfferedTool, type ProviderTools, statedMaximum, toolsExceptTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
+import { carriesModel } from '../../model-tools.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import {
   BLOCK_RULES,
@@ -250,6 +251,7 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   return [
     {
       type,
+      ...(carriesModel(tool) && { carriesModel: true as const }),
       ...(maxUses !== undefined && { maxUses }),
       ...(content !== undefined && { maxResultTokens: Math.ceil(content * CONTENT_TOLERANCE) }),
     },

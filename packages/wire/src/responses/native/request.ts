@@ -24,6 +24,7 @@ import {
   withSchema,
 } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
+import { carriesModel } from '../../model-tools.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds, PromptText } from '../../prompt-tokens.ts'
 import { inputItemNodes, hasItemReferences } from './items.ts'
@@ -182,7 +183,13 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   const isFixed = [size, quality].every((value) => typeof value === 'string' && value !== 'auto')
   if (type === 'image_generation' && isFixed) return [{ type, form: `${String(size)}/${String(quality)}` }]
   const results = type === 'file_search' ? statedMaximum(tool['max_num_results']) : undefined
-  return [{ type, ...(results !== undefined && { maxResultTokens: results * TOKENS_PER_RESULT }) }]
+  return [
+    {
+      type,
+      ...(carriesModel(tool) && { carriesModel: true }),
+      ...(results !== undefined && { maxResultTokens: results * TOKENS_PER_RESULT }),
+    },
+  ]
 }
 
 /**
