@@ -1,3 +1,4 @@
+import { unknownTexts } from '../../unknown-members.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
@@ -57,9 +58,11 @@ export class MessagesTap extends StreamTap {
         for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
         return 'forward'
       case 'content_block_delta': {
-        const text = deltaText(asRecord(event['delta']))
+        const delta = asRecord(event['delta'])
+        const text = deltaText(delta)
         if (text !== undefined) this.emit(indexOf(event), text)
-        else this.#noteHidden(event, asRecord(event['delta'])?.['signature'])
+        else this.#noteHidden(event, delta?.['signature'])
+        for (const other of textsOfUnknownMembers(delta)) this.emit(indexOf(event), other)
         return 'forward'
       }
       case 'message_delta':
@@ -80,7 +83,8 @@ export class MessagesTap extends StreamTap {
 
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
-    const text = event?.['type'] === 'content_block_delta' ? deltaText(asRecord(event['delta'])) : undefined
+    const delta = event?.['type'] === 'content_block_delta' ? asRecord(event['delta']) : undefined
+    const text = textsOfUnknownMembers(delta).length === 0 ? deltaText(delta) : undefined
     return event && text !== undefined ? { index: indexOf(event), text } : undefined
   }
 
@@ -188,6 +192,25 @@ function deltaText(delta: Readonly<Record<string, unknown>> | undefined): string
   const text = key === undefined ? undefined : delta?.[key]
   return typeof text === 'string' && text !== '' ? text : undefined
 }
+
+/** Texts of a delta in members that the gateway does not know. */
+function textsOfUnknownMembers(delta: Readonly<Record<string, unknown>> | undefined): readonly string[] {
+  return delta ? unknownTexts(delta, KNOWN_IN_DELTA) : []
+}
+
+/** Members of deltas that are read above, or that contain nothing that the model wrote. */
+const KNOWN_IN_DELTA: ReadonlySet<string> = new Set([
+  'type',
+  'text',
+  'thinking',
+  'partial_json',
+  'content',
+  'signature',
+  'citation',
+  'citations',
+  'encrypted_content',
+  'estimated_tokens',
+])
 
 /** Name of the member that contains the text, by type of delta. */
 const DELTAS: ReadonlyMap<string, string> = new Map([

@@ -1,3 +1,4 @@
+import { unknownTexts } from '../../unknown-members.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
@@ -119,10 +120,10 @@ export class ResponsesTap extends StreamTap {
       return 'forward'
     }
     if (DELTA.test(type)) {
-      const delta = event['delta']
-      if (typeof delta !== 'string' || delta === '') return 'forward'
-      this.#growing.add(outputIndex(event))
-      this.emit(outputIndex(event), delta)
+      for (const text of textsOfDelta(event)) {
+        this.#growing.add(outputIndex(event))
+        this.emit(outputIndex(event), text)
+      }
       return 'forward'
     }
     const response = responseInEvent(event)
@@ -141,7 +142,7 @@ export class ResponsesTap extends StreamTap {
     const type = stringOrEmpty(event?.['type'])
     if (!event || typeof text !== 'string' || text === '' || type === SOUND || !DELTA.test(type))
       return undefined
-    return { index: outputIndex(event), text }
+    return textsOfDelta(event).length === 1 ? { index: outputIndex(event), text } : undefined
   }
 
   /** Counts the event in a frame that matches a template, so that event numbers stay right. */
@@ -298,6 +299,25 @@ function endOf(response: Event): unknown {
 const MAX_ID_LENGTH = 256
 
 const NONE: readonly string[] = []
+
+/** Members of events with a delta that contain nothing that the model wrote. */
+const BESIDE_DELTA: ReadonlySet<string> = new Set([
+  'type',
+  'item_id',
+  'output_index',
+  'content_index',
+  'summary_index',
+  'annotation_index',
+  'sequence_number',
+  'response_id',
+  'logprobs',
+  'obfuscation',
+])
+
+/** The delta of an event, and texts in members that are not known. */
+function textsOfDelta(event: Event): readonly string[] {
+  return unknownTexts(event, BESIDE_DELTA)
+}
 
 /** The id of an item as a list; an empty list if the item has no id or a too long one. */
 function itemIdIn(item: Item | undefined): readonly string[] {
