@@ -501,13 +501,15 @@ describe('a member of a delta that the gateway does not know, in a stream that i
     expect(output).toBeGreaterThanOrEqual(2_000)
   })
 
-  test.each(['messages', 'responses', 'gemini'] as const)(
-    'counts by its bytes where a chat stream is converted to %s',
-    async (client) => {
-      const { output_tokens: output } = await leftRow(client, {}, 'chat', { more: FRAMES.chat(WORDS) })
-      expect(output).toBeGreaterThanOrEqual(2_000)
-    },
-  )
+  test.each(
+    DIALECTS.flatMap((client) =>
+      DIALECTS.filter((upstream) => upstream !== client).map((upstream) => [client, upstream] as const),
+    ),
+  )('counts by its bytes in a converted stream: %s from %s', async (client, upstream) => {
+    const more = FRAMES[upstream](WORDS)
+    const { output_tokens: output } = await leftRow(client, {}, upstream, { more })
+    expect(output).toBeGreaterThanOrEqual(2_000)
+  })
 
   test.each<[Dialect, readonly string[]]>([
     [

@@ -1,4 +1,3 @@
-import { unknownTexts } from '../../unknown-members.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
 import type { Fields } from '../../field.ts'
@@ -15,6 +14,7 @@ import {
   recordReceivedMedia,
   partsOfCandidate,
   textOfPlainChunk,
+  textsOfUnknownMembers,
 } from '../answer.ts'
 import { geminiErrorText, statusOfStreamError } from '../errors.ts'
 import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
@@ -183,25 +183,6 @@ function generatedText(part: unknown): string[] {
     call?.['name'],
     args === undefined ? undefined : JSON.stringify(args),
     asRecord(record['executableCode'])?.['code'],
-    ...unknownTexts(record, KNOWN_IN_PART),
+    ...textsOfUnknownMembers(record),
   ].filter((piece): piece is string => typeof piece === 'string' && piece !== '')
 }
-
-/** Members of a part that are read above, or that contain nothing that the model wrote. */
-const KNOWN_IN_PART: ReadonlySet<string> = new Set([
-  'text',
-  'thought',
-  'thoughtSignature',
-  'thought_signature',
-  'functionCall',
-  'functionResponse',
-  'executableCode',
-  'codeExecutionResult',
-  'inlineData',
-  'inline_data',
-  'fileData',
-  'file_data',
-  'videoMetadata',
-  'mediaResolution',
-  'partMetadata',
-])

@@ -1,4 +1,3 @@
-import { unknownTexts } from '../../unknown-members.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
@@ -10,7 +9,14 @@ import { SharedTemplates } from '../../sse/shared-templates.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
-import { blockIndex, type Event, eventType, isRepeatedMessageStart, usageInError } from '../event.ts'
+import {
+  blockIndex,
+  type Event,
+  eventType,
+  isRepeatedMessageStart,
+  textsOfUnknownMembers,
+  usageInError,
+} from '../event.ts'
 import { recordBlockToolUse, toolUsesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
@@ -192,25 +198,6 @@ function deltaText(delta: Readonly<Record<string, unknown>> | undefined): string
   const text = key === undefined ? undefined : delta?.[key]
   return typeof text === 'string' && text !== '' ? text : undefined
 }
-
-/** Texts of a delta in members that the gateway does not know. */
-function textsOfUnknownMembers(delta: Readonly<Record<string, unknown>> | undefined): readonly string[] {
-  return delta ? unknownTexts(delta, KNOWN_IN_DELTA) : []
-}
-
-/** Members of deltas that are read above, or that contain nothing that the model wrote. */
-const KNOWN_IN_DELTA: ReadonlySet<string> = new Set([
-  'type',
-  'text',
-  'thinking',
-  'partial_json',
-  'content',
-  'signature',
-  'citation',
-  'citations',
-  'encrypted_content',
-  'estimated_tokens',
-])
 
 /** Name of the member that contains the text, by type of delta. */
 const DELTAS: ReadonlyMap<string, string> = new Map([

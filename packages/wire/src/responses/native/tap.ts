@@ -1,4 +1,3 @@
-import { unknownTexts } from '../../unknown-members.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
@@ -11,7 +10,14 @@ import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
-import { type Event, eventType, outputIndex, responseInEvent, TERMINAL_EVENTS } from '../event.ts'
+import {
+  type Event,
+  eventType,
+  outputIndex,
+  responseInEvent,
+  TERMINAL_EVENTS,
+  textsOfDelta,
+} from '../event.ts'
 import { stringOrEmpty } from '../decode/reply.ts'
 import { recordItemToolUse, toolUsesInResponse, usageInResponse } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
@@ -299,25 +305,6 @@ function endOf(response: Event): unknown {
 const MAX_ID_LENGTH = 256
 
 const NONE: readonly string[] = []
-
-/** Members of events with a delta that contain nothing that the model wrote. */
-const BESIDE_DELTA: ReadonlySet<string> = new Set([
-  'type',
-  'item_id',
-  'output_index',
-  'content_index',
-  'summary_index',
-  'annotation_index',
-  'sequence_number',
-  'response_id',
-  'logprobs',
-  'obfuscation',
-])
-
-/** The delta of an event, and texts in members that are not known. */
-function textsOfDelta(event: Event): readonly string[] {
-  return unknownTexts(event, BESIDE_DELTA)
-}
 
 /** The id of an item as a list; an empty list if the item has no id or a too long one. */
 function itemIdIn(item: Item | undefined): readonly string[] {
