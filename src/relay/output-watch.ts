@@ -106,6 +106,11 @@ export class OutputWatch {
     return true
   }
 
+  /** Reserves quota for the tool uses that came together with the end of the stream, as far as possible. */
+  coverUses(): void {
+    this.#tools.isWithinHold()
+  }
+
   // The hold (reserved quota) first grows up to the maximum of output tokens.
   #grow(): boolean {
     const { plan, hold } = this.#call

@@ -199,8 +199,10 @@ export class StreamedResponse extends ResponseHandler {
     if (step.forward) this.#forward(step.forward)
     if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
     if (this.#tap.checking) this.#readAfter('guard', this.#tap.checking)
-    else if (step.terminal) this.#complete()
-    else if (this.memory.isShort) this.#readAfter('memory', this.memory.whenEnough())
+    else if (step.terminal) {
+      if (this.state !== 'draining') this.#watch.coverUses()
+      this.#complete()
+    } else if (this.memory.isShort) this.#readAfter('memory', this.memory.whenEnough())
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 

@@ -303,6 +303,17 @@ describe('a stream that uses tools', () => {
     expect(remaining('uses')).toBeGreaterThanOrEqual(0)
   })
 
+  test('reserves quota for the uses that come together with its end', async () => {
+    const before = await exceeded()
+    fixture.upstream.script('r', {
+      kind: 'stream',
+      frames: [searchingFrames(3, 3 * CONTEXT).join('')],
+      ending: 'no done',
+    })
+    expect((await CLIENTS.responses('rich', typed('web_search'), true)).status).toBe(200)
+    expect(await exceeded()).toBe(before)
+  })
+
   test.each([
     ['within the bound of its uses is covered by the hold', 3 * CONTEXT, 0],
     ['beyond that bound is charged and counted', 4 * CONTEXT + REST, 1],
