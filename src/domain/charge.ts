@@ -3,7 +3,7 @@ import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { type Decimal, divide, isGreaterDecimal, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
 import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type ChargeRate } from './price.ts'
 import { TOKEN_KINDS, type TokenCostLine, type TokenPrices, INDEPENDENT_KINDS } from './token-kinds.ts'
-import type { PricedTool, ToolCostKind } from './tool-use.ts'
+import { ADVISOR_COST_KINDS, type PricedTool, type ToolCostKind } from './tool-use.ts'
 
 /** The maximum that a call is expected to use: numbers of tokens and other units. Absent counts are 0. */
 export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>> {
@@ -173,6 +173,7 @@ const PER_MILLION: ReadonlySet<string> = new Set<CostKind>([
   'image_generation_input',
   'image_generation_image_input',
   'image_generation_output',
+  ...ADVISOR_COST_KINDS,
 ])
 
 /**

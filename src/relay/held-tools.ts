@@ -1,4 +1,5 @@
 import type { OfferedTool, ToolKind } from '@sluice/wire/tool-use'
+import { heldAdvisor } from '../domain/advisor-price.ts'
 import { sumOfCostLines } from '../domain/charge.ts'
 import { isGreaterDecimal } from '../domain/decimal.ts'
 import type { ChargeRate } from '../domain/price.ts'
@@ -67,6 +68,10 @@ function toolsToHoldAt(
     isWatched ? 1 : (maxUses ?? maxCalls ?? UNSTATED_USES)
   const priced = known.flatMap((tool): PricedTool[] => {
     const { kind, form } = tool
+    // Uses of other models are not seen in a stream, so all of them are held at its start.
+    const uses = tool.maxUses ?? maxCalls ?? UNSTATED_USES
+    const advised = heldAdvisor(tool, uses, (name) => settings.models.get(name))
+    if (advised) return [...advised]
     return kind ? [{ kind, count: usesOf(tool), price: priceOfToolUse({ kind, form }, pricing) }] : []
   })
   const reading = known.filter(({ kind }) => fillsPrompt(kind))

@@ -29,6 +29,7 @@ export function isImplausible(
 ): boolean {
   const reportedUses = reported?.tools ?? []
   if (reported && hasImplausibleTokens(call, target, reported, reportedUses)) return true
+  if (reported?.advisors?.some(({ usage }) => hasImplausibleTokens(call, target, usage))) return true
   const searches = reported?.webSearches ?? 0
   if (searches === 0 && reportedUses.length === 0 && shown.length === 0) return false
   const counted: readonly ToolUse[] = [...reportedUses, { kind: 'web_search', count: searches }]

@@ -1,5 +1,6 @@
 import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
 import type { HourlyReports, UnpricedTool } from '../alerts/hourly-reports.ts'
+import { pricedAdvisors } from '../domain/advisor-price.ts'
 import { FREE_PRICE, type ChargeRate } from '../domain/price.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Channel } from '../domain/records/channel.ts'
@@ -54,12 +55,19 @@ export function toolsForChannel(
   const { pass_through: isOpen, allow } = channel
   const sendsAll = isOpen || settings.options.pass_through || allow.has('models')
   const sent = sendsAll ? offered : offered.filter((tool) => !tool.carriesModel)
-  return { pricing, known: sent.flatMap((tool) => knownTool(tool, pricing) ?? []) }
+  return { pricing, known: sent.flatMap((tool) => withModelPrice(knownTool(tool, pricing), settings)) }
+}
+
+function withModelPrice(tool: KnownTool | undefined, { models }: Settings): readonly KnownTool[] {
+  if (!tool) return []
+  return tool.advisor && models.get(tool.advisor.model).price ? [{ ...tool, isPricedByModel: true }] : [tool]
 }
 
 /** Types of the tools that have no price, each once. Characters that must not be shown are replaced. */
 export function unpricedToolTypes(known: readonly KnownTool[]): readonly string[] {
-  const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
+  const types = known
+    .filter(({ kind, isPricedByModel }) => kind === undefined && !isPricedByModel)
+    .map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
 }
 
@@ -100,6 +108,7 @@ export function pricingInputsAt(call: Call, target: AttemptTarget): PricingInput
     unitsOf: request.searchUnits,
     shown: (uses) => shownBy(target, uses),
     priceTools: (searches, uses) => pricedTools(searches, uses, toolPricingAt(call, target)),
+    priceAdvisors: (advisors) => pricedAdvisors(advisors, (name) => settings.models.get(name).price),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Fields } from './field.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
+import type { Usage } from './usage.ts'
 
 /** Kinds of tools that providers run during a call. */
 export const TOOL_KINDS = [
@@ -27,6 +28,8 @@ export interface OfferedTool {
   readonly maxUses?: number | undefined
   /** Whether the provider asks another model when it runs the tool; absent if it does not. */
   readonly carriesModel?: true
+  /** The other model, and the maximum of its output tokens in one use, if the provider reports its tokens. */
+  readonly advisor?: { readonly model: string; readonly maxTokens: number | undefined }
   /** Maximum tokens of the results of one use that the request allows; undefined if it states none. */
   readonly maxResultTokens?: number | undefined
   /**
@@ -53,6 +56,12 @@ export interface ImageModelTokens {
   readonly text: number
   readonly image: number
   readonly output: number
+}
+
+/** Tokens of another model that the provider asked during a call. They are not among those of the call. */
+export interface AdvisorTokens {
+  readonly model: string
+  readonly usage: Usage
 }
 
 /** Uses of one tool that a response reports. */

@@ -238,6 +238,11 @@ function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   return tools.length > 0 ? { tools } : undefined
 }
 
+function advisorOf({ type, model, max_tokens: most }: Readonly<Record<string, unknown>>) {
+  if (typeof model !== 'string' || !String(type).startsWith('advisor_')) return undefined
+  return { advisor: { model, maxTokens: statedMaximum(most) } }
+}
+
 /**
  * Factor by which the results of a use may exceed `max_content_tokens`, which the provider calls approximate.
  */
@@ -251,7 +256,7 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   return [
     {
       type,
-      ...(carriesModel(tool) && { carriesModel: true as const }),
+      ...(carriesModel(tool) && { carriesModel: true as const, ...advisorOf(tool) }),
       ...(maxUses !== undefined && { maxUses }),
       ...(content !== undefined && { maxResultTokens: Math.ceil(content * CONTENT_TOLERANCE) }),
     },
