@@ -169,6 +169,7 @@ models:
       price: undefined,
       rate_limit: { requests: 0, tokens: 0, windowMs: 60_000 },
       contextTokens: 200_000,
+      isContextKnown: false,
       fallback: [],
       balance: 'weight',
     })
