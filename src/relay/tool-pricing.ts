@@ -42,8 +42,8 @@ export function toolPricingInputs(
 }
 
 /**
- * The tools in a request to a channel that may cost something, and what determines their prices. Tools that ask
- * other models are not sent unless the channel allows them.
+ * The tools in a request to a channel that may cost something, and what determines their prices. Some tools
+ * are not sent unless the channel allows them.
  */
 export function toolsForChannel(
   settings: Settings,
@@ -52,10 +52,18 @@ export function toolsForChannel(
   { dialect, model, tools: offered }: ChannelTools,
 ): { readonly pricing: ToolPricingInputs; readonly known: readonly KnownTool[] } {
   const pricing = toolPricingInputs(settings, rate, channel, { dialect, model, offered })
-  const { pass_through: isOpen, allow } = channel
-  const sendsAll = isOpen || settings.options.pass_through || allow.has('models')
-  const sent = sendsAll ? offered : offered.filter((tool) => !tool.carriesModel)
+  const sent = sentTools(settings, channel, offered)
   return { pricing, known: sent.flatMap((tool) => withModelPrice(knownTool(tool, pricing), settings)) }
+}
+
+/** Those of the offered tools that the channel is sent. */
+function sentTools(
+  { options }: Pick<Settings, 'options'>,
+  { pass_through: isOpen, allow }: Channel,
+  offered: readonly OfferedTool[],
+): readonly OfferedTool[] {
+  if (isOpen || options.pass_through) return offered
+  return offered.filter(({ allowedBy }) => allowedBy === undefined || allow.has(allowedBy))
 }
 
 function withModelPrice(tool: KnownTool | undefined, { models }: Settings): readonly KnownTool[] {
@@ -106,7 +114,7 @@ export function pricingInputsAt(call: Call, target: AttemptTarget): PricingInput
     countPrompt: () => call.countChargedPrompt(),
     count: call.services.count,
     unitsOf: request.searchUnits,
-    shown: (uses) => shownBy(target, uses),
+    shown: (uses) => shownBy(call, target, uses),
     priceTools: (searches, uses) => pricedTools(searches, uses, toolPricingAt(call, target)),
     priceAdvisors: (advisors) => pricedAdvisors(advisors, (name) => settings.models.get(name).price),
   }
@@ -118,7 +126,7 @@ export function pricesOfToolUses(
   target: AttemptTarget,
   uses: readonly ToolUse[],
 ): readonly PricedTool[] {
-  const shown = shownBy(target, uses)
+  const shown = shownBy(call, target, uses)
   return shown.length === 0 ? [] : pricedTools(0, shown, toolPricingAt(call, target))
 }
 
@@ -137,7 +145,12 @@ export function reportUnpricedTools(
 
 // Citations alone may show that the provider searched. Such a search counts only if the request offered tools
 // that the provider runs.
-function shownBy({ plan }: AttemptTarget, uses: readonly ToolUse[]): readonly ToolUse[] {
+function shownBy(
+  { plan: { settings } }: Call,
+  { channel, plan: { tools } }: AttemptTarget,
+  uses: readonly ToolUse[],
+): readonly ToolUse[] {
   if (uses.length === 0) return uses
-  return uses.filter(({ isCited }) => !isCited || plan.tools !== undefined)
+  const isOffered = tools !== undefined && sentTools(settings, channel, tools.tools).length > 0
+  return uses.filter(({ isCited }) => !isCited || isOffered)
 }

@@ -26,9 +26,10 @@ let database: GatewayDatabase
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, hold_tokens: 16, hold_wait: 0 },
-    models: Object.fromEntries(['c', 'm', 'r', 'g'].map((name) => [name, { price: PRICE }])),
+    models: Object.fromEntries(['c', 'm', 'r', 'g', 'o'].map((name) => [name, { price: PRICE }])),
     channels: [
       channel('c', upstream.baseUrl('c')),
+      channel('o', upstream.baseUrl('o'), { allow: ['plugins', 'search_parameters'] }),
       channel('m', upstream.baseUrl('m'), { protocol: 'messages' }),
       channel('r', upstream.baseUrl('r'), { protocol: 'responses' }),
       channel('g', upstream.baseUrl('g'), { protocol: 'gemini' }),
@@ -251,6 +252,16 @@ describe('the number of contexts that are held', () => {
     const images = JSON.stringify(fields).includes('image_generation') ? 4 * 125_000 : 0
     expect(units).toBeGreaterThanOrEqual(contexts * CONTEXT + images)
     expect(units).toBeLessThan(contexts * CONTEXT + images + REST)
+  })
+
+  test.each<[string, object]>([
+    ['the web plugin of OpenRouter', { plugins: [{ id: 'web' }] }],
+    ['search_parameters of xAI', { search_parameters: { mode: 'on' } }],
+  ])('is four for %s where the channel allows it, else none', async (_, fields) => {
+    const allowed = await needed('chat', { model: 'o', ...fields })
+    expect(allowed).toBeGreaterThanOrEqual(4 * CONTEXT)
+    expect(allowed).toBeLessThan(4 * CONTEXT + REST)
+    expect(await needed('chat', fields)).toBeLessThan(REST)
   })
 
   test('a number of uses that no balance can pay is refused', async () => {

@@ -494,6 +494,7 @@ describe('a search of chat', () => {
   test.each([
     ['one that was requested', { web_search_options: {} }, LISTED.search],
     ['none that was not requested', {}, 0],
+    ['none whose request was removed', { search_parameters: { mode: 'on' } }, 0],
   ])(
     'a web search of a chat completion is charged by the citations in the answer: %s',
     async (_, fields, quota) => {

@@ -1,6 +1,7 @@
 import type { Fields } from './field.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
+import type { ReroutingField } from './upstream-settings.ts'
 import type { Usage } from './usage.ts'
 
 /** Kinds of tools that providers run during a call. */
@@ -26,8 +27,11 @@ export interface OfferedTool {
   readonly type: string
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
-  /** Whether the provider asks another model when it runs the tool; absent if it does not. */
-  readonly carriesModel?: true
+  /**
+   * The field that a channel must allow for the tool to be sent: `models` if the provider asks another model
+   * when it runs the tool. Absent if every channel is sent the tool.
+   */
+  readonly allowedBy?: ReroutingField
   /** The other model, and the maximum of its output tokens in one use, if the provider reports its tokens. */
   readonly advisor?: { readonly model: string; readonly maxTokens: number | undefined }
   /** Maximum tokens of the results of one use that the request allows; undefined if it states none. */

@@ -256,7 +256,7 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   return [
     {
       type,
-      ...(carriesModel(tool) && { carriesModel: true as const, ...advisorOf(tool) }),
+      ...(carriesModel(tool) && { allowedBy: 'models' as const, ...advisorOf(tool) }),
       ...(maxUses !== undefined && { maxUses }),
       ...(content !== undefined && { maxResultTokens: Math.ceil(content * CONTENT_TOLERANCE) }),
     },

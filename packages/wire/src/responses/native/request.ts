@@ -186,7 +186,7 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   return [
     {
       type,
-      ...(carriesModel(tool) && { carriesModel: true }),
+      ...(carriesModel(tool) && { allowedBy: 'models' }),
       ...(results !== undefined && { maxResultTokens: results * TOKENS_PER_RESULT }),
     },
   ]
