@@ -10,13 +10,15 @@ import { databaseOf } from '../test/fixtures/database.ts'
 import { type RunningGateway, startGateway } from '../test/fixtures/gateway.ts'
 import { randomFrom } from '../test/fixtures/random.ts'
 import { killNodes, restartUntilUp } from '../test/nodes/fault-injection.ts'
+import { measureFilledPrompts } from './filled-prompts.ts'
 import { type AgentTurns, agentTurns } from './hold-agents.ts'
 
 /**
  * Measures how much calls hold in relation to what they cost: twenty agents, whose conversations end at 600 KB,
  * on a budget of three times what all of them cost. Each turn is a stream of 500 tokens with `max_tokens` 64,000;
- * nine tenths of its prompt are cached. Exits with 1 if a call is refused, anything is overdrawn, or the median
- * of held ÷ charged exceeds its limit.
+ * nine tenths of its prompt are cached. Then calls with tools whose results fill the prompt, forty at once on a
+ * budget for ten. Exits with 1 if a call of an agent is refused, anything is overdrawn, or the median of
+ * held ÷ charged exceeds its limit.
  */
 const { values: options } = parseArgs({
   options: {
@@ -376,6 +378,17 @@ async function main(): Promise<number> {
       `${run.name}: ${calls} calls, refused ${refused}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}, ` +
         `overdrawn ${overdrawn}, charged above the hold ${exceeded}, held ÷ charged ${median.toFixed(2)}` +
         (run.isChecked ? ` (limit ${run.prices.limit})${isGood ? '' : ' FAILED'}` : ''),
+    )
+  }
+  for (const { name, answered, refused, overdrawn, exceeded } of await measureFilledPrompts(
+    Number(options.seed),
+    options.only,
+  )) {
+    const isGood = answered > 0 && overdrawn === 0
+    if (!isGood) failed = 1
+    console.log(
+      `${name}: answered ${answered}, refused ${refused}, overdrawn ${overdrawn}, ` +
+        `charged above the hold ${exceeded}${isGood ? '' : ' FAILED'}`,
     )
   }
   return failed

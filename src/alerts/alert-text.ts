@@ -20,6 +20,7 @@ const TITLES: Readonly<Record<AlertType | 'test', (data: Data) => string>> = {
   'channel.back': ({ channel }) => `The channel ${textOf(channel)} is back`,
   'gateway.overloaded': () => 'The gateway refuses calls because it is overloaded',
   'price.incomplete': ({ model }) => `A part of the price of ${textOf(model)} is not known`,
+  'usage.implausible': ({ channel }) => `The channel ${textOf(channel)} states usage that cannot be true`,
   'model.ending': ({ model, shutdown_date: day }) => `The model ${textOf(model)} ends on ${textOf(day)}`,
   'provider.limit': ({ channel }) =>
     `The limit of the provider of channel ${textOf(channel)} is nearly reached`,

@@ -17,7 +17,12 @@ import type { AlertOutcome, AlertSender, TaggedAlertReceiver } from './alert-sen
 import type { LowLimitChange, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
 import { type AnnouncedRetirement, ModelRetirementAlerts } from './model-retirement-alerts.ts'
-import { UNPRICED_REPORT_INTERVAL_MS, type UnpricedTools } from './unpriced-tools.ts'
+import {
+  type HourlyReports,
+  type ImplausibleUsage,
+  REPORT_INTERVAL_MS,
+  type UnpricedTool,
+} from './hourly-reports.ts'
 
 /** Interval at which the table of undelivered alerts is read. */
 const TICK_MS = 1_000
@@ -236,7 +241,8 @@ interface ConditionSources {
   readonly about: (channels: readonly string[]) => AboutChannels
   /** The calls that this node refused because it was overloaded. */
   readonly shed: () => CallsRefusedByOverload
-  readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
+  readonly unpriced: Pick<HourlyReports<UnpricedTool>, 'due' | 'forget'>
+  readonly implausible: Pick<HourlyReports<ImplausibleUsage>, 'due' | 'forget'>
   readonly lowLimits: Pick<LowLimits, 'due' | 'forget'>
   /** Name of this node, as people see it. */
   readonly nodeName: string
@@ -288,21 +294,22 @@ class ConditionWatch {
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
     const unpriced = isWanted('price.incomplete') ? this.#sources.unpriced.due(nowMs) : []
+    const implausible = isWanted('usage.implausible') ? this.#sources.implausible.due(nowMs) : []
     const limits = isWanted('provider.limit') ? this.#sources.lowLimits.due(nowMs) : []
     const refused = isWanted('config.refused') ? this.#sources.refusedConfig() : undefined
     const isRefusalNew = refused !== undefined && refused !== this.#reportedRefusal
     this.#reportedRefusal = refused
-    const news = due.length + keysDue.length + unpriced.length + limits.length + Number(isRefusalNew)
-    if (news === 0 && !isOverloadDue) return undefined
+    const news = [due, keysDue, unpriced, implausible, limits].some((some) => some.length > 0)
+    if (!news && !isRefusalNew && !isOverloadDue) return undefined
+    const untilMs = timeMs + REPORT_INTERVAL_MS
     return {
       nowMs: timeMs,
       opened: due,
       ...(keysDue.length > 0 && { withoutKey: keysDue }),
       about: this.#sources.about([...due, ...keysDue]),
       backAtMs: timeMs + CALM_MS,
-      ...(unpriced.length > 0 && {
-        unpriced: { tools: unpriced, untilMs: timeMs + UNPRICED_REPORT_INTERVAL_MS },
-      }),
+      ...(unpriced.length > 0 && { unpriced: { tools: unpriced, untilMs } }),
+      ...(implausible.length > 0 && { implausible: { usages: implausible, untilMs } }),
       ...(limits.length > 0 && { limits: limits.map((one) => limitCondition(one, timeMs)) }),
       overload: isOverloadDue ? { reason, untilMs: timeMs + OVERLOAD_CALM_MS } : undefined,
       ...(isRefusalNew && {
@@ -322,6 +329,7 @@ class ConditionWatch {
     this.#keyReportedMs = new Map()
     this.#reportedRefusal = undefined
     this.#sources.unpriced.forget()
+    this.#sources.implausible.forget()
     this.#sources.lowLimits.forget()
     this.#overloadReportedMs = Number.NEGATIVE_INFINITY
     this.#shedCount = Math.max(0, this.#shedCount - 1)

@@ -38,6 +38,7 @@ function settingsOf(models: number, channels: number): Settings {
         vendor: `vendor-${name.at(-1)}`,
         price: FREE_PRICE,
         contextTokens: 200_000,
+        isContextKnown: false,
       }),
     },
     channels: Array.from({ length: channels }, channel),

@@ -225,6 +225,7 @@ models:
       price: undefined,
       rate_limit: { requests: 0, tokens: 0, windowMs: 60_000 },
       contextTokens: 200_000,
+      isContextKnown: false,
       fallback: [],
       context_fallback: [],
       content_fallback: [],

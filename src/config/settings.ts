@@ -99,6 +99,7 @@ export function modelCatalogue(
         pricedAs: price === own.price ? undefined : target,
         priceMoment: price === listed?.price ? listed?.moment : undefined,
         contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
+        isContextKnown: listed?.contextTokens !== undefined,
       })
       if (own.entry || listed) models.set(name, model)
       return model

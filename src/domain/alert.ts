@@ -72,6 +72,8 @@ export const ALERTS = {
     data: { model: plainTextType(), channel: plainTextType() },
     either: { tool: plainTextType(), tier: plainTextType() },
   },
+  /** A usage that the channel reported for the model is not believed. */
+  'usage.implausible': { data: { model: plainTextType(), channel: plainTextType() } },
   /** `days` is the number of whole days until the model's shutdown, rounded up. */
   'model.ending': {
     data: {

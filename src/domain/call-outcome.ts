@@ -48,6 +48,8 @@ export const CALL_NOTES = [
   'cut_arguments',
   /** A guard blocked the response. */
   'guard_blocked',
+  /** The provider reported a usage that is not believed, so the call is charged what it held. */
+  'usage_implausible',
 ] as const
 
 /** Note about a response in the usage log. */

@@ -3,7 +3,7 @@ import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { type Decimal, divide, isGreaterDecimal, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
 import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type ChargeRate } from './price.ts'
 import { TOKEN_KINDS, type TokenCostLine, type TokenPrices, INDEPENDENT_KINDS } from './token-kinds.ts'
-import type { PricedTool, ToolCostKind } from './tool-use.ts'
+import { ADVISOR_COST_KINDS, type PricedTool, type ToolCostKind } from './tool-use.ts'
 
 /** The maximum that a call is expected to use: numbers of tokens and other units. Absent counts are 0. */
 export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>> {
@@ -55,7 +55,9 @@ export function maxCharge({ price, factor, dearest, units, free }: ChargeRate, b
   if (measured.length > 0) sum.raiseTo(sumOfCostLines(measured))
   sum.add(price.request)
   addLines(sum, tools)
-  return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
+  const quota = Number(roundedQuota(sum, factor))
+  // A request may allow more than any balance can pay, such as 10^12 tool uses.
+  return Math.min(Math.max(quota, free && sum.digits * factor.digits === 0n ? 0 : 1), Number.MAX_SAFE_INTEGER)
 }
 
 const ALL_LIFETIMES = Object.keys(CACHE_WRITE_FIELDS) as readonly CacheWriteLifetime[]
@@ -143,11 +145,15 @@ const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
 
 /** Multiplies a sum in USD by a factor that converts it to quota units, and rounds it. */
 function inQuota(sum: Decimal, factor: Decimal): number {
-  const { digits, scale } = multiply(sum, factor)
-  const unit = powerOfTen(scale)
-  const quota = Number((2n * digits + unit) / (2n * unit))
+  const quota = Number(roundedQuota(sum, factor))
   if (!Number.isSafeInteger(quota)) throw new RangeError('a charge is beyond what can be counted')
   return quota
+}
+
+function roundedQuota(sum: Decimal, factor: Decimal): bigint {
+  const { digits, scale } = multiply(sum, factor)
+  const unit = powerOfTen(scale)
+  return (2n * digits + unit) / (2n * unit)
 }
 
 /** Kinds of cost lines of a call. */
@@ -167,6 +173,7 @@ const PER_MILLION: ReadonlySet<string> = new Set<CostKind>([
   'image_generation_input',
   'image_generation_image_input',
   'image_generation_output',
+  ...ADVISOR_COST_KINDS,
 ])
 
 /**

@@ -33,7 +33,10 @@ export interface ServiceRate {
   readonly rate: ChargeRate
   readonly tier: string
   readonly region: string
-  /** Whether the tier has no known price. The price of the model's most expensive tier is then charged. */
+  /**
+   * Whether the tier has no known price. The price of the model's most expensive tier is then charged, or its
+   * own prices for a tier that is never more expensive.
+   */
   readonly isUnpriced: boolean
   /** The factors that were applied; undefined if the model's own prices apply. */
   readonly terms: ServicePriceTerms | undefined
@@ -145,7 +148,7 @@ function resolve(
   const priced = termsOfTier(rate.price, vendor, model, tier)
   const regional = regionFactor(rate.price, vendor, region)
   const terms: ServicePriceTerms = {
-    ...(priced ?? dearestTerms(rate.price, vendor, model)),
+    ...(priced ?? (CHEAP_TIERS.has(tier) ? {} : dearestTerms(rate.price, vendor, model))),
     ...(regional && { region: decimalText(regional) }),
   }
   const isUnpriced = priced === undefined && !rate.free
@@ -153,6 +156,9 @@ function resolve(
   const price = priceWithServiceFactors(rate.price, terms)
   return { rate: chargeRateOf(price, rate.ratio, rate.quotaPerUnit), tier, region, isUnpriced, terms }
 }
+
+/** Tiers that providers offer at times of low demand. They never cost more than the standard tier. */
+const CHEAP_TIERS: ReadonlySet<string> = new Set(['offpeak'])
 
 /** The factor of a service tier; undefined if the tier has no price. */
 function termsOfTier(

@@ -28,6 +28,8 @@ export interface ToolPricingInputs {
  */
 export interface KnownTool extends OfferedTool {
   readonly kind: ToolKind | undefined
+  /** Whether the price of another model, which the provider asks, is known. */
+  readonly isPricedByModel?: true
 }
 
 /** The model that is assumed to generate images if a response does not name one. */

@@ -10,6 +10,18 @@ export type ToolCostKind =
   | 'image_generation_input'
   | 'image_generation_image_input'
   | 'image_generation_output'
+  | AdvisorCostKind
+
+/** Tokens of another model that a provider asks during a call. */
+export const ADVISOR_COST_KINDS = [
+  'advisor_input',
+  'advisor_cached',
+  'advisor_cache_write',
+  'advisor_output',
+] as const
+
+/** Kind of tokens of another model that a provider asks during a call. */
+type AdvisorCostKind = (typeof ADVISOR_COST_KINDS)[number]
 
 /** Media in a stream that reports no usage; they are charged in addition to the tokens of its text. */
 export type MediaCostKind = 'second' | 'image'

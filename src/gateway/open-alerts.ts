@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { Alerts } from '../alerts/alerts.ts'
 import type { LastDeliveries } from '../alerts/last-deliveries.ts'
-import { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import {
+  HourlyReports,
+  implausibleUsageKey,
+  type ImplausibleUsage,
+  type UnpricedTool,
+  unpricedToolKey,
+} from '../alerts/hourly-reports.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { RefusedConfiguration, Settings } from '../domain/settings.ts'
 import type { Overload } from '../limits/overload.ts'
@@ -18,10 +24,22 @@ import { nodeName } from './node-name.ts'
 import { announcedRetirements } from './open-model-retirements.ts'
 import { isStorageReporter } from './storage-watch.ts'
 
-export { UnpricedTools }
+/** The facts of calls that alerts report once an hour. */
+export interface CallFindings {
+  readonly unpriced: HourlyReports<UnpricedTool>
+  readonly implausible: HourlyReports<ImplausibleUsage>
+}
+
+/** Creates the collections of what calls have shown. */
+export function createCallFindings(): CallFindings {
+  return {
+    unpriced: new HourlyReports(unpricedToolKey),
+    implausible: new HourlyReports(implausibleUsageKey),
+  }
+}
 
 /** Parts of the gateway that are watched for alerts. */
-interface AlertServices {
+interface AlertServices extends CallFindings {
   readonly settings: () => Settings
   readonly refusedConfig: () => RefusedConfiguration | undefined
   readonly health: ChannelHealth
@@ -29,7 +47,6 @@ interface AlertServices {
   readonly minutes: ChannelMinutes
   readonly overload: Overload
   readonly metrics: Metrics
-  readonly unpriced: UnpricedTools
   readonly providerLimits: ProviderLimits
   readonly deliveries: LastDeliveries
   readonly ends: ModelRetirements
@@ -56,6 +73,7 @@ export function openAlerts(
     overload,
     metrics,
     unpriced,
+    implausible,
     providerLimits,
     deliveries,
     ends,
@@ -83,6 +101,7 @@ export function openAlerts(
     about: (channels) => aboutChannels({ settings, keyRings, minutes }, channels),
     shed: () => overload.shed,
     unpriced,
+    implausible,
     ending: () => announcedRetirements(ends, settings()),
     lowLimits: providerLimits.low,
     refusedConfig,

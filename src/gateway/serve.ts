@@ -67,7 +67,7 @@ import { shareProviderLimits } from './share-provider-limits.ts'
 import { collectAll, collectGarbageWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
 import { openContentLog, withContentPruning } from './open-content-log.ts'
-import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
+import { createCallFindings, openAlerts, receiverTag } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
 import { openModelRetirements } from './open-model-retirements.ts'
 import { openRequestMemory } from './open-request-memory.ts'
@@ -222,7 +222,7 @@ export async function serveGateway({
     count: tokens,
     threads,
     limits: new CallLimits(limits, nodes.semaphore),
-    unpriced: new UnpricedTools(),
+    ...createCallFindings(),
     settings: () => inForce.settings,
     log,
   }

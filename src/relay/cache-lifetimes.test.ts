@@ -50,7 +50,7 @@ describe('the lifetimes at a channel', () => {
         channel: channelOf(channel),
         outputMaximum: undefined,
         choices: 1,
-        sent: { dialect, model, value: () => undefined },
+        sent: { dialect, model, value: () => undefined, names: () => [] },
         prepare: () => {
           throw new Error('not sent')
         },

@@ -13,8 +13,7 @@ import type { StatedService } from '@sluice/wire/service-tier'
 import { cacheVerdictText } from '@sluice/wire/cache-diagnosis'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
-import { withCredibleTotal } from '@sluice/wire/reported-usage'
-import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import type { HourlyReports, ImplausibleUsage, UnpricedTool } from '../alerts/hourly-reports.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -24,7 +23,6 @@ import type { CallLimits } from './call-limits.ts'
 import type { StorableResponse } from './dialects/dialect.ts'
 import type { ChargedUsage } from './dialects/passthrough.ts'
 import type { DrainedResponses } from './response-handler.ts'
-import { outputMaximum } from './estimate.ts'
 import { CALL_STOPPED, type Failure } from './failure.ts'
 import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
@@ -34,13 +32,8 @@ import type { CallAffinity } from './affinity/affinity.ts'
 import type { CallCacheBreaks } from './affinity/cache-breaks.ts'
 import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
-import {
-  type ChargeBasis,
-  type ResponseEnding,
-  NOTHING_DELIVERED_CHARGE,
-  type PricedUsage,
-  priceUsage,
-} from './price-usage.ts'
+import { plausibleMeasure, priceResponse } from './price-response.ts'
+import type { ChargeBasis, ResponseEnding, PricedUsage } from './price-usage.ts'
 import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
 import { hasOtherModels } from '../domain/records/model.ts'
 import { SentPrompt } from './sent-prompt.ts'
@@ -50,11 +43,10 @@ import {
   statedServiceOfResponse,
   type CallRate,
   chargedRate,
-  withCacheLifetimeOfSentRequest,
 } from './service-tier-rates.ts'
 import { ChunkGaps } from './telemetry/chunk-gaps.ts'
 import { tracedCall } from './telemetry/traced-call.ts'
-import { reportUnpricedTools, pricesOfToolUses, pricingInputsAt } from './tool-pricing.ts'
+import { reportUnpricedTools, pricesOfToolUses } from './tool-pricing.ts'
 
 /** Services that all calls share. */
 export interface CallServices {
@@ -63,7 +55,8 @@ export interface CallServices {
   readonly memory: RequestMemory
   readonly metrics: Metrics
   readonly limits: CallLimits
-  readonly unpriced: UnpricedTools
+  readonly unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>
+  readonly implausible: Pick<HourlyReports<ImplausibleUsage>, 'note'>
   /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
 }
@@ -129,6 +122,8 @@ export class Call implements MediaRequester {
   /** The last model that is tried after filtered answers; undefined if there is none. */
   lastForFiltered: Plan | undefined
   #isStopped = false
+  /** Whether the provider reported a usage that is not believed. */
+  #isImplausible = false
   #firstByteMs: number | null = null
   /** The prompt as the current attempt sends it to the upstream. */
   #prompt = new SentPrompt(undefined)
@@ -303,8 +298,9 @@ export class Call implements MediaRequester {
       const { plan } = this
       const { usage } = known
       if (target.channel.cache_diagnostics) this.#cacheVerdict = cacheVerdictText(basis.diagnosis)
-      this.affinity?.answered(plan, target, usage, basis.reported !== undefined)
-      if (!basis.reported) return bookNow()
+      const isReported = basis.reported !== undefined && !this.#isImplausible
+      this.affinity?.answered(plan, target, usage, isReported)
+      if (!isReported) return bookNow()
       const told = this.breaks?.answered({ plan, target, usage, diagnosis: basis.diagnosis })
       return told instanceof Promise ? told.then(bookNow) : bookNow(told)
     }
@@ -316,6 +312,12 @@ export class Call implements MediaRequester {
   /** Records how the response was served, for its charge and its row in the usage log. */
   noteServed(target: AttemptTarget, stated: StatedService | undefined): CallRate {
     return (this.#served = chargedRate(this, target, stated))
+  }
+
+  /** Records that the reported usage is not believed, and warns the operator. */
+  noteImplausible({ channel }: AttemptTarget): void {
+    this.#isImplausible = true
+    this.services.implausible.note({ model: this.plan.model.name, channel: channel.name })
   }
 
   /**
@@ -334,13 +336,15 @@ export class Call implements MediaRequester {
   async settleMeasured(
     target: AttemptTarget,
     ending: ResponseEnding,
-    { usage, form, isEstimate }: ChargedUsage,
+    { usage: measured, form, isEstimate }: ChargedUsage,
     delivered: boolean,
   ): Promise<void> {
-    const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
     const { rate } = this.noteServed(target, this.servedByHead?.served)
-    const priced = { usage, tools: [], quota: chargeOfCall(rate, usage, form), reason } as const
-    if (!this.cut) this.affinity?.answered(this.plan, target, usage, !isEstimate)
+    const { usage, held } = isEstimate ? { usage: measured } : plausibleMeasure(this, target, measured)
+    const isReported = !isEstimate && held === undefined
+    const reason = ending === 'complete' && !isReported ? 'estimated' : ending
+    const priced = { usage, tools: [], quota: held ?? chargeOfCall(rate, usage, form), reason } as const
+    if (!this.cut) this.affinity?.answered(this.plan, target, usage, isReported)
     await this.#book(target, priced, delivered, undefined, form)
   }
 
@@ -385,7 +389,11 @@ export class Call implements MediaRequester {
         this.attempts.delays,
         target?.request.dropped ?? [],
       ),
-      note: this.guards?.hasBlocked ? 'guard_blocked' : lasting?.note,
+      note: this.#isImplausible
+        ? 'usage_implausible'
+        : this.guards?.hasBlocked
+          ? 'guard_blocked'
+          : lasting?.note,
       guards: this.guards?.text ?? '',
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
@@ -436,32 +444,6 @@ export class Call implements MediaRequester {
 /** Escapes characters that are not allowed in a header; names of models may contain them. */
 function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
-}
-
-/** Prices the response of a target. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
-function priceResponse(
-  call: Call,
-  target: AttemptTarget | undefined,
-  basis: ChargeBasis | undefined,
-): PricedUsage | Promise<PricedUsage> {
-  if (!basis || !target) return NOTHING_DELIVERED_CHARGE
-  const credible = credibleBasis(call, target, basis)
-  call.prompts?.remember(target.plan, credible)
-  const { rate } = call.noteServed(target, statedServiceOfResponse(call.servedByHead, basis.served))
-  return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
-}
-
-/**
- * Removes an implausible token total from the basis of a charge: one above the maximum of output tokens that
- * was sent to the target. The ignored total is written to the call's log line.
- */
-function credibleBasis({ incoming, plan }: Call, target: AttemptTarget, basis: ChargeBasis): ChargeBasis {
-  const reported = basis.reported && withCacheLifetimeOfSentRequest(basis.reported, target)
-  if (!reported?.byTotal) return reported === basis.reported ? basis : { ...basis, reported }
-  const credible = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))
-  if (credible === reported) return reported === basis.reported ? basis : { ...basis, reported }
-  incoming.record.ignoredTotal = reported.byTotal.total
-  return { ...basis, reported: credible }
 }
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)

@@ -4,20 +4,17 @@ import type { CacheWriteLifetime } from '@sluice/wire/reported-usage'
 import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import { type SentRequest, hiddenThinking } from '@sluice/wire/hidden-thinking'
-import { maxCharge, sumOfCostLines } from '../domain/charge.ts'
-import { isGreaterDecimal } from '../domain/decimal.ts'
+import { maxCharge } from '../domain/charge.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { ChargeRate } from '../domain/price.ts'
 import { ratesToHold } from '../domain/service-rate.ts'
 import { type RequestBodyEdits, editsRequestBodies, type Override } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import { priceOfToolUse } from '../domain/tool-price.ts'
-import type { PricedTool } from '../domain/tool-use.ts'
 import { ALL_CACHE_LIFETIMES, cacheLifetimesAtChannel } from './cache-lifetimes.ts'
+import { contextOf, tokensOfReadings, toolsToHold } from './held-tools.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleTiersAndRegion } from './service-tier-rates.ts'
-import { toolsForChannel } from './tool-pricing.ts'
 
 /** Limits on the output of a call. They determine how much quota is reserved for the call. */
 export interface OutputBudget {
@@ -30,8 +27,13 @@ export interface OutputBudget {
   readonly maximum: number | undefined
   /** Output tokens for which more quota is reserved each time a stream nears the end of its reservation. */
   readonly slice: number
-  /** Computes the maximum cost of the call in quota units, with this many output tokens. */
-  readonly quotaOf: (tokens: number) => number
+  /** Number of tool uses that fill the prompt with their results, and for which quota is reserved at first. */
+  readonly readings: number
+  /**
+   * Computes the maximum cost of the call in quota units, with this many output tokens and this many uses of
+   * tools that fill the prompt.
+   */
+  readonly quotaOf: (tokens: number, readings: number) => number
 }
 
 /** Estimated size and cost of a call. */
@@ -39,6 +41,8 @@ export interface Estimate {
   /** Maximum cost of the call in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
+  /** Maximum tokens of prompt and output for which quota is reserved at first. */
+  readonly heldTokens: number
   /** Expected tokens of the prompt, without parts whose size is unknown. */
   readonly promptTokens: number
   /** Tokens assumed for the parts of the prompt whose size is unknown. */
@@ -48,7 +52,8 @@ export interface Estimate {
 /** Estimate of a stream that is free. */
 export const FREE_STREAM_ESTIMATE: Estimate = {
   amount: 0,
-  budget: { tokens: Number.MAX_SAFE_INTEGER, maximum: undefined, slice: 1, quotaOf: () => 0 },
+  budget: { tokens: Number.MAX_SAFE_INTEGER, maximum: undefined, slice: 1, readings: 0, quotaOf: () => 0 },
+  heldTokens: Number.MAX_SAFE_INTEGER,
   promptTokens: 0,
   unknownTokens: 0,
 }
@@ -63,14 +68,14 @@ export function estimate(
   channels: readonly ChannelPlan[],
   rate: ChargeRate,
   settings: Settings,
-  model: Pick<Model, 'contextTokens'> & DeclaredCapabilities,
+  model: Pick<Model, 'name' | 'contextTokens' | 'isContextKnown'> & DeclaredCapabilities,
   promptBound = Number.POSITIVE_INFINITY,
 ): Estimate {
   const { hold_tokens: holdTokens } = settings.options
-  const tools = toolsToHold(channels, request.stream, rate, settings)
-  const { isEdited: isSeen } = ENDPOINTS[endpoint]
-  const steps =
-    isSeen && request.stream && !request.background ? stepsOf(request, model, holdTokens) : undefined
+  const { isEdited: isConversation } = ENDPOINTS[endpoint]
+  const isWatched = isConversation && request.stream && !request.background
+  const tools = toolsToHold(channels, isWatched, rate, settings)
+  const steps = isWatched ? stepsOf(request, model, holdTokens) : undefined
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
@@ -79,25 +84,45 @@ export function estimate(
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const lifetimes = lifetimesOf(request, channels)
-  const max = (output: number): number => {
+  const { tokens: modelContext, isCertain } = contextOf(channels, model, settings)
+  const stated = Math.min(request.promptBound + addedPrompt, promptBound) + context + unknown
+  const isBounded = isConversation && isCertain && fitsContext(rate, modelContext)
+  const prompt = isBounded ? Math.min(stated, promptsOf(endpoint, channels) * modelContext) : stated
+  const promptWith = (output: number, readings: number): number =>
+    prompt + tokensOfReadings(readings, tools.resultTokens, Math.max(modelContext, prompt), prompt + output)
+  const max = (output: number, readings: number): number => {
     const most = {
       ...request.measuredBounds,
-      prompt: Math.min(request.promptBound + addedPrompt, promptBound) + context + unknown,
+      prompt: promptWith(output, readings),
       output,
-      tools,
+      tools: tools.priced,
       lifetimes,
     }
     return rates.length === 1
       ? maxCharge(rates[0] ?? rate, most)
       : Math.max(...rates.map((one) => maxCharge(one, most)))
   }
-  const amount = max(tokens)
+  const { readings } = tools
   return {
-    amount,
-    budget: { tokens, maximum, slice: holdTokens, quotaOf: max },
+    amount: max(tokens, readings),
+    budget: { tokens, maximum, slice: holdTokens, readings, quotaOf: max },
+    heldTokens: promptWith(tokens, readings) + tokens,
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
     unknownTokens: unknown,
   }
+}
+
+/**
+ * Whether the context length of a model agrees with its price. A price for longer prompts shows that the model
+ * takes them.
+ */
+function fitsContext({ price: { tiers } }: ChargeRate, context: number): boolean {
+  return (tiers.at(-1)?.above ?? 0) < context
+}
+
+/** Maximum number of prompts in a request, each of which has its own context. */
+function promptsOf(endpoint: Endpoint, channels: readonly ChannelPlan[]): number {
+  return endpoint === 'completions' ? Math.max(1, ...channels.map(({ choices }) => choices)) : 1
 }
 
 /** Cache lifetimes with which any of the channels may write the prompt to a cache. */
@@ -174,6 +199,7 @@ function editedRequest(
       const own = sent.value(name)
       return own === undefined && usual.has(name) ? JSON.parse(usual.get(name) ?? '') : own
     },
+    names: () => new Set([...sent.names(), ...set.keys(), ...usual.keys()]),
   }
 }
 
@@ -205,56 +231,6 @@ function callBounds(
 function uneditedBounds({ outputMaximum, choices }: ChannelPlan): EditedBounds {
   const named = outputMaximum !== undefined
   return { prompt: 0, output: named ? outputMaximum * choices : undefined, named }
-}
-
-/** Number of tool uses for which quota is reserved if the request does not limit them. */
-const UNSTATED_USES = 4
-const NONE: readonly PricedTool[] = []
-
-/**
- * The tool uses for which quota is reserved, at the prices of the most expensive channel. For a whole
- * response, the maximum that the request allows; for a stream one use of each tool, because more quota is
- * reserved while it runs.
- */
-function toolsToHold(
-  channels: readonly ChannelPlan[],
-  stream: boolean,
-  rate: ChargeRate,
-  settings: Settings,
-): readonly PricedTool[] {
-  let dearest = NONE
-  for (const plan of channels) {
-    if (!plan.tools) continue
-    const held = toolsToHoldAt(plan, stream, rate, settings)
-    if (isGreaterDecimal(sumOfCostLines(held), sumOfCostLines(dearest))) dearest = held
-  }
-  return dearest
-}
-
-function toolsToHoldAt(
-  { channel, tools: offered }: ChannelPlan,
-  stream: boolean,
-  rate: ChargeRate,
-  settings: Settings,
-): readonly PricedTool[] {
-  if (!offered) return NONE
-  const { pricing, known } = toolsForChannel(settings, rate, channel, offered)
-  const uses = known.flatMap(({ kind, form, maxUses }): PricedTool[] => {
-    if (!kind) return []
-    const count = stream ? 1 : (maxUses ?? offered.maxCalls ?? UNSTATED_USES)
-    return [{ kind, count, price: priceOfToolUse({ kind, form }, pricing) }]
-  })
-  if (stream || offered.maxCalls === undefined) return uses
-  // The maximum of tool calls applies to all tools together, so the most expensive tools are assumed to use
-  // it up.
-  let left = offered.maxCalls
-  return uses
-    .toSorted((one, other) => (isGreaterDecimal(one.price, other.price) ? -1 : 1))
-    .map((use) => {
-      const count = Math.min(use.count, left)
-      left -= count
-      return { ...use, count }
-    })
 }
 
 /** Upper bounds of a request for one channel, after the channel's own changes. */

@@ -55,6 +55,7 @@ function settingsOf(world: World): Settings {
     ...MODEL_SETTINGS.defaults,
     name,
     contextTokens: 200_000,
+    isContextKnown: false,
     ...(world.models[name] ?? { vendor: undefined, price: undefined }),
   })
   return {

@@ -3,6 +3,7 @@ import { toolKindAtVendor, priceOfToolUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call, GeneratedOutput } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
+import { fillsPrompt } from './held-tools.ts'
 import { statedServiceSoFar } from './price-usage.ts'
 import { toolPricingAt, toolsForChannel } from './tool-pricing.ts'
 import type { AttemptTarget } from './request-stages.ts'
@@ -36,16 +37,20 @@ export class OutputWatch {
   readonly #emitted: WatchedOutput
   readonly #tools: ToolWatch
   #budget: number
+  /** Number of tool uses that fill the prompt, and that the hold covers. */
+  #readings: number
   #sliceQuota: number | undefined
   // The tokens at the last exact count, and how much output the stream had then.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
 
   constructor(call: Call, target: AttemptTarget, emitted: WatchedOutput) {
     this.#target = target
-    this.#tools = new ToolWatch(call, target, emitted)
+    this.#tools = new ToolWatch(call, target, emitted, (count) => this.#coverReadings(count))
     this.#call = call
     this.#emitted = emitted
-    this.#budget = call.plan.estimate.budget.tokens
+    const { tokens, readings } = call.plan.estimate.budget
+    this.#budget = tokens
+    this.#readings = readings
   }
 
   /** Estimated output tokens so far; each event counts as at least one. */
@@ -68,7 +73,8 @@ export class OutputWatch {
   get affordableBytes(): number {
     const { plan, hold } = this.#call
     const { slice, quotaOf } = plan.estimate.budget
-    const sliceQuota = (this.#sliceQuota ??= quotaOf(this.#budget + slice) - quotaOf(this.#budget))
+    const sliceQuota = (this.#sliceQuota ??=
+      quotaOf(this.#budget + slice, this.#readings) - quotaOf(this.#budget, this.#readings))
     const slices = sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / sliceQuota)
     return Math.max(0, this.#budget * GROW_AT + slices * slice - this.tokens) * BYTES_PER_TOKEN
   }
@@ -93,28 +99,50 @@ export class OutputWatch {
     // A request with a maximum of 0 only fills the prompt cache: its events have no text and add no cost.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
-      if (!mayGrow || !this.#grow()) return tokens <= this.#limit()
+      // The maximum is enough for an upstream that respects it. Only an exact count shows that one does not.
+      if (this.#budget === this.#call.plan.estimate.budget.maximum || !mayGrow || !this.#grow())
+        return tokens <= this.#limit()
     }
     return true
   }
 
-  // The hold (reserved quota) first grows up to the maximum of output tokens, which is enough if the upstream
-  // respects the maximum.
+  /** Reserves quota for the tool uses that came together with the end of the stream, as far as possible. */
+  coverUses(): void {
+    this.#tools.isWithinHold()
+  }
+
+  // The hold (reserved quota) first grows up to the maximum of output tokens.
   #grow(): boolean {
     const { plan, hold } = this.#call
     const { maximum = Infinity, slice, quotaOf } = plan.estimate.budget
     const left = maximum - this.#budget
     const grown = this.#budget + (left > 0 ? Math.min(slice, left) : slice)
-    if (!hold.grow(quotaOf(grown) - quotaOf(this.#budget))) return false
+    if (!hold.grow(quotaOf(grown, this.#readings) - quotaOf(this.#budget, this.#readings))) return false
     this.#budget = grown
     return true
   }
 
-  /** Counts tokens exactly to find out whether the reserved quota is used up. */
-  async isUsedUp(): Promise<boolean> {
+  // Reserves quota for `count` tool uses that fill the prompt with their results.
+  #coverReadings(count: number): boolean {
+    if (count <= this.#readings) return true
+    const { plan, hold } = this.#call
+    const { quotaOf } = plan.estimate.budget
+    if (!hold.grow(quotaOf(this.#budget, count) - quotaOf(this.#budget, this.#readings))) return false
+    this.#readings = count
+    return true
+  }
+
+  /**
+   * Counts tokens exactly to find out whether the reserved quota is used up. If the upstream has exceeded the
+   * maximum, more quota is reserved first.
+   */
+  async isUsedUp(mayGrow: boolean): Promise<boolean> {
     const { emittedBytes: bytes, contentFrames: frames, text } = this.#emitted
     this.#counted = { tokens: await this.#call.services.count.count(text), bytes, frames }
-    return !this.#tools.isWithinHold() || this.tokens > this.#limit()
+    if (!this.#tools.isWithinHold()) return true
+    const mayExceed = mayGrow && this.#budget === this.#call.plan.estimate.budget.maximum
+    while (this.tokens > this.#limit()) if (!mayExceed || !this.#grow()) return true
+    return false
   }
 
   // Upstreams count with their own vocabularies. A stream must not be cut off if its upstream respects the
@@ -141,11 +169,21 @@ class ToolWatch {
    * use began.
    */
   #paid: Map<ToolKind, number> | undefined
+  /** Number of the offered tools' uses that have begun and whose results fill the prompt. */
+  #readings = 0
+  /** Reserves quota for this many such uses. */
+  readonly #coverReadings: (count: number) => boolean
 
-  constructor(call: Call, target: AttemptTarget, tap: Pick<Tap, 'tools'>) {
+  constructor(
+    call: Call,
+    target: AttemptTarget,
+    tap: Pick<Tap, 'tools'>,
+    coverReadings: (count: number) => boolean,
+  ) {
     this.#call = call
     this.#target = target
     this.#tap = tap
+    this.#coverReadings = coverReadings
   }
 
   /**
@@ -167,7 +205,14 @@ class ToolWatch {
     const before = paid.get(kind) ?? 0
     const isPaid = before > 0 || this.#grow(kind)
     paid.set(kind, Math.max(before - 1, 0) + (this.#grow(kind) ? 1 : 0))
-    return isPaid
+    return isPaid && (this.#target.plan.tools === undefined || !fillsPrompt(kind) || this.#read())
+  }
+
+  #read(): boolean {
+    if (!this.#coverReadings(this.#readings + 1)) return false
+    this.#readings++
+    this.#coverReadings(this.#readings + 1)
+    return true
   }
 
   #grow(kind: ToolKind): boolean {

@@ -4,7 +4,13 @@ import { chargeOfCall } from '../domain/charge.ts'
 import { isGreaterDecimal, ZERO } from '../domain/decimal.ts'
 import { imagePrice, type Price, type ChargeRate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
-import { mergeToolUses, usesOfOtherKinds, countUsesOfKind, type ToolUse } from '@sluice/wire/tool-use'
+import {
+  type AdvisorTokens,
+  mergeToolUses,
+  usesOfOtherKinds,
+  countUsesOfKind,
+  type ToolUse,
+} from '@sluice/wire/tool-use'
 import type { PricedTool } from '../domain/tool-use.ts'
 import type { StatedService } from '@sluice/wire/service-tier'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
@@ -33,6 +39,7 @@ export interface PricingInputs {
   /** Selects those tool uses shown in a response that are charged. */
   readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
   readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]
+  readonly priceAdvisors: (advisors: readonly AdvisorTokens[]) => readonly PricedTool[]
 }
 
 /** Facts of a response on which its charge depends. */
@@ -126,7 +133,7 @@ export const NOTHING_DELIVERED_CHARGE: PricedUsage = {
  * something must be counted.
  */
 export function priceUsage(
-  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: PricingInputs,
+  { rate, media, shown, priceTools, priceAdvisors, countPrompt, count, unitsOf }: PricingInputs,
   basis: ChargeBasis,
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis
@@ -138,7 +145,8 @@ export function priceUsage(
   const priced: PriceCounted = (counted, reason, media) => {
     const { searches, uses } = usedTools(basis, shown(basis.tools))
     const used = searches === 0 && uses.length === 0 ? NO_TOOLS : priceTools(searches, uses)
-    const tools = media && media.length > 0 ? [...used, ...media] : used
+    const advised = reported?.advisors ? priceAdvisors(reported.advisors) : NO_TOOLS
+    const tools = media || advised.length > 0 ? [...used, ...advised, ...(media ?? NO_TOOLS)] : used
     const usage = counted.webSearches === searches ? counted : { ...counted, webSearches: searches }
     return { usage, tools, quota: chargeOfCall(rate, usage, {}, tools), reason }
   }

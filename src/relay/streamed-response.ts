@@ -202,8 +202,10 @@ export class StreamedResponse extends ResponseHandler {
     if (step.forward) this.#forward(step.forward)
     if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
     if (this.#tap.checking) this.#readAfter('guard', this.#tap.checking)
-    else if (step.terminal) this.#complete()
-    else if (this.memory.isShort) this.#readAfter('memory', this.memory.whenEnough())
+    else if (step.terminal) {
+      if (this.state !== 'draining') this.#watch.coverUses()
+      this.#complete()
+    } else if (this.memory.isShort) this.#readAfter('memory', this.memory.whenEnough())
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
@@ -310,7 +312,7 @@ export class StreamedResponse extends ResponseHandler {
   #checkHold(): void {
     if (this.#pauses.has('count') || this.state === 'over') return
     this.#pauses.begin('count')
-    this.#after(this.#watch.isUsedUp(), (isUsedUp) => {
+    this.#after(this.#watch.isUsedUp(this.state !== 'draining'), (isUsedUp) => {
       if (!isUsedUp || this.state === 'over') return this.#continueAfter('count')
       this.#pauses.remove('count')
       this.upstream.cancel()

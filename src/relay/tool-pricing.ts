@@ -1,5 +1,6 @@
 import type { OfferedTool, ToolUse } from '@sluice/wire/tool-use'
-import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import type { HourlyReports, UnpricedTool } from '../alerts/hourly-reports.ts'
+import { pricedAdvisors } from '../domain/advisor-price.ts'
 import { FREE_PRICE, type ChargeRate } from '../domain/price.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Channel } from '../domain/records/channel.ts'
@@ -40,7 +41,10 @@ export function toolPricingInputs(
   }
 }
 
-/** The tools in a request to a channel that may cost something, and what determines their prices. */
+/**
+ * The tools in a request to a channel that may cost something, and what determines their prices. Some tools
+ * are not sent unless the channel allows them.
+ */
 export function toolsForChannel(
   settings: Settings,
   rate: ChargeRate,
@@ -48,12 +52,30 @@ export function toolsForChannel(
   { dialect, model, tools: offered }: ChannelTools,
 ): { readonly pricing: ToolPricingInputs; readonly known: readonly KnownTool[] } {
   const pricing = toolPricingInputs(settings, rate, channel, { dialect, model, offered })
-  return { pricing, known: offered.flatMap((tool) => knownTool(tool, pricing) ?? []) }
+  const sent = sentTools(settings, channel, offered)
+  return { pricing, known: sent.flatMap((tool) => withModelPrice(knownTool(tool, pricing), settings)) }
+}
+
+/** Those of the offered tools that the channel is sent. */
+function sentTools(
+  { options }: Pick<Settings, 'options'>,
+  { pass_through: isOpen, allow }: Channel,
+  offered: readonly OfferedTool[],
+): readonly OfferedTool[] {
+  if (isOpen || options.pass_through) return offered
+  return offered.filter(({ allowedBy }) => allowedBy === undefined || allow.has(allowedBy))
+}
+
+function withModelPrice(tool: KnownTool | undefined, { models }: Settings): readonly KnownTool[] {
+  if (!tool) return []
+  return tool.advisor && models.get(tool.advisor.model).price ? [{ ...tool, isPricedByModel: true }] : [tool]
 }
 
 /** Types of the tools that have no price, each once. Characters that must not be shown are replaced. */
 export function unpricedToolTypes(known: readonly KnownTool[]): readonly string[] {
-  const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
+  const types = known
+    .filter(({ kind, isPricedByModel }) => kind === undefined && !isPricedByModel)
+    .map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
 }
 
@@ -74,7 +96,10 @@ export function refuseUnpricedTools(
 const NONE: readonly OfferedTool[] = []
 
 /** Collects what determines the prices of the provider's tools for a call. */
-export function toolPricingAt(call: Call, { channel, request, plan }: AttemptTarget): ToolPricingInputs {
+export function toolPricingAt(
+  call: Pick<Call, 'plan'>,
+  { channel, request, plan }: AttemptTarget,
+): ToolPricingInputs {
   const { settings, rate } = call.plan
   const { protocol: dialect, upstreamModel: model } = request
   return toolPricingInputs(settings, rate, channel, { dialect, model, offered: plan.tools?.tools ?? NONE })
@@ -89,8 +114,9 @@ export function pricingInputsAt(call: Call, target: AttemptTarget): PricingInput
     countPrompt: () => call.countChargedPrompt(),
     count: call.services.count,
     unitsOf: request.searchUnits,
-    shown: (uses) => shownBy(target, uses),
+    shown: (uses) => shownBy(call, target, uses),
     priceTools: (searches, uses) => pricedTools(searches, uses, toolPricingAt(call, target)),
+    priceAdvisors: (advisors) => pricedAdvisors(advisors, (name) => settings.models.get(name).price),
   }
 }
 
@@ -100,7 +126,7 @@ export function pricesOfToolUses(
   target: AttemptTarget,
   uses: readonly ToolUse[],
 ): readonly PricedTool[] {
-  const shown = shownBy(target, uses)
+  const shown = shownBy(call, target, uses)
   return shown.length === 0 ? [] : pricedTools(0, shown, toolPricingAt(call, target))
 }
 
@@ -108,7 +134,7 @@ export function pricesOfToolUses(
 export function reportUnpricedTools(
   call: Call,
   { channel, plan }: AttemptTarget,
-  unpriced: UnpricedTools,
+  unpriced: Pick<HourlyReports<UnpricedTool>, 'note'>,
 ): boolean {
   if (!plan.tools) return false
   const { rate, request, settings } = call.plan
@@ -119,7 +145,12 @@ export function reportUnpricedTools(
 
 // Citations alone may show that the provider searched. Such a search counts only if the request offered tools
 // that the provider runs.
-function shownBy({ plan }: AttemptTarget, uses: readonly ToolUse[]): readonly ToolUse[] {
+function shownBy(
+  { plan: { settings } }: Call,
+  { channel, plan: { tools } }: AttemptTarget,
+  uses: readonly ToolUse[],
+): readonly ToolUse[] {
   if (uses.length === 0) return uses
-  return uses.filter(({ isCited }) => !isCited || plan.tools !== undefined)
+  const isOffered = tools !== undefined && sentTools(settings, channel, tools.tools).length > 0
+  return uses.filter(({ isCited }) => !isCited || isOffered)
 }

@@ -80,6 +80,7 @@ export async function convertRequest(
       ...capabilities,
       name: request.model,
       contextTokens: 200_000,
+      isContextKnown: false,
     }
     const [made] = requestFor(channelOf({ protocol: [OTHER[from]], ...channel }), OTHER[from], model)
     if (!made) throw new Error('no request was made')

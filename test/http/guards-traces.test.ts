@@ -38,6 +38,7 @@ const EVENTS = [
   'channel.resting',
   'channel.back',
   'price.incomplete',
+  'usage.implausible',
   'provider.limit',
 ]
 

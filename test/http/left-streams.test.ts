@@ -462,3 +462,80 @@ describe('the output other than text of a stream that its client left', () => {
     },
   )
 })
+
+describe('a member of a delta that the gateway does not know, in a stream that its client left', () => {
+  const frame = (event: object & { readonly type?: string }): string =>
+    `${event.type ? `event: ${event.type}\n` : ''}data: ${JSON.stringify(event)}\n\n`
+  const chunk = (delta: object): string =>
+    frame({
+      id: 'c',
+      object: 'chat.completion.chunk',
+      created: 7,
+      model: 'm',
+      choices: [{ index: 0, delta }],
+    } as object)
+  const FRAMES: Readonly<Record<Dialect, (value: unknown) => readonly string[]>> = {
+    chat: (value) => [chunk({ parsed: value })],
+    messages: (value) => [
+      frame({
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'parsed_delta', parsed: value },
+      } as object),
+    ],
+    responses: (value) => [
+      frame({ type: 'response.parsed.delta', output_index: 0, sequence_number: 9, delta: value } as object),
+    ],
+    gemini: (value) => [
+      frame({ candidates: [{ index: 0, content: { parts: [{ parsed: value }] } }] } as object),
+    ],
+  }
+
+  test.each(
+    DIALECTS.flatMap((dialect) => [
+      [dialect, 'a text', WORDS] as const,
+      [dialect, 'an object', { answer: { words: WORDS } }] as const,
+    ]),
+  )('counts as output: %s, %s', async (dialect, _, value) => {
+    const { output_tokens: output } = await leftRow(dialect, {}, dialect, { more: FRAMES[dialect](value) })
+    expect(output).toBeGreaterThanOrEqual(2_000)
+  })
+
+  test.each(
+    DIALECTS.flatMap((client) =>
+      DIALECTS.filter((upstream) => upstream !== client).map((upstream) => [client, upstream] as const),
+    ),
+  )('counts by its bytes in a converted stream: %s from %s', async (client, upstream) => {
+    const more = FRAMES[upstream](WORDS)
+    const { output_tokens: output } = await leftRow(client, {}, upstream, { more })
+    expect(output).toBeGreaterThanOrEqual(2_000)
+  })
+
+  test.each<[Dialect, readonly string[]]>([
+    [
+      'chat',
+      [chunk({ role: 'assistant', annotations: [{ title: WORDS }], extra_content: { google: WORDS } })],
+    ],
+    [
+      'messages',
+      [
+        frame({
+          type: 'content_block_delta',
+          index: 0,
+          delta: { type: 'citations_delta', citation: { cited_text: WORDS } },
+        } as object),
+      ],
+    ],
+    [
+      'gemini',
+      [
+        frame({
+          candidates: [{ index: 0, content: { parts: [{ videoMetadata: { offset: WORDS } }] } }],
+        } as object),
+      ],
+    ],
+  ])('is none of those that the model has not written: %s', async (dialect, more) => {
+    const { output_tokens: output } = await leftRow(dialect, {}, dialect, { more })
+    expect(output).toBeLessThan(20)
+  })
+})

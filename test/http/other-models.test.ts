@@ -140,6 +140,61 @@ describe('a member that may select another model or price', () => {
     expect(listed).toBe('tools.model')
   })
 
+  const OTHERS = [{ type: 'web_search_20250305', name: 'web_search' }]
+  const FUNCTION = { type: 'function', name: 'f', parameters: { properties: { model: {} } } }
+  test.each<[string, 'chat' | 'messages' | 'responses', object, object]>([
+    ["Anthropic's advisor", 'messages', { type: 'advisor_20260301', name: 'advisor', model: 'dear' }, OTHERS],
+    [
+      "OpenRouter's advisor",
+      'chat',
+      { type: 'openrouter:advisor', parameters: { model: 'dear' } },
+      [FUNCTION],
+    ],
+    ['one without a named model', 'responses', { type: 'openrouter:subagent' }, [FUNCTION]],
+    [
+      'a panel of models',
+      'responses',
+      { type: 'openrouter:fusion', parameters: { analysis_models: ['dear'] } },
+      [FUNCTION],
+    ],
+    [
+      'a nested tool with a model',
+      'chat',
+      { type: 'new', parameters: { tools: [{ model: 'dear' }] } },
+      [FUNCTION],
+    ],
+  ])(
+    'a tool for which the provider asks another model is removed whole: %s',
+    async (_, dialect, tool, others) => {
+      const [path, rest] = REQUESTS[dialect]
+      const choice =
+        'name' in tool ? { type: 'tool', name: tool.name } : { type: (tool as { type: string }).type }
+      const request = (more: object): string =>
+        `{"model":"${dialect}",${rest}${JSON.stringify(more).replace('{', ',')}`
+      const tools = others as object[]
+      expect(
+        await sent(dialect, path, request({ tools: [tool, ...tools], tool_choice: choice })),
+      ).toMatchObject({
+        text: request({ tools }),
+        listed: 'tools.model',
+      })
+      expect(
+        await sent(dialect, path, request({ tools: [...tools, tool], tool_choice: { type: 'any' } })),
+      ).toMatchObject({
+        text: request({ tools, tool_choice: { type: 'any' } }),
+      })
+      // No list of tools is left, and nothing that needs one.
+      const alone = request({ tools: [tool], tool_choice: choice })
+      expect((await sent(dialect, path, alone)).text).toBe(`{"model":"${dialect}",${rest}}`)
+    },
+  )
+
+  test('a tool for which the provider asks another model is sent whole where the channel allows models', async () => {
+    const tools = [{ type: 'openrouter:advisor', parameters: { model: 'dear' } }]
+    const given = `{"model":"open",${REQUESTS.chat[1]},"tools":${JSON.stringify(tools)}}`
+    expect(await sent('open', REQUESTS.chat[0], given)).toMatchObject({ text: given, listed: undefined })
+  })
+
   test.each([
     ['', ''],
     // The input is sent without the thoughts that another dialect signed.

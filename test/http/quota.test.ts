@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../fixtures/behaviour.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { contentFrame, DONE_FRAME, finishFrame, usageText } from '../fixtures/behaviour.ts'
 import { events } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
@@ -17,8 +17,13 @@ let database: GatewayDatabase
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { hold_tokens: SLICE_TOKENS, hold_wait: 0 },
-    models: priced(['m', 'o3']),
-    channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'o3'] })],
+    models: priced(['m', 'o3', 'messages', 'responses', 'gemini']),
+    channels: [
+      channel('m', upstream.baseUrl('m'), { models: ['m', 'o3'] }),
+      ...['messages', 'responses', 'gemini'].map((protocol) =>
+        channel(protocol, upstream.baseUrl(protocol), { protocol }),
+      ),
+    ],
     users: [
       ROOT,
       user(2, 'ann', [
@@ -27,6 +32,7 @@ beforeAll(async () => {
         token('growing', { remain_quota: GROWING }),
         token('poor', { remain_quota: 10 }),
         token('rich', { remain_quota: 100_000 }),
+        token('watched'),
       ]),
       user(3, 'beggar', [token('bybeggar'), token('promised', { remain_quota: 1_000_000 })], { quota: 100 }),
       user(4, 'team', [token('one'), token('two'), token('three')], { quota: FOR_TEN }),
@@ -103,6 +109,51 @@ describe('the size of a hold', () => {
     expect(units).toBeGreaterThan(4 * outputTokens)
     expect(units).toBeLessThan(4 * outputTokens + PROMPT_AT_MOST)
   })
+  describe('of a stream of a model of which nothing is known', () => {
+    const most = 100_000
+    const REQUESTS = {
+      chat: { path: '/v1/chat/completions', body: ask('m', { max_tokens: most }) },
+      converted: { path: '/v1/chat/completions', body: ask('messages', { max_tokens: most }) },
+      messages: { path: '/v1/messages', body: ask('messages', { max_tokens: most }) },
+      responses: {
+        path: '/v1/responses',
+        body: { model: 'responses', input: 'hi', max_output_tokens: most },
+      },
+      gemini: {
+        path: '/v1beta/models/gemini:streamGenerateContent',
+        body: { contents: [{ parts: [{ text: 'hi' }] }] },
+      },
+    }
+    const thinkingOf = (thinkingConfig: object): object => ({
+      generationConfig: { maxOutputTokens: most, thinkingConfig },
+    })
+    test.each<[keyof typeof REQUESTS, object, number]>([
+      ['chat', {}, SLICE_TOKENS],
+      ['chat', { reasoning_effort: 'high' }, most],
+      ['chat', { enable_thinking: true }, most],
+      ['chat', { reasoning: { max_tokens: 5_000 } }, SLICE_TOKENS + 5_000],
+      ['converted', { reasoning_effort: 'high' }, most],
+      ['messages', { thinking: { type: 'enabled', budget_tokens: 5_000 } }, SLICE_TOKENS + 5_000],
+      ['messages', { thinking: { type: 'disabled' } }, SLICE_TOKENS],
+      ['responses', { reasoning: { effort: 'high' } }, most],
+      ['gemini', thinkingOf({ thinkingBudget: 5_000 }), SLICE_TOKENS + 5_000],
+      ['gemini', thinkingOf({ thinkingLevel: 'HIGH' }), most],
+      ['gemini', thinkingOf({ thinkingBudget: 0 }), SLICE_TOKENS],
+    ])(
+      'is for what it may think unseen if the request switches thinking on: %s %j',
+      async (kind, fields, tokens) => {
+        const { path, body } = REQUESTS[kind]
+        const streamed = kind === 'gemini' ? {} : { stream: true }
+        const { status, text } = await fixture.chat('poor', { ...body, ...fields, ...streamed }, { path })
+        expect(status, text).toBe(403)
+        const units = Number(/(\d+) are needed/.exec(text)?.[1])
+        // On the road to messages a budget of thinking stands for the effort.
+        expect(units).toBeGreaterThan(4 * (kind === 'converted' ? 2_000 : tokens))
+        expect(units).toBeLessThan(4 * tokens + PROMPT_AT_MOST)
+      },
+    )
+  })
+
   test('the hold of a call covers its prompt tokens', async () => {
     const units = await needed({
       max_tokens: 1,
@@ -122,6 +173,50 @@ test.each([
   expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'insufficient_quota' })
   expect(answer.json().error.message).toContain('100')
   expect(fixture.upstream.received('m')).toHaveLength(0)
+})
+
+describe('the hold of a stream that reaches its maximum', () => {
+  const MAX_TOKENS = 150
+  const fields = { stream: true, max_tokens: MAX_TOKENS }
+  /** Whether what a key holds fits, once all content events of its stream were read. */
+  async function holdsAfter(word: string, events: number, fits: (held: number) => void): Promise<void> {
+    const read = Promise.withResolvers<void>()
+    fixture.upstream.script('m', {
+      kind: 'stream',
+      frames: [...Array.from({ length: events }, () => contentFrame(word)), contentFrame(' the end')],
+      rest: { after: read.promise, frames: [finishFrame(), DONE_FRAME] },
+    })
+    const live = await fixture.live('watched', ask('m', fields))
+    await live.until(' the end')
+    await vi.waitFor(
+      async () => {
+        const { text } = await fixture.chat('watched', '', { path: '/api/usage/token/', method: 'GET' })
+        fits(JSON.parse(text).data.held_quota)
+      },
+      { timeout: 20_000, interval: 250 },
+    )
+    read.resolve()
+    expect((await live.end()).broken).toBe(false)
+  }
+  async function heldAtFirst(): Promise<number> {
+    const answer = await fixture.chat('poor', ask('m', { ...fields, max_tokens: 100 }))
+    return (answer.json().error as unknown as { readonly needed: number }).needed
+  }
+
+  test.each([
+    ['of one token each', ' banana', MAX_TOKENS - 3],
+    ['of more bytes than three for each token', ' extraordinarily incomprehensible accountability', 25],
+  ])('does not grow beyond the maximum, by words %s', async (_, word, events) => {
+    // The hold at first is one step of 100 tokens.
+    const whole = (await heldAtFirst()) + (MAX_TOKENS - SLICE_TOKENS) * 4
+    await holdsAfter(word, events, (held) => expect(held).toBe(whole))
+  })
+
+  test('grows beyond the maximum where the upstream exceeds it', async () => {
+    await holdsAfter(' banana', 2 * MAX_TOKENS, (held) =>
+      expect(held).toBeGreaterThanOrEqual(2 * MAX_TOKENS * 4),
+    )
+  })
 })
 
 describe('an upstream that ignores the maximum', () => {

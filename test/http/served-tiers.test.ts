@@ -230,6 +230,18 @@ describe('the tier that was served', () => {
     })
   })
 
+  test("Gemini's off-peak tier is charged at the standard price if it has none, and marked in the usage row", async () => {
+    const usage = geminiUsage(100, 10, { trafficType: 'ON_DEMAND_OFFPEAK' })
+    for (const answer of [wholeGemini({ text: 'said', usage }), streamedGemini({ text: 'said', usage })]) {
+      fixture.upstream.script('gemini', answer)
+      expect(await row(await post('chat', 'gemini', { stream: answer.kind === 'stream' }))).toMatchObject({
+        quota: TOKENS + REQUEST,
+        service_tier: 'offpeak',
+        price_incomplete: true,
+      })
+    }
+  })
+
   test('a hold covers the price of the service tier that the request names', async () => {
     fixture.upstream.script('chat', chat({}))
     expect((await post('chat', 'chat', { max_tokens: 10 }, 'poor')).status).toBe(200)

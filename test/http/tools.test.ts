@@ -10,6 +10,8 @@ import { metricsOf } from '../operations/metrics-text.ts'
 /** Quota units a token: 1 for input, 4 for output. */
 const price = { input: 2, output: 8 }
 const TOKENS = 100 + 10 * 4
+/** A price at which the results of tools cost nothing, so that a hold for tools is that for their uses. */
+const WITHOUT_PROMPT = { ...price, input: 0 }
 /** Quota units of one use: the list prices in USD times 500,000. */
 const LISTED = { search: 5_000, file: 1_250, interpreter: 15_000, container: 25_000, maps: 12_500 }
 const STATED = {
@@ -21,13 +23,19 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0, hold_tokens: 16 },
-    models: Object.fromEntries(
-      ['r', 'm', 'c', 'gemini-3-pro', 'gemini-2.5-flash'].map((name) => [name, { price }]),
-    ),
+    models: {
+      ...Object.fromEntries(
+        ['r', 'm', 'c', 'gemini-3-pro', 'gemini-2.5-flash'].map((name) => [name, { price }]),
+      ),
+      'r-uses': { price: WITHOUT_PROMPT },
+      'm-uses': { price: WITHOUT_PROMPT },
+      advised: { price },
+    },
     channels: [
-      channel('r', upstream.baseUrl('r'), { protocol: 'responses' }),
-      channel('m', upstream.baseUrl('m'), { protocol: 'messages' }),
+      channel('r', upstream.baseUrl('r'), { protocol: 'responses', models: ['r', 'r-uses'] }),
+      channel('m', upstream.baseUrl('m'), { protocol: 'messages', models: ['m', 'm-uses'] }),
       channel('c', upstream.baseUrl('c')),
+      channel('advised', upstream.baseUrl('advised'), { protocol: 'messages', allow: ['models'] }),
       channel('g', upstream.baseUrl('g'), {
         protocol: 'gemini',
         models: ['gemini-3-pro', 'gemini-2.5-flash'],
@@ -80,7 +88,9 @@ function row({ headers, status, text }: FullResponse): Promise<Row> {
 }
 
 async function rowOf(id: string): Promise<Row> {
-  const { data } = await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)
+  const { data } = await manage<Row & { note: string }>(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)
+  // What a call held has no lines.
+  if (data.note === 'usage_implausible') return data
   const sum = (data.cost ?? []).reduce((total, { quota }) => total + Number(quota), 0)
   expect(Math.round(sum)).toBe(data.quota)
   return data
@@ -345,7 +355,7 @@ describe("Anthropic's code execution beside its web tools", () => {
       fixture.upstream.script('m', json(nothing))
       const { status } = await fixture.chat(
         'poor',
-        { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
+        { model: 'm-uses', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
         { path: '/v1/messages' },
       )
       // Four containers are 100,000 units, and the key has 25,000.
@@ -361,6 +371,49 @@ const answer = (candidate: object): object => ({
   usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
 })
 const QUERIES = { groundingMetadata: { webSearchQueries: ['a', 'b'] } }
+const PAGES = { groundingMetadata: { groundingChunks: [{ web: { uri: 'x' } }, { web: { uri: 'y' } }] } }
+const ADDRESSES = { urlContextMetadata: { urlMetadata: [{}, {}] } }
+
+describe("Anthropic's advisor, on a channel that allows other models", () => {
+  const tools = [{ type: 'advisor_20260301', name: 'advisor', model: 'r', max_uses: 2, max_tokens: 1_000 }]
+  const entry = { type: 'advisor_message', model: 'r', input_tokens: 500, output_tokens: 20 }
+  const usage = { iterations: [{ type: 'message', input_tokens: 100, output_tokens: 10 }, entry] }
+  const ask = (key: string, fields: object = {}): Promise<FullResponse> =>
+    fixture.chat(
+      key,
+      { model: 'advised', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools, ...fields },
+      { path: '/v1/messages' },
+    )
+
+  test('is charged at the price of its model, for whole and streamed calls', async () => {
+    fixture.upstream.script('advised', json(message([], usage)))
+    const charged = await row(await ask('ann'))
+    expect(JSON.parse(fixture.upstream.only('advised').text).tools).toEqual(tools)
+    expect(charged).toMatchObject({ quota: TOKENS + 500 + 20 * 4, price_incomplete: false })
+    expect(charged.cost).toContainEqual(expect.objectContaining({ kind: 'advisor_output', count: 20 }))
+    fixture.upstream.script('advised', {
+      kind: 'stream',
+      frames: messageFrames([], usage),
+      ending: 'no done',
+    })
+    expect((await row(await ask('ann', { stream: true }))).quota).toBe(TOKENS + 500 + 20 * 4)
+  })
+
+  test('is held at the context and the output of its model for each use, also in a stream', async () => {
+    for (const stream of [false, true]) {
+      const { status, text } = await ask('poor', { stream })
+      expect(status).toBe(403)
+      // Two uses of 200,000 tokens that may be written to a cache for an hour, and of 1,000 tokens of output.
+      expect(Number(/(\d+) are needed/.exec(text)?.[1])).toBeGreaterThan(2 * (200_000 * 2 + 1_000 * 4))
+    }
+  })
+
+  test('whose tokens are not plausible is charged as what the call held', async () => {
+    const iterations = [{ ...entry, input_tokens: 1_000_000_000 }]
+    fixture.upstream.script('advised', json(message([], { iterations })))
+    expect(await row(await ask('ann'))).toMatchObject({ note: 'usage_implausible' })
+  })
+})
 
 describe('tools of gemini', () => {
   test.each([
@@ -373,6 +426,14 @@ describe('tools of gemini', () => {
       LISTED.maps,
     ],
     ['addresses, which cost nothing', 'gemini-3-pro', { urlContextMetadata: { urlMetadata: [{}, {}] } }, 0],
+    ['cited pages, without queries', 'gemini-3-pro', PAGES, 7_000],
+    ['cited pages that are the addresses', 'gemini-3-pro', { ...PAGES, ...ADDRESSES }, 0],
+    [
+      'addresses and queries',
+      'gemini-3-pro',
+      { groundingMetadata: { ...PAGES.groundingMetadata, ...QUERIES.groundingMetadata }, ...ADDRESSES },
+      2 * 7_000,
+    ],
     [
       'code, which costs its tokens',
       'gemini-3-pro',
@@ -412,10 +473,28 @@ const citedFrame = contentFrame('said').replace(
 )
 const chatFrames = [citedFrame, finishFrame(), finishFrame(usageText(100, 10)), DONE_FRAME]
 
+test.each([
+  ['after', [PAGES, ADDRESSES], 0],
+  ['before', [ADDRESSES, PAGES], 0],
+  ['after, and then queries', [PAGES, ADDRESSES, QUERIES], 2 * 7_000],
+  ['after queries', [QUERIES, ADDRESSES, PAGES], 2 * 7_000],
+] as const)(
+  'pages that a Gemini stream cites are no search if it has read addresses, named in another chunk: %s',
+  async (_, parts, quota) => {
+    const frames = parts.map((part) => frame(answer(part)))
+    for (const drip of [false, true]) {
+      fixture.upstream.script('g', { kind: 'stream', frames, drip, ending: 'no done' })
+      const tools = [{ url_context: {} }]
+      expect((await row(await gemini('gemini-3-pro', { tools }, true))).quota).toBe(TOKENS + quota)
+    }
+  },
+)
+
 describe('a search of chat', () => {
   test.each([
     ['one that was requested', { web_search_options: {} }, LISTED.search],
     ['none that was not requested', {}, 0],
+    ['none whose request was removed', { search_parameters: { mode: 'on' } }, 0],
   ])(
     'a web search of a chat completion is charged by the citations in the answer: %s',
     async (_, fields, quota) => {
@@ -542,7 +621,7 @@ describe('the hold for tools', () => {
     return status === 200
   }
   const asked = (tools: readonly object[], more: object = {}): object => ({
-    model: 'r',
+    model: 'r-uses',
     input: 'hi',
     max_output_tokens: 16,
     tools,
@@ -564,7 +643,7 @@ describe('the hold for tools', () => {
     )
     expect(await affords('/v1/responses', asked(searching, { max_tool_calls: 6 }))).toBe(false)
     expect(await affords('/v1/responses', asked(files, { max_tool_calls: 12 }))).toBe(true)
-    const fetching = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
+    const fetching = { model: 'm-uses', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
     fixture.upstream.script('m', json(message([], { input_tokens: 0, output_tokens: 0 })))
     for (const [maxUses, isAffordable] of [
       [2, true],
@@ -614,18 +693,18 @@ describe('the hold for tools', () => {
 
   test('the metric of exceeded holds counts calls whose provider used tools more often than the hold covered', async () => {
     const exceeded = async (): Promise<number> =>
-      (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r' })
+      (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r-uses' })
     const before = await exceeded()
     fixture.upstream.script('r', json(response([], { tool_usage: { web_search: { num_requests: 9 } } })))
-    const fields = { tools: searching, max_tool_calls: 2, max_output_tokens: 16 }
-    expect((await row(await CLIENTS.responses(fields))).quota).toBe(TOKENS + 9 * LISTED.search)
+    const fields = { model: 'r-uses', tools: searching, max_tool_calls: 2, max_output_tokens: 16 }
+    expect((await row(await CLIENTS.responses(fields))).quota).toBe(10 * 4 + 9 * LISTED.search)
     expect(await exceeded()).toBe(before + 1)
     const used = response([], { tool_usage: { web_search: { num_requests: 9 } } })
     fixture.upstream.script('r', json(response([], { status: 'queued', usage: null })), json(used))
     const begun = await CLIENTS.responses({ ...fields, background: true })
     expect(await exceeded()).toBe(before + 1)
     await fixture.chat('ann', '', { path: `/v1/responses/${begun.json().id}`, method: 'GET' })
-    expect((await row(begun)).quota).toBe(TOKENS + 9 * LISTED.search)
+    expect((await row(begun)).quota).toBe(10 * 4 + 9 * LISTED.search)
     expect(await exceeded()).toBe(before + 2)
   })
 })

@@ -55,6 +55,10 @@ export const call = {
     image_generation_input: 'Pictures, text input',
     image_generation_image_input: 'Pictures, image input',
     image_generation_output: 'Pictures, output',
+    advisor_input: 'Another model, input',
+    advisor_cached: 'Another model, cached',
+    advisor_cache_write: 'Another model, cache write',
+    advisor_output: 'Another model, output',
     code_interpreter: 'Code interpreter, containers',
     code_execution: 'Code execution, containers',
     file_search: 'File searches',
@@ -100,6 +104,8 @@ export const call = {
   notes: {
     cut_arguments: 'The provider reported a proper end, but the arguments of a tool call were cut off.',
     guard_blocked: 'A guard blocked the answer.',
+    usage_implausible:
+      'The provider reported a usage that is not believed. The call is charged what it held.',
   },
   endpoint: 'Endpoint',
   upstreamModel: 'Model of the upstream',

@@ -96,6 +96,10 @@ export const logs = {
     stopped: 'Stopped',
     'lost-node': 'Recovered',
   },
-  notes: { cut_arguments: 'arguments cut off', guard_blocked: 'blocked by a guard' },
+  notes: {
+    cut_arguments: 'arguments cut off',
+    guard_blocked: 'blocked by a guard',
+    usage_implausible: 'usage not believed',
+  },
   noted: (state: string, note: string) => `${state}, ${note}`,
 }

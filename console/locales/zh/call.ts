@@ -50,6 +50,10 @@ export const call: Texts['call'] = {
     image_generation_input: '生成图片（文本输入）',
     image_generation_image_input: '生成图片（图片输入）',
     image_generation_output: '生成图片（输出）',
+    advisor_input: '其他模型（输入）',
+    advisor_cached: '其他模型（缓存）',
+    advisor_cache_write: '其他模型（写入缓存）',
+    advisor_output: '其他模型（输出）',
     code_interpreter: '代码解释器（容器）',
     code_execution: '代码执行（容器）',
     file_search: '文件搜索',
@@ -94,6 +98,7 @@ export const call: Texts['call'] = {
   notes: {
     cut_arguments: '提供商报告正常结束，但工具调用的参数被截断。',
     guard_blocked: '防护规则拦截了回答。',
+    usage_implausible: '提供商报告的用量不可信，此次调用按预留额度计费。',
   },
   endpoint: '接口',
   upstreamModel: '上游模型',

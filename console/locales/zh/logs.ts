@@ -96,6 +96,10 @@ export const logs: Texts['logs'] = {
     stopped: '已停止',
     'lost-node': '已恢复',
   },
-  notes: { cut_arguments: '参数被截断', guard_blocked: '被防护规则拦截' },
+  notes: {
+    cut_arguments: '参数被截断',
+    guard_blocked: '被防护规则拦截',
+    usage_implausible: '用量不可信',
+  },
   noted: (state, note) => `${state}，${note}`,
 }

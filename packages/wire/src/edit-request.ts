@@ -13,6 +13,8 @@ import {
   keepMembers,
 } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
+import { asRecord } from './json/record.ts'
+import { carriesModel } from './model-tools.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { DroppedFields } from './codec.ts'
 
@@ -84,7 +86,11 @@ function rerouting(
     if (withoutModels && !allow.has('models')) {
       const other = replaced.get(key)
       const text = other === undefined ? withoutModels(scan, node) : changedText(other, withoutModels)
-      if (text !== undefined) changed('tools.model').replace.set(key, text)
+      if (text !== undefined) {
+        const { remove, replace } = changed('tools.model')
+        if (key === 'tools') remove.push(...invalidWithout(scan, node, text))
+        if (!remove.includes(key) || other !== undefined) replace.set(key, text)
+      }
     }
     const field = reroutingField(key)
     if (!field || allow.has(field)) continue
@@ -95,6 +101,24 @@ function rerouting(
     else replace.set(key, kept)
   }
   return removal
+}
+
+/** Members that are invalid if a request has no tools. */
+const OF_TOOLS = ['tools', 'tool_choice', 'parallel_tool_calls'] as const
+
+/** The members of a request that become invalid if `text` is all that is left of its tools. */
+function invalidWithout(scan: ScannedObject, tools: Node, text: string): readonly string[] {
+  if (text === '[]') return OF_TOOLS.filter((name) => scan.has(name))
+  const choice = asRecord(scan.value('tool_choice'))
+  const isGone = scan
+    .elements(tools)
+    .filter((tool) => scan.kindOf(tool) === 'object' && asksModel(scan, tool))
+    .map((tool) => asRecord(scan.parse(tool)) ?? {})
+    .some(
+      ({ type, name }) =>
+        choice && (choice['type'] === type || (name !== undefined && choice['name'] === name)),
+    )
+  return isGone ? ['tool_choice'] : NOTHING
 }
 
 /**
@@ -140,14 +164,28 @@ function changedText(
   return list && change(scan, list.node)
 }
 
-/** Returns the tools without the names of models in them; undefined if no tool names a model. */
+/**
+ * Returns the tools without those for which the provider asks another model, and without the names of models
+ * in the others; undefined if there are none of both.
+ */
 function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
   return renderArray(scan, tools, (tool) => {
-    if (scan.kindOf(tool) !== 'object' || scan.memberOf(tool, 'model') === undefined) return 'stays'
+    if (scan.kindOf(tool) !== 'object') return 'stays'
+    if (asksModel(scan, tool)) return 'goes'
+    if (scan.memberOf(tool, 'model') === undefined) return 'stays'
     return { text: keepMembers(scan, tool, (name) => name !== 'model') ?? '{}' }
   })
 }
+
+// Functions are not parsed, because their schemas are a large part of the requests of coding agents.
+function asksModel(scan: ScannedObject, tool: Node): boolean {
+  const type = scan.memberOf(tool, 'type')
+  if (type === undefined || CLIENT_TYPES.has(scan.parse(type))) return false
+  return carriesModel(asRecord(scan.parse(tool)) ?? {})
+}
+
+const CLIENT_TYPES: ReadonlySet<unknown> = new Set(['function', 'custom'])
 
 function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefined {
   // For embeddings, the input is a list of texts or of thousands of numbers, so only the first element is

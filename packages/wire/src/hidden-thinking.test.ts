@@ -7,7 +7,11 @@ const of = (
   fields: Readonly<Record<string, unknown>> = {},
   dialect: ProtocolName = 'chat',
   requested = model,
-) => hiddenThinking({ dialect, model, value: (name) => fields[name] }, requested)
+) =>
+  hiddenThinking(
+    { dialect, model, value: (name) => fields[name], names: () => Object.keys(fields) },
+    requested,
+  )
 
 const WHOLE = { budget: undefined }
 
@@ -119,7 +123,54 @@ test("if the upstream's model name is unknown, the name in the request decides w
   expect(of('my-deployment', {}, 'chat', 'deepseek-r1')).toBeUndefined()
 })
 
+describe('a model of which nothing is known', () => {
+  test.each<[ProtocolName, object, number | undefined]>([
+    ['chat', { reasoning_effort: 'high' }, undefined],
+    ['chat', { reasoning: { effort: 'low' } }, undefined],
+    ['chat', { reasoning: { enabled: true } }, undefined],
+    ['chat', { reasoning: { max_tokens: 500 } }, 500],
+    ['chat', { thinking: { type: 'enabled' } }, undefined],
+    ['chat', { thinking: { type: 'enabled', budget_tokens: 100_000 } }, 100_000],
+    ['chat', { enable_thinking: true }, undefined],
+    ['chat', { thinking_budget: 9_000 }, 9_000],
+    ['chat', { chat_template_kwargs: { enable_thinking: true } }, undefined],
+    ['chat', { extra_body: { google: { thinking_config: { thinking_budget: 700 } } } }, 700],
+    ['gemini', { generationConfig: { thinkingConfig: { thinkingBudget: 100_000 } } }, 100_000],
+    ['gemini', { generation_config: { thinking_config: { thinking_budget: 700 } } }, 700],
+    ['gemini', { generationConfig: { thinkingConfig: { thinkingBudget: -1 } } }, undefined],
+    ['gemini', { generationConfig: { thinkingConfig: { thinkingLevel: 'high' } } }, undefined],
+    ['messages', { thinking: { type: 'enabled', budget_tokens: 100_000 } }, 100_000],
+    ['messages', { thinking: { type: 'adaptive' } }, undefined],
+    ['messages', { output_config: { effort: 'high' } }, undefined],
+    ['responses', { reasoning: { effort: 'medium' } }, undefined],
+    ['responses', { reasoning: { summary: 'auto' } }, undefined],
+    ['converse', { additionalModelRequestFields: { thinking: { budget_tokens: 3_000 } } }, 3_000],
+    ['converse', { additionalModelRequestFields: { reasoningConfig: { type: 'enabled' } } }, undefined],
+    // A server that knows one of them alone is not limited by the other.
+    ['chat', { reasoning_effort: 'high', thinking_budget: 1 }, undefined],
+    ['chat', { thinking_budget: 5, reasoning: { max_tokens: 7 } }, 7],
+  ])('holds what it may think unseen if %s requests switch thinking on: %j', (dialect, fields, budget) => {
+    expect(of('my-deployment', { ...fields }, dialect)).toEqual({ budget })
+  })
+
+  test.each<[ProtocolName, object]>([
+    ['chat', {}],
+    ['chat', { max_tokens: 5, metadata: { reasoning: 'yes' }, verbosity: 'high' }],
+    ['chat', { reasoning_effort: 'none', enable_thinking: false, thinking: { type: 'disabled' } }],
+    ['chat', { reasoning: null, chat_template_kwargs: { enable_thinking: false } }],
+    ['gemini', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }],
+    ['messages', { thinking: { type: 'disabled' }, output_config: { format: {} } }],
+    ['responses', { reasoning: { effort: 'none' } }],
+  ])('holds nothing for hidden thoughts without that: %s %j', (dialect, fields) => {
+    expect(of('my-deployment', { ...fields }, dialect)).toBeUndefined()
+  })
+
+  test('which shows its thoughts by the name in the request holds nothing for hidden ones', () => {
+    expect(of('my-deployment', { reasoning_effort: 'high' }, 'chat', 'deepseek-r1')).toBeUndefined()
+  })
+})
+
 test('no quota for hidden thinking is held for a model that is declared not to think', () => {
-  const sent = { dialect: 'chat', model: 'gpt-5', value: () => undefined } as const
+  const sent = { dialect: 'chat', model: 'gpt-5', value: () => undefined, names: () => [] } as const
   expect(hiddenThinking(sent, 'gpt-5', { thinking: 'none' })).toBeUndefined()
 })

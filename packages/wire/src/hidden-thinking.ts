@@ -2,6 +2,7 @@ import { asRecord } from './json/record.ts'
 import { capabilitiesOf, type DeclaredCapabilities, geminiVersion, isSince } from './model-capabilities.ts'
 import type { ProtocolName } from './protocols.ts'
 import type { Fields } from './field.ts'
+import { requestedThinking, type ThinkingSetting as Setting } from './thinking-settings.ts'
 import { DYNAMIC_BUDGET } from './thinking.ts'
 
 /** A request as it is sent to the upstream, for finding out whether the model thinks. */
@@ -12,6 +13,8 @@ export interface SentRequest {
   readonly model: string
   /** Returns a parsed top-level member of the body; undefined if it is absent. */
   value(name: string): unknown
+  /** Names of the top-level members of the body. */
+  names(): Iterable<string>
 }
 
 /** Thinking that the upstream charges as output but may leave out of the stream. */
@@ -28,12 +31,12 @@ interface Thinker {
   readonly canStop: boolean
 }
 
-/** How one field of a request sets thinking: off, or on with a maximum number of tokens (`budget`). */
-type Setting = { readonly kind: 'off' } | { readonly kind: 'on'; readonly budget?: number }
+/** A model of which nothing is known. */
+const UNKNOWN = 'unknown'
 
 /**
- * Thinking that may be missing from the stream of a request; undefined if the stream contains all output.
- * Unknown models are assumed to stream all of it. `docs/ledger.md: Holds`.
+ * Thinking that may be missing from the stream of a request; undefined if the stream contains all output. A
+ * model of which nothing is known may hide it if the request switches thinking on. `docs/ledger.md: Holds`.
  */
 export function hiddenThinking(
   sent: SentRequest,
@@ -42,6 +45,7 @@ export function hiddenThinking(
 ): HiddenThinking | undefined {
   const thinker = thinkerOf(sent.model, requestedName, stated)
   if (!thinker) return undefined
+  if (thinker === UNKNOWN) return requestedThinking(sent)
   const settings = SETTINGS[sent.dialect]((name) => sent.value(name)).filter((one) => one !== undefined)
   const on = settings.filter((one) => one.kind === 'on')
   const isOff = on.length === 0 && settings.length > 0
@@ -57,7 +61,11 @@ const LATEST_GEMINI = /(?:^|[^a-z])gemini-(?:pro|flash|flash-lite)-latest/i
 const CODEX_MINI = /(?:^|[^a-z])codex-mini/i
 const CLAUDE = /claude|(?:^|[^a-z])(?:opus|sonnet|haiku)-\d/i
 
-function thinkerOf(model: string, requestedName: string, stated: DeclaredCapabilities): Thinker | undefined {
+function thinkerOf(
+  model: string,
+  requestedName: string,
+  stated: DeclaredCapabilities,
+): Thinker | typeof UNKNOWN | undefined {
   if (stated.thinking === 'none') return undefined
   for (const name of new Set([model, requestedName])) {
     if (THINKS_ALOUD.test(name)) return undefined
@@ -78,7 +86,7 @@ function thinkerOf(model: string, requestedName: string, stated: DeclaredCapabil
       return { byDefault: true, canStop: gemini.canStopThinking }
     if (known.isKnown) return undefined
   }
-  return undefined
+  return UNKNOWN
 }
 
 type Values = (name: string) => unknown

@@ -3,6 +3,8 @@ import { tokensOfEncryptedText } from './prompt-tokens.ts'
 /** Assumed bytes per second of audio: raw samples (24 kHz, 16 bits), and compressed audio (64 kbit/s). */
 const RAW_BYTES_PER_SECOND = 48_000
 const CODED_BYTES_PER_SECOND = 8_000
+/** Bytes per token of a text of which nothing is known. */
+const BYTES_PER_TOKEN = 3
 /** Number of base64 characters that are enough to contain the header of an image. */
 const HEAD_LENGTH = 1_024
 /**
@@ -43,6 +45,11 @@ export class ReceivedMedia {
    */
   get progress(): number {
     return this.seconds + this.pictures.length
+  }
+
+  /** Adds a text of which nothing is known, by its bytes. */
+  addUnknown(text: string): void {
+    this.hiddenTokens += Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
   }
 
   /** Adds audio, given its length in base64 characters. Without `type` it is raw samples at 24 kHz. */

@@ -1,5 +1,5 @@
 import type { StatedService } from './service-tier.ts'
-import type { ToolUse } from './tool-use.ts'
+import type { AdvisorTokens, ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 import { asRecord } from './json/record.ts'
 
@@ -28,6 +28,8 @@ export interface ReportedUsage extends Usage {
   readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools, except web searches; absent if none were reported. */
   readonly tools?: readonly ToolUse[]
+  /** Tokens of other models, which have prices of their own; absent if none were reported. */
+  readonly advisors?: readonly AdvisorTokens[]
 }
 
 /**
@@ -86,6 +88,7 @@ export function numbersOfReport(reported: ReportedUsage): Usage {
     served: _served,
     byTotal: _,
     tools: _tools,
+    advisors: _advisors,
     ...usage
   } = reported
   return usage

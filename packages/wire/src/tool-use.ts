@@ -1,6 +1,8 @@
 import type { Fields } from './field.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
+import type { ReroutingField } from './upstream-settings.ts'
+import type { Usage } from './usage.ts'
 
 /** Kinds of tools that providers run during a call. */
 export const TOOL_KINDS = [
@@ -26,6 +28,15 @@ export interface OfferedTool {
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
   /**
+   * The field that a channel must allow for the tool to be sent: `models` if the provider asks another model
+   * when it runs the tool. Absent if every channel is sent the tool.
+   */
+  readonly allowedBy?: ReroutingField
+  /** The other model, and the maximum of its output tokens in one use, if the provider reports its tokens. */
+  readonly advisor?: { readonly model: string; readonly maxTokens: number | undefined }
+  /** Maximum tokens of the results of one use that the request allows; undefined if it states none. */
+  readonly maxResultTokens?: number | undefined
+  /**
    * Variant of each use on which the price depends, such as `1024x1024/low` for an image; undefined if the
    * provider chooses it.
    */
@@ -39,11 +50,22 @@ export interface ProviderTools {
   readonly maxCalls?: number | undefined
 }
 
+/** Reads a maximum that a request states for its tools. Anything but a positive integer states none. */
+export function statedMaximum(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : undefined
+}
+
 /** Tokens of the image model that draws images when another model uses it as a tool. */
 export interface ImageModelTokens {
   readonly text: number
   readonly image: number
   readonly output: number
+}
+
+/** Tokens of another model that the provider asked during a call. They are not among those of the call. */
+export interface AdvisorTokens {
+  readonly model: string
+  readonly usage: Usage
 }
 
 /** Uses of one tool that a response reports. */

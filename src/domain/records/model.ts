@@ -97,6 +97,8 @@ export type Model = ModelSettings & {
   readonly pricedAs?: string | undefined
   /** Context length in tokens; an assumed value if the price data does not state it. */
   readonly contextTokens: number
+  /** Whether the price data state the context length. */
+  readonly isContextKnown: boolean
   /**
    * Identifies the built-in price that applies now, if it depends on the date or the time of day. A call's
    * price version includes it.

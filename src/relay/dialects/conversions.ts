@@ -263,14 +263,16 @@ function sentThinking(
   upstream: UpstreamModel,
 ): SentRequest {
   let scan: ScannedObject | undefined
+  const encoded = (): ScannedObject => {
+    const { codec } = upstreamDialect(spoken)
+    const short = { ...conversation, system: [], turns: ANY_TURN, tools: [] }
+    return (scan ??= scanObject(codec.encodeRequest(short, upstream, new Set())))
+  }
   return {
     dialect: spoken,
     model: upstream.name,
-    value(name) {
-      const { codec } = upstreamDialect(spoken)
-      const short = { ...conversation, system: [], turns: ANY_TURN, tools: [] }
-      return (scan ??= scanObject(codec.encodeRequest(short, upstream, new Set()))).value(name)
-    },
+    value: (name) => encoded().value(name),
+    names: () => encoded().members.keys(),
   }
 }
 

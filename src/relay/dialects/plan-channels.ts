@@ -66,6 +66,7 @@ export function nativeRequest(
       model: channel.model_mapping.get(name) ?? name,
       value: (member) =>
         member === 'extra_body' && !passesGoogleThinking(channel) ? undefined : scan.value(member),
+      names: () => scan.members.keys(),
     },
   }
 }

@@ -11,31 +11,26 @@ import {
 } from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type { SettlementReason } from '../../domain/call-outcome.ts'
 import { type StoredResponse, countStreamedTokens } from '../../domain/stored-response.ts'
 import { pricedTools } from '../../domain/tool-price.ts'
 import { usesOfOtherKinds, countUsesOfKind, type ToolUse } from '@sluice/wire/tool-use'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
+import type { HourlyReports, ImplausibleUsage } from '../../alerts/hourly-reports.ts'
 import type { Ledger } from '../../accounts/ledger/ledger.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
-import { parseRecord } from '@sluice/wire/json/record'
-import {
-  numbersOfReport,
-  plausibleCount,
-  withCredibleTotal,
-  type ReportedUsage,
-} from '@sluice/wire/reported-usage'
-import { usageOfResponse } from '@sluice/wire/responses'
+import { numbersOfReport, withCredibleTotal, type ReportedUsage } from '@sluice/wire/reported-usage'
 import { requestWholeResponse, type WholeResponseOrFailure } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import type { Call } from '../call.ts'
 import type { TokenCounter } from '../token-counter.ts'
+import { isImplausibleOutcome, maxTokens } from '../plausible-usage.ts'
 import { tracedBackgroundCall } from '../telemetry/traced-background-call.ts'
 import { toolPricingInputs } from '../tool-pricing.ts'
+import { chargedUsage, isFinished, type Outcome, outcomeOf } from './background-outcome.ts'
 import { accountOf } from './response-account.ts'
 import type { ResponseStore } from './response-store.ts'
 import { PROGRESS_INTERVAL_MS, StreamProgress } from './stream-progress.ts'
@@ -63,6 +58,7 @@ export interface BackgroundCallServices {
   readonly telemetry: Telemetry | undefined
   readonly count: TokenCounter
   readonly limits: CallLimits
+  readonly implausible: Pick<HourlyReports<ImplausibleUsage>, 'note'>
   readonly settings: () => Settings
   /** Whether there may be other nodes, which may see the ends of calls that this node admitted. */
   readonly isShared: boolean
@@ -244,7 +240,13 @@ export class BackgroundCalls {
     const streamed = isByParts ? await this.#streamedOf(open) : 0
     const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
     const uses = reason === 'failed' ? [] : outcome.tools
-    const priced = priceOutcome(this.#services.settings(), open, usage, uses, outcome.served)
+    const settings = this.#services.settings()
+    if (isImplausibleOutcome(usage, uses, maxTokensOf(settings, response))) {
+      this.#services.implausible.note({ model: response.model, channel: response.channel })
+      const note = 'usage_implausible'
+      return this.#settle(open, { quota: hold.amount, usage: NO_USAGE, reason: 'estimated', note })
+    }
+    const priced = priceOutcome(settings, open, usage, uses, outcome.served)
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
@@ -388,9 +390,19 @@ type OutcomeCharge = Pick<
   | 'price_incomplete'
   | 'cache_saved'
   | 'cache_surcharge'
+  | 'note'
 >
 
 const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
+
+function maxTokensOf(settings: Settings, { model, channel: name }: StoredResponse): number {
+  const channels = settings.channels.filter((channel) => channel.name === name)
+  return maxTokens(
+    channels.map((channel) => ({ channel })),
+    settings.models.get(model),
+    settings,
+  )
+}
 
 /** Prices a response by what it reported, including uses of the provider's tools. */
 function priceOutcome(
@@ -425,63 +437,4 @@ function priceOutcome(
     ...((at?.isUnpriced || isGuessed) && { price_incomplete: true }),
     particulars: callExtraFactsText(usage, { form: undefined, tools, served: at?.terms }, NO_DELAYS, []),
   }
-}
-
-/** Statuses of a finished response. */
-const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
-
-/** The facts about the end of a response on which its charge depends. */
-interface Outcome {
-  readonly status: string
-  /** The reported usage; null if the upstream reported none. */
-  readonly usage: Usage | null
-  /** Tokens of the output counted by the gateway; 0 if usage was reported. */
-  readonly counted: number
-  /** Uses of the provider's own tools, which are charged. */
-  readonly tools: readonly ToolUse[]
-  /**
-   * What the response states about how it was served, such as the service tier; absent if it states nothing.
-   */
-  readonly served?: StatedService
-}
-
-/** Reads the end of a response from its upstream's answer; undefined while it is still being generated. */
-async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outcome | undefined> {
-  const { status, max_output_tokens: maximum } = parseRecord(body.toString()) ?? {}
-  if (!FINAL.has(status)) return undefined
-  const facts = usageOfResponse(body)
-  const usage = facts.usage && withCredibleTotal(facts.usage, plausibleCount(maximum))
-  const counted = usage ? 0 : await count.count(facts.text())
-  const tools = (usage ? usage.tools : facts.tools) ?? []
-  return {
-    status: String(status),
-    usage: usage ? numbersOfReport(usage) : null,
-    counted,
-    tools,
-    ...(usage?.served && { served: usage.served }),
-  }
-}
-
-/** Whether a response was generated completely or up to a limit. */
-function isFinished({ status }: Outcome): boolean {
-  return status === 'completed' || status === 'incomplete'
-}
-
-/**
- * Usage by which a response is charged: the reported one. If none was reported, the counted prompt, and the
- * larger of the output shown and the output streamed. A failed response is free if nothing of it was
- * streamed.
- */
-function chargedUsage(
-  outcome: Outcome,
-  promptTokens: number,
-  streamedTokens: number,
-): { readonly usage: Usage; readonly reason: SettlementReason } {
-  const { status, usage, counted } = outcome
-  const unfinished = status === 'cancelled' ? 'client_gone' : 'cut'
-  if (usage) return { usage, reason: isFinished(outcome) ? 'complete' : unfinished }
-  if (status === 'failed' && streamedTokens === 0) return { usage: NO_USAGE, reason: 'failed' }
-  const output = Math.max(counted, streamedTokens)
-  const estimated = { ...NO_USAGE, input: promptTokens, output }
-  return { usage: estimated, reason: isFinished(outcome) ? 'estimated' : unfinished }
 }

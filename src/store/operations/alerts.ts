@@ -209,6 +209,8 @@ const NO_KEY = 'no_key '
 const OVERLOAD = 'overload'
 /** Prefix of a condition that stands for a tool without a price. */
 const UNPRICED = 'unpriced '
+/** Prefix of a condition that stands for a usage that is not believed. */
+const IMPLAUSIBLE = 'implausible '
 
 /** Prefix of a condition that stands for a provider's rate limit that is nearly used up. */
 const LOW_LIMIT = 'limit '
@@ -261,6 +263,12 @@ export interface ReportedConditions {
     /** Unix milliseconds before which none of these tools is reported again. */
     readonly untilMs: number
   }
+  /** Models and channels with a reported usage that is not believed. */
+  readonly implausible?: {
+    readonly usages: readonly { readonly model: string; readonly channel: string }[]
+    /** Unix milliseconds before which none of these is reported again. */
+    readonly untilMs: number
+  }
   /** Rate limits of providers that have become nearly used up, or that have recovered. */
   readonly limits?: readonly LimitCondition[]
   /**
@@ -285,6 +293,7 @@ export async function reportConditions(
     about = {},
     backAtMs,
     unpriced,
+    implausible,
     limits = [],
     overload,
     refusedConfig,
@@ -303,6 +312,11 @@ export async function reportConditions(
     const { model, channel, tool: type, tier } = tool
     const name = `${UNPRICED}${JSON.stringify(tier === undefined ? [model, channel, type] : [model, { tier }])}`
     await report(db, name, unpriced?.untilMs ?? nowMs, nowMs, { type: 'price.incomplete', data: tool }, true)
+  }
+  for (const { model, channel } of implausible?.usages ?? []) {
+    const name = `${IMPLAUSIBLE}${JSON.stringify([model, channel])}`
+    const event = { type: 'usage.implausible', data: { model, channel } } as const
+    await report(db, name, implausible?.untilMs ?? nowMs, nowMs, event, true)
   }
   for (const limit of limits) await reportLimit(db, limit, nowMs)
   if (!overload) return

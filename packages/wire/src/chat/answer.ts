@@ -2,6 +2,7 @@ import type { ReceivedMedia } from '../received-media.ts'
 import type { Fields } from '../field.ts'
 import { asRecord, stringOrEmpty } from '../json/record.ts'
 import type { ToolUse } from '../tool-use.ts'
+import { unknownTexts } from '../unknown-members.ts'
 
 /** Counts in `arrived` the audio, the images and the encrypted reasoning of a message or a delta. */
 export function recordReceivedMedia(
@@ -30,7 +31,7 @@ function notePicture(part: Fields | undefined, arrived: ReceivedMedia): void {
 
 /**
  * Collects all text that the model wrote in a message or a delta: content, refusal, reasoning, transcripts of
- * audio, names and arguments of tool calls. Returns no empty pieces. Text that a provider repeats under two
+ * audio, names and arguments of tool calls, and what unknown members contain. Returns no empty pieces. Text that a provider repeats under two
  * names counts once.
  */
 export function generatedText(message: unknown): string[] {
@@ -48,8 +49,46 @@ export function generatedText(message: unknown): string[] {
       addCall(pieces, asRecord(call)?.['custom'])
     }
   }
+  pieces.push(...unknownTexts(record, KNOWN))
   return pieces
 }
+
+/** Texts of a message or a delta in members that the gateway does not know. */
+export function textsOfUnknownMembers(message: Fields | undefined): readonly string[] {
+  return message ? unknownTexts(message, KNOWN) : []
+}
+
+/**
+ * Members of a message or a delta that are read above, or that contain nothing that the model wrote. Some
+ * repeat other members.
+ */
+const KNOWN: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'refusal',
+  'name',
+  'id',
+  'index',
+  'type',
+  'audio',
+  'images',
+  'annotations',
+  'citations',
+  'function_call',
+  'tool_calls',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'reasoning_signature',
+  'signature',
+  'thinking_blocks',
+  'extra_content',
+  'provider_specific_fields',
+  'logprobs',
+  'obfuscation',
+  'padding',
+  'tool_call_id',
+])
 
 /** Converts a choice of a text completion to a message whose content is its text. */
 export function completionAsMessage(choice: Readonly<Record<string, unknown>> | undefined): object {

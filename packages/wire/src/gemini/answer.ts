@@ -5,6 +5,7 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 import { modelWithoutPrefix } from './model-name.ts'
 import { memberInEitherSpelling, valueNodeOf } from './field-spelling.ts'
 import type { ReceivedMedia } from '../received-media.ts'
+import { unknownTexts } from '../unknown-members.ts'
 
 /**
  * Returns the arguments of a function call as they were written. `part` is the index of the part with the
@@ -136,3 +137,27 @@ function textIn(fields: Fields, name: string): string {
   const value = memberInEitherSpelling(fields, name)
   return typeof value === 'string' ? value : ''
 }
+
+/** Texts of a part in members that the gateway does not know. */
+export function textsOfUnknownMembers(part: Fields): readonly string[] {
+  return unknownTexts(part, KNOWN_IN_PART)
+}
+
+/** Members of a part that the gateway reads, or that contain nothing that the model wrote. */
+const KNOWN_IN_PART: ReadonlySet<string> = new Set([
+  'text',
+  'thought',
+  'thoughtSignature',
+  'thought_signature',
+  'functionCall',
+  'functionResponse',
+  'executableCode',
+  'codeExecutionResult',
+  'inlineData',
+  'inline_data',
+  'fileData',
+  'file_data',
+  'videoMetadata',
+  'mediaResolution',
+  'partMetadata',
+])

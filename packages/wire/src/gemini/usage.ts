@@ -112,10 +112,11 @@ export class StreamUsage {
   served: StatedService | undefined
   /** Uses of the provider's tools. A later chunk may report the same uses again. */
   readonly tools = new ToolUseCounter()
+  readonly #found: FoundInChunks = { addresses: false, queries: false }
 
   /** Reads the usage in a chunk, if it has one. */
   read(chunk: Fields): void {
-    noteTools(this.tools, chunk)
+    noteTools(this.tools, chunk, this.#found)
     const later = asRecord(chunk['usageMetadata'])
     if (!later) return
     this.served = laterStatedService(this.served, firstStatedTier(later['serviceTier'], later['trafficType']))
@@ -139,20 +140,35 @@ function hasOutput(usage: Fields): boolean {
   return usage['candidatesTokenCount'] !== undefined || usage['thoughtsTokenCount'] !== undefined
 }
 
+/** What the chunks of a response have had so far. */
+interface FoundInChunks {
+  /** Whether the provider has read addresses that the prompt contains. */
+  addresses: boolean
+  /** Whether the provider has named the queries of a search. */
+  queries: boolean
+}
+
 /**
  * Records the uses of the provider's tools that a chunk reports, in all candidates. Chunks may repeat uses
- * reported earlier, so for each kind the largest number is kept.
+ * reported earlier, so for each kind the largest number is kept. Pages that the provider cites show a search if
+ * it names no queries, unless it has read addresses: then these are the pages.
  */
-function noteTools(tally: ToolUseCounter, { candidates }: Fields): void {
+function noteTools(tally: ToolUseCounter, { candidates }: Fields, found: FoundInChunks): void {
   if (!Array.isArray(candidates)) return
   const totals = new Map<ToolKind, number>()
   for (const value of candidates as readonly unknown[]) {
     const candidate = asRecord(value)
     if (!candidate) continue
+    found.addresses ||= addressesOf(candidate).length > 0
+    found.queries ||= queriesOf(candidate).length > 0
     for (const [kind, count] of usesIn(candidate)) totals.set(kind, (totals.get(kind) ?? 0) + count)
   }
   // All code of a response counts as one use, because the provider executes it together.
   if (totals.has('code_execution')) totals.set('code_execution', 1)
+  if (found.addresses && !found.queries) {
+    totals.delete('web_search')
+    tally.remove('web_search')
+  }
   for (const [kind, count] of totals) {
     if (count > countUsesOfKind(tally.uses, kind)) tally.note(kind, { kind, count })
   }
@@ -167,13 +183,21 @@ function usesIn(candidate: Fields): (readonly [ToolKind, number])[] {
   const cites = (name: string): boolean => chunks.some((chunk) => chunk?.[name] !== undefined)
   const isMapped = cites('maps') || grounding?.['googleMapsWidgetContextToken'] !== undefined
   const uses: (readonly [ToolKind, number])[] = [
-    ['web_search', Math.max(listOf(grounding?.['webSearchQueries']).length, cites('web') ? 1 : 0)],
+    ['web_search', Math.max(queriesOf(candidate).length, cites('web') ? 1 : 0)],
     ['google_maps', isMapped ? 1 : 0],
     ['file_search', cites('retrievedContext') ? 1 : 0],
-    ['url_context', listOf(address?.['urlMetadata']).length],
+    ['url_context', addressesOf(candidate).length],
     ['code_execution', executed ? 1 : 0],
   ]
   return uses.filter(([, count]) => count > 0)
+}
+
+function queriesOf(candidate: Fields): readonly unknown[] {
+  return listOf(asRecord(candidate['groundingMetadata'])?.['webSearchQueries'])
+}
+
+function addressesOf(candidate: Fields): readonly unknown[] {
+  return listOf(asRecord(candidate['urlContextMetadata'])?.['urlMetadata'])
 }
 
 function listOf(value: unknown): readonly unknown[] {

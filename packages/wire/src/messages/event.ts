@@ -1,5 +1,6 @@
 import { asRecord } from '../json/record.ts'
 import { eventNameOfFrame, isErrorEvent } from '../sse/frame-splitter.ts'
+import { unknownTexts } from '../unknown-members.ts'
 
 /** The parsed JSON in the data of an event. */
 export type Event = Readonly<Record<string, unknown>>
@@ -29,3 +30,22 @@ export function isRepeatedMessageStart(before: unknown, id: unknown): boolean {
 export function usageInError(event: Event | undefined): unknown {
   return event?.['usage'] ?? asRecord(event?.['error'])?.['usage']
 }
+
+/** Texts of a delta in members that the gateway does not know. */
+export function textsOfUnknownMembers(delta: Event | undefined): readonly string[] {
+  return delta ? unknownTexts(delta, KNOWN_IN_DELTA) : []
+}
+
+/** Members of deltas that the gateway reads, or that contain nothing that the model wrote. */
+const KNOWN_IN_DELTA: ReadonlySet<string> = new Set([
+  'type',
+  'text',
+  'thinking',
+  'partial_json',
+  'content',
+  'signature',
+  'citation',
+  'citations',
+  'encrypted_content',
+  'estimated_tokens',
+])

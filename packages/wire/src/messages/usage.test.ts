@@ -100,7 +100,6 @@ describe('usage of messages', () => {
 
     test.each([
       ['turns with tools', [entry('message', 100, 5), entry('message', 81, 3)]],
-      ['an adviser, another model', [entry('message', 181, 8), entry('advisor_message', 2_543, 18)]],
       ['a model that declined', [entry('message', 500, 1), entry('fallback_message', 181, 8)]],
       ['none', []],
       ['null', null],
@@ -112,6 +111,15 @@ describe('usage of messages', () => {
         expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
       },
     )
+
+    test('the tokens of an adviser, another model, are reported apart from the sums', () => {
+      const advised = { ...entry('advisor_message', 2_543, 18), model: 'dear' }
+      const usage = { ...top, iterations: [entry('message', 181, 8), advised] }
+      expect(readMessagesUsage(usage)).toEqual({
+        ...readMessagesUsage(top),
+        advisors: [{ model: 'dear', usage: expect.objectContaining({ input: 2_543, output: 18 }) }],
+      })
+    })
 
     test('the output of a messages usage with several iterations is unknown if the report omits the output count', () => {
       const all = { input_tokens: 181, iterations: [compaction] }

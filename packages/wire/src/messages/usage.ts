@@ -1,4 +1,5 @@
 import {
+  type AdvisorTokens,
   type ToolKind,
   ToolUseCounter,
   type ToolUse,
@@ -33,8 +34,10 @@ export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = [])
   const usage = asRecord(value)
   if (!usage || plausibleCount(usage['input_tokens']) === undefined) return undefined
   const sums = compactionsIn(usage).map(countsIn).reduce(addUsage, countsIn(usage))
+  const advisors = advisorsIn(usage)
+  const used = withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen)
   const counts = withStatedService(
-    withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen),
+    advisors.length > 0 ? { ...used, advisors } : used,
     statedServiceOfMessages(usage),
   )
   return plausibleCount(usage['output_tokens']) === undefined ? promptUsage(counts) : counts
@@ -155,6 +158,13 @@ function compactionsIn(usage: UpstreamCounts): UpstreamCounts[] {
   return compactions.length > 0 && totalOf(usage) < iterations.reduce((sum, one) => sum + totalOf(one), 0)
     ? compactions
     : []
+}
+
+/** The tokens of other models that the provider asked, which the sums do not include. */
+function advisorsIn(usage: UpstreamCounts): readonly AdvisorTokens[] {
+  return listed(usage['iterations'])
+    .filter(({ type, model }) => type === 'advisor_message' && typeof model === 'string')
+    .map((entry) => ({ model: String(entry['model']), usage: countsIn(entry) }))
 }
 
 function listed(iterations: unknown): UpstreamCounts[] {

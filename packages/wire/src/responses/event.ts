@@ -1,5 +1,6 @@
 import { asRecord } from '../json/record.ts'
 import { eventNameOfFrame, isErrorEvent } from '../sse/frame-splitter.ts'
+import { unknownTexts } from '../unknown-members.ts'
 
 /** The parsed JSON in the data of an event. */
 export type Event = Readonly<Record<string, unknown>>
@@ -58,4 +59,23 @@ function numberOf(value: unknown): number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
     ? Math.min(value, MAX_ITEMS)
     : 0
+}
+
+/** Members of events with a delta that contain nothing that the model wrote. */
+const BESIDE_DELTA: ReadonlySet<string> = new Set([
+  'type',
+  'item_id',
+  'output_index',
+  'content_index',
+  'summary_index',
+  'annotation_index',
+  'sequence_number',
+  'response_id',
+  'logprobs',
+  'obfuscation',
+])
+
+/** The delta of an event, and texts in members that are not known. */
+export function textsOfDelta(event: Event): readonly string[] {
+  return unknownTexts(event, BESIDE_DELTA)
 }

@@ -25,6 +25,7 @@ import {
 } from '../../field-check.ts'
 import { type OfferedTool, type ProviderTools, toolsExceptTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
+import { carriesModel } from '../../model-tools.ts'
 import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
@@ -254,14 +255,22 @@ function isWebSearchOptions(value: unknown): boolean {
 /** The types of tools that the client runs. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 
+function hasWebPlugin(plugins: unknown): boolean {
+  return Array.isArray(plugins) && plugins.some((plugin) => asRecord(plugin)?.['id'] === 'web')
+}
+
 /**
- * The tools that the provider runs: `web_search_options` requests web search, and other tools have a type of
- * their own.
+ * The tools that the provider runs: `web_search_options`, `search_parameters` (xAI) and a plugin (OpenRouter)
+ * request web search, and other tools have a type of their own.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools: OfferedTool[] = toolsExceptTypes(scan, OF_CLIENTS).flatMap(({ type }) =>
-    typeof type === 'string' ? [{ type }] : [],
-  )
+  const tools: OfferedTool[] = toolsExceptTypes(scan, OF_CLIENTS).flatMap((tool) => {
+    const { type } = tool
+    return typeof type === 'string' ? [{ type, ...(carriesModel(tool) && { allowedBy: 'models' }) }] : []
+  })
   if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })
+  if (isPresent(scan, 'search_parameters')) tools.push({ type: 'web_search', allowedBy: 'search_parameters' })
+  if (isPresent(scan, 'plugins') && hasWebPlugin(scan.value('plugins')))
+    tools.push({ type: 'web_search', allowedBy: 'plugins' })
   return tools.length > 0 ? { tools } : undefined
 }

@@ -8,7 +8,13 @@ import { isErrorMember } from '../../reply-facts.ts'
 import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
-import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, generatedText, recordReceivedMedia } from '../answer.ts'
+import {
+  SEARCH_INFERRED_FROM_CITATION,
+  citesWebPage,
+  generatedText,
+  recordReceivedMedia,
+  textsOfUnknownMembers,
+} from '../answer.ts'
 import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyPartsDecoder } from '../decode/reply.ts'
 import type { Fields } from '../../field.ts'
 import { parseChatReply } from '../decode/tool-call-decoder.ts'
@@ -120,6 +126,7 @@ export class ChatStreamDecoder extends FrameReader {
     // A server that cannot stream sends its whole reply in one frame, with a message instead of a delta.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
     recordReceivedMedia(delta, this.arrived)
+    for (const text of textsOfUnknownMembers(delta)) this.arrived.addUnknown(text)
     if (citesWebPage(delta)) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
     if (delta) open.parts.read(delta, logprobsOf(choice))
     open.finishReason = finishReasonOf(choice) ?? open.finishReason

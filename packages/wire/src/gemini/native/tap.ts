@@ -14,6 +14,7 @@ import {
   recordReceivedMedia,
   partsOfCandidate,
   textOfPlainChunk,
+  textsOfUnknownMembers,
 } from '../answer.ts'
 import { geminiErrorText, statusOfStreamError } from '../errors.ts'
 import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
@@ -186,5 +187,6 @@ function generatedText(part: unknown): string[] {
     call?.['name'],
     args === undefined ? undefined : JSON.stringify(args),
     asRecord(record['executableCode'])?.['code'],
+    ...textsOfUnknownMembers(record),
   ].filter((piece): piece is string => typeof piece === 'string' && piece !== '')
 }

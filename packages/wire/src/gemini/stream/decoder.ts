@@ -16,6 +16,7 @@ import {
   recordReceivedMedia,
   partsOfCandidate,
   textOfPlainChunk,
+  textsOfUnknownMembers,
 } from '../answer.ts'
 import { readGeminiError } from '../errors.ts'
 import { citationFinderOf } from '../grounding.ts'
@@ -127,6 +128,8 @@ export class GeminiStreamDecoder extends FrameReader {
       const open = this.#choice(number)
       const parts = partsOfCandidate(candidate)
       recordReceivedMedia(parts, this.arrived)
+      for (const part of parts)
+        for (const text of textsOfUnknownMembers(asRecord(part) ?? {})) this.arrived.addUnknown(text)
       open.parts.read(
         parts,
         argumentsTextFinder(data, at, parts),

@@ -26,6 +26,7 @@ import { decodeOutputFormat } from '../output-format.ts'
 import { openSignatureEnvelope } from '../../signature-envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearchReader } from '../blocks.ts'
+import { statedMaximum } from '../../tool-use.ts'
 
 /** Request fields that the conversion uses. All other fields are dropped and reported. */
 const READ: ReadonlySet<string> = new Set([
@@ -205,13 +206,12 @@ function decodeTool(
 
 function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: DroppedFields): WebSearch {
   if (hasOthers(tool, SEARCH_FIELDS)) reportDropped(dropped, 'web_search')
-  const uses = tool['max_uses']
   const place = asRecord(tool['user_location'])
   const location: SearchLocation = Object.fromEntries(
     PLACES.map((name) => [name, place?.[name]]).filter(([, value]) => typeof value === 'string'),
   )
   return {
-    maxUses: typeof uses === 'number' ? uses : DEFAULT_SEARCHES,
+    maxUses: statedMaximum(tool['max_uses']) ?? DEFAULT_SEARCHES,
     listsPages: true,
     ...(Object.keys(location).length > 0 && { location }),
   }

@@ -21,8 +21,9 @@ import {
   textCheck,
   withSchema,
 } from '../../field-check.ts'
-import { type OfferedTool, type ProviderTools, toolsExceptTypes } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, statedMaximum, toolsExceptTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
+import { carriesModel } from '../../model-tools.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import {
   BLOCK_RULES,
@@ -237,9 +238,29 @@ function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   return tools.length > 0 ? { tools } : undefined
 }
 
-function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>): OfferedTool[] {
+function advisorOf({ type, model, max_tokens: most }: Readonly<Record<string, unknown>>) {
+  if (typeof model !== 'string' || !String(type).startsWith('advisor_')) return undefined
+  return { advisor: { model, maxTokens: statedMaximum(most) } }
+}
+
+/**
+ * Factor by which the results of a use may exceed `max_content_tokens`, which the provider calls approximate.
+ */
+const CONTENT_TOLERANCE = 1.25
+
+function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
+  const { type } = tool
   if (typeof type !== 'string' || type === 'custom') return []
-  return [{ type, ...(typeof maxUses === 'number' && { maxUses }) }]
+  const maxUses = statedMaximum(tool['max_uses'])
+  const content = type.startsWith('web_fetch') ? statedMaximum(tool['max_content_tokens']) : undefined
+  return [
+    {
+      type,
+      ...(carriesModel(tool) && { allowedBy: 'models' as const, ...advisorOf(tool) }),
+      ...(maxUses !== undefined && { maxUses }),
+      ...(content !== undefined && { maxResultTokens: Math.ceil(content * CONTENT_TOLERANCE) }),
+    },
+  ]
 }
 
 const sourceNames = knownNames('type media_type data url file_id content')
@@ -254,9 +275,12 @@ const blockNames = knownNames(
   },
 )
 
-const toolNames = knownNames('type name description input_schema strict model max_uses user_location', {
-  cache_control: CACHE_MARK_NAMES,
-})
+const toolNames = knownNames(
+  'type name description input_schema strict model max_uses max_content_tokens user_location',
+  {
+    cache_control: CACHE_MARK_NAMES,
+  },
+)
 
 const formatNames = knownNames('type name schema')
 

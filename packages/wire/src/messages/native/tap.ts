@@ -9,7 +9,14 @@ import { SharedTemplates } from '../../sse/shared-templates.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
-import { blockIndex, type Event, eventType, isRepeatedMessageStart, usageInError } from '../event.ts'
+import {
+  blockIndex,
+  type Event,
+  eventType,
+  isRepeatedMessageStart,
+  textsOfUnknownMembers,
+  usageInError,
+} from '../event.ts'
 import { recordBlockToolUse, toolUsesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
@@ -57,9 +64,11 @@ export class MessagesTap extends StreamTap {
         for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
         return 'forward'
       case 'content_block_delta': {
-        const text = deltaText(asRecord(event['delta']))
+        const delta = asRecord(event['delta'])
+        const text = deltaText(delta)
         if (text !== undefined) this.emit(indexOf(event), text)
-        else this.#noteHidden(event, asRecord(event['delta'])?.['signature'])
+        else this.#noteHidden(event, delta?.['signature'])
+        for (const other of textsOfUnknownMembers(delta)) this.emit(indexOf(event), other)
         return 'forward'
       }
       case 'message_delta':
@@ -80,7 +89,8 @@ export class MessagesTap extends StreamTap {
 
   protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
-    const text = event?.['type'] === 'content_block_delta' ? deltaText(asRecord(event['delta'])) : undefined
+    const delta = event?.['type'] === 'content_block_delta' ? asRecord(event['delta']) : undefined
+    const text = textsOfUnknownMembers(delta).length === 0 ? deltaText(delta) : undefined
     return event && text !== undefined ? { index: indexOf(event), text } : undefined
   }
 

@@ -14,7 +14,14 @@ import { SharedTemplates } from '../../sse/shared-templates.ts'
 import type { ToolUseCounter } from '../../tool-use.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { inputText } from '../decode/reply.ts'
-import { blockIndex, type Event, eventType, isRepeatedMessageStart, usageInError } from '../event.ts'
+import {
+  blockIndex,
+  type Event,
+  eventType,
+  isRepeatedMessageStart,
+  textsOfUnknownMembers,
+  usageInError,
+} from '../event.ts'
 import { recordBlockToolUse, readBlock, readCitation, ServerSearchReader } from '../blocks.ts'
 import { readStop } from '../stop-reasons.ts'
 import { StreamedUsage } from '../usage.ts'
@@ -95,6 +102,7 @@ export class MessagesStreamDecoder extends FrameReader {
         recordBlockToolUse(this.tools, blockIndex(event), event['content_block'])
         return this.#begin(blockIndex(event), asRecord(event['content_block']) ?? {}, data, startedBlock)
       case 'content_block_delta':
+        for (const text of textsOfUnknownMembers(asRecord(event['delta']))) this.arrived.addUnknown(text)
         return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})
       case 'content_block_stop':
         return this.#end(blockIndex(event))

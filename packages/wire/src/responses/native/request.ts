@@ -1,4 +1,4 @@
-import { type OfferedTool, type ProviderTools, toolsExceptTypes } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, statedMaximum, toolsExceptTypes } from '../../tool-use.ts'
 import { WireError } from '../../wire-error.ts'
 import {
   booleanCheck,
@@ -24,6 +24,7 @@ import {
   withSchema,
 } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
+import { carriesModel } from '../../model-tools.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds, PromptText } from '../../prompt-tokens.ts'
 import { inputItemNodes, hasItemReferences } from './items.ts'
@@ -152,8 +153,8 @@ const NONE: readonly OfferedTool[] = []
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const tools = [...toolsExceptTypes(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
   if (tools.length === 0) return undefined
-  const maxCalls = scan.value('max_tool_calls')
-  return { tools, ...(typeof maxCalls === 'number' && { maxCalls }) }
+  const maxCalls = statedMaximum(scan.value('max_tool_calls'))
+  return { tools, ...(maxCalls !== undefined && { maxCalls }) }
 }
 
 function offeredIn(list: unknown): readonly OfferedTool[] {
@@ -181,8 +182,21 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   if (type === 'code_interpreter') return [{ type, form: memoryOf(asRecord(tool['container'])) }]
   const isFixed = [size, quality].every((value) => typeof value === 'string' && value !== 'auto')
   if (type === 'image_generation' && isFixed) return [{ type, form: `${String(size)}/${String(quality)}` }]
-  return [{ type }]
+  const results = type === 'file_search' ? statedMaximum(tool['max_num_results']) : undefined
+  return [
+    {
+      type,
+      ...(carriesModel(tool) && { allowedBy: 'models' }),
+      ...(results !== undefined && { maxResultTokens: results * TOKENS_PER_RESULT }),
+    },
+  ]
 }
+
+/**
+ * Maximum tokens of one result of a file search: a chunk has at most 4,096, to which the name and the
+ * attributes of its file are added.
+ */
+const TOKENS_PER_RESULT = 8192
 
 function memoryOf(container: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const limit = container?.['memory_limit']

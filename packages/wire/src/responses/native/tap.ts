@@ -10,7 +10,14 @@ import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
-import { type Event, eventType, outputIndex, responseInEvent, TERMINAL_EVENTS } from '../event.ts'
+import {
+  type Event,
+  eventType,
+  outputIndex,
+  responseInEvent,
+  TERMINAL_EVENTS,
+  textsOfDelta,
+} from '../event.ts'
 import { stringOrEmpty } from '../decode/reply.ts'
 import { recordItemToolUse, toolUsesInResponse, usageInResponse } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
@@ -119,10 +126,10 @@ export class ResponsesTap extends StreamTap {
       return 'forward'
     }
     if (DELTA.test(type)) {
-      const delta = event['delta']
-      if (typeof delta !== 'string' || delta === '') return 'forward'
-      this.#growing.add(outputIndex(event))
-      this.emit(outputIndex(event), delta)
+      for (const text of textsOfDelta(event)) {
+        this.#growing.add(outputIndex(event))
+        this.emit(outputIndex(event), text)
+      }
       return 'forward'
     }
     const response = responseInEvent(event)
@@ -141,7 +148,7 @@ export class ResponsesTap extends StreamTap {
     const type = stringOrEmpty(event?.['type'])
     if (!event || typeof text !== 'string' || text === '' || type === SOUND || !DELTA.test(type))
       return undefined
-    return { index: outputIndex(event), text }
+    return textsOfDelta(event).length === 1 ? { index: outputIndex(event), text } : undefined
   }
 
   /** Counts the event in a frame that matches a template, so that event numbers stay right. */

@@ -26,6 +26,7 @@ import {
   responseInEvent,
   TERMINAL_EVENTS,
   textIndex,
+  textsOfDelta,
 } from '../event.ts'
 import { readResponsesStop } from '../stop-reasons.ts'
 import { recordItemToolUse, usageInResponse } from '../usage.ts'
@@ -74,6 +75,7 @@ export class ResponsesStreamDecoder extends FrameReader {
       return this.#items.grow(outputIndex(event), textIndex(event), kind, delta, logprobs)
     }
     if (TERMINAL_EVENTS.has(type)) return this.#finish(type, event, data)
+    if (UNKNOWN_DELTA.test(type)) for (const text of textsOfDelta(event)) this.arrived.addUnknown(text)
     switch (type) {
       case 'response.created':
       case 'response.queued':
@@ -201,6 +203,9 @@ export class ResponsesStreamDecoder extends FrameReader {
 }
 
 type Item = Readonly<Record<string, unknown>>
+
+/** Types of deltas that the gateway does not know, but for those of audio. */
+const UNKNOWN_DELTA = /^response\.(?!.*audio).*\.delta$/
 
 /** Kinds of text to which deltas add. */
 type Kind = 'text' | 'refusal' | 'thinking' | 'tool-call' | 'custom'

@@ -1,0 +1,78 @@
+/** A tool offered in a request, or a service tier named in a response, for which no price is configured. */
+export interface UnpricedTool {
+  readonly model: string
+  readonly channel: string
+  /** Type of the tool that a request offered, such as `web_search`. */
+  readonly tool?: string
+  /** Service tier in which the provider served the call. */
+  readonly tier?: string
+}
+
+/** A model whose channel has reported a usage that is not believed. */
+export interface ImplausibleUsage {
+  readonly model: string
+  readonly channel: string
+}
+
+/** Interval at which a fact that continues to be true is reported again. */
+export const REPORT_INTERVAL_MS = 3_600_000
+/** Maximum number of facts remembered, because clients or providers choose the names in them. */
+const MAX_FACTS = 200
+
+interface Noted<Fact> {
+  readonly fact: Fact
+  /** Whether a call has shown the fact after its last report. */
+  isNew: boolean
+  reportedMs: number
+}
+
+/** Collects facts that calls have shown. An alert reports each of them once an hour. */
+export class HourlyReports<Fact> {
+  readonly #keyOf: (fact: Fact) => string
+  readonly #noted = new Map<string, Noted<Fact>>()
+
+  /** `keyOf` returns the key by which repeated reports are recognized. */
+  constructor(keyOf: (fact: Fact) => string) {
+    this.#keyOf = keyOf
+  }
+
+  /** Records that a call has shown the fact. */
+  note(fact: Fact): void {
+    const key = this.#keyOf(fact)
+    const known = this.#noted.get(key)
+    if (known) known.isNew = true
+    else if (this.#noted.size < MAX_FACTS)
+      this.#noted.set(key, { fact, isNew: true, reportedMs: Number.NEGATIVE_INFINITY })
+  }
+
+  /** Returns the facts to report now; `nowMs` is on a monotonic clock. */
+  due(nowMs: number): readonly Fact[] {
+    const due: Fact[] = []
+    for (const [key, noted] of this.#noted) {
+      if (nowMs - noted.reportedMs < REPORT_INTERVAL_MS) continue
+      if (noted.isNew) due.push(noted.fact)
+      else this.#noted.delete(key)
+      noted.isNew = false
+      noted.reportedMs = nowMs
+    }
+    return due
+  }
+
+  /** Makes all facts of the last hour due again, because a report could not be stored. */
+  forget(): void {
+    for (const noted of this.#noted.values()) {
+      noted.isNew = true
+      noted.reportedMs = Number.NEGATIVE_INFINITY
+    }
+  }
+}
+
+/** Key of a tool or service tier without a price: model, channel and tool, or model and tier. */
+export function unpricedToolKey({ model, channel, tool, tier }: UnpricedTool): string {
+  return JSON.stringify(tier === undefined ? [model, channel, tool] : [model, { tier }])
+}
+
+/** Key of an implausible usage: model and channel. */
+export function implausibleUsageKey({ model, channel }: ImplausibleUsage): string {
+  return JSON.stringify([model, channel])
+}

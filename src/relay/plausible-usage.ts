@@ -1,0 +1,105 @@
+import type { ToolKind, ToolUse } from '@sluice/wire/tool-use'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
+import type { Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
+import { toolKindAtVendor, type ToolPricingInputs } from '../domain/tool-price.ts'
+import type { Call } from './call.ts'
+import { contextOf } from './held-tools.ts'
+import type { ChargeBasis } from './price-usage.ts'
+import type { AttemptTarget, ChannelPlan } from './request-stages.ts'
+import { toolPricingAt, toolsForChannel } from './tool-pricing.ts'
+
+/** Factor by which a report may exceed what is possible, before it is not believed. */
+const TOLERANCE = 10
+/** Maximum plausible number of tokens for a model whose context length is not known. */
+const MAX_TOKENS = 10_000_000
+/** Output maximum that is assumed for a model; the price data state none. */
+const ASSUMED_OUTPUT = 65_536
+/** Maximum plausible uses of a tool if the request does not limit them. */
+const MAX_USES = 1_000
+
+/**
+ * Whether a response states more tokens, or more uses of a tool, than are plausible. Nothing of such a report
+ * is believed: `docs/ledger.md: Implausible usage`.
+ */
+export function isImplausible(
+  call: Pick<Call, 'plan'>,
+  target: AttemptTarget,
+  { reported, tools: shown }: Pick<ChargeBasis, 'reported' | 'tools'>,
+): boolean {
+  const reportedUses = reported?.tools ?? []
+  if (reported && hasImplausibleTokens(call, target, reported, reportedUses)) return true
+  if (reported?.advisors?.some(({ usage }) => hasImplausibleTokens(call, target, usage))) return true
+  const searches = reported?.webSearches ?? 0
+  if (searches === 0 && reportedUses.length === 0 && shown.length === 0) return false
+  const counted: readonly ToolUse[] = [...reportedUses, { kind: 'web_search', count: searches }]
+  return [counted, shown].some((uses) => hasImplausibleUses(call, target, uses))
+}
+
+/** Whether a usage has more tokens than are plausible for the model, and for what the call has held. */
+export function hasImplausibleTokens(
+  { plan }: Pick<Call, 'plan'>,
+  target: Pick<AttemptTarget, 'plan'>,
+  usage: Usage,
+  uses: readonly ToolUse[] = [],
+): boolean {
+  const tokens = Math.max(tokensOf(usage), ...uses.map(tokensOfImages))
+  // What was held is possible, for a request that allows many uses of tools or has many texts.
+  return tokens > plan.estimate.heldTokens && tokens > maxTokens([target.plan], plan.model, plan.settings)
+}
+
+/** Maximum plausible number of tokens of a response. */
+export function maxTokens(
+  channels: readonly Pick<ChannelPlan, 'channel'>[],
+  model: Pick<Model, 'name' | 'contextTokens' | 'isContextKnown'>,
+  settings: Pick<Settings, 'models'>,
+): number {
+  const { tokens, isCertain } = contextOf(channels, model, settings)
+  return isCertain ? TOLERANCE * (tokens + ASSUMED_OUTPUT) : MAX_TOKENS
+}
+
+/** Whether a response in the background, whose request is not known any more, states an implausible usage. */
+export function isImplausibleOutcome(usage: Usage, uses: readonly ToolUse[], most: number): boolean {
+  return (
+    Math.max(tokensOf(usage), ...uses.map(tokensOfImages)) > most ||
+    [usage.webSearches, ...uses.map(({ count }) => count)].some((count) => count > MAX_USES)
+  )
+}
+
+function tokensOf(usage: Usage): number {
+  return promptTokens(usage) + usage.output
+}
+
+function tokensOfImages({ tokens }: ToolUse): number {
+  return tokens ? tokens.text + tokens.image + tokens.output : 0
+}
+
+function hasImplausibleUses(
+  call: Pick<Call, 'plan'>,
+  target: AttemptTarget,
+  uses: readonly ToolUse[],
+): boolean {
+  const pricing = toolPricingAt(call, target)
+  const counts = new Map<ToolKind, number>()
+  for (const use of uses) {
+    const kind = toolKindAtVendor(use.kind, pricing)
+    counts.set(kind, (counts.get(kind) ?? 0) + use.count)
+  }
+  return [...counts].some(([kind, count]) => count > maxUses(call, target, kind, pricing))
+}
+
+/** Ten times the uses of a kind of tool that the request states, or 1,000 if it states none. */
+function maxUses(
+  { plan: { settings, rate } }: Pick<Call, 'plan'>,
+  { channel, plan: { tools } }: AttemptTarget,
+  kind: ToolKind,
+  pricing: ToolPricingInputs,
+): number {
+  if (!tools) return MAX_USES
+  const { known } = toolsForChannel(settings, rate, channel, tools)
+  const stated = known
+    .filter((tool) => tool.kind !== undefined && toolKindAtVendor(tool.kind, pricing) === kind)
+    .map(({ maxUses: own }) => own ?? tools.maxCalls)
+  if (stated.length === 0 || stated.includes(undefined)) return MAX_USES
+  return TOLERANCE * stated.reduce<number>((sum, one) => sum + (one ?? 0), 0)
+}

@@ -1,0 +1,56 @@
+import { withCredibleTotal } from '@sluice/wire/reported-usage'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import type { Call } from './call.ts'
+import { outputMaximum } from './estimate.ts'
+import { hasImplausibleTokens, isImplausible } from './plausible-usage.ts'
+import { type ChargeBasis, NOTHING_DELIVERED_CHARGE, type PricedUsage, priceUsage } from './price-usage.ts'
+import type { AttemptTarget } from './request-stages.ts'
+import { statedServiceOfResponse, withCacheLifetimeOfSentRequest } from './service-tier-rates.ts'
+import { pricingInputsAt } from './tool-pricing.ts'
+
+/** Prices the response of a target. Without a target or a response, the charge is 0 (`NOTHING_DELIVERED`). */
+export function priceResponse(
+  call: Call,
+  target: AttemptTarget | undefined,
+  basis: ChargeBasis | undefined,
+): PricedUsage | Promise<PricedUsage> {
+  if (!basis || !target) return NOTHING_DELIVERED_CHARGE
+  const credible = credibleBasis(call, target, basis)
+  const { rate } = call.noteServed(target, statedServiceOfResponse(call.servedByHead, basis.served))
+  const inputs = { ...pricingInputsAt(call, target), rate }
+  if (isImplausible(call, target, credible)) {
+    call.noteImplausible(target)
+    const priced = priceUsage(inputs, { ...credible, reported: undefined, tools: [] })
+    return Promise.resolve(priced).then((counted) => ({ ...counted, quota: call.hold.amount }))
+  }
+  call.prompts?.remember(target.plan, credible)
+  return priceUsage(inputs, credible)
+}
+
+/**
+ * Returns the usage that was measured for a charge, or what is left of it if its tokens are implausible. The
+ * charge is then what the call held.
+ */
+export function plausibleMeasure(
+  call: Call,
+  target: AttemptTarget,
+  usage: Usage,
+): { readonly usage: Usage; readonly held?: number } {
+  if (!hasImplausibleTokens(call, target, usage)) return { usage }
+  call.noteImplausible(target)
+  const { seconds, characters, images, searchUnits } = usage
+  return { usage: { ...NO_USAGE, seconds, characters, images, searchUnits }, held: call.hold.amount }
+}
+
+/**
+ * Removes an implausible token total from the basis of a charge: one above the maximum of output tokens that
+ * was sent to the target. The ignored total is written to the call's log line.
+ */
+function credibleBasis({ incoming, plan }: Call, target: AttemptTarget, basis: ChargeBasis): ChargeBasis {
+  const reported = basis.reported && withCacheLifetimeOfSentRequest(basis.reported, target)
+  if (!reported?.byTotal) return reported === basis.reported ? basis : { ...basis, reported }
+  const credible = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))
+  if (credible === reported) return reported === basis.reported ? basis : { ...basis, reported }
+  incoming.record.ignoredTotal = reported.byTotal.total
+  return { ...basis, reported: credible }
+}
