@@ -9,7 +9,14 @@ import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
 import { millisecondsIn, RETRY_AFTER_MS_HEADER } from '../upstreams/retry-after.ts'
 import type { Call } from './call.ts'
-import { type Failure, failureOfStatus, failureWithoutResponse } from './failure.ts'
+import {
+  CALL_STOPPED,
+  type Failure,
+  failureOfStatus,
+  failureWithoutResponse,
+  GATEWAY_STOPPING,
+  SENT_CALL_STOPPED,
+} from './failure.ts'
 import { PassthroughResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
@@ -92,7 +99,7 @@ export class Attempt implements UpstreamResponseListener {
 
   /** Handles the disconnect of the client. */
   onClientLeft(): void {
-    const isReached = this.#upstream.isSent && !this.#error
+    const isReached = this.#isReached
     this.#guarded(() => this.#handler.onClientLeft(isReached))
   }
 
@@ -101,9 +108,19 @@ export class Attempt implements UpstreamResponseListener {
     return this.#handler.progress
   }
 
-  /** Ends the attempt because the gateway or the call is stopped. */
-  stop(failure: Failure): void {
-    if (!this.isFinished) this.#giveUp(failure)
+  /** Ends the attempt because its call is stopped: from dispatch on, it is charged. */
+  stop(): void {
+    if (!this.isFinished) this.#giveUp(this.#isReached ? SENT_CALL_STOPPED : CALL_STOPPED)
+  }
+
+  /** Ends the attempt because the gateway stops. */
+  stopWithGateway(): void {
+    if (!this.isFinished) this.#giveUp(GATEWAY_STOPPING)
+  }
+
+  /** Whether the upstream may be working on the request. */
+  get #isReached(): boolean {
+    return this.#upstream.isSent && !this.#error
   }
 
   /**

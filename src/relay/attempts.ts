@@ -22,6 +22,7 @@ import {
   type Failure,
   finalError,
   GATEWAY_STOPPING,
+  isStoppedCall,
   WRITE_FAILURE_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
@@ -85,7 +86,7 @@ export class Attempts {
   /** Ends the running attempts and allows no further ones. */
   stop(): void {
     this.#stopped = true
-    for (const attempt of this.#underWay) attempt.stop(GATEWAY_STOPPING)
+    for (const attempt of this.#underWay) attempt.stopWithGateway()
   }
 
   /** Stops the timer that watches running attempts. */
@@ -353,7 +354,7 @@ export class Attempts {
       end === undefined ||
       end === 'settled' ||
       end === GATEWAY_STOPPING ||
-      end === CALL_STOPPED ||
+      isStoppedCall(end) ||
       end.next === 'same-again'
     ) {
       if (attempt.succeeded) counted.succeeded()
@@ -384,7 +385,7 @@ function isOfUpstream(failure: Failure): boolean {
   const isOwn =
     failure === CLIENT_DISCONNECTED ||
     failure === GATEWAY_STOPPING ||
-    failure === CALL_STOPPED ||
+    isStoppedCall(failure) ||
     failure.cause === WRITE_FAILURE_CAUSE
   return !isOwn && failure.isExpected !== true
 }

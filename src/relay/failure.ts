@@ -47,6 +47,8 @@ export interface Failure {
   readonly inStream?: { readonly type: string; readonly code: string }
   /** Whether no warning is logged, because the upstream's endpoint often responds like this. */
   readonly isExpected?: boolean
+  /** Whether the attempt is charged like one that its client left, although nothing was delivered. */
+  readonly isCharged?: boolean
 }
 
 /** An upstream's complete error body, for clients that speak the upstream's protocol. */
@@ -335,6 +337,14 @@ export const CALL_STOPPED: Failure = {
   refusal: new GatewayError('call_stopped', 'this call was stopped'),
   cause: 'stopped',
   inStream: { type: 'gateway_error', code: 'call_stopped' },
+}
+
+/** The same after the request was sent: the upstream may have been working on it, so it is charged. */
+export const SENT_CALL_STOPPED: Failure = { ...CALL_STOPPED, isCharged: true }
+
+/** Whether a user or an administrator caused this failure. */
+export function isStoppedCall({ failureCause }: Failure): boolean {
+  return failureCause === 'stopped'
 }
 
 /** Cause of a failure to write to the database; see `failureOfWrite`. */
