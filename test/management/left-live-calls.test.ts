@@ -22,8 +22,6 @@ afterAll(() => fixture?.close())
 test.each<[string, (socket: Socket, opened: Promise<string>) => unknown]>([
   ['directly after the request', (socket) => socket.end()],
   ['as soon as the stream is open', (socket, isOpen) => isOpen.then(() => socket.end())],
-  ['by a reset', (socket, isOpen) => isOpen.then(() => socket.resetAndDestroy())],
-  ['directly, by a reset', (socket) => socket.resetAndDestroy()],
 ])('the places of live streams are free as soon as their clients are gone: %s', async (_, leave) => {
   const { port } = new URL(fixture.gateway.url)
   const headers = Object.entries({ host: 'localhost', ...BEN })
