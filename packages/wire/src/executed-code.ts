@@ -8,8 +8,7 @@ export function executedCodeOutput(value: unknown): readonly string[] {
   const record = asRecord(value)
   if (!record) return NONE
   const type = String(record['type'])
-  const result =
-    record['codeExecutionResult'] ?? record['code_execution_result'] ?? record['toolResult']
+  const result = record['codeExecutionResult'] ?? record['code_execution_result'] ?? record['toolResult']
   if (result !== undefined) return textsIn(result)
   if (type === 'code_interpreter_call') return textsIn(record['outputs'])
   if (type === 'shell_call_output') return textsIn(record['output'])
