@@ -2,11 +2,11 @@ import { parseArgs } from 'node:util'
 import { MESSAGES_COMPARISON_RULES } from '@sluice/wire/messages'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import { SessionAffinity, SESSION_DIGEST_RULES } from '../src/relay/affinity/affinity.ts'
+import { SessionAffinity } from '../src/relay/affinity/affinity.ts'
 import { CacheBreaks } from '../src/relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls } from '../src/relay/affinity/previous-calls.ts'
 import { sessionFinder } from '../src/relay/affinity/session.ts'
-import { createProcessDigests } from '../src/relay/digests/process-digests.ts'
+import { LocalDigests } from '../src/relay/digests/digest-store.ts'
 import type { Plans } from '../src/relay/plan.ts'
 import type { Plan, AttemptTarget } from '../src/relay/request-stages.ts'
 import { type Client, sessionTurns } from './cache-sessions.ts'
@@ -53,7 +53,7 @@ function prepared(client: Client): readonly Prepared[] {
 }
 
 const affinity = new SessionAffinity({
-  store: createProcessDigests(SESSION_DIGEST_RULES),
+  store: new LocalDigests(),
   key,
   metrics,
   nowMs: () => performance.now(),
@@ -76,12 +76,12 @@ const WORK: Readonly<Record<string, (n: number) => unknown>> = {
   'comparing a call without a cache': (n) => {
     const { plan, tag } = callAt(n)
     return breaks
-      .of(`plain ${tag}`, Date.now())
+      .of(1, `plain ${tag}`, Date.now())
       ?.answered({ plan, target, usage: PLAIN, diagnosis: undefined })
   },
   'comparing a call that reads a cache': (n) => {
     const { plan, tag } = callAt(n)
-    return breaks.of(tag, Date.now())?.answered({ plan, target, usage: CACHED, diagnosis: undefined })
+    return breaks.of(1, tag, Date.now())?.answered({ plan, target, usage: CACHED, diagnosis: undefined })
   },
 }
 

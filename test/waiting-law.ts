@@ -244,7 +244,7 @@ class Round {
   #sent({ conversation, appended }: NonNullable<Planned['prompt']>): SentPrompt {
     const before = this.#conversations.get(conversation) ?? 0
     const bytes = before + appended
-    const found = this.#digests.find(searchForOneDigest(this.#digestOf(conversation, before)), () => true)
+    const found = this.#digests.find(searchForOneDigest(0, this.#digestOf(conversation, before)), () => true)
     if (found) this.#counts.continued += 1
     return { conversation, bytes, bound: found ? Math.min(bytes, found.value + appended) : bytes }
   }
@@ -346,7 +346,7 @@ class Round {
     if (sent) {
       this.#conversations.set(sent.conversation, sent.bytes)
       const digest = this.#digestOf(sent.conversation, sent.bytes)
-      this.#digests.remember(digest, Math.ceil(sent.bound * part), RETENTION)
+      this.#digests.remember(0, digest, Math.ceil(sent.bound * part), RETENTION)
     }
     const settling = hold.settle(settlement).finally(() => this.#settling.delete(settling))
     this.#settling.add(settling)

@@ -139,7 +139,7 @@ export class JsonApi {
     const schema = bodyIf ? (has(bodyIf.query) ? bodyIf.is : bodyIf.else) : body
     const input = {
       params: endpoint.params && readInput(endpoint.params, params),
-      query: endpoint.query && readInput(endpoint.query, queryOf(request.url, endpoint.query)),
+      query: endpoint.query && readInput(endpoint.query, checkedQuery(endpoint, request.url)),
       body: schema && (await this.#bodyWithinLimits(exchange, endpoint, schema, block)),
       address,
       addressBlock: block,
@@ -328,6 +328,24 @@ function queryOf(url: string, schema?: z.ZodType): Record<string, string | strin
       return [name, values.length > 1 && isRepeatable(fields[name]) ? values : (values[0] ?? '')]
     }),
   )
+}
+
+/**
+ * The query of an endpoint. A deletion refuses parameters that are unknown, empty or repeated, because more than
+ * was meant would be deleted without them. `docs/api.md: Endpoints`.
+ */
+function checkedQuery({ method, query }: JsonEndpoint, url: string): Record<string, string | string[]> {
+  const given = queryOf(url, query)
+  if (method !== 'DELETE') return given
+  const known = query instanceof z.ZodObject ? query.shape : {}
+  const counts = new URLSearchParams(url.slice(url.indexOf('?')))
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(known, name)) throw new GatewayError('invalid_request', `${name}: unknown parameter`)
+    if (value === '') throw new GatewayError('invalid_request', `${name}: expected a value`)
+    if (typeof value === 'string' && counts.getAll(name).length > 1)
+      throw new GatewayError('invalid_request', `${name}: expected one value, not several`)
+  }
+  return given
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -449,8 +449,8 @@ function live(
     clearInterval(checking)
     reader.leave()
   })
-  // End the stream as soon as the client closes its side: an idle stream would not notice otherwise.
-  response.needsUpstream()
+  // An idle stream would not notice that its client has closed its side, and would keep its place.
+  response.lastsUntilClientLeaves()
   // If the response was aborted before the listener was added, the listener is never called.
   if (response.isAborted) reader.leave()
   return reader.text()

@@ -50,6 +50,7 @@ interface ImportOptions extends AccountOptions {
   readonly apply?: boolean
   readonly merge?: readonly string[]
   readonly role?: readonly string[]
+  readonly insecure?: boolean
 }
 
 /** Adds `sluice import`, which imports users, keys and channels from another gateway. */
@@ -64,6 +65,10 @@ export function addImportCommand(program: Command, shell: CommandContext): void 
       'add the keys of this user to the user here of the same name; may be repeated',
       collected,
     )
+    .option(
+      '--insecure',
+      'send the password in clear if the server asks for it over an unencrypted connection',
+    )
     .option('--role <name>', 'keep the role of this user; may be repeated', collected)
     .addOption(JSON_OPTION)
     .addOption(CONFIG_OPTION)
@@ -74,7 +79,7 @@ export function addImportCommand(program: Command, shell: CommandContext): void 
 async function importFrom(
   shell: CommandContext,
   source: string,
-  { apply = false, json = false, merge = [], role = [], ...options }: ImportOptions,
+  { apply = false, json = false, merge = [], role = [], insecure, ...options }: ImportOptions,
 ): Promise<void> {
   await runReportingErrors(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
@@ -85,6 +90,7 @@ async function importFrom(
       config: readConfig(readEnvironment(shell.env, options)),
       source,
       stated: { merge: new Set(merge), role: new Set(role) },
+      insecure,
       apply,
       onProgress: (done, total) => progress.show(done, total),
     }).finally(() => progress.end())

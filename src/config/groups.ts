@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { type Budget, BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { type Group, GROUP_SETTINGS } from '../domain/records/group.ts'
+import { escapeInvisible, isFullyVisible } from '../domain/username.ts'
 import { contentTermsSchema } from './content-log.ts'
 import {
   decimalSchema,
@@ -29,17 +30,25 @@ export const groupsSchema: Field<ReadonlyMap<string, Group>> = dictionarySchema(
     content_log: contentTermsSchema,
   }).superRefine(requireBudgetWithPeriod),
   'a mapping from group names',
-).transform((declared) => {
-  const all = new Map<string, Group>([[DEFAULT_GROUP, { ...defaults, name: DEFAULT_GROUP }]])
-  for (const [name, { budget, budget_period, content_log: contentLog, ...settings }] of declared)
-    all.set(name, {
-      ...settings,
-      name,
-      budget: declaredBudget({ budget, budget_period }) ?? undefined,
-      ...(contentLog && { contentLog }),
-    })
-  return all
-})
+)
+  .superRefine((declared, ctx) => {
+    for (const name of declared.keys())
+      if (!isFullyVisible(name)) {
+        const message = `expected a name without invisible and blank characters, found "${escapeInvisible(name)}"`
+        ctx.addIssue({ code: 'custom', path: [name], message })
+      }
+  })
+  .transform((declared) => {
+    const all = new Map<string, Group>([[DEFAULT_GROUP, { ...defaults, name: DEFAULT_GROUP }]])
+    for (const [name, { budget, budget_period, content_log: contentLog, ...settings }] of declared)
+      all.set(name, {
+        ...settings,
+        name,
+        budget: declaredBudget({ budget, budget_period }) ?? undefined,
+        ...(contentLog && { contentLog }),
+      })
+    return all
+  })
 
 /** The groups that the file names, even if their entries are invalid. */
 export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {

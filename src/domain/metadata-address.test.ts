@@ -23,6 +23,22 @@ describe('the address of a metadata service', () => {
     '2002:a9fe:a9fe::1',
     '::ffff:0:169.254.169.254',
     'fe80::a9fe:a9fe%eth0',
+    'fe80::6464:64c8',
+    // Teredo: the address of the server, and the inverted one of the client.
+    '2001:0:a9fe:a9fe::1',
+    '2001::5601:5601',
+    '2001:0:4136:e378:8000:63bf:5601:5601',
+    // ISATAP in any network.
+    'fe80::5efe:169.254.169.254',
+    'fe80::200:5efe:a9fe:a9fe',
+    '2001:db8::5efe:a9fe:a9fe',
+    '2001:db8:1:2:200:5efe:168.63.129.16',
+    // The local prefix of NAT64 with each length.
+    '64:ff9b:1::a9fe:a9fe',
+    '64:ff9b:1:a9fe:a9:fe00::',
+    '64:ff9b:1:12a9:fe:a9fe::',
+    '64:ff9b:1:1234:a9:fea9:fe00:0',
+    '64:ff9b:1:1:2:3:a9fe:a9fe',
   ])('the address of a metadata service is recognized: %s', (address) => {
     expect(isMetadataAddress(address)).toBe(true)
   })
@@ -43,6 +59,11 @@ describe('the address of a metadata service', () => {
     'fe80::1%eth0',
     '64:ff9b::10.0.0.1',
     '2002:a9ff::',
+    '2001:0:a00:1::f5ff:fffe',
+    '2001:db8::5efe:10.0.0.1',
+    '2001:db8:a9fe:a9fe::1',
+    '2001:1:a9fe:a9fe::1',
+    'fd00::a9fe:a9fe',
     'localhost',
     '',
   ])('an address of no metadata service is recognized as such: %j', (address) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { alphabetMixedWithLatin, comparableName, isFullyVisible } from './username.ts'
+import { alphabetMixedWithLatin, comparableName, isFullyVisible, isVisibleLabel } from './username.ts'
 
 const CHANGES = /\p{Changes_When_NFKC_Casefolded}/u
 
@@ -16,6 +16,8 @@ describe('a valid name', () => {
     'ක්\u200Dරි',
     '❤\uFE0F',
     '🎉',
+    'Ann Lee 7',
+    '\u845B\u{E0100}',
   ])('the user name %j is accepted as fully visible', (name) => {
     expect(isFullyVisible(name)).toBe(true)
   })
@@ -40,9 +42,33 @@ describe('a valid name', () => {
     ['two joiners in a row', 'می\u200C\u200Cخ'],
     ['a joiner between two scripts of which one has none', 'می\u200Ca'],
     ['a joiner between emoji', '👩\u200D🚀'],
+    ['a blank Braille pattern', 'ann\u2800'],
+    ['a null notehead', 'ann\u{1D159}'],
+    ['an object replacement character', '\uFFFCann'],
+    ['a Khitan filler', 'ann\u{16FE4}'],
+    ['an annotation', 'an\uFFF9n'],
+    ['a format control', 'ann\u{13430}'],
+    ['a space that does not break', 'an\u00A0n'],
+    ['a wide space', 'an\u3000n'],
+    ['a hair space', 'an\u200An'],
+    ['a separator of lines', 'an\u2028n'],
+    ['a selector after a Latin letter', 'ann\uFE0F'],
+    ['a selector after a digit', 'ann7\uFE0F'],
+    ['a selector of Han letters after a Latin one', 'ann\u{E0100}'],
   ])('a user name with %s is not accepted as fully visible', (_, name) => {
     expect(isFullyVisible(name)).toBe(false)
   })
+})
+
+test.each([
+  ['my key', true],
+  ['👨\u200D👩\u200D👧', true],
+  ['❤\uFE0F\u200D🔥', true],
+  ['key\u200D', false],
+  ['key\u2800', false],
+  ['\u202Eyek', false],
+])('the name of a key %j is accepted as visible: %s', (name, isVisible) => {
+  expect(isVisibleLabel(name)).toBe(isVisible)
 })
 
 describe('comparison of names', () => {

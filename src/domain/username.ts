@@ -27,18 +27,31 @@ const JOINING_SCRIPTS = [
 
 const JOINERS = new RegExp(String.raw`(?<=[${JOINING_SCRIPTS}])[\u200C\u200D](?=[${JOINING_SCRIPTS}])`, 'gu')
 
+/** Selectors that choose between forms of the emoji, the Han or the Mongolian letter before them. */
+const SELECTORS =
+  /(?<=[\p{Emoji}--[#*0-9]])[\uFE0E\uFE0F]|(?<=\p{Script=Han})[\uFE00-\uFE02\u{E0100}-\u{E01EF}]|(?<=\p{Script=Mongolian})[\u180B-\u180D\u180F]/gv
+
 /**
- * Matches direction controls and invisible characters. Variation selectors are allowed, because emoji contain
- * them.
+ * Matches direction controls, and characters that are invisible or blank: format controls, all spaces but the
+ * ordinary one, and symbols whose form is empty.
  */
-const INVISIBLE = /[\p{Bidi_Control}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v
+const INVISIBLE =
+  /[\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}[\p{Zs}--\u0020]\u2800\uFFFC\u{1D159}\u{16FE4}]/v
 
 /**
  * Whether all characters of a username are visible and displayed in the order in which they are stored.
  * `docs/api.md: Users`.
  */
 export function isFullyVisible(username: string): boolean {
-  return !INVISIBLE.test(username.replaceAll(JOINERS, ''))
+  return !INVISIBLE.test(username.replaceAll(JOINERS, '').replaceAll(SELECTORS, ''))
+}
+
+/** Joiners that make one picture of two emoji. */
+const EMOJI_JOINERS = /(?<=\p{Emoji}\uFE0F?)\u200D(?=\p{Emoji})/gv
+
+/** The same for names of keys and display names, in which emoji may be joined. */
+export function isVisibleLabel(name: string): boolean {
+  return isFullyVisible(name.replaceAll(EMOJI_JOINERS, ''))
 }
 
 /** Replaces invisible characters of a name by their code points: `ann\u202e`. */

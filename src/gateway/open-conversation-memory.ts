@@ -8,8 +8,7 @@ import {
   OwnerPreviousCalls,
   type PreviousCalls,
 } from '../relay/affinity/previous-calls.ts'
-import type { DigestRules, DigestStore } from '../relay/digests/digest-store.ts'
-import { createProcessDigests } from '../relay/digests/process-digests.ts'
+import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
 import {
   PROMPT_DIGEST_RULES,
   PromptMemory,
@@ -65,7 +64,7 @@ async function openStore(
     const { OwnerDigests } = await import('../relay/digests/owner-digests.ts')
     return new OwnerDigests(link, rules.kind)
   }
-  if (redisUrl === undefined) return createProcessDigests(rules)
+  if (redisUrl === undefined) return new LocalDigests()
   const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
   const store = new RedisDigests(rules, {
     url: redisUrl,

@@ -18,7 +18,7 @@ const ENDLESS = 'with recursive n(id) as (select 1 union all select id + 1 from 
 async function opened(place: string, bounds: Partial<ReadLimits> = {}): Promise<SourceDatabase> {
   const all = { ...READ_LIMITS, ...bounds }
   const source = place.startsWith('postgres')
-    ? await openPostgresSource(place, all)
+    ? await openPostgresSource(place, { limits: all })
     : openSqliteSource(place, all)
   onTestFinished(() => source.close())
   return source
@@ -290,6 +290,65 @@ describe('a server that greets without an end', () => {
     expect(sent()).toBeLessThan(100 * 2 ** 20)
   })
 })
+
+describe('a server that asks for the password in clear over an unencrypted connection', () => {
+  const SENTENCE = /asks for the password in clear, and the connection is not encrypted.*--insecure/
+
+  /** A server that sends these bytes once a client has sent anything, or at once; and what it received. */
+  async function asking(greeting: Buffer | undefined, question: Buffer) {
+    const received: Buffer[] = []
+    const listening = createServer((socket) => {
+      socket.on('error', () => {})
+      if (greeting) socket.write(greeting)
+      socket.on('data', (bytes: Buffer) => {
+        // The question follows what the client sends first, and nothing else.
+        if (received.push(bytes) === 1) socket.write(question)
+        else socket.end()
+      })
+    }).listen(0, '127.0.0.1')
+    await once(listening, 'listening')
+    onTestFinished(() => void listening.close())
+    const { port } = listening.address() as AddressInfo
+    return { port, hasPassword: () => Buffer.concat(received).includes('the-secret') }
+  }
+
+  const CLEARTEXT = message('R', Buffer.from([0, 0, 0, 3]))
+  test.each([false, true])('PostgreSQL gets it only with --insecure: %s', async (sendsClearPassword) => {
+    const { port, hasPassword } = await asking(undefined, CLEARTEXT)
+    const opening = openPostgresSource(`postgres://u:the-secret@127.0.0.1:${port}/d`, { sendsClearPassword })
+    const error = await opening.then(() => '', String)
+    expect(hasPassword()).toBe(sendsClearPassword)
+    if (!sendsClearPassword) expect(error).toMatch(SENTENCE)
+  })
+
+  /** The greeting of protocol 10, with the plugin `mysql_native_password`. */
+  const GREETING = packet(
+    0,
+    Buffer.concat([
+      Buffer.from('\n8.0.0\0'),
+      Buffer.from([1, 0, 0, 0]),
+      Buffer.from('12345678\0'),
+      // Capabilities: protocol 4.1, secure connection, authentication by plugins.
+      Buffer.from([0x00, 0x82, 0x21, 2, 0, 0x08, 0x00, 21]),
+      Buffer.alloc(10),
+      Buffer.from('123456789012\0mysql_native_password\0'),
+    ]),
+  )
+  const SWITCH = packet(2, Buffer.from('\xfemysql_clear_password\0', 'latin1'))
+  test.each([false, true])('MySQL gets it only with --insecure: %s', async (sendsClearPassword) => {
+    const { port, hasPassword } = await asking(GREETING, SWITCH)
+    const place = mysqlAddress(`mysql://u:the-secret@127.0.0.1:${port}/d`)
+    if (!place) throw new Error('this is an address of MySQL')
+    const error = await openMysqlSource(place, { sendsClearPassword }).then(() => '', String)
+    expect(hasPassword()).toBe(sendsClearPassword)
+    if (!sendsClearPassword) expect(error).toMatch(SENTENCE)
+  })
+})
+
+/** A packet of MySQL with this number. */
+function packet(number: number, payload: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([payload.length & 0xff, payload.length >>> 8, 0, number]), payload])
+}
 
 test('an imported text with bytes that are not UTF-8 is refused, even if PostgreSQL sends it', async () => {
   const row = message('D', Buffer.from([0, 1, 0, 0, 0, 2, 0x61, 0xff]))

@@ -29,6 +29,8 @@ export interface ImportOptions {
    * role.
    */
   readonly stated: OperatorListedNames
+  /** Whether a source's server gets the password in clear if it asks for it over an unencrypted connection. */
+  readonly insecure?: boolean | undefined
   /** Whether the import is written to the database; otherwise the report only says what would be imported. */
   readonly apply: boolean
   /** Called after each user with the number of users that are done, and the number of all users. */
@@ -77,6 +79,7 @@ export async function importOtherGateway(options: ImportOptions): Promise<Import
   const source = await readSource(options.source, {
     variable: (name) => environment.variables.get(name),
     missing: 'is not set in the environment',
+    sendsClearPassword: options.insecure,
   })
   requireNames(source.accounts, stated)
   if (!apply) {

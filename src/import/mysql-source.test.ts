@@ -14,7 +14,7 @@ import { openMysqlSource } from './mysql-source.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
 
 async function opened(place: MysqlAddress, bounds: Partial<ReadLimits> = {}): Promise<SourceDatabase> {
-  const source = await openMysqlSource(place, { ...READ_LIMITS, ...bounds })
+  const source = await openMysqlSource(place, { limits: { ...READ_LIMITS, ...bounds } })
   onTestFinished(() => source.close())
   return source
 }
@@ -85,7 +85,7 @@ test('an import from a MySQL server that does not answer is abandoned after the 
   onTestFinished(() => void silent.close())
   const { port } = silent.address() as AddressInfo
   const place = { host: '127.0.0.1', port, user: 'a', password: '', database: 'x', tls: 'none' } as const
-  await expect(openMysqlSource(place, { ...READ_LIMITS, ms: 100 })).rejects.toThrow(
+  await expect(openMysqlSource(place, { limits: { ...READ_LIMITS, ms: 100 } })).rejects.toThrow(
     'its server did not accept the user within 0.1 s',
   )
 })

@@ -1,11 +1,18 @@
 import { connect, type Socket } from 'node:net'
 import { type Connection, createConnection, type QueryError } from 'mysql2'
-import type { MysqlAddress, SourceDatabase, SourceRow } from './source.ts'
+import {
+  clearPasswordError,
+  type MysqlAddress,
+  type ServerTrust,
+  type SourceDatabase,
+  type SourceRow,
+} from './source.ts'
 import {
   MAX_TABLES,
   notATableError,
   countRowsOnWire,
   READ_LIMITS,
+  type ReadLimits,
   ReadMeter,
   rowCharacters,
   ConnectionReadLimits,
@@ -19,9 +26,12 @@ const TABLE = 'BASE TABLE'
  * only plain tables are read, in a read-only transaction and within `limits`; its server gets no local files.
  * Rejects with a sentence for the operator.
  */
-export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS): Promise<SourceDatabase> {
+export async function openMysqlSource(
+  place: MysqlAddress,
+  { sendsClearPassword = false, limits = READ_LIMITS }: ServerTrust & { readonly limits?: ReadLimits } = {},
+): Promise<SourceDatabase> {
   const socket = connect(place.port, place.host)
-  const connection = opened(place, socket)
+  const connection = opened(place, socket, sendsClearPassword)
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
   // If the connection fails, the driver reports it here, and does not reject pending statements.
@@ -90,7 +100,11 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
   }
 }
 
-function opened({ user, password, database, host, tls }: MysqlAddress, socket: Socket): Connection {
+function opened(
+  { user, password, database, host, tls }: MysqlAddress,
+  socket: Socket,
+  sendsClearPassword: boolean,
+): Connection {
   return createConnection({
     stream: () => socket,
     host,
@@ -101,6 +115,8 @@ function opened({ user, password, database, host, tls }: MysqlAddress, socket: S
     charset: 'utf8mb4',
     // Values remain texts; `RowReader` checks and converts them.
     typeCast: (field) => field.string('utf8'),
+    // Without this, the driver refuses a server that asks for the password in clear.
+    enableCleartextPlugin: sendsClearPassword || tls !== 'none',
     ...(tls !== 'none' && { ssl: { rejectUnauthorized: tls === 'verified' } }),
   })
 }
@@ -145,6 +161,8 @@ function sentenceOf(error: QueryError): Error {
     case 'ETIMEDOUT':
     case 'EAI_AGAIN':
       return new Error(`the database cannot be reached: ${error.message}`)
+    case 'MYSQL_CLEAR_PASSWORD_NOT_ENABLED':
+      return clearPasswordError('?tls=true')
     default:
       return new Error(`the database refuses: ${error.message}`)
   }

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
@@ -6,11 +7,12 @@ import {
   notATableError,
   countRowsOnWire,
   READ_LIMITS,
+  type ReadLimits,
   ReadMeter,
   rowCharacters,
   ConnectionReadLimits,
 } from './read-limits.ts'
-import type { SourceDatabase, SourceRow } from './source.ts'
+import { clearPasswordError, type ServerTrust, type SourceDatabase, type SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
 
@@ -27,7 +29,10 @@ const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
  * plain tables are read, within `limits`. Tables with row-level policies are not read, because a policy runs
  * code of the table's owner. Rejects with a sentence for the operator.
  */
-export async function openPostgresSource(url: string, limits = READ_LIMITS): Promise<SourceDatabase> {
+export async function openPostgresSource(
+  url: string,
+  { sendsClearPassword = false, limits = READ_LIMITS }: ServerTrust & { readonly limits?: ReadLimits } = {},
+): Promise<SourceDatabase> {
   const socket = new Socket()
   const client = new Client({
     connectionString: url,
@@ -39,6 +44,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
     types: { getTypeParser: () => (text: string) => text },
   })
   client.on('error', () => {})
+  if (!sendsClearPassword) refuseClearPassword(client)
   const read = new ReadMeter(limits)
   const stop = (): void => void socket.destroy()
   const wire = new ConnectionReadLimits(socket, limits, stop)
@@ -99,6 +105,24 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
     },
     close: () => client.end(),
   }
+}
+
+/** The part of the driver's client that sends the password. */
+interface PasswordSender {
+  password: unknown
+  readonly host: string
+  readonly connection: EventEmitter & { readonly stream: { readonly encrypted?: boolean } }
+}
+
+/** Makes the driver refuse a server that asks for the password in clear over an unencrypted connection. */
+function refuseClearPassword(client: Client): void {
+  const sender = client as unknown as PasswordSender
+  // This listener is called before that of the driver, which then asks the function for the password.
+  sender.connection.on('authenticationCleartextPassword', () => {
+    // A socket in a folder of this machine carries nothing over a network.
+    if (sender.connection.stream.encrypted === true || sender.host.startsWith('/')) return
+    sender.password = () => Promise.reject(clearPasswordError('?sslmode=require'))
+  })
 }
 
 /**

@@ -24,6 +24,8 @@ export interface ImportSource {
 /** Options for reading a source. */
 export interface SourceReadingOptions {
   readonly limits?: ReadLimits
+  /** Whether a server gets the password in clear if it asks for it over an unencrypted connection. */
+  readonly sendsClearPassword?: boolean | undefined
   /** Name of the file in messages; its path if absent. */
   readonly shown?: string
   /**
@@ -43,7 +45,7 @@ const SQLITE = 'SQLite format 3\0'
 
 /** Reads a file, or the database at a URL. Rejects with a sentence for the operator. */
 export async function readSource(place: string, options: SourceReadingOptions): Promise<ImportSource> {
-  const server = await openServer(place)
+  const server = await openServer(place, options)
   if (server) return familySource(server)
   const path = resolve(sqlitePath(place) ?? place)
   const { limits = READ_LIMITS, shown = path } = options

@@ -16,19 +16,35 @@ export interface SourceDatabase {
   close(): Promise<void>
 }
 
+/** What a source's server is trusted with. */
+export interface ServerTrust {
+  /** Whether it gets the password in clear if it asks for it over an unencrypted connection. */
+  readonly sendsClearPassword?: boolean | undefined
+}
+
+/** The error of a server that asks for the password in clear over an unencrypted connection. */
+export function clearPasswordError(encrypted: string): Error {
+  return new Error(
+    `the server asks for the password in clear, and the connection is not encrypted: add ${encrypted} to the address, or state --insecure`,
+  )
+}
+
 /**
  * Opens the database at a URL; undefined if `place` is a file path. Rejects with a sentence for the operator.
  */
-export async function openServer(place: string): Promise<SourceDatabase | undefined> {
+export async function openServer(
+  place: string,
+  { sendsClearPassword = false }: ServerTrust = {},
+): Promise<SourceDatabase | undefined> {
   const url = postgresUrl(place)
   if (url !== undefined) {
     const { openPostgresSource } = await import('./postgres-source.ts')
-    return openPostgresSource(url)
+    return openPostgresSource(url, { sendsClearPassword })
   }
   const address = mysqlAddress(place)
   if (address) {
     const { openMysqlSource } = await import('./mysql-source.ts')
-    return openMysqlSource(address)
+    return openMysqlSource(address, { sendsClearPassword })
   }
   if (/^[a-z]+:\/\//i.test(place)) {
     throw new Error(

@@ -8,7 +8,14 @@ import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
-import { type Failure, failureOfAnswer, failureWithoutResponse } from './failure.ts'
+import {
+  CALL_STOPPED,
+  type Failure,
+  failureOfAnswer,
+  failureWithoutResponse,
+  GATEWAY_STOPPING,
+  SENT_CALL_STOPPED,
+} from './failure.ts'
 import { PassthroughResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
@@ -91,7 +98,7 @@ export class Attempt implements UpstreamResponseListener {
 
   /** Handles the disconnect of the client. */
   onClientLeft(): void {
-    const isReached = this.#upstream.isSent && !this.#error
+    const isReached = this.#isReached
     this.#guarded(() => this.#handler.onClientLeft(isReached))
   }
 
@@ -100,9 +107,19 @@ export class Attempt implements UpstreamResponseListener {
     return this.#handler.progress
   }
 
-  /** Ends the attempt because the gateway or the call is stopped. */
-  stop(failure: Failure): void {
-    if (!this.isFinished) this.#giveUp(failure)
+  /** Ends the attempt because its call is stopped: from dispatch on, it is charged. */
+  stop(): void {
+    if (!this.isFinished) this.#giveUp(this.#isReached ? SENT_CALL_STOPPED : CALL_STOPPED)
+  }
+
+  /** Ends the attempt because the gateway stops. */
+  stopWithGateway(): void {
+    if (!this.isFinished) this.#giveUp(GATEWAY_STOPPING)
+  }
+
+  /** Whether the upstream may be working on the request. */
+  get #isReached(): boolean {
+    return this.#upstream.isSent && !this.#error
   }
 
   /**

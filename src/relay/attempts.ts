@@ -26,6 +26,7 @@ import {
   missingEndpointFailure,
   type Failure,
   GATEWAY_STOPPING,
+  isStoppedCall,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt, prepareGuarded } from './guards/guarded-attempt.ts'
@@ -94,7 +95,7 @@ export class Attempts {
   /** Ends the running attempts and allows no further ones. */
   stop(): void {
     this.#stopped = true
-    for (const attempt of this.#underWay) attempt.stop(GATEWAY_STOPPING)
+    for (const attempt of this.#underWay) attempt.stopWithGateway()
   }
 
   /** Stops the timer that watches running attempts. */
@@ -390,7 +391,7 @@ export class Attempts {
       end === undefined ||
       end === 'settled' ||
       end === GATEWAY_STOPPING ||
-      end === CALL_STOPPED ||
+      isStoppedCall(end) ||
       end.kind === 'connection_lost'
     ) {
       if (attempt.succeeded) counted.succeeded()

@@ -68,7 +68,7 @@ export class CallAdmission {
     const session = this.#services.affinity.tagOf(caller.user.id, request)
     // Only calls with a conversation are compared with the session's previous call, because providers cache
     // only their prompts.
-    const breaks = this.#services.breaks.of(request.conversation ? session : '', startedMs)
+    const breaks = this.#services.breaks.of(caller.user.id, request.conversation ? session : '', startedMs)
     const affinity = this.#services.affinity.of(caller.user.id, possible)
     const arranged = affinity ? affinity.arranged(possible) : possible
     const planned = arranged instanceof Promise ? await arranged : arranged

@@ -23,7 +23,6 @@ import type { CallLimits } from './call-limits.ts'
 import type { StorableResponse } from './dialects/dialect.ts'
 import type { ChargedUsage } from './dialects/passthrough.ts'
 import type { DrainedResponses } from './response-handler.ts'
-import { CALL_STOPPED, type Failure } from './failure.ts'
 import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media-fetcher.ts'
@@ -76,7 +75,7 @@ export interface GeneratedOutput {
 interface RunningAttempt {
   /** Output tokens and cost so far, by the gateway's own count. */
   readonly progress: { readonly tokens: number; readonly cost: number }
-  stop(failure: Failure): void
+  stop(): void
 }
 
 /** One admitted call: its plan, its hold (reserved quota), and the client's response. */
@@ -227,13 +226,13 @@ export class Call implements MediaRequester {
   }
 
   /**
-   * Ends the call at once; what was delivered is charged. Returns false if the call has already ended or was
-   * stopped before.
+   * Ends the call at once; it is charged like one that its client left. Returns false if the call has already
+   * ended or was stopped before.
    */
   stop(): boolean {
     if (this.hold.isSettled || this.#isStopped) return false
     this.#isStopped = true
-    this.attempt?.stop(CALL_STOPPED)
+    this.attempt?.stop()
     return true
   }
 

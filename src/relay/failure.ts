@@ -56,6 +56,8 @@ export interface Failure {
    * that broke off.
    */
   readonly inStream?: { readonly type: string; readonly code: string }
+  /** Whether the attempt is charged like one that its client left, although nothing was delivered. */
+  readonly isCharged?: boolean
 }
 
 /** An upstream's complete error body, for clients that speak the upstream's protocol. */
@@ -358,6 +360,14 @@ export const CALL_STOPPED: Failure = {
   refusal: new GatewayError('call_stopped', 'this call was stopped'),
   cause: 'stopped',
   inStream: { type: 'gateway_error', code: 'call_stopped' },
+}
+
+/** The same after the request was sent: the upstream may have been working on it, so it is charged. */
+export const SENT_CALL_STOPPED: Failure = { ...CALL_STOPPED, isCharged: true }
+
+/** Whether a user or an administrator caused this failure. */
+export function isStoppedCall({ kind }: Failure): boolean {
+  return kind === 'call_stopped'
 }
 
 /** The failure to write something that must be durable before the client receives anything of the call. */

@@ -169,13 +169,16 @@ export class PassthroughResponse extends ResponseHandler {
     }
     if (this.#mayGoElsewhere) {
       this.close()
-      return this.undelivered(failure)
+      if (failure.isCharged) this.refusedAfter(this.#charge('stopped', false, false), failure)
+      else this.undelivered(failure)
+      return
     }
     if (ruleOf(failure).counts) this.call.noteCut(this.target.channel.name, failure.cause)
     const tap = this.#passthrough?.tap
     const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
     this.call.noteError(interruptedStreamError(failure))
-    this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
+    const ending = failure.isCharged ? 'stopped' : 'cut'
+    this.#finish(this.#isDraining ? 'client_gone' : ending, false, () =>
       tap ? gatewayErrorFrame(this.call, tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason) : undefined,
     )
   }
@@ -269,6 +272,12 @@ export class PassthroughResponse extends ResponseHandler {
     this.continueUnlessSettled(this.#settleAndEnd(ending, isComplete, last), this.#passthrough?.tap, left)
   }
 
+  async #charge(ending: ResponseEnding, isComplete: boolean, delivered: boolean): Promise<void> {
+    const measure = await (this.#passthrough?.measure(this.call, isComplete, ending) ??
+      this.#responses.measureUnanswered(this.call))
+    await this.call.settleMeasured(this.target, ending, measure, delivered)
+  }
+
   async #settleAndEnd(
     ending: ResponseEnding,
     isComplete: boolean,
@@ -277,12 +286,7 @@ export class PassthroughResponse extends ResponseHandler {
     const { response } = this.call
     const passthrough = this.#passthrough
     if (ending === 'cut' && passthrough?.hasContent !== true) this.call.settleForNothing(this.target)
-    else {
-      const measure = await (passthrough?.measure(this.call, isComplete, ending) ??
-        this.#responses.measureUnanswered(this.call))
-      const delivered = ending !== 'client_gone' || response.headersSent
-      await this.call.settleMeasured(this.target, ending, measure, delivered)
-    }
+    else await this.#charge(ending, isComplete, ending !== 'client_gone' || response.headersSent)
     if (ending === 'client_gone' || response.isAborted) return
     const bytes = last()
     // An error cannot be sent in the middle of an image, so the connection is closed.

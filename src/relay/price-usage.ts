@@ -23,8 +23,11 @@ import type { ParsedRequest } from './request-stages.ts'
 /** Counts the tokens of the prompt. */
 type CountPrompt = () => Promise<number>
 
-/** How a response of which content was delivered ended. */
-export type ResponseEnding = 'complete' | 'cut' | 'client_gone'
+/**
+ * How a response ended. One that its client left, or that was stopped, is charged even if nothing of it had
+ * arrived.
+ */
+export type ResponseEnding = 'complete' | 'cut' | 'client_gone' | 'stopped'
 
 /** Computes the charge for a usage, plus media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage

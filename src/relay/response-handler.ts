@@ -150,8 +150,12 @@ export abstract class ResponseHandler {
    * time. The response is charged because the upstream must be paid, so no other upstream is tried.
    */
   protected refused(basis: ChargeBasis, failure: Failure = NO_MEMORY): void {
+    this.refusedAfter(this.call.settle(this.target, basis, false), failure)
+  }
+
+  /** Ends the attempt of a response that is not delivered once it was charged. */
+  protected refusedAfter(charging: Promise<unknown>, failure: Failure): void {
     this.call.noteError(errorSentToClient(failure.refusal, failure))
-    const charging = this.call.settle(this.target, basis, false)
     charging.then(() => this.undelivered(failure), this.#reject)
   }
 

@@ -15,10 +15,10 @@ import {
   upstreamErrorFrame,
 } from './error-frames.ts'
 import {
-  CALL_STOPPED,
   errorInFirstEvent,
   type Failure,
   GATEWAY_STOPPING,
+  isStoppedCall,
   failureWithoutResponse,
   streamErrorText,
   UNREADABLE_STREAM,
@@ -103,7 +103,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   onFailure(failure: Failure): void {
-    const isStop = failure === CALL_STOPPED || failure === GATEWAY_STOPPING
+    const isStop = isStoppedCall(failure) || failure === GATEWAY_STOPPING
     if (isStop && this.state !== 'over' && this.#tap.holdsText && this.#tap.contentFrames > 0) {
       this.#tap.stopChecking?.()
       // Text that no client has read was generated nevertheless, so it is charged.
@@ -119,6 +119,7 @@ export class StreamedResponse extends ResponseHandler {
       const { isShort } = this.memory
       this.close()
       this.#outgoing.drop()
+      if (failure.isCharged) return this.refused(chargeBasisOfStream(this.#tap, 'stopped', false), failure)
       return isShort ? this.refused(chargeBasisOfStream(this.#tap, 'cut', false)) : this.undelivered(failure)
     }
     this.#cut(failure)
@@ -128,7 +129,8 @@ export class StreamedResponse extends ResponseHandler {
     if (ruleOf(failure).counts) this.call.noteCut(this.target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
     this.call.noteError(interruptedStreamError(failure))
-    this.#breakOff(gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason))
+    const frame = gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason)
+    this.#breakOff(frame, failure.isCharged ? 'stopped' : 'cut')
   }
 
   override onTick(nowMs: number): void {
@@ -351,8 +353,8 @@ export class StreamedResponse extends ResponseHandler {
     waited.then(proceed).catch((error: unknown) => this.crash(error))
   }
 
-  #breakOff(lastFrame: Buffer): void {
-    this.#finish(this.state === 'draining' ? 'client_gone' : 'cut', () => lastFrame, false)
+  #breakOff(lastFrame: Buffer, ending: ResponseEnding = 'cut'): void {
+    this.#finish(this.state === 'draining' ? 'client_gone' : ending, () => lastFrame, false)
   }
 
   #finish(ending: ResponseEnding, lastFrame: LastFrame | undefined, isComplete: boolean): void {

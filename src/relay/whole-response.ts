@@ -1,4 +1,5 @@
 import { NO_USAGE } from '@sluice/wire/usage'
+import { closeJson } from '@sluice/wire/json/json-outline'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -10,6 +11,9 @@ import { ResponseHandler } from './response-handler.ts'
 
 /** Maximum bytes of the responses of one call that are kept in memory until the call is charged. */
 const MAX_BYTES = 64 * 1024 * 1024
+
+/** Maximum bytes that are read of a response that has not arrived completely. */
+const MAX_PARTIAL_BYTES = 4 * 1024 * 1024
 
 /** Handles a response that is not a stream: holds it until its charge is durable, then sends it. */
 export class WholeResponse extends ResponseHandler {
@@ -100,6 +104,10 @@ export class WholeResponse extends ResponseHandler {
       this.close()
       // The provider must be paid for its response, so no other provider is asked.
       this.refused(chargeBasis('complete', facts), { ...failure, kind: 'undeliverable' })
+    } else if (failure.isCharged) {
+      const basis = this.#basisSoFar('stopped')
+      this.close()
+      this.refused(basis, failure)
     } else if (this.memory.isShort) {
       this.close()
       this.refused(chargeBasis('cut', undefined))
@@ -115,8 +123,25 @@ export class WholeResponse extends ResponseHandler {
 
   protected settleWithoutClient(facts = this.#checked?.facts): void {
     this.#checked?.stop.abort()
+    const basis = facts ? chargeBasis('client_gone', facts) : this.#basisSoFar('client_gone')
     this.close()
-    this.settled(this.call.settle(this.target, chargeBasis('client_gone', facts), false))
+    this.settled(this.call.settle(this.target, basis, false))
+  }
+
+  // `docs/ledger.md: Outcomes`: what had arrived of a response counts, although its JSON is incomplete.
+  #basisSoFar(ending: ResponseEnding): ChargeBasis {
+    const begun = this.#bytes.length === 0 ? undefined : this.#bytes.take().subarray(0, MAX_PARTIAL_BYTES)
+    const closed = begun && closeJson(begun.toString())
+    const facts = closed === undefined ? undefined : this.#readPartial(closed)
+    return chargeBasis(ending, facts, false)
+  }
+
+  #readPartial(json: string): ReplyFacts | undefined {
+    try {
+      return this.#read(Buffer.from(json)).facts
+    } catch {
+      return undefined
+    }
   }
 
   #awaitMemory(): void {
@@ -161,10 +186,14 @@ export class WholeResponse extends ResponseHandler {
   }
 }
 
-function chargeBasis(ending: ResponseEnding, facts: ReplyFacts | undefined): ChargeBasis {
+function chargeBasis(
+  ending: ResponseEnding,
+  facts: ReplyFacts | undefined,
+  isComplete = facts !== undefined,
+): ChargeBasis {
   return {
     ending,
-    isComplete: facts !== undefined,
+    isComplete,
     reported: facts?.usage,
     served: facts?.usage?.served ?? facts?.served,
     diagnosis: facts?.diagnosis,

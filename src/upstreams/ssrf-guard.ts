@@ -2,7 +2,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
-import { hostOf, isMetadataAddress } from '../domain/metadata-address.ts'
+import { embeddedIpv4Addresses, hostOf, isMetadataAddress } from '../domain/metadata-address.ts'
 
 /**
  * Thrown if a connection would go to an address that clients must not reach. The message may be shown to the
@@ -30,6 +30,7 @@ const ALLOWED_PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 export function isPublicAddress(address: string): boolean {
   // A separate check is needed, because the address of Azure's metadata service is in a public range.
   if (!ipaddr.isValid(address) || isMetadataAddress(address)) return false
+  if (!embeddedIpv4Addresses(address).every(isPublicAddress)) return false
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
   return !(parsed instanceof ipaddr.IPv6) || parsed.match(GLOBAL_IPV6)

@@ -418,6 +418,56 @@ describe('the output other than text of a stream that its client left', () => {
     expect(data.cost.reduce((sum, line) => sum + Number(line.quota), 0)).toBe(quota)
   })
 
+  const printed = 'apple '.repeat(1_500)
+  const blockOf = (block: object): string =>
+    `event: content_block_start\ndata: ${JSON.stringify({ type: 'content_block_start', index: 1, content_block: block })}\n\n` +
+    'event: content_block_stop\ndata: {"type":"content_block_stop","index":1}\n\n'
+  const itemOf = (item: object): string =>
+    `event: response.output_item.done\ndata: ${JSON.stringify({ type: 'response.output_item.done', sequence_number: 9, output_index: 1, item })}\n\n`
+  const ran = geminiFrame({ codeExecutionResult: { outcome: 'OUTCOME_OK', output: printed } })
+  const block = blockOf({
+    type: 'bash_code_execution_tool_result',
+    tool_use_id: 's',
+    content: { type: 'bash_code_execution_result', stdout: printed, stderr: '', return_code: 0, content: [] },
+  })
+  const item = itemOf({
+    type: 'code_interpreter_call',
+    id: 'ci',
+    code: 'x',
+    outputs: [{ type: 'logs', logs: printed }],
+  })
+  test.each<[string, Dialect, Dialect, string, container?: number]>([
+    ['results of gemini', 'gemini', 'gemini', ran],
+    ['results of gemini, converted', 'chat', 'gemini', ran],
+    [
+      'code of gemini, converted',
+      'chat',
+      'gemini',
+      geminiFrame({ executableCode: { language: 'PYTHON', code: printed } }),
+    ],
+    ['blocks of messages', 'messages', 'messages', block],
+    ['blocks of messages, converted', 'chat', 'messages', block],
+    // A session of a code interpreter costs 0.03 USD.
+    ['items of responses', 'responses', 'responses', item, 15_000],
+    ['items of responses, converted', 'chat', 'responses', item, 15_000],
+    [
+      'output of a shell',
+      'responses',
+      'responses',
+      itemOf({ type: 'shell_call_output', call_id: 's', output: [{ stdout: printed, stderr: '' }] }),
+    ],
+  ])(
+    'code that the provider ran, and what it printed, are charged before the client left: %s',
+    async (_, client, upstream, frame, container = 0) => {
+      const { beside, input_tokens, output_tokens, quota } = await arrived(client, {}, upstream, {
+        more: [frame],
+      })
+      expect(beside).toBeGreaterThanOrEqual(1_490)
+      expect(beside).toBeLessThan(1_700)
+      expect(quota).toBe(input_tokens + 4 * output_tokens + container)
+    },
+  )
+
   const HIDDEN = 'A'.repeat(1_600)
   const thought = (type: string, fields: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, index: 1, ...fields })}\n\n`

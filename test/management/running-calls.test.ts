@@ -176,7 +176,7 @@ test('112: of several simultaneous requests to stop a running call one succeeds,
   expect(data.items.filter(({ object }) => object.name === id)).toHaveLength(1)
 })
 
-test('112: a running call without stream that is stopped gets a 503, costs nothing, and is not sent to another channel', async () => {
+test('112: a running call without stream that is stopped gets a 503, costs its prompt, and is not sent to another channel', async () => {
   const asked = fixture.upstream.received('spare').length
   const answer = fixture.chat('ann', ask('silent'))
   await fixture.upstream.receivedAtLeast('silent', 2)
@@ -186,6 +186,8 @@ test('112: a running call without stream that is stopped gets a 503, costs nothi
   expect([status, headers['x-should-retry']]).toEqual([503, 'false'])
   expect(JSON.parse(text)).toMatchObject({ error: { type: 'gateway_error', code: 'call_stopped' } })
   const row = await rowOf(items[0]?.id ?? '')
-  expect(row).toMatchObject({ reason: 'stopped', cause: 'stopped', error_status: 503, quota: 0 })
+  expect(row).toMatchObject({ reason: 'stopped', cause: 'stopped', error_status: 503, completion_tokens: 0 })
+  expect(row['prompt_tokens']).toBeGreaterThan(0)
+  expect(row['quota']).toBe(Number(row['prompt_tokens']) * INPUT)
   expect(fixture.upstream.received('spare')).toHaveLength(asked)
 })

@@ -16,6 +16,7 @@ const NAME = 'entries in Redis that somebody has enlarged'
 const digestOf = (turn: number): Buffer => createHash('sha256').update(`turn ${turn}`).digest()
 /** A conversation of this many turns, the whole of it first. */
 const conversation = {
+  owner: 1,
   count: TURNS,
   mark: (index: number) => digestOf(index).readUInt32LE(),
   digest: digestOf,
@@ -55,7 +56,7 @@ describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has enlarged
     onTestFinished(async () => void (await Promise.all([writer?.close(), reader?.close()])))
     await Promise.all([writer?.firstAttempt, reader?.firstAttempt])
     const last = TURNS - 1
-    writer?.remember(digestOf(last), 4_711, RETENTION)
+    writer?.remember(1, digestOf(last), 4_711, RETENTION)
     const keyOf = (turn: number): string =>
       `${namespace}:prompt:${digestOf(turn).readUInt32LE().toString(16)}`
     await expect.poll(() => server.command(['STRLEN', keyOf(last)])).toBeGreaterThan(0)
@@ -76,7 +77,7 @@ describe.skipIf(withoutRedis(NAME))('entries in Redis that somebody has enlarged
     await calls.firstAttempt
     await server.command(['SETRANGE', `${namespace}:previous:one`, String(4 * ENTRY_BYTES), 'x'])
     let found: unknown = 'not read'
-    expect(await growthWhile(async () => (found = await calls.find('one')))).toBeLessThan(ENTRY_BYTES)
+    expect(await growthWhile(async () => (found = await calls.find(1, 'one')))).toBeLessThan(ENTRY_BYTES)
     expect([found, untrusted()]).toEqual([undefined, 1])
   })
 })

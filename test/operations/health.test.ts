@@ -82,6 +82,23 @@ describe('who may read /metrics', () => {
       'x-forwarded-port',
       'X-FORWARDED-SERVER',
       'x-forwarded-anything',
+      'cf-connecting-ip',
+      'CF-Ray',
+      'true-client-ip',
+      'x-client-ip',
+      'client-ip',
+      'x-cluster-client-ip',
+      'fastly-client-ip',
+      'x-envoy-external-address',
+      'x-original-forwarded-for',
+      'x-azure-clientip',
+      'fly-client-ip',
+      'x-vercel-forwarded-for',
+      'forwarded-for',
+      'x-forwarded',
+      'cdn-loop',
+      'x-amzn-trace-id',
+      'remote-addr',
     ])
       for (const value of ['127.0.0.1', 'for=127.0.0.1', ''])
         expect(await seen(program.url, { [name]: value }), name).toBe(403)

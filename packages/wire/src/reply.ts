@@ -4,6 +4,7 @@ import type { ReceivedMedia } from './received-media.ts'
 import type { Conversation, ProviderSignature, SearchPart } from './conversation.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import type { StatedService } from './service-tier.ts'
+import { providerToolTexts } from './executed-code.ts'
 import type { Fields } from './field.ts'
 import { refuseField } from './field-check.ts'
 
@@ -214,8 +215,9 @@ function choiceText({ parts }: Choice): string {
           return part.text
         case 'tool-call':
           return `${part.name}\n${part.input}`
-        case 'search':
         case 'opaque':
+          return providerToolTexts(part.value).join('\n')
+        case 'search':
           return ''
       }
     })

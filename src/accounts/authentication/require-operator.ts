@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../domain/ip-allow-list.ts'
 import { GatewayError } from '../../errors.ts'
-import type { HeaderName, Request } from '../../http/request.ts'
+import { PROXY_HEADERS, type Request } from '../../http/request.ts'
 import { bearerKey } from './key-from-request.ts'
 
 /**
@@ -26,17 +26,6 @@ function sameText(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))
 }
-
-/** Headers that proxies add. */
-const PROXY_HEADERS: readonly HeaderName[] = [
-  'forwarded',
-  'via',
-  'x-forwarded-*',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-]
 
 /**
  * Whether a request was forwarded by a proxy or was meant for another host: it has a header of a proxy, or a

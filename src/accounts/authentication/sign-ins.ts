@@ -1,5 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { GatewayError } from '../../errors.ts'
+import { FairQueue } from '../../limits/fair-queue.ts'
 
 /**
  * Maximum number of users whose sign-ins are remembered; the one with the oldest last sign-in is evicted
@@ -8,6 +10,10 @@ import { LRUCache } from 'lru-cache'
 const MAX_NAMES = 10_000
 /** Maximum number of address ranges that are remembered for each user; the one used longest ago is dropped. */
 const MAX_ADDRESS_BLOCKS = 8
+/** Number of sign-ins that use the database and the threads for passwords at a time. */
+const CONCURRENCY = 4
+/** Maximum number of waiting sign-ins; with more, the wait would take seconds. */
+const MAX_WAITING = 100
 
 /**
  * Remembers the address blocks of earlier sign-ins while the process runs, so that password guesses from
@@ -16,11 +22,20 @@ const MAX_ADDRESS_BLOCKS = 8
  */
 export class SignIns {
   readonly #key = randomBytes(32)
+  readonly #turns = new FairQueue(CONCURRENCY, MAX_WAITING)
   /** Address blocks of each user, the most recently used last; names and blocks are HMACs. */
   readonly #blocks: LRUCache<string, readonly string[]>
 
   constructor(names = MAX_NAMES) {
     this.#blocks = new LRUCache({ max: names })
+  }
+
+  /**
+   * Runs a sign-in from an address block in its turn. The blocks take turns, so that many sign-ins from one do
+   * not delay one from another, whatever they wait for. Rejects with `overloaded` if too many wait.
+   */
+  inTurn<Result>(block: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#turns.run(block, tooMany, work)
   }
 
   /** Records a sign-in with the right password. */
@@ -41,4 +56,10 @@ export class SignIns {
     const hash = (text: string): string => createHmac('sha256', this.#key).update(text).digest('base64url')
     return [hash(username), hash(`${block}\n${username}`)]
   }
+}
+
+function tooMany(): GatewayError {
+  return new GatewayError('overloaded', 'too many sign-ins are being checked at the moment; try again', {
+    retryAfter: 5,
+  })
 }

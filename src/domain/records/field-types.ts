@@ -1,4 +1,5 @@
 import { characterCount, fitsInBytes, TEXT_BYTE_LIMITS } from '../text-length.ts'
+import { isVisibleLabel } from '../username.ts'
 
 /** A value in a database column. */
 export type Stored = string | number | null
@@ -132,6 +133,14 @@ export const nameType = (
   characters: number,
   expected = `a text of 1 to ${characters} characters without spaces around it`,
 ) => shortText(characters, expected, isName)
+
+/** A name that is shown beside others, without invisible and blank characters. */
+export const labelType = (characters: number) =>
+  shortText(
+    characters,
+    `a text of 1 to ${characters} characters without spaces around it and without invisible characters`,
+    (given) => isName(given) && isVisibleLabel(given),
+  )
 
 /** A name in gateway.yaml; `what` describes it in error messages. */
 export const declaredNameType = (what: string, characters = 200) =>

@@ -14,6 +14,7 @@ import {
   flagType,
   listType,
   listTextType,
+  labelType,
   nameType,
   nullableType,
   plainTextType,
@@ -83,7 +84,7 @@ export const TOKEN = declareRecord(
     id: { type: integerType(), key: 'primary key' },
     user_id: { type: integerType(), key: 'references users (id)', audit: true },
     name: {
-      type: nameType(50),
+      type: labelType(50),
       edit: 'holder',
       isRequired: true,
       audit: true,

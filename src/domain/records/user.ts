@@ -3,6 +3,7 @@ import { Role, ROLES } from '../role.ts'
 import { TEXT_BYTE_LIMITS } from '../text-length.ts'
 import {
   declaredNameType,
+  labelType,
   nameType,
   nullableType,
   plainTextType,
@@ -81,7 +82,7 @@ export const USER = declareRecord(
   'users',
   {
     ...CALLER,
-    display_name: { type: nameType(64), edit: 'holder', audit: true },
+    display_name: { type: labelType(64), edit: 'holder', audit: true },
     email: { ...KEPT_TEXT, edit: 'admin', audit: true },
     code_host_id: KEPT_TEXT,
     chat_a_id: KEPT_TEXT,

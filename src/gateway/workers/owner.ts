@@ -15,13 +15,10 @@ import { SlotsOfWorkers, PermitsOfWorkers } from '../../limits/owner-peers.ts'
 import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, liveQueryKey } from '../../management/usage/live-source.ts'
-import { SESSION_DIGEST_RULES } from '../../relay/affinity/affinity.ts'
-import type { ProcessDigests } from '../../relay/digests/digest-store.ts'
+import { LocalDigests, type ProcessDigests } from '../../relay/digests/digest-store.ts'
 import { answerPreviousCalls, LocalPreviousCalls } from '../../relay/affinity/previous-calls.ts'
 import { EqualCallRegistry } from '../../relay/answer-cache/equal-calls-of-other-workers.ts'
-import { createProcessDigests } from '../../relay/digests/process-digests.ts'
 import { answerDigestRequests } from '../../relay/digests/owner-digests.ts'
-import { PROMPT_DIGEST_RULES } from '../../relay/prompts/prompt-memory.ts'
 import { type DataFolderLock, waitAndLockDataFolder } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import type { WorkerCallBatch } from '../exchange-calls-between-workers.ts'
@@ -149,8 +146,8 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     permits: new PermitsOfWorkers(),
     slots,
     metrics,
-    prompts: createProcessDigests(PROMPT_DIGEST_RULES),
-    sessions: createProcessDigests(SESSION_DIGEST_RULES),
+    prompts: new LocalDigests(),
+    sessions: new LocalDigests(),
     previous: new LocalPreviousCalls(),
     equal: new EqualCallRegistry(),
   }

@@ -1,5 +1,6 @@
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
 import type { ImagePrices } from '../../domain/price.ts'
+import { isFullyVisible } from '../../domain/username.ts'
 import { GatewayError } from '../../errors.ts'
 
 /**
@@ -29,8 +30,12 @@ export function parseJsonMapping(key: string, text: string): ReadonlyMap<string,
   }
   const mapping = new Map(Object.entries(value))
   for (const name of mapping.keys()) {
-    if (name !== '' && name !== '__proto__' && name.length <= 200 && !/\p{Cc}/u.test(name)) continue
-    throw new GatewayError('invalid_request', `${key}: expected names of 1 to 200 characters`)
+    const isPlain = name !== '' && name !== '__proto__' && name.length <= 200 && !/\p{Cc}/u.test(name)
+    if (isPlain && isFullyVisible(name)) continue
+    throw new GatewayError(
+      'invalid_request',
+      `${key}: expected names of 1 to 200 characters, none of them invisible or blank`,
+    )
   }
   return mapping
 }

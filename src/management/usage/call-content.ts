@@ -4,11 +4,12 @@ import { digestOf } from '../../content/entries.ts'
 import type { ContentSummary, ContentOfCall } from '../../content/messages.ts'
 import { CONTENT_PARTS, type ContentPart } from '../../content/parts.ts'
 import type { User } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import { requireManageableUser } from '../authority.ts'
 import { wholeNumber } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
-import { findUser } from '../users/list-users.ts'
+import { findUser, userNotFound } from '../users/list-users.ts'
 import { contentsInTime } from './content-age.ts'
 
 type ContentServices = Pick<AdministrationServices, 'store' | 'settings' | 'content' | 'nowMs' | 'holdToRead'>
@@ -106,10 +107,13 @@ export async function deleteContent(
   const toMs = Math.min(services.nowMs() + 1, to === undefined ? Infinity : to * 1000)
   if (to !== undefined && to <= from)
     throw new GatewayError('invalid_request', 'to: expected a time after from')
+  // Users who may not see the accounts of others get the answer for ids that do not exist.
+  const isVisible = (id: number): boolean => id === by.id || by.role >= Role.admin
+  if (userId !== undefined && !isVisible(userId)) userNotFound(userId)
   const holder = tokenId === undefined ? undefined : await holderOf(store, tokenId)
+  if (holder && !isVisible(holder.id)) throw tokenNotFound()
   const owner = userId === undefined ? (holder ?? by) : userId === by.id ? by : await findUser(store, userId)
-  if (holder && holder.id !== owner.id)
-    throw new GatewayError('not_found', 'this user has no token with this id')
+  if (holder && holder.id !== owner.id) throw tokenNotFound()
   if (owner.id !== by.id) requireManageableUser(by, owner)
   const period = { userId: owner.id, tokenId, fromMs, toMs }
   await store.write('recordContentDeletion', { ...period, username: owner.username })
@@ -125,8 +129,13 @@ export async function deleteContent(
 /** The user to whom a token belongs. The token may be deleted already. */
 async function holderOf(store: ContentServices['store'], tokenId: number): Promise<User> {
   const [token] = await store.read('tokenNames', { tokenIds: [tokenId] })
-  if (!token) throw new GatewayError('not_found', 'there is no token with this id')
-  return findUser(store, token.username)
+  const holder = token && (await store.read('userByName', token.username))
+  if (!holder) throw tokenNotFound()
+  return holder
+}
+
+function tokenNotFound(): GatewayError {
+  return new GatewayError('not_found', 'there is no token with this id')
 }
 
 /**

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { OidcProvider } from '../../domain/settings.ts'
 import { Role } from '../../domain/role.ts'
-import { rightsToChange, rightsFromClaims } from './sign-in.ts'
+import { Passwords } from '../../accounts/authentication/passwords.ts'
+import { SignIns } from '../../accounts/authentication/sign-ins.ts'
+import { logIn, rightsToChange, rightsFromClaims } from './sign-in.ts'
 
 const provider = (of: Partial<OidcProvider>): OidcProvider => ({
   name: 'corp',
@@ -62,4 +64,42 @@ test('no OIDC claim makes a user root or demotes a root user, and a second sign-
       expect(rightsToChange(after, rights)).toEqual({})
     }),
   )
+})
+
+test('a burst of sign-ins from one address delays one from another by a few sign-ins, in the database too', async () => {
+  const asked: string[] = []
+  // A database that serves requests in the order in which they arrive, one at a time.
+  let last: Promise<unknown> = Promise.resolve()
+  const inOrder = (from: string): Promise<undefined> => {
+    asked.push(from)
+    const served = last.then(
+      () => new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined))),
+    )
+    last = served
+    return served
+  }
+  const servicesOf = (from: string): Parameters<typeof logIn>[0] =>
+    ({
+      store: { read: () => inOrder(from), write: () => inOrder(from) },
+      passwords,
+      signIns,
+      settings: () => ({ login: { password: true } }),
+    }) as unknown as Parameters<typeof logIn>[0]
+  const passwords = new Passwords()
+  const signIns = new SignIns()
+  const refused = (from: string, n: number): Promise<string> =>
+    logIn(servicesOf(from), { username: `nobody-${n}`, password: 'wrong' }, from, {
+      address: from,
+      userAgent: undefined,
+    }).then(
+      () => 'accepted',
+      (error: unknown) => (error as { code: string }).code,
+    )
+  const burst = Array.from({ length: 100 }, (_, n) => refused('burst', n))
+  // The first of them have begun.
+  await expect.poll(() => asked.length).toBeGreaterThan(0)
+  expect(await refused('owner', 0)).toBe('unauthorized')
+  // Each of the four that run beside it asks the database three times; before the owner, and while it waits.
+  expect(asked.filter((from) => from === 'burst').length).toBeLessThanOrEqual(3 * 4 * 4)
+  expect(await Promise.all(burst)).toEqual(burst.map(() => 'unauthorized'))
 })

@@ -62,7 +62,16 @@ interface LoggedIn {
  * Starts a session of 30 days for a client whose address block is `from`. A refused attempt is recorded in
  * the audit log.
  */
-export async function logIn(
+export function logIn(
+  services: Parts,
+  credentials: Credentials,
+  from: string,
+  place: SignInPlace,
+): Promise<LoggedIn> {
+  return services.signIns.inTurn(from, () => logInNow(services, credentials, from, place))
+}
+
+async function logInNow(
   services: Parts,
   credentials: Credentials,
   from: string,

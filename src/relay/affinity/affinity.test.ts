@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
-import { OrderedDigests } from '../digests/ordered-digests.ts'
+import { LocalDigests } from '../digests/digest-store.ts'
 import type { Plans } from '../plan.ts'
 import type { AttemptTarget } from '../request-stages.ts'
 import { SessionAffinity } from './affinity.ts'
@@ -16,7 +16,7 @@ const OPTIONS = { affinity: { enabled: true, most: 100, cache_key: true } }
 class SessionCalls {
   nowMs = 0
   readonly #affinity = new SessionAffinity({
-    store: new OrderedDigests(() => this.nowMs),
+    store: new LocalDigests(() => this.nowMs),
     key: Buffer.alloc(32),
     metrics: { add: () => {} },
     nowMs: () => this.nowMs,

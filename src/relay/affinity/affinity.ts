@@ -48,7 +48,7 @@ export const SESSION_DIGEST_RULES: DigestRules = {
   kind: 'session',
   minSearched: 1,
   changes: true,
-  isOrdered: true,
+  isBounded: true,
 }
 
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
@@ -204,7 +204,10 @@ export class CallAffinity {
     this.#bindings.set(request.model, binding)
     const ms = CACHE_LIFETIMES_MS[binding.lifetime] as number
     const { most } = this.#options.affinity
-    this.#services.store.remember(this.#digestOf(request.model), numberOf(binding), { ms, most })
+    this.#services.store.remember(this.#owner.userId, this.#digestOf(request.model), numberOf(binding), {
+      ms,
+      most,
+    })
   }
 
   /** The value of `prompt_cache_key` for the session; undefined if none may be added. */
@@ -216,7 +219,7 @@ export class CallAffinity {
 
   #arrange(plan: Plan): Plan | Promise<Plan> {
     const found = this.#services.store.find(
-      searchForOneDigest(this.#digestOf(plan.request.model)),
+      searchForOneDigest(this.#owner.userId, this.#digestOf(plan.request.model)),
       () => true,
     )
     return found instanceof Promise

@@ -35,8 +35,8 @@ export class CacheBreaks {
   }
 
   /** Begins to compare a call with the previous one of its session; undefined if the call has no session. */
-  of(session: string, startedMs: number): CallCacheBreaks | undefined {
-    return session === '' ? undefined : new CallCacheBreaks(this.#services, session, startedMs)
+  of(userId: number, session: string, startedMs: number): CallCacheBreaks | undefined {
+    return session === '' ? undefined : new CallCacheBreaks(this.#services, userId, session, startedMs)
   }
 }
 
@@ -51,15 +51,17 @@ export interface AnswerWithCacheFacts {
 /** Compares one call with the previous one of its session. */
 export class CallCacheBreaks {
   readonly #services: BreakServices
+  readonly #userId: number
   readonly #session: string
   readonly #startedMs: number
   readonly #found: ReturnType<PreviousCalls['find']>
 
-  constructor(services: BreakServices, session: string, startedMs: number) {
+  constructor(services: BreakServices, userId: number, session: string, startedMs: number) {
     this.#services = services
+    this.#userId = userId
     this.#session = session
     this.#startedMs = startedMs
-    this.#found = services.previous.find(session)
+    this.#found = services.previous.find(userId, session)
   }
 
   /** The provider's id of the previous answer, if it came from this channel; otherwise empty. */
@@ -110,7 +112,7 @@ export class CallCacheBreaks {
       answerId,
       isSure: this.#services.previous.isComplete,
     }
-    this.#services.previous.remember(this.#session, now, plan.settings.options.affinity.most)
+    this.#services.previous.remember(this.#userId, this.#session, now, plan.settings.options.affinity.most)
     // Another node may have served a call in between, and then the reason would be wrong.
     if (!isBroken || !previous.isSure || !now.isSure) return ''
     const reason = reasonOf(previous, now, print)

@@ -1,3 +1,4 @@
+import { OwnedEntries } from '../../domain/owned-entries.ts'
 import type { Link } from '../../ipc/link.ts'
 import { CACHE_LIFETIMES_MS } from './affinity.ts'
 
@@ -33,16 +34,18 @@ export interface PreviousCall {
 export interface PreviousCalls {
   /** Whether the calls of all nodes are remembered here. */
   readonly isComplete: boolean
-  find(session: string): PreviousCall | undefined | Promise<PreviousCall | undefined>
-  /** `most`: maximum number of sessions; beyond it, the session remembered longest ago is forgotten. */
-  remember(session: string, call: PreviousCall, most: number): void
+  find(userId: number, session: string): PreviousCall | undefined | Promise<PreviousCall | undefined>
+  /**
+   * `most`: maximum number of sessions; beyond it, the session remembered longest ago is forgotten of a user
+   * with more than a fair share.
+   */
+  remember(userId: number, session: string, call: PreviousCall, most: number): void
   close(): Promise<void>
 }
 
 /** Previous calls in the memory of this process. They are forgotten once their caches have expired. */
 export class LocalPreviousCalls implements PreviousCalls {
-  /** The last call of each session, in the order in which they were remembered. */
-  readonly #calls = new Map<string, PreviousCall>()
+  readonly #calls = new OwnedEntries<number, PreviousCall>()
   readonly #isAlone: () => boolean
 
   /** `isAlone`: whether no other node serves calls of the same users. */
@@ -59,26 +62,25 @@ export class LocalPreviousCalls implements PreviousCalls {
     return this.#calls.size
   }
 
-  find(session: string): PreviousCall | undefined {
-    return this.#calls.get(session)
+  find(userId: number, session: string): PreviousCall | undefined {
+    return this.#calls.get(userId, session)
   }
 
-  remember(session: string, call: PreviousCall, most: number): void {
-    this.#calls.delete(session)
-    this.#calls.set(session, call)
-    let removable = MAX_REMOVED
-    for (const [oldest, { atMs, longest }] of this.#calls) {
-      const isOver = atMs + (CACHE_LIFETIMES_MS[longest] ?? 0) < call.atMs
-      if ((!isOver && this.#calls.size <= most) || removable-- === 0) break
-      this.#calls.delete(oldest)
-    }
+  remember(userId: number, session: string, call: PreviousCall, most: number): void {
+    this.#forgetExpired(userId, call.atMs)
+    const next = this.#calls.nextOwner()
+    if (next !== undefined) this.#forgetExpired(next, call.atMs)
+    this.#calls.set(userId, session, call, most)
+  }
+
+  #forgetExpired(userId: number, nowMs: number): void {
+    const oldest = this.#calls.oldestOf(userId)
+    if (oldest && oldest.atMs + (CACHE_LIFETIMES_MS[oldest.longest] ?? 0) < nowMs)
+      this.#calls.removeOldest(userId)
   }
 
   async close(): Promise<void> {}
 }
-
-/** Maximum number of sessions that are forgotten for one new call. With two, the memory can shrink. */
-const MAX_REMOVED = 2
 
 /**
  * The last calls of sessions, as a worker process remembers and finds them. The process that owns the
@@ -92,14 +94,16 @@ export class OwnerPreviousCalls implements PreviousCalls {
     this.#link = link
   }
 
-  find(session: string): Promise<PreviousCall | undefined> {
-    return this.#link.request<PreviousCall | undefined>('find previous', session).catch(() => undefined)
+  find(userId: number, session: string): Promise<PreviousCall | undefined> {
+    return this.#link
+      .request<PreviousCall | undefined>('find previous', [userId, session])
+      .catch(() => undefined)
   }
 
   // The process that owns the database reads this message before the call's settlement, which is sent later
   // over the same socket.
-  remember(session: string, call: PreviousCall, most: number): void {
-    this.#link.send('remember previous', [session, call, most])
+  remember(userId: number, session: string, call: PreviousCall, most: number): void {
+    this.#link.send('remember previous', [userId, session, call, most])
   }
 
   async close(): Promise<void> {}
@@ -109,8 +113,8 @@ export class OwnerPreviousCalls implements PreviousCalls {
  * Answers a worker's questions for the previous calls of sessions, and remembers the calls that it reports.
  */
 export function answerPreviousCalls(link: Link, calls: LocalPreviousCalls): void {
-  link.answer('find previous', (session: string) => calls.find(session))
-  link.on('remember previous', ([session, call, most]: [string, PreviousCall, number]) =>
-    calls.remember(session, call, most),
+  link.answer('find previous', ([userId, session]: [number, string]) => calls.find(userId, session))
+  link.on('remember previous', ([userId, session, call, most]: [number, string, PreviousCall, number]) =>
+    calls.remember(userId, session, call, most),
   )
 }

@@ -66,7 +66,7 @@ export class RedisPreviousCalls implements PreviousCalls {
     return this.#connection.firstAttempt
   }
 
-  find(session: string): Promise<PreviousCall | undefined> | undefined {
+  find(_userId: number, session: string): Promise<PreviousCall | undefined> | undefined {
     const { client } = this.#connection
     if (!client) return undefined
     return withTimeout(this.#entries.read(client, [session], MAX_ENTRY_LENGTH), TIMEOUT_MS)
@@ -74,13 +74,13 @@ export class RedisPreviousCalls implements PreviousCalls {
       .catch(() => undefined)
   }
 
-  remember(session: string, call: PreviousCall, most: number): void {
+  remember(owner: number, session: string, call: PreviousCall, most: number): void {
     const { client } = this.#connection
     const text = JSON.stringify(call)
     const ms = CACHE_LIFETIMES_MS[call.longest]
     if (!client || ms === undefined || SEAL_LENGTH + text.length > MAX_ENTRY_LENGTH) return
     const entry = this.#sealOf(session, text).toString('base64url') + text
-    this.#entries.set(client, session, entry, this.#nowMs(), { ms, most }).catch(() => {})
+    this.#entries.set(client, { owner, name: session, entry }, this.#nowMs(), { ms, most }).catch(() => {})
   }
 
   close(): Promise<void> {

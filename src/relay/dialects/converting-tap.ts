@@ -9,6 +9,7 @@ import { CopyableText, FrameWriter } from '@sluice/wire/frame-writer'
 import { ToolInputCollector, CUT_OFF_STOP } from '@sluice/wire/tool-input'
 import { TextBuffer } from '@sluice/wire/text-buffer'
 import { asRecord } from '@sluice/wire/json/record'
+import { providerToolTexts } from '@sluice/wire/executed-code'
 import type { ReplyEvent } from '@sluice/wire/reply'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEndResult, TapPushResult } from '@sluice/wire/sse/stream-tap'
@@ -225,7 +226,7 @@ export class ConvertingTap implements Tap {
         return this.#emitted(event.text)
       case 'part-start':
         if (event.part.kind === 'tool-call') this.#emitted(event.part.name)
-        else if (event.part.kind === 'opaque') this.#noteHidden(redactedIn(event.part.value))
+        else if (event.part.kind === 'opaque') this.#noteOpaque(event.part.value)
         return
       case 'proof':
         if (!PROTOCOLS[event.proof.protocol].reportsThoughts) this.#noteHidden(event.proof.value)
@@ -239,6 +240,12 @@ export class ConvertingTap implements Tap {
       case 'ping':
       case 'failure':
     }
+  }
+
+  /** Counts what the provider's own tools were given, what code printed, and encrypted thoughts. */
+  #noteOpaque(value: unknown): void {
+    for (const text of providerToolTexts(value)) this.#emitted(text)
+    this.#noteHidden(redactedIn(value))
   }
 
   /** Counts the bytes of encrypted thoughts, minus those that also arrived as text. */

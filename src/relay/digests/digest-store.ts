@@ -6,6 +6,8 @@ import { type DigestEntry, DigestTable } from '../../domain/digest-table.ts'
  * mark.
  */
 export interface DigestSearch {
+  /** Id of the user whose digests are searched. */
+  readonly owner: number
   readonly count: number
   mark(index: number): number
   digest(index: number): Buffer
@@ -33,7 +35,8 @@ export interface DigestStore {
     search: DigestSearch,
     isPlausible: (found: FoundDigest) => boolean,
   ): FoundDigest | undefined | Promise<FoundDigest | undefined>
-  remember(digest: Buffer, value: number, retention: Retention): void
+  /** `owner`: id of the user, whose other digests give way if the user has more than a fair share. */
+  remember(owner: number, digest: Buffer, value: number, retention: Retention): void
   close(): Promise<void>
 }
 
@@ -60,11 +63,8 @@ export interface DigestRules {
    * informed.
    */
   readonly changes: boolean
-  /**
-   * Whether the digest that was used longest ago is forgotten if there are more than the maximum, also in
-   * Redis.
-   */
-  readonly isOrdered?: true
+  /** Whether the maximum number of digests also holds in Redis. */
+  readonly isBounded?: true
 }
 
 /** Maximum number of digests that are computed for one search. */
@@ -75,9 +75,9 @@ export function matchesDigestAt(search: DigestSearch, index: number, key: Uint8A
   return search.digest(index).compare(key, 0, key.length, 0, key.length) === 0
 }
 
-/** Creates a search for one digest. */
-export function searchForOneDigest(digest: Buffer): DigestSearch {
-  return { count: 1, mark: () => digest.readUInt32LE(), digest: () => digest }
+/** Creates a search for one digest of a user. */
+export function searchForOneDigest(owner: number, digest: Buffer): DigestSearch {
+  return { owner, count: 1, mark: () => digest.readUInt32LE(), digest: () => digest }
 }
 
 /** Remembers digests in the memory of this process. */
@@ -85,9 +85,10 @@ export class LocalDigests implements ProcessDigests {
   readonly #table = new DigestTable()
   readonly #nowMs: () => number
 
-  /** `nowMs`: a monotonic clock in milliseconds that began at 0. */
+  /** `nowMs`: a monotonic clock in milliseconds. */
   constructor(nowMs = () => performance.now()) {
-    this.#nowMs = nowMs
+    const startMs = nowMs()
+    this.#nowMs = () => nowMs() - startMs
   }
 
   find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined {
@@ -114,9 +115,9 @@ export class LocalDigests implements ProcessDigests {
     return found
   }
 
-  remember(digest: Buffer, value: number, { ms, most }: Retention): void {
+  remember(owner: number, digest: Buffer, value: number, { ms, most }: Retention): void {
     const nowMs = this.#nowMs()
-    this.#table.put(digest, value, nowMs + ms, nowMs, most)
+    this.#table.put(owner, digest, value, nowMs + ms, nowMs, most)
   }
 
   async close(): Promise<void> {}

@@ -47,9 +47,9 @@ export class OwnerDigests implements DigestStore {
 
   // The process that owns the database reads this message before the call's settlement, which is sent later
   // over the same socket.
-  remember(digest: Buffer, value: number, { ms, most }: Retention): void {
+  remember(owner: number, digest: Buffer, value: number, { ms, most }: Retention): void {
     const key = Buffer.from(digest.subarray(0, DIGEST_KEY_BYTES))
-    this.#link.send(`remember ${this.#kind}`, [key, value, ms, most])
+    this.#link.send(`remember ${this.#kind}`, [owner, key, value, ms, most])
   }
 
   async close(): Promise<void> {}
@@ -58,7 +58,7 @@ export class OwnerDigests implements DigestStore {
 /** Answers the requests that a worker sends with `OwnerDigests`. */
 export function answerDigestRequests(link: Link, kind: DigestKind, store: ProcessDigests): void {
   link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPUTED_DIGESTS))
-  link.on(`remember ${kind}`, ([key, value, ms, most]: [Uint8Array, number, number, number]) =>
-    store.remember(Buffer.from(key), value, { ms, most }),
+  link.on(`remember ${kind}`, ([owner, key, value, ms, most]: [number, Uint8Array, number, number, number]) =>
+    store.remember(owner, Buffer.from(key), value, { ms, most }),
   )
 }

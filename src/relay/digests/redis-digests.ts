@@ -9,13 +9,13 @@ import {
   type DigestSearch,
   type DigestStore,
   type FoundDigest,
+  LocalDigests,
   matchesDigestAt,
   MAX_COMPUTED_DIGESTS,
   type ProcessDigests,
   type Retention,
   searchForOneDigest,
 } from './digest-store.ts'
-import { createProcessDigests } from './process-digests.ts'
 
 /** Maximum number of digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
@@ -60,7 +60,7 @@ export class RedisDigests implements DigestStore {
     this.#rules = rules
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
-    this.#local = createProcessDigests(rules)
+    this.#local = new LocalDigests()
     this.#entries = new BoundedEntries(options.namespace, rules.kind)
     this.#connection = new RedisConnection(options.url, {
       onConnected: async (client) => {
@@ -100,14 +100,14 @@ export class RedisDigests implements DigestStore {
       .catch(() => own)
   }
 
-  remember(digest: Buffer, value: number, retention: Retention): void {
+  remember(owner: number, digest: Buffer, value: number, retention: Retention): void {
     const known = this.#changes && this.#knownHere(digest)
-    this.#local.remember(digest, value, retention)
+    this.#local.remember(owner, digest, value, retention)
     this.#most = retention.most
     const { client } = this.#connection
     if (!client) return
     const entry = sealed(this.#options.key, digest, value, Math.floor(this.#nowMs() + retention.ms))
-    this.#write(client, nameOf(digest.readUInt32LE()), entry, retention).catch(() => {})
+    this.#write(client, owner, nameOf(digest.readUInt32LE()), entry, retention).catch(() => {})
     if (known !== undefined && known !== value) client.publish(this.#channel, entry).catch(() => {})
   }
 
@@ -115,8 +115,15 @@ export class RedisDigests implements DigestStore {
     await Promise.all([this.#connection.close(), this.#changes?.close()])
   }
 
-  async #write(client: RedisClientType, name: string, entry: string, retention: Retention): Promise<void> {
-    if (this.#rules.isOrdered) return this.#entries.set(client, name, entry, this.#nowMs(), retention)
+  async #write(
+    client: RedisClientType,
+    owner: number,
+    name: string,
+    entry: string,
+    retention: Retention,
+  ): Promise<void> {
+    if (this.#rules.isBounded)
+      return this.#entries.set(client, { owner, name, entry }, this.#nowMs(), retention)
     const expiration = { type: 'PX', value: Math.ceil(retention.ms) } as const
     await client.set(this.#entries.keyOf(name), entry, { expiration })
   }
@@ -132,16 +139,17 @@ export class RedisDigests implements DigestStore {
         : openedEntry(this.#options.key, message.toString('latin1'))
     if (!opened) return this.#options.onUntrusted()
     const known = this.#knownHere(opened.digest)
-    if (known !== undefined && known !== opened.value) this.#learn(opened)
+    if (known !== undefined && known !== opened.value) this.#learn(0, opened)
   }
 
-  #learn({ digest, value, expiresMs }: SharedEntry): void {
+  // An entry that is known already keeps its owner.
+  #learn(owner: number, { digest, value, expiresMs }: SharedEntry): void {
     const ms = expiresMs - this.#nowMs()
-    if (ms > 0) this.#local.remember(digest, value, { ms, most: Math.max(1, this.#most) })
+    if (ms > 0) this.#local.remember(owner, digest, value, { ms, most: Math.max(1, this.#most) })
   }
 
   #knownHere(digest: Buffer): number | undefined {
-    return this.#local.find(searchForOneDigest(digest), () => true)?.value
+    return this.#local.find(searchForOneDigest(0, digest), () => true)?.value
   }
 
   get #channel(): string {
@@ -164,7 +172,7 @@ export class RedisDigests implements DigestStore {
         if (matchesDigestAt(search, index, digest) && isPlausible({ index, value })) {
           // The entry is kept in memory, so that this node notices if it later changes the number, and
           // informs the node that wrote the entry.
-          if (this.#changes) this.#learn(opened)
+          if (this.#changes) this.#learn(search.owner, opened)
           return { index, value }
         }
         if (++compared === MAX_COMPUTED_DIGESTS) return undefined

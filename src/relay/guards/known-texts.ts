@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
+import { OwnedEntries } from '../../domain/owned-entries.ts'
 import type { TextScreen } from '../../redaction/screen.ts'
 
 /** Maximum number of remembered texts per user; enough for several long conversations. */
@@ -11,12 +12,6 @@ const MAX_TEXTS = 65_536
 const TEXT_BYTES = 160
 /** Texts with fewer bytes are not remembered, because checking them is as quick as recognising them. */
 const MIN_BYTES = 128
-
-/** The names of a user's texts, the oldest first, and the memory that they take. */
-interface UserTexts {
-  readonly names: Map<string, true>
-  readonly allocation: MemoryAllocation
-}
 
 /** The texts of a user in which guards have found nothing. */
 export interface KnownTextsOfUser {
@@ -39,25 +34,26 @@ export class KnownTexts {
   readonly #memory: RequestMemory
   readonly #maxOfUser: number
   readonly #maxTexts: number
-  /** The texts by user; the user whose text was remembered last comes last. */
-  readonly #users = new Map<PoolShareOwner['client'], UserTexts>()
+  readonly #texts: OwnedEntries<PoolShareOwner['client'], true>
+  /** The memory that the texts of each user take. */
+  readonly #allocations = new Map<PoolShareOwner['client'], MemoryAllocation>()
   /**
    * A number for each combination of guards and their actions, because a text may pass one and not another.
    */
   readonly #screens = new WeakMap<TextScreen, number>()
   #nextScreen = 0
-  #texts = 0
 
   /** `memory`: the memory of remembered texts counts against the shares of their users. */
   constructor(memory: RequestMemory, { maxOfUser = MAX_OF_USER, maxTexts = MAX_TEXTS } = {}) {
     this.#memory = memory
     this.#maxOfUser = maxOfUser
     this.#maxTexts = maxTexts
+    this.#texts = new OwnedEntries((client) => this.#freeMemory(client))
   }
 
   /** Number of remembered texts of all users. */
   get size(): number {
-    return this.#texts
+    return this.#texts.size
   }
 
   of(owner: PoolShareOwner): KnownTextsOfUser {
@@ -70,46 +66,30 @@ export class KnownTexts {
         return `${this.#screenId(screen)} ${name}`
       },
       has: (name) => {
-        const names = this.#users.get(owner.client)?.names
-        if (!names?.delete(name)) return false
-        names.set(name, true)
+        if (!this.#texts.get(owner.client, name)) return false
+        this.#texts.set(owner.client, name, true, this.#maxTexts)
         return true
       },
       add: (name) => this.#add(owner, name),
     }
   }
 
-  #add(owner: PoolShareOwner, name: string): void {
-    const texts = this.#users.get(owner.client) ?? {
-      names: new Map(),
-      allocation: new MemoryAllocation(owner),
-    }
-    const { names, allocation } = texts
-    if (!names.delete(name)) {
+  #add({ client, key }: PoolShareOwner, name: string): void {
+    if (!this.#texts.get(client, name)) {
+      const allocation = this.#allocations.get(client) ?? new MemoryAllocation({ client, key })
       // If there is no memory for the text, it is not remembered.
       if (!this.#memory.take(allocation, TEXT_BYTES)) return
-      this.#texts += 1
+      this.#allocations.set(client, allocation)
+      if (this.#texts.countOf(client) >= this.#maxOfUser) this.#texts.removeOldest(client)
     }
-    names.set(name, true)
-    this.#users.delete(owner.client)
-    this.#users.set(owner.client, texts)
-    if (names.size > this.#maxOfUser) this.#forgetOldest(texts)
-    while (this.#texts > this.#maxTexts) {
-      const [oldest] = this.#users
-      if (!oldest) return
-      const [client, others] = oldest
-      this.#forgetOldest(others)
-      if (others.names.size === 0) this.#users.delete(client)
-    }
+    this.#texts.set(client, name, true, this.#maxTexts)
   }
 
-  #forgetOldest({ names, allocation }: UserTexts): void {
-    for (const name of names.keys()) {
-      names.delete(name)
-      this.#texts -= 1
-      this.#memory.give(allocation, TEXT_BYTES)
-      return
-    }
+  #freeMemory(client: PoolShareOwner['client']): void {
+    const allocation = this.#allocations.get(client)
+    if (!allocation) return
+    this.#memory.give(allocation, TEXT_BYTES)
+    if (allocation.bytes === 0) this.#allocations.delete(client)
   }
 
   #screenId(screen: TextScreen): number {

@@ -142,7 +142,7 @@ export class CallPrompts {
     const whole = this.#known.get(channel)?.whole
     if (!whole || !isPlausible(tokens, whole.textBytes)) return
     const { remember_prompts: ms, remember_prompts_max: most } = this.#options
-    this.#services.store.remember(whole.digest, tokens, { ms, most })
+    this.#services.store.remember(this.#userId, whole.digest, tokens, { ms, most })
   }
 
   #withBound(plans: Plans, { bound }: KnownPrompt): Plans {
@@ -175,6 +175,7 @@ export class CallPrompts {
     const knownBy = (found: FoundDigest | undefined): KnownPrompt =>
       this.#note(plan, { whole, bound: found && digests.bound(turnAt(found.index), found.value) })
     const longestFirst: DigestSearch = {
+      owner: this.#userId,
       count: turns,
       mark: (index) => digests.mark(turnAt(index)),
       digest: (index) => (index === 0 ? digest : digests.digest(turnAt(index))),

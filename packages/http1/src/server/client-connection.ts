@@ -47,6 +47,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
   /** Whether the client has closed its side of the connection. */
   #isHalfClosed = false
   readonly #halfCloseTimeout = new HalfCloseTimeout(() => this.#abandon())
+  /** Whether the response continues until the client leaves, see `lastsUntilClientLeaves`. */
+  #isEndless = false
   /** Whether the end of a response waits to be taken by the operating system. */
   #isSending = false
   readonly #stepTimeout = new StepTimeout()
@@ -162,6 +164,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     const response = new Response(this, head)
     this.#request = request
     this.#response = response
+    this.#isEndless = false
     this.#halfCloseTimeout.reset()
     this.#counted.markBusy()
     this.#stepTimeout.begin('body')
@@ -275,6 +278,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
   #handleEnd(): void {
     this.#isHalfClosed = true
     if (this.#state !== 'open') return
+    if (this.#isEndless) return this.#leave()
     const isInTheMiddle = this.#response?.isHeadSent && this.#reader.isComplete && !this.#isSending
     if (isInTheMiddle && !this.#halfCloseTimeout.isRecentlyComplete) this.#end()
     else this.#finishHalfClosed()
@@ -302,12 +306,25 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#halfCloseTimeout.needsUpstream()
   }
 
+  /**
+   * Called by a response that continues until the client leaves. A client that closes its side, even directly
+   * after its request, waits for nothing more and is gone.
+   */
+  lastsUntilClientLeaves(): void {
+    this.#isEndless = true
+    if (this.#isHalfClosed && this.#state === 'open') this.#leave()
+  }
+
+  #leave(): void {
+    this.#response?.onConnectionEnd('aborted')
+    this.#end()
+  }
+
   #abandon(): void {
     if (this.#response?.hasEnded !== false) return
     // A client that reads slowly or not at all is the matter of another timeout (`WRITE_TIMEOUT_MS`).
     if (this.#socket.writableLength > 0) return this.#halfCloseTimeout.noteSent()
-    this.#response.onConnectionEnd('aborted')
-    this.#end()
+    this.#leave()
   }
 
   #handleClose(): void {

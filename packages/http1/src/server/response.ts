@@ -14,6 +14,8 @@ export interface ResponseSink {
   responseEnded(): void
   /** Notes that a request to an upstream is about to be sent. */
   needsUpstream(): void
+  /** Notes that the response continues until its client leaves; absent where there is no connection. */
+  lastsUntilClientLeaves?(): void
   destroy(): void
 }
 
@@ -180,6 +182,11 @@ export class Response {
    */
   needsUpstream(): void {
     if (!this.#hasEnded && !this.#isAborted) this.#sink.needsUpstream()
+  }
+
+  /** Notes that the response continues until the client leaves, and that one which closes its side has left. */
+  lastsUntilClientLeaves(): void {
+    if (!this.#hasEnded && !this.#isAborted) this.#sink.lastsUntilClientLeaves?.()
   }
 
   /** Destroys the connection of an unfinished response. */

@@ -136,7 +136,7 @@ class ConvertedPassthrough implements Passthrough {
   async measure(call: Call, isComplete: boolean, ending: ResponseEnding): Promise<ChargedUsage> {
     const measure = await (isComplete
       ? measureEmbeddings(call, this.#usage)
-      : this.#measureSent(call, ending === 'client_gone' || this.#reply.count > 0))
+      : this.#measureSent(call, ending === 'client_gone' || ending === 'stopped' || this.#reply.count > 0))
     this.#charged = measure.usage
     return measure
   }

@@ -1,4 +1,5 @@
 import { AnswerMetadata } from '../../answer-metadata.ts'
+import { executedCodeOutput } from '../../executed-code.ts'
 import type { Usage } from '../../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
@@ -176,17 +177,18 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   }
 }
 
-/** Texts that the model wrote in a part: text, thoughts, calls and code. Empty texts are left out. */
+/** Texts of a part: text, thoughts, calls, and code with what it printed. Empty texts are left out. */
 function generatedText(part: unknown): string[] {
   const record = asRecord(part)
   if (!record) return []
   const call = asRecord(record['functionCall'])
-  const args = call?.['args'] ?? call?.['partialArgs']
+  const args = call?.['args'] ?? call?.['partialArgs'] ?? asRecord(record['toolCall'])?.['args']
   return [
     record['text'],
     call?.['name'],
     args === undefined ? undefined : JSON.stringify(args),
     asRecord(record['executableCode'])?.['code'],
     ...textsOfUnknownMembers(record),
+    ...executedCodeOutput(record),
   ].filter((piece): piece is string => typeof piece === 'string' && piece !== '')
 }

@@ -1,4 +1,5 @@
 import { AnswerMetadata } from '../../answer-metadata.ts'
+import { executedCodeOutput } from '../../executed-code.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
@@ -178,13 +179,14 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
 }
 
 /**
- * Texts that the model wrote in a block, which may be complete or just beginning: text, thinking, name and
- * input of a tool call. Empty texts are left out. Results of the provider's tools are not generated text.
+ * Texts of a block, which may be complete or just beginning: text, thinking, name and input of a tool call,
+ * and what code printed that the provider ran. Empty texts are left out. Results of the provider's other tools
+ * are not generated text.
  */
 function generatedText(block: Readonly<Record<string, unknown>> | undefined): string[] {
   if (!block) return []
   const type = String(block['type'])
-  const pieces = [block['text'], block['thinking']]
+  const pieces = [block['text'], block['thinking'], ...executedCodeOutput(block)]
   if (type === 'compaction') pieces.push(block['content'])
   if (type.endsWith('tool_use')) pieces.push(block['name'], inputText(block['input']))
   return pieces.filter((piece): piece is string => typeof piece === 'string' && piece !== '')

@@ -1,5 +1,6 @@
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
+import { executedCodeOutput } from '../../executed-code.ts'
 import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText, FrameTemplate } from '../../sse/frame-template.ts'
@@ -214,6 +215,7 @@ export class ResponsesTap extends StreamTap {
     recordItemToolUse(this.tools, index, item)
     if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
     else if (typeof item['name'] === 'string') this.emit(index, item['name'])
+    for (const piece of executedCodeOutput(item)) this.emit(index, piece)
   }
 
   #end(type: string, event: Event, data: string): FrameAction {
@@ -290,7 +292,7 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
       return names
     },
     text: () =>
-      Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',
+      Array.isArray(output) ? output.flatMap((item) => textsOfItem(asRecord(item))).join('\n') : '',
   }
 }
 
@@ -334,6 +336,11 @@ const TEXTS = [
 ] as const
 const LISTS = ['summary', 'content'] as const
 const OBJECTS = ['action', 'operation'] as const
+
+/** Texts of an output item: what the model wrote, and what code printed that the provider ran. */
+function textsOfItem(item: unknown): string[] {
+  return [...generatedText(item), ...executedCodeOutput(item)]
+}
 
 /** Texts that the model wrote in an output item, without empty ones. */
 function generatedText(item: unknown): string[] {

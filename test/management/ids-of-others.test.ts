@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Endpoint } from '../../src/api/endpoint.ts'
+import { manage } from '../fixtures/account.ts'
+import { type Body, call, callEndless, type LiveResponse, open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { contentOf } from '../fixtures/content.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { filledPath, isEndless, ROUTES } from '../fixtures/routes.ts'
+
+const ADMIN = { id: 1, accessToken: ROOT.access_token }
+const ANN = { id: 300_001, accessToken: 'the-access-token-of-ann' }
+const BEN = { id: 300_003, accessToken: 'the-access-token-of-ben' }
+const AS_ANN = { authorization: ANN.accessToken, 'gateway-user': String(ANN.id) }
+const KEY_OF_ANN = { authorization: 'Bearer sk-ann', 'x-goog-api-key': 'sk-ann' }
+
+let fixture: Fixture
+let live: LiveResponse
+/** What another user has, and something of the same form that nobody has. */
+let pairs: readonly (readonly [others: string, missing: string])[]
+let callOfBen = ''
+
+beforeAll(async () => {
+  const off = { requests: 0 }
+  fixture = await startFixture((upstream) => ({
+    rate_limits: { global: off, search: off, critical: off, relay: off },
+    options: { cache: { ttl: '1h' }, keep_responses: '1h' },
+    content_log: { what: 'full', readers: 100 },
+    models: priced(['m', 'stalling']),
+    channels: [channel('m', upstream.baseUrl('m')), channel('stalling', upstream.baseUrl('stalling'))],
+    users: [
+      ROOT,
+      // The keys 1, 2 and 3 belong to ben, so that no id of a pair is an id of anything that ann has.
+      user(300_003, 'ben', [token('ben'), token('ben2'), token('ben3')], { access_token: BEN.accessToken }),
+      user(300_005, 'ada', [], { role: 10 }),
+      user(300_001, 'ann', [token('ann')], { access_token: ANN.accessToken }),
+    ],
+  }))
+  const { upstream, gateway } = fixture
+  upstream.script('stalling', { kind: 'stream', events: 3, ending: 'stall' })
+  const said = await fixture.chat('ben', ask('m'), { headers: { 'x-session-id': 'ben' } })
+  callOfBen = String(said.headers['x-request-id'])
+  const kept = await call(gateway.url, { model: 'm', input: 'hi' }, { key: 'ben', path: '/v1/responses' })
+  const { id: response } = JSON.parse(kept.text) as { id: string }
+  live = await open(gateway.url, askStream('stalling'), { key: 'ben' })
+  await live.until('word2')
+  await contentOf(gateway.url, BEN, callOfBen)
+  const { data: row } = await manage<{ session: string }>(gateway.url, BEN, `GET /api/log/self/${callOfBen}`)
+  pairs = [
+    [String(BEN.id), '300004'],
+    ['300005', '300006'],
+    // The last of the keys of ben; nobody has nine.
+    ['3', '9'],
+    ['ben', 'box'],
+    ['token-ben', 'token-box'],
+    [callOfBen, '019a0000-0000-7000-8000-000000000000'],
+    [String(live.headers['x-request-id']), '019a0000-0000-7000-8000-000000000001'],
+    [row.session, '0123456789abcdef'],
+    [response, `${response.slice(0, -8)}${response.endsWith('00000000') ? '11111111' : '00000000'}`],
+  ]
+})
+afterAll(async () => {
+  live?.abort()
+  await fixture?.close()
+})
+
+/** Parameters that change the account itself, whose name may be taken. */
+const OWN = new Set(['PUT /api/user/self', 'GET /api/user/token'])
+
+const ENDPOINTS = ROUTES.filter(
+  (one) => one.access !== 'visitor' && one.access !== 'anyone' && one.access !== 'operator',
+).filter(({ method, path }) => !OWN.has(`${method} ${path}`))
+
+const shapeOf = (schema: unknown): string[] =>
+  schema && typeof schema === 'object' && 'shape' in schema ? Object.keys(schema.shape as object) : []
+
+/** A request with an id in one place. */
+interface Asked {
+  readonly place: string
+  readonly path: string
+  readonly body?: Body
+}
+
+const PAGING = new Set(['p', 'page', 'page_size', 'ps', 'size'])
+
+/** Members that make a request's body valid beside the id. */
+const BESIDE = {
+  name: 'renamed',
+  status: 2,
+  models: ['m'],
+  model: 'm',
+  input: 'hi',
+  messages: [],
+  previous_response_id: '',
+}
+
+/** Every request to an endpoint with this id in one of its places. */
+function* requestsWith(endpoint: Endpoint, id: string): Generator<Asked> {
+  const { path } = endpoint
+  const value = encodeURIComponent(id)
+  if (filledPath(endpoint, '') !== path) yield { place: 'path', path: filledPath(endpoint, value) }
+  const at = filledPath(endpoint, callOfBen)
+  if (endpoint.kind === 'json') {
+    for (const name of shapeOf(endpoint.query).filter((one) => !PAGING.has(one)))
+      yield { place: `?${name}`, path: `${at}?${name}=${value}` }
+    const given = /^\d+$/.test(id) ? Number(id) : id
+    for (const name of shapeOf(endpoint.body)) {
+      yield { place: name, path: at, body: { ...BESIDE, [name]: given } }
+      yield { place: `${name}[]`, path: at, body: { ...BESIDE, [name]: [given] } }
+    }
+  } else if (endpoint.method === 'POST' && path.includes('/responses')) {
+    for (const name of ['previous_response_id', 'conversation', 'item_reference'])
+      yield { place: name, path: at, body: { ...BESIDE, [name]: id } }
+  }
+}
+
+/** The status and the body, without the id that was given, ids of requests and times. */
+async function answerTo(endpoint: Endpoint, { path, body }: Asked, id: string): Promise<string> {
+  const isByKey = endpoint.access.endsWith('key')
+  const headers = isByKey
+    ? KEY_OF_ANN
+    : endpoint.access === 'keyed-account'
+      ? { ...AS_ANN, 'gateway-key': id }
+      : AS_ANN
+  const { status, text } = await (isEndless(endpoint) ? callEndless : call)(fixture.gateway.url, body, {
+    method: endpoint.method,
+    path,
+    headers,
+  })
+  const plain = text
+    .replaceAll(new RegExp(String.raw`(?<![\w-])(?:${id}|${id.slice(0, 16)})(?![\w-])`, 'g'), 'ID')
+    .replaceAll(/[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g, 'REQUEST')
+    .replaceAll(/\b\d{10,13}\b/g, 'TIME')
+    .replaceAll(/(?:resp|msg|chatcmpl)[-_][\w-]+/g, 'MADE')
+  return `${status} ${plain}`
+}
+
+test('an id of another user gets the answer of a missing one, in every path, parameter and body', async () => {
+  expect(pairs.map(([others]) => others)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^[\da-f]{16}$/), expect.stringMatching(/^resp_/)]),
+  )
+  const differing: string[] = []
+  let asked = 0
+  // Endpoints of higher roles refuse every request alike.
+  for (const endpoint of ENDPOINTS)
+    for (const [others, missing] of /^(?:admin|root)$/.test(endpoint.access) ? pairs.slice(0, 1) : pairs) {
+      const wanted = requestsWith(endpoint, missing)
+      for (const request of requestsWith(endpoint, others)) {
+        const like = wanted.next().value as Asked
+        const [got, expected] = [
+          await answerTo(endpoint, request, others),
+          await answerTo(endpoint, like, missing),
+        ]
+        asked += 2
+        if (got !== expected)
+          differing.push(
+            `${endpoint.method} ${endpoint.path} ${request.place} ${others}\n  ${got}\n  ${expected}`,
+          )
+      }
+    }
+  expect(differing).toEqual([])
+  expect(asked).toBeGreaterThan(1_000)
+  // Nothing of the other user was changed.
+  const { status } = await manage(fixture.gateway.url, BEN, `GET /api/content/${callOfBen}`)
+  expect(status).toBe(200)
+  const { data } = await manage<{ total: number }>(fixture.gateway.url, BEN, 'GET /api/running/self')
+  expect(data.total).toBe(1)
+  const { data: named } = await manage<{ username: string; status: number }>(
+    fixture.gateway.url,
+    ADMIN,
+    `GET /api/user/${BEN.id}`,
+  )
+  expect(named).toMatchObject({ username: 'ben', status: 1 })
+})
+
+const DELETIONS = ENDPOINTS.filter(
+  (one) => one.method === 'DELETE' && one.kind === 'json' && one.query !== undefined,
+)
+
+test.each(DELETIONS.map((one) => [`${one.method} ${one.path}`, one] as const))(
+  'a parameter that is empty, unknown or repeated is a 400 of %s, and deletes nothing',
+  async (_, endpoint) => {
+    const path = filledPath(endpoint, '2')
+    const names = endpoint.kind === 'json' ? shapeOf(endpoint.query) : []
+    expect(names.length).toBeGreaterThan(0)
+    const queries = names.flatMap((name) => [`${name}=`, `${name}=2&${name}=2`, `${name}=2&${name}=3`, name])
+    for (const query of [...queries, 'users=2', 'User=2', '=2'])
+      for (const account of [ADMIN, BEN]) {
+        const { status, body } = await manage(
+          fixture.gateway.url,
+          account,
+          `DELETE ${path}?${query}` as 'DELETE /',
+        )
+        const isHidden = account === BEN && endpoint.access !== 'account'
+        expect([status, body['code']], query).toEqual(
+          isHidden ? [403, 'role_too_low'] : [400, 'invalid_request'],
+        )
+      }
+    const { status } = await manage(fixture.gateway.url, BEN, `GET /api/content/${callOfBen}`)
+    expect(status).toBe(200)
+  },
+)
+
+test('content is deleted by the id of a user or a key only for those who may see it', async () => {
+  const ask = async (path: string) => {
+    const { status, message } = await manage(fixture.gateway.url, ANN, `DELETE ${path}` as 'DELETE /')
+    return [status, message.replace(/\d+/, 'ID')]
+  }
+  const missing = await ask('/api/content?user=300004')
+  expect(missing[0]).toBe(404)
+  expect(await ask('/api/content?user=1')).toEqual(missing)
+  expect(await ask(`/api/content?user=${BEN.id}`)).toEqual(missing)
+  const token = await ask('/api/content?token=9')
+  expect(token[0]).toBe(404)
+  expect(await ask('/api/content?token=3')).toEqual(token)
+})
