@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { ContentLogColumns } from '../../domain/records/content-log.ts'
 import { type NewToken, TOKEN, type DeclaredToken } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type DeclaredUser, type ManagedUser } from '../../domain/records/user.ts'
-import { generateKey, hashKey, type Secrets } from '../secrets.ts'
+import { generateKey, keyHashes, type Secrets } from '../secrets.ts'
 import { declaredContentColumns } from '../content-log-columns.ts'
 import { declaredUsageLimitColumns, operatorLimitsOfNewToken } from '../usage-limit-columns.ts'
 import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
@@ -75,7 +75,7 @@ async function refuseTakenKeys(
 ): Promise<void> {
   for (const { seed } of tokens)
     if (seed.key !== undefined && present.holderOf(seed.key))
-      await refuseTakenKey(db, seed.name, hashKey(secrets, seed.key))
+      await refuseTakenKey(db, seed.name, keyHashes(secrets, seed.key))
 }
 
 function newUser({ access_token, status, ...seed }: DeclaredUser, nowSeconds: number): NewUser {
@@ -232,13 +232,13 @@ class PresentAccounts {
   readonly #byKey: ReadonlyMap<string, PresentToken>
   readonly #byTokenName: ReadonlyMap<string, readonly PresentToken[]>
 
-  readonly #hashes: ReadonlyMap<string, string>
+  readonly #hashes: ReadonlyMap<string, readonly string[]>
 
-  /** `hashes` maps each declared API key to its hash. */
+  /** `hashes` maps each declared API key to its possible hashes (`keyHashes`). */
   constructor(
     users: readonly PresentUser[],
     tokens: readonly PresentToken[],
-    hashes: ReadonlyMap<string, string>,
+    hashes: ReadonlyMap<string, readonly string[]>,
   ) {
     this.#hashes = hashes
     this.users = users.toSorted((a, b) => a.id - b.id)
@@ -271,8 +271,11 @@ class PresentAccounts {
 
   /** Finds the token with a key, whichever user owns it. */
   holderOf(key: string): PresentToken | undefined {
-    const hash = this.#hashes.get(key)
-    return hash === undefined ? undefined : this.#byKey.get(hash)
+    for (const hash of this.#hashes.get(key) ?? []) {
+      const holder = this.#byKey.get(hash)
+      if (holder) return holder
+    }
+    return undefined
   }
 }
 
@@ -299,10 +302,10 @@ export async function readSeededAccounts(
     .select([...COLUMNS, 'user_id', 'name', 'key_hash', 'operator_terms'])
   const hashes = new Map(
     seeds.flatMap(({ tokens }) =>
-      tokens.flatMap(({ key }) => (key === undefined ? [] : [[key, hashKey(secrets, key)] as const])),
+      tokens.flatMap(({ key }) => (key === undefined ? [] : [[key, keyHashes(secrets, key)] as const])),
     ),
   )
-  const keyed = await inChunks([...hashes.values()], (some) =>
+  const keyed = await inChunks([...hashes.values()].flat(), (some) =>
     tokensFrom.where('key_hash', 'in', some).execute(),
   )
   const ofUsers = new PresentAccounts(users, [], hashes)

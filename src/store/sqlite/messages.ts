@@ -47,6 +47,7 @@ const LOCAL_READS = [
   'hasAlertState',
   'modelRetirements',
   'pendingDeclaredUsers',
+  'secretState',
   'storedConfiguration',
   'tokenByKeyHash',
 ] as const

@@ -10,7 +10,8 @@ import type {
   ThreadOptions,
   MessageToThread,
 } from './messages.ts'
-import { prepareDatabase } from './prepare-database.ts'
+import { prepareDatabase, secretStateOf } from './prepare-database.ts'
+import { settleSecrets } from '../secret-state.ts'
 import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
 
@@ -40,6 +41,7 @@ async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThrea
 async function openReader({ path, secrets }: DatabaseOptions): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
+  settleSecrets(secrets, secretStateOf(db))
   const batches = new ReadBatches(db, secrets)
   return { run: (operations) => batches.read(operations), close: () => closed(db) }
 }
