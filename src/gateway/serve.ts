@@ -37,7 +37,6 @@ import { MediaFetcher } from '../relay/media-fetcher.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
-import { settleSecrets } from '../store/secret-state.ts'
 import { completeSecretFile } from './gateway-secrets.ts'
 import { readinessOf } from './readiness.ts'
 import { followSecretChange } from './follow-secret-change.ts'
@@ -124,8 +123,6 @@ export async function serveGateway({
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
-  // The database has decided which of two secrets encrypts; here it is known only now.
-  settleSecrets(secrets, await store.read('secretState'))
   completeSecretFile(environment, secrets)
   const workers = others && 'link' in others ? others : undefined
   const namespace = namespaceOf(secrets, accounts.databaseId)

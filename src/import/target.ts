@@ -100,7 +100,6 @@ export async function openTargetToWrite(
       path === undefined
         ? await openPostgresStore({ url: databaseUrl, secrets })
         : await openSqliteStore({ path, secrets, onCallingThread: true })
-    settleSecrets(secrets, await rows.read('secretState'))
     if ((await rows.read('countUsers')) === 0) {
       await rows.write('seedUsers', {
         seeds,

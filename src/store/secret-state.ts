@@ -31,10 +31,10 @@ export function settleSecrets(secrets: Secrets, state: SecretState): void {
     return
   }
   if (!old) throw otherSecret(given, [keyCheck])
-  // The second secret is accepted before the change begins, so that nodes can be prepared one after another. If the
-  // database has that one, the change is over, and the first one is void.
-  const isFirst = old.check === secrets.check
-  replace(secrets, old, isFirst ? given[1] : undefined, lookupCipher)
+  // The new secret is accepted before the change begins, so that nodes can be prepared one after another. If the
+  // database has it, the change is over, and the old one is void.
+  const isOver = keyCheck === secrets.newCheck
+  replace(secrets, old, isOver ? undefined : given.find((one) => one !== old), lookupCipher)
 }
 
 /** Encrypts the lookup key with the new secret, so that it can be stored. */
@@ -53,7 +53,7 @@ function replace(
     lookupCipher === null
       ? present.ownLookupKey
       : createSecretKey(unsealBytes({ ...keys, lookupKey: present.ownLookupKey }, lookupCipher, LOOKUP_PLACE))
-  Object.assign(secrets, { ...keys, lookupKey } satisfies Secrets)
+  Object.assign(secrets, { ...keys, lookupKey } satisfies Omit<Secrets, 'newCheck'>)
 }
 
 function onlyKeys(keys: SecretKeys): SecretKeys {

@@ -40,6 +40,8 @@ export interface Secrets extends SecretKeys {
   readonly lookupKey: KeyObject
   /** Keys of a second secret, with which values may be read too while the secret is changed. */
   readonly other?: SecretKeys | undefined
+  /** `check` of the secret that replaces the other one; undefined if only one secret was given. */
+  readonly newCheck?: string | undefined
 }
 
 /** The row that an encrypted value belongs to. The value cannot be decrypted for another row. */
@@ -61,7 +63,7 @@ const SPACES = ['', '\n', '\r\n', '\r', ' ', '\t']
 export function deriveSecrets(secret: string, next?: string): Secrets {
   const keys = keysOf(secret, 'GATEWAY_SECRET')
   const other = next === undefined || next === secret ? undefined : keysOf(next, 'GATEWAY_SECRET_NEW')
-  return { ...keys, lookupKey: keys.ownLookupKey, other }
+  return { ...keys, lookupKey: keys.ownLookupKey, other, newCheck: other?.check }
 }
 
 function keysOf(secret: string, name: string): SecretKeys {

@@ -15,7 +15,6 @@ import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts
 import { openContentLog } from '../open-content-log.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import type { DataFolderLock } from '../../store/data-folder.ts'
-import { settleSecrets } from '../../store/secret-state.ts'
 import { keyHashes, type Secrets } from '../../store/secrets.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
@@ -101,7 +100,6 @@ async function openServices(environment: Environment): Promise<OpenServices> {
   const secrets = gatewaySecrets(environment)
   const store = await openStore(environment, secrets)
   try {
-    settleSecrets(secrets, await store.read('secretState'))
     completeSecretFile(environment, secrets)
     // Create the users that gateway.yaml declares before anything else, because their ids must still be free.
     const isNew = (await store.read('countUsers')) === 0
