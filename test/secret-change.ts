@@ -93,7 +93,7 @@ export async function fillWithSealed(store: RowStore, tokens: number): Promise<v
   await store.write('storeResponse', {
     ...response,
     id: 'resp_parts',
-    content: { inputParts: 1, responseParts: 0, bytes: 10 } as never,
+    content: { inputParts: 1, responseParts: 0, bytes: 10 },
   })
   await store.write('storeSignatures', {
     replies: [

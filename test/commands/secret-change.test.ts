@@ -48,9 +48,9 @@ describe.each(ENGINES)('sluice secret change on $name', (engine) => {
     const one = await filled(engine)
     const before = await columnsSealedWith(one.database, OLD)
     expect(before).toEqual(SEALED_TABLES.map(({ table, column }) => `${table}.${column}`).toSorted())
-    const { code, json, err } = await change(one, BOTH, '--json')
-    expect([code, err]).toEqual([0, ''])
-    expect(json()).toMatchObject({ finished: true, unreadable: [], nodes: [] })
+    const done = await change(one, BOTH, '--json')
+    expect([done.code, done.err]).toEqual([0, ''])
+    expect(done.json()).toMatchObject({ finished: true, unreadable: [], nodes: [] })
     expect(await columnsSealedWith(one.database, OLD)).toEqual([])
     expect(await columnsSealedWith(one.database, NEW)).toEqual(
       [...before, 'secret_state.lookup_cipher'].toSorted(),
@@ -85,16 +85,16 @@ describe.each(ENGINES)('sluice secret change on $name', (engine) => {
   test('a value that could not be decrypted before is named, and does not stop the change', async () => {
     const one = await filled(engine)
     await one.database.sql("update channels set keys_cipher = 'v1.00000000.AAAA'")
-    const { code, json } = await change(one, BOTH, '--json')
-    expect([code, json()]).toMatchObject([0, { finished: true, unreadable: ['channels 1'] }])
+    const done = await change(one, BOTH, '--json')
+    expect([done.code, done.json()]).toMatchObject([0, { finished: true, unreadable: ['channels 1'] }])
   })
 
   test('a second run after the change has nothing to do, and --finish without a change is refused', async () => {
     const one = await filled(engine)
     expect((await change(one, BOTH, '--finish')).err).toContain('no change of the secret is under way')
     await change(one, BOTH)
-    const { code, json } = await change(one, BOTH, '--json')
-    expect([code, json()]).toEqual([0, { finished: true, resealed: 0, unreadable: [], nodes: [] }])
+    const done = await change(one, BOTH, '--json')
+    expect([done.code, done.json()]).toEqual([0, { finished: true, resealed: 0, unreadable: [], nodes: [] }])
   })
 })
 
@@ -169,6 +169,6 @@ test('every encrypted column of the schema belongs to those that a change of the
   const declared = Object.entries(TABLES).flatMap(([table, { columns }]) =>
     Object.keys(columns).flatMap((column) => (column.endsWith('_cipher') ? [`${table}.${column}`] : [])),
   )
-  const known = SEALED_TABLES.map(({ table, column }) => `${table}.${column}`)
-  expect(declared.filter((name) => !known.includes(name))).toEqual(['secret_state.lookup_cipher'])
+  const known = new Set(SEALED_TABLES.map(({ table, column }) => `${table}.${column}`))
+  expect(declared.filter((name) => !known.has(name))).toEqual(['secret_state.lookup_cipher'])
 })
