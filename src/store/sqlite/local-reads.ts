@@ -9,9 +9,7 @@ import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
 import type { DeclaredRow, StoredSettingRow } from '../row-types.ts'
 import { channelFromRow, storedSettingFromRow } from '../channel-rows.ts'
 import type { ChannelRow } from '../../domain/records/channel.ts'
-import type { SecretState } from '../secret-state.ts'
 import type { Secrets } from '../secrets.ts'
-import { secretStateOf } from './prepare-database.ts'
 import { declaredContentColumns } from '../content-log-columns.ts'
 import { declaredUsageLimitColumns } from '../usage-limit-columns.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
@@ -39,11 +37,9 @@ export class LocalReads {
   readonly #declared: StatementSync
   readonly #modelEnds: StatementSync
   readonly #secrets: Secrets
-  readonly #db: DatabaseSync
 
   constructor(db: DatabaseSync, secrets: Secrets) {
     this.#secrets = secrets
-    this.#db = db
     this.#channels = db.prepare('SELECT * FROM channels ORDER BY id')
     this.#entries = db.prepare('SELECT * FROM stored_settings ORDER BY section, name')
     this.#alertState = db.prepare(
@@ -69,10 +65,6 @@ export class LocalReads {
     if (!token) return null
     const user = this.#userById.get(token.user_id) as unknown as UserRow
     return { token: tokenFromRow(token), user: userFromRow(user) }
-  }
-
-  secretState(): SecretState {
-    return secretStateOf(this.#db)
   }
 
   hasAlertState(): boolean {
