@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { bundledPackages } from './bundled-packages.mjs'
 
@@ -21,6 +22,9 @@ const ENTRIES = [
   'src/relay/answer-cache/answer-conversions-worker.ts',
 ]
 
+// The folder of this repository, whose lock file and packages are used for all sources.
+const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
+
 // Threads that report errors with their stack traces. bin/sluice.mjs does the same for the main thread. Node's
 // `--enable-source-maps` would take 85 ms of a start for the thread of the database.
 const TRACED = new Set(['worker', 'backup-worker', 'reading-worker'])
@@ -32,7 +36,7 @@ const SOURCE_POSITIONS = "import '../../bin/source-positions.mjs'"
  */
 export async function bundle(root, packages, sources) {
   const cli = join(root, 'dist/cli')
-  const contained = packages === 'linked' ? bundledPackages(sources) : new Map()
+  const contained = packages === 'linked' ? bundledPackages(REPOSITORY) : new Map()
   const bundler = await rolldown({
     cwd: sources,
     platform: 'node',
@@ -62,7 +66,7 @@ export async function bundle(root, packages, sources) {
     const bank = join(sources, 'src/store/postgres/bank')
     cpSync(bank, join(cli, 'bank'), { recursive: true })
     writeFileSync(join(root, 'dist/build.json'), `${JSON.stringify({ commit: commitOf(sources) })}\n`)
-    if (contained.size > 0) writeFileSync(join(root, 'dist/licenses.txt'), licencesOf(contained, sources))
+    if (contained.size > 0) writeFileSync(join(root, 'dist/licenses.txt'), licencesOf(contained))
     const modules = output.flatMap((chunk) => ('moduleIds' in chunk ? chunk.moduleIds : []))
     return [...modules, ...readdirSync(bank).map((file) => join(bank, file))]
   } finally {
@@ -77,10 +81,10 @@ function isInstalled(id, contained) {
 }
 
 // The licences of the packages that the package contains, which ask for this.
-function licencesOf(contained, sources) {
+function licencesOf(contained) {
   const parts = [...contained].flatMap(([name, folders]) =>
     folders.map((folder) => {
-      const path = join(sources, folder)
+      const path = join(REPOSITORY, folder)
       const { version, license } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'))
       const file = readdirSync(path).find((entry) => /^licen[cs]e/i.test(entry))
       const text = file === undefined ? `Licence: ${license}` : readFileSync(join(path, file), 'utf8').trim()
