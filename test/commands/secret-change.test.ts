@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { SEALED_TABLES } from '../../src/store/secret-change/sealed-tables.ts'
-import { deriveSecrets } from '../../src/store/secrets.ts'
+import { deriveSecrets, seal } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { TABLES } from '../../src/store/tables.ts'
 import { type Outcome, sluice } from '../fixtures/command.ts'
@@ -87,6 +87,15 @@ describe.each(ENGINES)('sluice secret change on $name', (engine) => {
     await one.database.sql("update channels set keys_cipher = 'v1.00000000.AAAA'")
     const done = await change(one, BOTH, '--json')
     expect([done.code, done.json()]).toMatchObject([0, { finished: true, unreadable: ['channels 1'] }])
+  })
+
+  test('a value that a suspended node wrote with the old secret after the change is encrypted anew by a second run', async () => {
+    const one = await filled(engine)
+    await change(one, BOTH)
+    const late = seal(OLD, 'late', { table: 'kept_signatures', row: 'h' })
+    await one.database.sql(`update kept_signatures set content_cipher = '${late}'`)
+    expect((await change(one, BOTH, '--json')).json()).toMatchObject({ finished: true, resealed: 1 })
+    expect(await columnsSealedWith(one.database, OLD)).toEqual([])
   })
 
   test('a second run after the change has nothing to do, and --finish without a change is refused', async () => {

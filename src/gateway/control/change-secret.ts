@@ -29,7 +29,7 @@ import {
   type SealedDatabase,
   type SecretChangeReport,
 } from '../../store/secret-change/secret-change.ts'
-import { deriveSecrets, type Secrets } from '../../store/secrets.ts'
+import { deriveSecrets, type SecretKeys, type Secrets } from '../../store/secrets.ts'
 import { openForWriting } from '../../store/sqlite/connection.ts'
 import { createKysely } from '../../store/sqlite/dialect.ts'
 import { prepareDatabase } from '../../store/sqlite/prepare-database.ts'
@@ -81,6 +81,7 @@ export async function changeSecretOf(options: ChangeSecretOptions): Promise<Secr
 interface OpenedChange extends AsyncDisposable {
   readonly secrets: Secrets
   readonly newCheck: string
+  readonly old: SecretKeys
   readonly database: ChangedDatabase
   readonly others: readonly SealedDatabase[]
 }
@@ -96,7 +97,7 @@ async function changeIn(
 }
 
 async function openOwn(environment: Environment, path: string): Promise<OpenedChange> {
-  const { secrets, newCheck } = secretsOf(environment)
+  const { secrets, newCheck, old } = secretsOf(environment)
   await using opened = new AsyncDisposableStack()
   const connection = opened.adopt(openForWriting(path), (open) => open.close())
   await prepareDatabase(connection, secrets)
@@ -121,6 +122,7 @@ async function openOwn(environment: Environment, path: string): Promise<OpenedCh
   return {
     secrets,
     newCheck,
+    old,
     database,
     others,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
@@ -150,7 +152,7 @@ function ofConnection(connection: DatabaseSync): Pick<SealedDatabase, 'db' | 'tr
 
 async function openShared(environment: Environment): Promise<OpenedChange> {
   const { databaseUrl: url } = environment
-  const { secrets, newCheck } = secretsOf(environment)
+  const { secrets, newCheck, old } = secretsOf(environment)
   // Opens the database as a start does: it migrates the schema, and refuses another secret.
   await (await openPostgresStore({ url, secrets })).close()
   const db = new Kysely<never>({ dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_MS) }) })
@@ -163,7 +165,7 @@ async function openShared(environment: Environment): Promise<OpenedChange> {
     liveNodes: () => liveNodesOf(db),
     onFinish: storeMessageKey,
   }
-  return { secrets, newCheck, database, others: [], [Symbol.asyncDispose]: () => db.destroy() }
+  return { secrets, newCheck, old, database, others: [], [Symbol.asyncDispose]: () => db.destroy() }
 }
 
 async function repeatedTransaction(
@@ -181,7 +183,11 @@ async function repeatedTransaction(
 }
 
 /** The secrets of both variables, or of the data folder; refuses a new one that would be no change, or a mistake. */
-function secretsOf({ secret, newSecret, dataDir }: Environment): { secrets: Secrets; newCheck: string } {
+function secretsOf({
+  secret,
+  newSecret,
+  dataDir,
+}: Environment): Pick<OpenedChange, 'secrets' | 'newCheck' | 'old'> {
   const next = newSecret ?? (secret === undefined ? newSecretOfDataFolder(dataDir) : undefined)
   if (next === undefined)
     throw new Error('set GATEWAY_SECRET_NEW to the new secret ("openssl rand -hex 32" makes a good one)')
@@ -196,7 +202,7 @@ function secretsOf({ secret, newSecret, dataDir }: Environment): { secrets: Secr
     throw new Error('GATEWAY_SECRET_NEW begins or ends with white space, such as a line break: leave it out')
   if (secret === undefined && newSecretOfDataFolder(dataDir) !== next) writeNewSecret(dataDir, next)
   const secrets = deriveSecrets(old, next)
-  return { secrets, newCheck: secrets.other?.check ?? '' }
+  return { secrets, newCheck: secrets.other?.check ?? '', old: deriveSecrets(old) }
 }
 
 function secretOfFile(dataDir: string): string {

@@ -49,6 +49,8 @@ export interface SecretChangeOptions {
   readonly others: readonly SealedDatabase[]
   /** `Secrets.check` of the new secret. */
   readonly newCheck: string
+  /** Keys of the old secret. */
+  readonly old: SecretKeys
   /** Ends the change even if nodes run. */
   readonly finish: boolean
   readonly origin: ChangeOrigin
@@ -66,7 +68,11 @@ export async function changeSecret(options: SecretChangeOptions): Promise<Secret
   const nodes = (await database.liveNodes?.()) ?? []
   const state = await secretState(db)
   if (state.nextCheck === null) {
-    if (state.keyCheck === newCheck) return { finished: true, resealed: 0, unreadable: [], nodes }
+    // A node that was suspended over the end of the change may have written one more value with the old secret.
+    if (state.keyCheck === newCheck) {
+      const both = { ...secrets, other: options.old }
+      return { finished: true, ...(await resealAll({ ...options, secrets: both })), nodes }
+    }
     if (finish) throw new Error('no change of the secret is under way: begin one with "sluice secret change"')
     await requirePrepared(db, nodes, newCheck)
     await begin(options)
