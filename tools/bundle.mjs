@@ -2,10 +2,12 @@
 // The files keep the places that they have in the package, so that paths relative to a module's own URL stay
 // valid.
 import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { bundledPackages } from './bundled-packages.mjs'
 
 // Files of src that are started by URL: the command, threads, and the process that plans imports.
 const ENTRIES = [
@@ -20,6 +22,9 @@ const ENTRIES = [
   'src/relay/answer-cache/answer-conversions-worker.ts',
 ]
 
+// The folder of this repository, whose lock file and packages are used for all sources.
+const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
+
 // Threads that report errors with their stack traces. bin/sluice.mjs does the same for the main thread. Node's
 // `--enable-source-maps` would take 85 ms of a start for the thread of the database.
 const TRACED = new Set(['worker', 'backup-worker', 'reading-worker'])
@@ -31,11 +36,12 @@ const SOURCE_POSITIONS = "import '../../bin/source-positions.mjs'"
  */
 export async function bundle(root, packages, sources) {
   const cli = join(root, 'dist/cli')
+  const contained = packages === 'linked' ? bundledPackages(REPOSITORY) : new Map()
   const bundler = await rolldown({
     cwd: sources,
     platform: 'node',
     // A package with machine code loads it from its own folder.
-    external: packages === 'linked' ? /^(?!@sluice\/)[^./\0]/ : /^@node-rs\/|^koffi$|^pg-native$/,
+    external: packages === 'linked' ? (id) => isInstalled(id, contained) : /^@node-rs\/|^koffi$|^pg-native$/,
     input: ENTRIES,
     logLevel: 'silent',
     // Nothing is removed, because a call whose result is not used may be there for the errors that it throws.
@@ -60,11 +66,32 @@ export async function bundle(root, packages, sources) {
     const bank = join(sources, 'src/store/postgres/bank')
     cpSync(bank, join(cli, 'bank'), { recursive: true })
     writeFileSync(join(root, 'dist/build.json'), `${JSON.stringify({ commit: commitOf(sources) })}\n`)
+    if (contained.size > 0) writeFileSync(join(root, 'dist/licenses.txt'), licencesOf(contained))
     const modules = output.flatMap((chunk) => ('moduleIds' in chunk ? chunk.moduleIds : []))
     return [...modules, ...readdirSync(bank).map((file) => join(bank, file))]
   } finally {
     await bundler.close()
   }
+}
+
+// Whether a module is in a package that npm installs beside this one.
+function isInstalled(id, contained) {
+  const [, name] = /^((?:@[^/]+\/)?[^./\0@][^/]*)/.exec(id) ?? []
+  return name !== undefined && !name.startsWith('@sluice/') && !contained.has(name)
+}
+
+// The licences of the packages that the package contains, which ask for this.
+function licencesOf(contained) {
+  const parts = [...contained].flatMap(([name, folders]) =>
+    folders.map((folder) => {
+      const path = join(REPOSITORY, folder)
+      const { version, license } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'))
+      const file = readdirSync(path).find((entry) => /^licen[cs]e/i.test(entry))
+      const text = file === undefined ? `Licence: ${license}` : readFileSync(join(path, file), 'utf8').trim()
+      return `${name} ${version} (${license})\n\n${text}\n`
+    }),
+  )
+  return parts.join(`\n${'-'.repeat(80)}\n\n`)
 }
 
 // The commit that the sources are at, with `-dirty` if they were changed since. Where they are no clone, as

@@ -38,6 +38,7 @@ const NEEDED = [
   'dist/build.json',
   'dist/cli/main.js',
   'dist/cli/main.js.map',
+  'dist/licenses.txt',
   'dist/cli/vendor/llhttp/llhttp.wasm',
   'console/built/index.html',
 ]

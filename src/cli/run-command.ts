@@ -6,6 +6,7 @@ import { addMigrateCommand } from './migrate-command.ts'
 import { addServiceCommands, addSchemaCommand } from './service-commands.ts'
 import { addPricesCommand } from './prices-command.ts'
 import type { CommandContext } from './command-context.ts'
+import { addSecretCommands } from './secret-command.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addUsageCommand } from './usage-command.ts'
 import { addUserCommands } from './user-commands.ts'
@@ -50,6 +51,7 @@ docs/operations.md describes how to run the gateway.`,
   addUsageCommand(program, shell)
   addPricesCommand(program, shell)
   addBackupCommand(program, shell)
+  addSecretCommands(program, shell)
   addSchemaCommand(program, shell)
   addMigrateCommand(program, shell)
   addImportCommand(program, shell)

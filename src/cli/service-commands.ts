@@ -44,7 +44,8 @@ export function addServiceCommands(program: Command, shell: CommandContext): voi
     .description('run the gateway with a simulated upstream of each protocol: no vendor key is needed')
     .action(async () => {
       const { demo } = await import('./demo.ts')
-      shell.exitCode = await demo()
+      const { endAfterFailure } = await import('./start.ts')
+      shell.exitCode = endAfterFailure(await demo())
     })
 
   program

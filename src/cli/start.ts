@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import process from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
@@ -14,6 +15,9 @@ import { plainText } from './plain-text.ts'
 /** Maximum time that the gateway may take to finish starting after a signal to stop. */
 const START_GRACE_MS = 3_000
 
+/** Maximum time in milliseconds for which a failed start closes what it has opened. */
+const CLOSE_MS = 1_000
+
 /** Options of `sluice start`. */
 interface StartOptions {
   readonly config?: string
@@ -25,8 +29,15 @@ interface StartOptions {
 export async function start(options: StartOptions): Promise<number> {
   const environment = loadEnvironment(options)
   const code = environment ? await startIn(environment) : 1
-  // Without a reader, pending output would keep the process from ending.
-  if (process.stdout.writableLength + process.stderr.writableLength > 0) process.exit(code)
+  return endAfterFailure(code)
+}
+
+/**
+ * Ends the process after a failure, so that nothing that was started keeps it alive; or if output is pending, which has
+ * no reader then. Else returns the exit code.
+ */
+export function endAfterFailure(code: number): number {
+  if (code !== 0 || process.stdout.writableLength + process.stderr.writableLength > 0) process.exit(code)
   return code
 }
 
@@ -57,10 +68,15 @@ export async function runGateway(config: Config, opened: OpenedResources = {}): 
   // A signal to stop may arrive while the gateway is still starting. The stop waits until the start has
   // ended, but not longer than `START_GRACE_MS`.
   void stopSignal.then(() => setTimeout(() => gateway ?? process.exit(1), START_GRACE_MS).unref())
+  const failure = Promise.withResolvers<never>()
+  const starting = startGateway(config, { ...opened, onFailure: failure.reject })
   try {
-    gateway = await startGateway(config, opened)
+    gateway = await Promise.race([starting, failure.promise])
   } catch (error) {
-    return printStartFailure(error)
+    const code = printStartFailure(error)
+    // What was opened is being closed, which may take as long as a server that does not answer.
+    await Promise.race([starting.catch(() => {}), delay(CLOSE_MS)])
+    return code
   }
   // Saves the compile cache for the next start, even if this process is killed later.
   flushCompileCache()

@@ -39,6 +39,8 @@ export interface Environment {
    * is used.
    */
   readonly secret: string | undefined
+  /** The secret that replaces `secret`: `docs/security.md: Change the secret`. */
+  readonly newSecret: string | undefined
   readonly logLevel: LogLevel
   /** Number of processes that handle calls. */
   readonly workers: number
@@ -74,7 +76,8 @@ export function readEnvironment(
     databaseUrl: readDatabaseUrl(given('DATABASE_URL'), dataDir, folder, expect) ?? '',
     redisUrl: readRedisUrl(given('REDIS_URL'), expect),
     configFile: readConfigFile(flags.config, given('GATEWAY_CONFIG'), folder, expect),
-    secret: readSecret(env['GATEWAY_SECRET'] || undefined, expect),
+    secret: readSecret('GATEWAY_SECRET', env['GATEWAY_SECRET'] || undefined, expect),
+    newSecret: readSecret('GATEWAY_SECRET_NEW', env['GATEWAY_SECRET_NEW'] || undefined, expect),
     logLevel: readLogLevel(given('LOG_LEVEL') ?? 'info', expect) ?? 'info',
     workers: readWorkers(flags.workers, given('WORKERS'), expect) ?? 1,
     bucketKey: readBucketKey(
@@ -204,8 +207,8 @@ function readBucketKey(
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) }
 }
 
-function readSecret(text: string | undefined, expect: Expect): string | undefined {
-  return text !== undefined && text.length < 16 ? expect('GATEWAY_SECRET', 'at least 16 characters') : text
+function readSecret(name: string, text: string | undefined, expect: Expect): string | undefined {
+  return text !== undefined && text.length < 16 ? expect(name, 'at least 16 characters') : text
 }
 
 function readLogLevel(text: string, expect: Expect): LogLevel | undefined {

@@ -8,6 +8,7 @@ import {
   describeMismatch,
   type Stored,
   integerType,
+  withoutHttpBounds,
 } from '../domain/records/field-types.ts'
 import type { Field as RecordField, Fields, FieldNamesWith, ValueOf } from '../domain/records/record.ts'
 import { parseDuration, parseSize } from '../domain/units.ts'
@@ -293,7 +294,8 @@ export function schemasOfDeclaredFields<const F extends Fields>(
   ) as DeclaredShape<F>
 }
 
-function declaredField(type: FieldType, expected?: RecordField['declared']): Field<unknown> {
+function declaredField(given: FieldType, expected?: RecordField['declared']): Field<unknown> {
+  const type = withoutHttpBounds(given)
   const { json, items, bounds } = type
   if (json === 'boolean') return flagSchema
   if (bounds.enum) return oneOfSchema(bounds.enum as readonly (string | number)[])

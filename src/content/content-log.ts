@@ -147,6 +147,11 @@ export class ContentLog implements CaptureQueue {
     return new ContentCapture(call, this, requestReceived, decide)
   }
 
+  /** Gives both threads the secrets in their present state, after `settleSecrets` has changed them. */
+  replaceSecrets(secrets: Secrets): void {
+    for (const thread of [this.#thread, this.#reader]) thread.replaceSecrets(secrets)
+  }
+
   take({ userId, tokenId }: CapturableCall, bytes: number): boolean {
     return bytes === 0 || this.#pool.take({ client: userId, key: tokenId }, bytes)
   }

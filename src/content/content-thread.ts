@@ -2,6 +2,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { ContentLocation } from '../domain/content-log.ts'
+import type { Secrets } from '../store/secrets.ts'
 import type { ContentThreadOptions, ContentRequests, FromContentThread, ToContentThread } from './messages.ts'
 
 // The extension is .ts in the source and .js in the build.
@@ -43,6 +44,11 @@ export class ContentThread {
   /** Whether the thread is running. */
   get isRunning(): boolean {
     return this.#worker !== undefined
+  }
+
+  /** Gives the thread secrets that have changed. A thread that starts later gets them from the options. */
+  replaceSecrets(secrets: Secrets): void {
+    if (this.#worker) this.#ask('secrets', secrets, []).catch(() => {})
   }
 
   /** Starts the thread, so that the first request need not wait for that. */

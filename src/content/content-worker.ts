@@ -16,11 +16,17 @@ async function openShelf(): Promise<ContentDatabase> {
 const opening = openShelf().then((shelf) => new ContentStorage(shelf, secrets, bucketKey))
 opening.catch(() => {})
 
+function outputOf(keeper: ContentStorage, name: ToContentThread['name'], input: unknown): unknown {
+  if (name === 'close') return keeper.close()
+  if (name === 'secrets') return void Object.assign(secrets, input)
+  return keeper[name](input as never)
+}
+
 async function answer({ number, name, input, place }: ToContentThread): Promise<void> {
   try {
     const keeper = await opening
     keeper.place = place
-    const output: unknown = name === 'close' ? await keeper.close() : await keeper[name](input as never)
+    const output: unknown = await outputOf(keeper, name, input)
     const transferred = name === 'read' && output ? [(output as ContentOfCall).content.buffer] : []
     parentPort?.postMessage({ number, output } satisfies FromContentThread, transferred)
   } catch (error) {

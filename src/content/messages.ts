@@ -75,7 +75,7 @@ export interface ContentRequests {
 /** A request to the content log's thread. */
 export interface ToContentThread {
   readonly number: number
-  readonly name: keyof ContentRequests | 'close'
+  readonly name: keyof ContentRequests | 'close' | 'secrets'
   readonly input: unknown
   /** Where new content is to be stored. */
   readonly place: ContentLocation

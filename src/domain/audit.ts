@@ -19,6 +19,7 @@ export const OBJECT_KINDS = [
   'content',
   'alert',
   'guard',
+  'secret',
 ] as const
 
 /** The kind of an object in the audit log. */

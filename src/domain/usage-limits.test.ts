@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Budget, BUDGET_PERIODS } from './budget.ts'
 import {
   operatorLimitsAfterChange,
+  operatorLimitsAfterDeclaration,
   operatorLimitsAfterEdit,
   isSetByOperator,
   findLoosenedLimit,
@@ -114,12 +115,20 @@ const grants: fc.Arbitrary<TokenGrants> = fc.record({
   allow_ips: fc.option(fc.array(range, { maxLength: 3 }).map((lines) => lines.join('\n'))),
   expired_time: fc.constantFrom(-1, 1, 2, 3),
   guards: fc.subarray(['a', 'b', 'c']),
+  group: fc.constantFrom('', 'x', 'y'),
+  vendor_routes: fc
+    .dictionary(fc.constantFrom('v', 'w'), fc.constantFrom('x', 'y'), { maxKeys: 2 })
+    .map((routes) => (Object.keys(routes).length === 0 ? '' : JSON.stringify(routes))),
 })
 const used_quota = fc.integer({ min: 0, max: 3 })
 
 /** The models, out of three, that a token may call. */
 const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =>
   ['a', 'b', 'c'].filter((name) => !model_limits_enabled || model_limits.includes(name))
+
+/** The group that a token's calls of a vendor use; empty for the user's own. */
+const groupOf = ({ group, vendor_routes }: TokenGrants, vendor: string): string =>
+  new Map(Object.entries(JSON.parse(vendor_routes || '{}') as Record<string, string>)).get(vendor) ?? group
 
 test("a user's change of a token is accepted only if the token then permits nothing beyond what the operator granted", () => {
   fc.assert(
@@ -137,6 +146,9 @@ test("a user's change of a token is accepted only if the token then permits noth
       const end = (one: TokenGrants): number =>
         one.expired_time === -1 ? Number.POSITIVE_INFINITY : one.expired_time
       expect(end(own)).toBeLessThanOrEqual(end(theirs))
+      // Where the operator chose a group for the calls of a vendor, these calls use that group.
+      for (const vendor of ['v', 'w', 'another'])
+        if (groupOf(theirs, vendor) !== '') expect(groupOf(own, vendor)).toBe(groupOf(theirs, vendor))
     }),
   )
 })
@@ -160,6 +172,8 @@ test('an operator who changes one limit of a token replaces or removes that limi
     allow_ips: null,
     expired_time: -1,
     guards: [],
+    group: '',
+    vendor_routes: '',
     used_quota: 1,
   }
   const before = { quota: 9, models: 'a', expires: 7 }
@@ -169,7 +183,7 @@ test('an operator who changes one limit of a token replaces or removes that limi
       { ...token, model_limits_enabled: false },
       { model_limits_enabled: false },
     ),
-  ).toEqual({ quota: 9, expires: 7 })
+  ).toEqual({ quota: 9, models: null, expires: 7 })
   expect(operatorLimitsAfterEdit(before, token, { remain_quota: 5 })).toEqual({
     quota: 6,
     models: 'a',
@@ -177,5 +191,36 @@ test('an operator who changes one limit of a token replaces or removes that limi
   })
   expect(
     operatorLimitsAfterEdit({ quota: 9 }, { ...token, unlimited_quota: true }, { unlimited_quota: true }),
-  ).toBeUndefined()
+  ).toEqual({ quota: null })
+  expect(operatorLimitsAfterEdit(before, token, {})).toEqual(before)
+})
+
+test('a declaration in gateway.yaml sets the limits of an older token once, with the quota that the token has at least', () => {
+  const declared = {
+    remain_quota: 5,
+    unlimited_quota: false,
+    model_limits_enabled: true,
+    model_limits: 'a',
+    allow_ips: null,
+    expired_time: 7,
+    guards: ['g'],
+    group: 'x',
+    vendor_routes: '',
+  }
+  const NONE = { addresses: null, routes: null }
+  const marked = { ...NONE, quota: 5, models: 'a', expires: 7, guards: ['g'], group: 'x' }
+  expect(operatorLimitsAfterDeclaration(undefined, { remain_quota: 1, used_quota: 4 }, declared)).toEqual(
+    marked,
+  )
+  expect(operatorLimitsAfterDeclaration(undefined, { remain_quota: 6, used_quota: 4 }, declared)).toEqual({
+    ...marked,
+    quota: 10,
+  })
+  const decided = { quota: null, models: 'b' }
+  expect(operatorLimitsAfterDeclaration(decided, { remain_quota: 1, used_quota: 0 }, declared)).toEqual({
+    ...marked,
+    ...decided,
+  })
+  const later = { ...declared, expired_time: 3, vendor_routes: '{"v":"y"}' }
+  expect(operatorLimitsAfterDeclaration(marked, { remain_quota: 9, used_quota: 9 }, later)).toBe(marked)
 })

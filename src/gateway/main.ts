@@ -40,6 +40,8 @@ export interface OpenedResources {
   readonly thread?: IdleThread | undefined
   /** The lock on the data folder, if it is already held; the gateway releases it. */
   readonly folder?: DataFolderLock
+  /** Called when the start has failed, before what was opened is closed. */
+  readonly onFailure?: (error: unknown) => void
 }
 
 /**
@@ -48,14 +50,30 @@ export interface OpenedResources {
  */
 export async function startGateway(
   config: Config,
-  { thread, folder: locked }: OpenedResources = {},
+  { thread, folder, onFailure = () => {} }: OpenedResources = {},
 ): Promise<Gateway> {
-  const { environment } = config
-  if (environment.workers > 1) {
+  if (config.environment.workers > 1) {
     const { startOwner } = await import('./workers/owner.ts')
-    return startOwner(config, locked)
+    return startOwner(config, folder)
   }
   await using opened = new AsyncDisposableStack()
+  try {
+    return await open(config, opened, { thread, locked: folder })
+  } catch (error) {
+    onFailure(error)
+    throw error
+  }
+}
+
+async function open(
+  config: Config,
+  opened: AsyncDisposableStack,
+  {
+    thread,
+    locked,
+  }: { readonly thread: IdleThread | undefined; readonly locked: DataFolderLock | undefined },
+): Promise<Gateway> {
+  const { environment } = config
   const { log, lines } = openLog(environment)
   opened.adopt(lines, (open) => open.close())
   const folder = opened.adopt(

@@ -8,6 +8,7 @@ import type { Link } from '../ipc/link.ts'
 import type { Bank } from '../store/bank.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
 import { NodeMessages } from '../store/node-messages.ts'
+import { settleSecrets } from '../store/secret-state.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { BatchPort } from '../store/sqlite/batch-port.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
@@ -39,6 +40,7 @@ export async function openWorkerLedger(
   const port = new BatchPort((operations) => link.request('batch', operations))
   void link.closed.then(() => port.end(new Error('the owner of the database is gone')))
   const rows = await openSqliteStore({ path, secrets, thread: port })
+  settleSecrets(secrets, await rows.read('secretState'))
   const settled = new ChangedAccountsOutbox()
   const leased = connectLedger({
     name,

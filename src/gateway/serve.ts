@@ -8,7 +8,6 @@ import { OidcSignIns } from '../accounts/authentication/oidc/oidc-sign-ins.ts'
 import { Passwords } from '../accounts/authentication/passwords.ts'
 import { SignIns } from '../accounts/authentication/sign-ins.ts'
 import { RequestAdmission } from '../api/admission.ts'
-import type { Readiness } from '../api/endpoint.ts'
 import { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi, JsonApiServices } from '../api/json-api.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
@@ -38,9 +37,12 @@ import { MediaFetcher } from '../relay/media-fetcher.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
+import { completeSecretFile } from './gateway-secrets.ts'
+import { readinessOf } from './readiness.ts'
+import { followSecretChange } from './follow-secret-change.ts'
 import {
   hashAccessToken,
-  hashKey,
+  keyHashes,
   hashSession,
   loopMarker,
   namespaceOf,
@@ -119,6 +121,7 @@ export async function serveGateway({
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
+  completeSecretFile(environment, secrets)
   const workers = others && 'link' in others ? others : undefined
   const namespace = namespaceOf(secrets, accounts.databaseId)
   const nodes = opened.adopt(
@@ -140,7 +143,7 @@ export async function serveGateway({
   const apiKeys = new ApiKeys(
     store,
     ledger,
-    (key) => hashKey(secrets, key),
+    (key) => keyHashes(secrets, key),
     changes && ((change) => changes.notify(change)),
   )
   const modelEnds = await openModelRetirements(accounts, secrets, changes)
@@ -246,6 +249,17 @@ export async function serveGateway({
     openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
     (open) => open.close(),
   )
+  if (others && 'names' in others)
+    opened.adopt(
+      await followSecretChange({
+        store,
+        secrets,
+        node,
+        onChange: () => content.replaceSecrets(secrets),
+        warn,
+      }),
+      (following) => following.close(),
+    )
   const elsewhere = workers && new EqualCallsOfOtherWorkers(workers.link, node)
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
@@ -453,35 +467,4 @@ function jsonApiWhenNeeded(
     })
   }
   return () => (made ??= make())
-}
-
-/** Milliseconds within which the database must prove that it can be written. */
-const PROBE_MS = 1_000
-
-/** Parts that determine whether calls are accepted. */
-interface ReadinessInputs {
-  readonly isDraining: () => boolean
-  /** Resolves once everything that calls need is loaded. */
-  readonly loaded: Promise<unknown>
-  /** Reports whether calls can be charged now. */
-  readonly accounts: Pick<OpenedLedger, 'isReady'>
-  /** Whether a worker or a helper thread is missing. */
-  readonly isDegraded: () => boolean
-}
-
-/**
- * Returns a function that checks whether calls are accepted. A check that takes too long counts as failed.
- */
-function readinessOf(services: ReadinessInputs): () => Promise<Readiness> {
-  const { isDraining, loaded, accounts, isDegraded } = services
-  return async () => {
-    if (isDraining()) return 'stopping'
-    if (!(await soon(loaded.then(() => true)))) return 'starting'
-    if (!(await soon(accounts.isReady()))) return 'storage'
-    return isDegraded() ? 'degraded' : 'ready'
-  }
-}
-
-function soon(isSo: Promise<boolean>): Promise<boolean> {
-  return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
 }

@@ -16,6 +16,8 @@ import { storedConfiguration } from '../store/operations/configuration.ts'
 import { NO_AMOUNTS, type TakenIdentifiers, takenIdentifiers } from '../store/operations/find-accounts.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
 import { openPostgresStore } from '../store/postgres/open.ts'
+import { secretState } from '../store/operations/secret-state.ts'
+import { settleSecrets } from '../store/secret-state.ts'
 import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../store/secrets.ts'
 import { openForReading } from '../store/sqlite/connection.ts'
 import { createKysely } from '../store/sqlite/dialect.ts'
@@ -163,6 +165,7 @@ async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetSt
     throw new Error('the database is one of an older version: start the gateway once, which updates it')
   }
   if (!secrets) throw new Error('set GATEWAY_SECRET to the secret that the database was made with')
+  settleSecrets(secrets, await secretState(db))
   return {
     identifiers: await takenIdentifiers(db),
     stored: await storedConfiguration(db, undefined, secrets),

@@ -7,7 +7,7 @@ import { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import { Passwords } from '../accounts/authentication/passwords.ts'
 import type { Settings } from '../domain/settings.ts'
 import { Ledger } from '../accounts/ledger/ledger.ts'
-import { hashKey } from '../store/secrets.ts'
+import { keyHashes } from '../store/secrets.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
 import { type OperationName, operations } from './operations.ts'
@@ -35,7 +35,7 @@ function partsOn(account: Account & { store: Store }): Parts {
   return {
     ...account,
     ledger,
-    apiKeys: new ApiKeys(account.store, ledger, (key) => hashKey(SECRETS, key)),
+    apiKeys: new ApiKeys(account.store, ledger, (key) => keyHashes(SECRETS, key)),
     passwords: new Passwords(),
     content: { delete: () => Promise.resolve(false) },
     settings: () => SETTINGS,

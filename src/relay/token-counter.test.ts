@@ -3,7 +3,8 @@ import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test, vi } from 'vitest'
 import { cutTextToCount, TokenCounter } from './token-counter.ts'
 
-const count = new TokenCounter(0, { start: (_, make) => make() })
+let thread: Worker | undefined
+const count = new TokenCounter(0, { start: (_, make) => (thread = make()) })
 afterAll(() => count.close())
 
 test('texts whose tokens are charged are counted before other texts', async () => {
@@ -16,6 +17,19 @@ test('texts whose tokens are charged are counted before other texts', async () =
   await Promise.all([...told, ...charged])
   // The first count was already running.
   expect(order).toEqual(['told 1', 'charged 1', 'charged 2', 'told 2', 'told 3'])
+})
+
+test('a token counter that is closed before its thread has started starts none, and estimates the text', async () => {
+  let started = 0
+  const closed = new TokenCounter(0, {
+    start(_, make) {
+      started += 1
+      return make()
+    },
+  })
+  const counted = closed.count('eight of')
+  await closed.close()
+  expect([await counted, started]).toEqual([2, 0])
 })
 
 test('short texts of one turn of the event loop are sent to the tokenizer thread in one message', async () => {
@@ -42,7 +56,8 @@ test('the token counter reports that it is busy while 32 texts are being counted
 test('texts that are being counted when the tokenizer thread ends are estimated by length; an empty text has no tokens', async () => {
   expect(await count.count('')).toBe(0)
   const counts = [count.count('x'.repeat(400_000)), count.countLowPriority('é'.repeat(10))]
-  await count.close()
+  await setImmediate()
+  await thread?.terminate()
   expect(await Promise.all(counts)).toEqual([100_000, 5])
   expect(await count.count('apple apple')).toBe(2)
 })

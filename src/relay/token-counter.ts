@@ -26,6 +26,7 @@ export class TokenCounter {
   #idle: NodeJS.Timeout | undefined
   /** Texts that the thread is counting now. */
   #current: Waiting[] = []
+  #isClosed = false
   #isIdle = true
   #loading: Promise<void> = Promise.resolve()
   /**
@@ -68,6 +69,7 @@ export class TokenCounter {
 
   /** Ends the thread. Texts that are being counted are estimated by their length. */
   async close(): Promise<void> {
+    this.#isClosed = true
     clearTimeout(this.#idle)
     await this.#worker?.terminate()
   }
@@ -89,6 +91,8 @@ export class TokenCounter {
   }
 
   #next(): void {
+    // A thread that starts after the end would keep the process alive.
+    if (this.#isClosed) return this.#giveUp()
     const batch = this.#nextBatch()
     this.#current = batch
     this.#isIdle = batch.length === 0

@@ -109,8 +109,30 @@ export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
   return withFolderErrors(path, () => {
     keepPrivate(file)
-    if (!existsSync(file)) makeSecret(path, file)
+    if (!existsSync(file)) writeSecret(path, file, randomBytes(32).toString('hex'))
     return readFileSync(file, 'utf8').trim()
+  })
+}
+
+/**
+ * Reads the secret that replaces the one of the file `secret`, from `secret.new`; undefined unless the secret is
+ * being changed.
+ */
+export function newSecretOfDataFolder(path: string): string | undefined {
+  const file = join(path, 'secret.new')
+  return withFolderErrors(path, () => (existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined))
+}
+
+/** Writes `secret.new`, so that a start needs no variable while the secret is changed. The folder must be locked. */
+export function writeNewSecret(path: string, secret: string): void {
+  withFolderErrors(path, () => writeSecret(path, join(path, 'secret.new'), secret))
+}
+
+/** Replaces `secret` by `secret.new`, the last step of a change. The folder must be locked. */
+export function replaceSecretOfDataFolder(path: string): void {
+  withFolderErrors(path, () => {
+    renameSync(join(path, 'secret.new'), join(path, 'secret'))
+    syncFolder(path)
   })
 }
 
@@ -148,15 +170,19 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
 
 // The secret is written to a temporary file first, so that a crash cannot leave a part of it in the final
 // file.
-function makeSecret(folder: string, file: string): void {
+function writeSecret(folder: string, file: string, secret: string): void {
   const unfinished = `${file}.unfinished`
   // An unfinished file was left behind by an interrupted start, or placed there by an attacker.
   rmSync(unfinished, { force: true })
   const descriptor = openSync(unfinished, 'wx', 0o600)
-  writeSync(descriptor, `${randomBytes(32).toString('hex')}\n`)
+  writeSync(descriptor, `${secret}\n`)
   fsyncSync(descriptor)
   closeSync(descriptor)
   renameSync(unfinished, file)
+  syncFolder(folder)
+}
+
+function syncFolder(folder: string): void {
   const directory = openSync(folder, 'r')
   fsyncSync(directory)
   closeSync(directory)

@@ -18,6 +18,28 @@ export const TABLES = {
     },
   },
 
+  /** State of the secret; one row once the secret was changed. `docs/security.md: Change the secret`. */
+  secret_state: {
+    columns: {
+      id: 'integer primary key',
+      /** Value of `store_identity.key_check` for the new secret; null unless the secret is being changed. */
+      next_check: 'text?',
+      /** Key of the HMACs that stay the same when the secret changes, encrypted with the new secret. */
+      lookup_cipher: 'text',
+    },
+  },
+
+  /** What nodes know of a second secret, so that a change begins and ends only when all of them can go along. */
+  node_secrets: {
+    columns: {
+      node: 'text primary key',
+      /** `Secrets.check` of the secret with which the node encrypts. */
+      key_check: 'text',
+      /** `Secrets.check` of the secret that it also accepts; null if there is none. */
+      other_check: 'text?',
+    },
+  },
+
   /** Accounts of budgets, one for each period in which the budget was used. */
   budget_periods: {
     columns: {

@@ -2,6 +2,7 @@ import { budgetFromColumns } from '../domain/budget.ts'
 import {
   operatorLimitsAfterChange,
   type UsageLimits,
+  operatorLimitsAfterDeclaration,
   operatorLimitsAfterEdit,
   NO_OPERATOR_LIMITS,
   type OperatorLimits,
@@ -10,6 +11,7 @@ import {
   type UsageLimitChanges,
   type TokenGrants,
 } from '../domain/usage-limits.ts'
+import { TOKEN } from '../domain/records/token.ts'
 import { type UsageLimitColumns, USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
 
 /** Default period of a rate limit, in milliseconds. */
@@ -66,16 +68,31 @@ export function operatorLimitsOfNewToken(limits: UsageLimitChanges, grants: Toke
   }
 }
 
+/** Columns of an existing token on which the effect of a declaration depends. */
+export interface DeclaredTokenRow {
+  readonly operator_terms: string
+  readonly remain_quota: number
+  readonly used_quota: number
+}
+
 /**
- * Returns the columns for limits declared in gateway.yaml. For a token they are also stored as the operator's
- * limits, which its holder cannot loosen.
+ * Returns the columns that a declaration in gateway.yaml sets of an existing user or token. For a token, `declared` are
+ * its declared fields: they are stored as the operator's limits, which its holder cannot loosen.
  */
 export function declaredUsageLimitColumns(
-  limits: UsageLimitChanges,
-  row: { readonly operator_terms?: string },
+  limits: UsageLimitChanges = {},
+  row?: DeclaredTokenRow,
+  declared?: Partial<TokenGrants>,
 ): Readonly<Record<string, string | number>> {
-  const { operator_terms: before } = row
-  if (before === undefined) return { ...usageLimitColumns(limits) }
-  const operator_terms = operatorLimitsAfterChange(parseOperatorLimits(before), limits, MINUTE_MS)
+  if (!row) return { ...usageLimitColumns(limits) }
+  const { grants, ...others } = operatorLimitsAfterChange(
+    parseOperatorLimits(row.operator_terms),
+    limits,
+    MINUTE_MS,
+  )
+  const operator_terms = {
+    ...others,
+    grants: operatorLimitsAfterDeclaration(grants, row, { ...TOKEN.defaults, ...declared } as TokenGrants),
+  }
   return { ...usageLimitColumns(limits), operator_terms: formatOperatorLimits(operator_terms) }
 }

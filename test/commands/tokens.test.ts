@@ -137,6 +137,8 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
         remain_quota: 100_000,
         model_limits: 'm,n',
         allow_ips: '127.0.0.1\n10.0.0.0/8',
+        group: 'open',
+        vendor_routes: '{"acme": "default"}',
       },
       version: expect.any(String),
       DeletedAt: null,

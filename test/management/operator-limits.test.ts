@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Account, manage } from '../fixtures/account.ts'
 import { sluice } from '../fixtures/command.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { startGateway } from '../fixtures/gateway.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -18,6 +21,7 @@ beforeAll(async () => {
       critical: { requests: 0, window: '1s' },
       key: { requests: 3, window: '1h' },
     },
+    groups: { default: {}, slow: {} },
     models: { m: { price: PLAIN_PRICE } },
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [
@@ -161,6 +165,8 @@ describe('limits of a key that the operator set', () => {
       model_limits_enabled: true,
       model_limits: 'm, n',
       allow_ips: '10.0.0.0/8\n192.168.1.1',
+      group: 'default',
+      vendor_routes: '{"v":"slow"}',
     }
     const NONE = {
       expired_time: -1,
@@ -169,6 +175,8 @@ describe('limits of a key that the operator set', () => {
       model_limits_enabled: false,
       model_limits: '',
       allow_ips: null,
+      group: '',
+      vendor_routes: '',
     }
 
     async function given(name: string, fields: object): Promise<Key> {
@@ -188,12 +196,20 @@ describe('limits of a key that the operator set', () => {
       ['all addresses', { allow_ips: null }, 'allow_ips'],
       ['a later end', { expired_time: 2_000_000_001 }, 'expired_time'],
       ['no end', { expired_time: -1 }, 'expired_time'],
+      ['another group', { group: 'slow' }, 'group'],
+      ["the user's own group", { group: '' }, 'group'],
+      ['another group for a vendor', { vendor_routes: '{"v":"default"}' }, 'vendor_routes'],
+      ["a vendor's route less", { vendor_routes: '{"w":"default"}' }, 'vendor_routes'],
+      [
+        'another group for a vendor without a route',
+        { vendor_routes: '{"v":"slow","w":"slow"}' },
+        'vendor_routes',
+      ],
     ])('the holder of a key that an operator limited cannot give it %s', async (what, fields, field) => {
-      const { expired_time, remain_quota, model_limits, allow_ips } = LIMITS
-      const limits = { expired_time, remain_quota, model_limits, allow_ips }
+      const { unlimited_quota: _, model_limits_enabled: __, ...limits } = LIMITS
       expect(await given(what, LIMITS)).toMatchObject({ limits_by: 'operator', operator_limits: limits })
       const before = await keyOf(ANN, what)
-      const refused = await change(ANN, what, { ...fields, vendor_routes: '{"v":"default"}' })
+      const refused = await change(ANN, what, { guards: [], ...fields })
       expect(refused).toMatchObject({ status: 403, success: false, body: { code: 'operator_limit' } })
       expect(refused.message.startsWith(`${field}: `), refused.message).toBe(true)
       expect(await keyOf(ANN, what)).toEqual(before)
@@ -235,5 +251,82 @@ describe('limits of a key that the operator set', () => {
     expect(data).toMatchObject({ rate_limit_parallel: 50, limits_by: 'operator' })
     const of = await manage(fixture.gateway.url, ADA, 'GET /api/user/self')
     expect(of.data).toMatchObject({ limits_by: '' })
+  })
+})
+
+describe('limits of keys that gateway.yaml declares', () => {
+  const MODELS = Array.from({ length: 7_000 }, (_, index) => `model${String(index).padStart(5, '0')}`)
+  const ADDRESSES = Array.from({ length: 2_000 }, (_, index) => `10.1.${index >> 8}.${index & 255}`)
+  const config = {
+    rate_limits: { global: { requests: 0 } },
+    groups: { default: {}, slow: {} },
+    models: { m: { price: PLAIN_PRICE } },
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        [
+          token('large', {
+            model_limits_enabled: true,
+            model_limits: MODELS.join(','),
+            allow_ips: ADDRESSES.join('\n'),
+          }),
+          token('before', {
+            remain_quota: 100,
+            model_limits_enabled: true,
+            model_limits: 'm',
+            group: 'slow',
+          }),
+        ],
+        { access_token: ANN.accessToken },
+      ),
+    ],
+  }
+
+  test('texts in gateway.yaml may be longer than those that are written over HTTP, and are the ceiling of the key', async () => {
+    const gateway = await startGateway({ config })
+    onTestFinished(() => gateway.discard())
+    const { data } = await manage<{ items: Key[] }>(gateway.url, ANN, 'GET /api/token/')
+    const large = data.items.find(({ name }) => name === 'token-large')
+    expect(large?.['model_limits']).toBe(MODELS.join(','))
+    const put = (fields: object) => manage(gateway.url, ANN, 'PUT /api/token/', { id: large?.id, ...fields })
+    const refused = await put({ model_limits: 'm'.repeat(65_537) })
+    expect([refused.status, refused.message]).toEqual([
+      400,
+      expect.stringMatching(/model_limits.*65536 bytes/),
+    ])
+    expect((await put({ model_limits: 'another' })).body).toMatchObject({ code: 'operator_limit' })
+    expect((await put({ model_limits: MODELS[7], allow_ips: ADDRESSES[7] })).status).toBe(200)
+  })
+
+  test('a key from before these limits gets them at the next start, and its holder may change what gateway.yaml does not state', async () => {
+    const gateway = await startGateway({ config })
+    onTestFinished(() => gateway.discard())
+    const keys = async () => {
+      const { data } = await manage<{ items: Key[] }>(gateway.url, ANN, 'GET /api/token/')
+      return new Map(data.items.map((one) => [one.name.slice('token-'.length), one]))
+    }
+    await gateway.stop()
+    const database = new DatabaseSync(join(gateway.dataDir, 'sluice.db'))
+    database.exec("update tokens set operator_terms = '' where name = 'token-before'")
+    database.close()
+    await gateway.restart()
+    const before = (await keys()).get('before')
+    expect(before).toMatchObject({
+      limits_by: 'operator',
+      operator_limits: { remain_quota: 100, model_limits: 'm', group: 'slow' },
+    })
+    const put = (id: number | undefined, fields: object) =>
+      manage(gateway.url, ANN, 'PUT /api/token/', { id, ...fields })
+    for (const fields of [
+      { remain_quota: 101 },
+      { model_limits: 'm,n' },
+      { group: 'default' },
+      { group: '' },
+    ])
+      expect((await put(before?.id, fields)).body).toMatchObject({ code: 'operator_limit' })
+    expect((await put(before?.id, { remain_quota: 1 })).status).toBe(200)
+    expect((await put(before?.id, { remain_quota: 100, expired_time: 2_000_000_000 })).status).toBe(200)
   })
 })

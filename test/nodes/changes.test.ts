@@ -8,7 +8,7 @@ import { followChangesOfOtherNodes } from '../../src/gateway/follow-changes.ts'
 import { Ledger } from '../../src/accounts/ledger/ledger.ts'
 import { Announcements } from '../../src/store/postgres/announcements.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
-import { hashKey } from '../../src/store/secrets.ts'
+import { keyHashes } from '../../src/store/secrets.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
@@ -30,7 +30,7 @@ async function twoNodes(
     const keys = new ApiKeys(
       account.store,
       ledger,
-      (key) => hashKey(SECRETS, key),
+      (key) => keyHashes(SECRETS, key),
       (change) => changes.notify(change),
     )
     let rereads = 0

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -86,8 +87,31 @@ function own(): { readonly version: string; readonly dependencies: Record<string
   return JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'))
 }
 
-test('the npm package has the program without its dependencies, which npm installs', () => {
-  expect(readdirSync(join(folder, 'package/dist'))).toEqual(['build.json', 'cli'])
+test('the npm package has the program, and of its dependencies only those that npm would warn of, with their licences', () => {
+  expect(readdirSync(join(folder, 'package/dist'))).toEqual(['build.json', 'cli', 'licenses.txt'])
+  expect(readFileSync(join(folder, 'package/dist/licenses.txt'), 'utf8')).toMatch(
+    /^undici \d+\.\d+\.\d+ \(MIT\)\n\nMIT License/m,
+  )
+})
+
+test('every package that a file of the npm package imports is one that npm installs', () => {
+  const manifest = JSON.parse(readFileSync(join(folder, 'package/package.json'), 'utf8')) as Record<
+    'dependencies' | 'optionalDependencies',
+    Record<string, string>
+  >
+  const installed = new Set(Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }))
+  const dist = join(folder, 'package/dist/cli')
+  const imported = new Set<string>()
+  for (const file of readdirSync(dist).filter((name) => name.endsWith('.js')))
+    for (const [, name = ''] of readFileSync(join(dist, file), 'utf8').matchAll(
+      /^(?:import|export) (?:[^'"\n]* from )?["']((?:@[\w.-]+\/)?[a-z][\w.-]*)(?:\/[^"']*)?["'];?$/gm,
+    ))
+      imported.add(name)
+  expect(imported).toContain('pg')
+  expect([...imported].filter((name) => !installed.has(name) && !isBuiltin(name))).toEqual([])
+  // The repository's own package.json is as before.
+  expect(own().dependencies).toHaveProperty('undici')
+  expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).toEqual(own())
 })
 
 test('the npm package has the SQL files for PostgreSQL in the folder of the modules that read them', () => {

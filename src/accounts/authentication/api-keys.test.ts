@@ -1,13 +1,13 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { newToken, SECRETS, storeWithAccount } from '../../../test/store-rows.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { hashKey } from '../../store/secrets.ts'
+import { keyHashes } from '../../store/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { ApiKeys } from './api-keys.ts'
 
 async function opened() {
   const account = await storeWithAccount()
-  const keys = new ApiKeys(account.store, new Ledger(account.store, 'run'), (key) => hashKey(SECRETS, key))
+  const keys = new ApiKeys(account.store, new Ledger(account.store, 'run'), (key) => keyHashes(SECRETS, key))
   const calls = async (key = 'sk-k1') => keys.authenticate(key, '127.0.0.1')
   return { ...account, keys, calls }
 }
@@ -26,7 +26,7 @@ test('the store sees only HMACs of API keys, and does the same work for known, u
       }
     },
   })
-  const keys = new ApiKeys(watched, new Ledger(watched, 'run'), (key) => hashKey(SECRETS, key))
+  const keys = new ApiKeys(watched, new Ledger(watched, 'run'), (key) => keyHashes(SECRETS, key))
   // A disabled key, a prefix of it, an extension of it, the same with one letter in upper case, and another
   // key.
   const sent = ['k1', 'k', 'k1x', 'K1', 'somethingelse']
@@ -68,7 +68,7 @@ describe('changes of a key', () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
-    const hash = (key: string): string => hashKey(SECRETS, key)
+    const hash = (key: string): readonly string[] => keyHashes(SECRETS, key)
     const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
     const calls = (): unknown => keys.authenticate('sk-k1', '127.0.0.1')
     await calls()
@@ -85,7 +85,7 @@ describe('changes of a key', () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
-    const hash = (key: string): string => hashKey(SECRETS, key)
+    const hash = (key: string): readonly string[] => keyHashes(SECRETS, key)
     const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
     const calls = async (): Promise<unknown> => keys.authenticate('sk-k1', '127.0.0.1')
     await calls()

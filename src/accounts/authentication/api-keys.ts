@@ -13,6 +13,7 @@ import { TOKEN_STATUS, type Token, type TokenStatus } from '../../domain/records
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Account } from '../ledger/balance.ts'
+import type { TokenWithAccount } from '../ledger/account-source.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../../store/store.ts'
 import type { Caller } from './caller.ts'
@@ -46,7 +47,7 @@ interface CachedKey {
 export class ApiKeys {
   readonly #store: Store
   readonly #ledger: Ledger
-  readonly #hash: (key: string) => string
+  readonly #hashes: (key: string) => readonly string[]
   readonly #announce: ((change: DataChange) => void) | undefined
   /** Cached keys that are being read again from the store. */
   readonly #refreshing = new Set<string>()
@@ -58,18 +59,18 @@ export class ApiKeys {
   #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
 
   /**
-   * `hash` computes the hash by which the store looks up keys. `announce` notifies other nodes of a change,
+   * `hashes` computes the hashes by which the store looks up keys. `announce` notifies other nodes of a change,
    * if there can be other nodes.
    */
   constructor(
     store: Store,
     ledger: Ledger,
-    hash: (key: string) => string,
+    hashes: (key: string) => readonly string[],
     announce?: (change: DataChange) => void,
   ) {
     this.#store = store
     this.#ledger = ledger
-    this.#hash = hash
+    this.#hashes = hashes
     this.#announce = announce
   }
 
@@ -184,7 +185,7 @@ export class ApiKeys {
   async #read(key: string): Promise<CachedKey | undefined> {
     const evictions = this.#evictions
     const readMs = performance.now()
-    const found = await this.#ledger.accounts.findByKeyHash(this.#hash(key))
+    const found = await this.#find(this.#hashes(key))
     // A key that changed during the read is not cached.
     const isLatest = evictions === this.#evictions
     if (!found) {
@@ -195,6 +196,17 @@ export class ApiKeys {
     const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allow_ips) }
     if (isLatest) this.#keys.set(key, cached)
     return cached
+  }
+
+  // While the secret is changed, a key has two hashes. Its row may move from one to the other between two reads, so
+  // the first one is tried once more.
+  async #find(hashes: readonly string[]): Promise<TokenWithAccount | undefined> {
+    const [first = '', ...others] = hashes
+    const { accounts } = this.#ledger
+    let found = await accounts.findByKeyHash(first)
+    if (others.length === 0) return found
+    for (const hash of [...others, first]) found ??= await accounts.findByKeyHash(hash)
+    return found
   }
 
   #check({ token, user, account, addresses }: CachedKey, address: string, use: KeyPurpose): Caller {

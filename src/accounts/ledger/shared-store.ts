@@ -35,6 +35,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'responseFacts',
   'revealKey',
   'revealKeys',
+  'secretState',
   'storedConfiguration',
   'tokenByKeyHash',
   'userByAccessToken',

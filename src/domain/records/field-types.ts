@@ -13,6 +13,8 @@ type Bounds<J> = { readonly [Name in NumericBound]?: number } & { readonly enum?
 interface Rule<J> {
   accepts(value: J): boolean
   readonly expected: string
+  /** Whether the rule bounds what is written over HTTP, and not what an operator writes in gateway.yaml. */
+  readonly isOverHttp?: boolean
 }
 
 /**
@@ -184,6 +186,12 @@ export function mappingType<V>(items: FieldType<V>, expected: string) {
 /** Any other structure, stored as JSON. Only the code that reads the field checks the value. */
 export const jsonType = <V>() =>
   typed<V, string>('any', 'a value') as FieldType<V, string> & { readonly json: 'any' }
+
+/** The type without the bounds of what is written over HTTP, which do not apply to gateway.yaml. */
+export function withoutHttpBounds(type: FieldType): FieldType {
+  const { 'x-max-bytes': _, ...bounds } = type.bounds
+  return { ...type, bounds, rules: type.rules.filter(({ isOverHttp }) => !isOverHttp) }
+}
 
 /** A type with additional rules. */
 export function withRules<V, C extends Stored, J>(

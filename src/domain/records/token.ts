@@ -62,6 +62,7 @@ const addresses = nullableType<string | null, string | null, string | null>({
     {
       accepts: (given) => allowListLines(given).length <= MAX_ADDRESSES,
       expected: `at most ${MAX_ADDRESSES} entries`,
+      isOverHttp: true,
     },
     {
       accepts: (given) => allowListLines(given).every(isAddressRange),

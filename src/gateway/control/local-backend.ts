@@ -14,10 +14,11 @@ import type { AdministrationServices, BackupInputs, ManagementServices } from '.
 import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts'
 import { openContentLog } from '../open-content-log.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
-import { type DataFolderLock, secretOfDataFolder } from '../../store/data-folder.ts'
-import { deriveSecrets, hashKey, type Secrets } from '../../store/secrets.ts'
+import type { DataFolderLock } from '../../store/data-folder.ts'
+import { keyHashes, type Secrets } from '../../store/secrets.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
+import { completeSecretFile, gatewaySecrets } from '../gateway-secrets.ts'
 import type { CommandBackend } from './command-backend.ts'
 
 /** Services that operations need. */
@@ -98,9 +99,10 @@ async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promis
 async function openServices(environment: Environment): Promise<OpenServices> {
   const config = readConfig(environment)
   const { users } = config
-  const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
+  const secrets = gatewaySecrets(environment)
   const store = await openStore(environment, secrets)
   try {
+    completeSecretFile(environment, secrets)
     // Create the users that gateway.yaml declares before anything else, because their ids must still be free.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
@@ -111,7 +113,7 @@ async function openServices(environment: Environment): Promise<OpenServices> {
       ...backupInputs(environment),
       store,
       ledger,
-      apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
+      apiKeys: new ApiKeys(store, ledger, (key) => keyHashes(secrets, key)),
       passwords: new Passwords(),
       content,
       settings: () => liveConfig.settings,

@@ -6,7 +6,9 @@ import type { Environment } from '../../config/environment.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
 import { isSchemaCurrent } from '../../store/migrations/steps.ts'
 import type { Database } from '../../store/row-types.ts'
-import { refuseOtherSecret, deriveSecrets, type Secrets } from '../../store/secrets.ts'
+import { secretState } from '../../store/operations/secret-state.ts'
+import { settleSecrets } from '../../store/secret-state.ts'
+import { deriveSecrets, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
 import { createKysely } from '../../store/sqlite/dialect.ts'
 import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
@@ -114,8 +116,7 @@ async function refuseOutdated(db: Kysely<Database>, secrets: Secrets): Promise<v
       'the database is one of an older version: start the gateway once, or move it without --dry-run, which updates it',
     )
   }
-  const identity = await db.selectFrom('store_identity').select('key_check').executeTakeFirst()
-  refuseOtherSecret(identity?.key_check, secrets)
+  settleSecrets(secrets, await secretState(db))
 }
 
 async function sumOpenHolds(db: Kysely<Database>): Promise<UnsettledCalls> {

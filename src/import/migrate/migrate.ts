@@ -3,7 +3,8 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import type { Database } from '../../store/row-types.ts'
-import { refuseOtherSecret } from '../../store/secrets.ts'
+import { secretState } from '../../store/operations/secret-state.ts'
+import { settleSecrets } from '../../store/secret-state.ts'
 import {
   databaseName,
   postgresUrl,
@@ -95,7 +96,7 @@ async function copyAndVerify(
     const there = isEmpty ? undefined : await readQuotaSums(target)
     return { ...common, tables: before, here, there, differences: [] }
   }
-  await prepareTarget(to, source.secrets)
+  await prepareTarget(to, { ...source.secrets })
   const total = before.reduce((sum, { here }) => sum + here, 0)
   await copyRows(source.db, target, (rows) => onProgress(rows, total))
   await advanceSequences(target, await source.highestIds())
@@ -127,7 +128,7 @@ async function refuseOtherTargetSecret(target: Db, { secrets }: MigrationSource,
   const identity = await target.selectFrom('store_identity').select('key_check').executeTakeFirst()
   if (!identity) return
   try {
-    refuseOtherSecret(identity.key_check, secrets)
+    settleSecrets({ ...secrets }, await secretState(target))
   } catch (error) {
     throw new Error(
       `${databaseName(to)} was made with another GATEWAY_SECRET than this gateway's, whose keys could not be read there: ` +

@@ -16,6 +16,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'tokens', key: ['id'], batchSize: 1000 },
   { name: 'channels', key: ['id'], batchSize: 1000 },
   { name: 'former_channel_names', key: ['name'], batchSize: 1000 },
+  { name: 'secret_state', key: ['id'], batchSize: 1 },
   { name: 'stored_settings', key: ['section', 'name'], batchSize: 200 },
   { name: 'declared_settings', key: ['kind', 'name'], batchSize: 200 },
   { name: 'audit_log', key: ['id'], batchSize: 1000 },
@@ -55,6 +56,7 @@ export const TABLES_NOT_COPIED: readonly string[] = Object.freeze([
   'holds',
   'idempotent_calls',
   'kept_answers',
+  'node_secrets',
   'store_identity',
   'used_states',
 ])

@@ -34,6 +34,8 @@ const operatorLimits = z.object({
   allow_ips: z.string().optional(),
   expired_time: z.int().optional(),
   guards: z.array(z.string()).optional(),
+  group: z.string().optional(),
+  vendor_routes: z.string().optional(),
 })
 
 const own = declareResponse(TOKEN.fields, 'holder')
@@ -150,18 +152,18 @@ function shown(token: Token, key: string, { settings, users, uses, held, nowMs }
 }
 
 function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObject, 'operator_limits'> {
-  const { grants } = operator_terms
-  if (!grants) return {}
-  const { quota, models, addresses, expires, guards } = grants
-  return {
-    operator_limits: {
-      ...(quota !== undefined && { remain_quota: Math.max(0, quota - used_quota) }),
-      ...(models !== undefined && { model_limits: models }),
-      ...(addresses !== undefined && { allow_ips: addresses }),
-      ...(expires !== undefined && { expired_time: expires }),
-      ...(guards !== undefined && { guards: [...guards] }),
-    },
+  const { quota, models, addresses, expires, guards, group, routes } = operator_terms.grants ?? {}
+  const given = {
+    remain_quota: quota === undefined || quota === null ? undefined : Math.max(0, quota - used_quota),
+    model_limits: models,
+    allow_ips: addresses,
+    expired_time: expires,
+    guards: guards && [...guards],
+    group,
+    vendor_routes: routes,
   }
+  const set = Object.entries(given).filter(([, value]) => value !== undefined && value !== null)
+  return set.length > 0 ? { operator_limits: Object.fromEntries(set) } : {}
 }
 
 /**

@@ -197,6 +197,7 @@ export const AUDIT_RULES: {
   recordContentDeletion: null,
   recordContentRead: null,
   recordExceededBudget: null,
+  recordNodeSecrets: null,
   recordOutcome: null,
   recordRefusedSignIn: null,
   recordReveal: null,

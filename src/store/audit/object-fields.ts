@@ -6,6 +6,7 @@ import type { Stored } from '../../domain/records/field-types.ts'
 import type { StoredSetting, StoredSection } from '../../domain/settings.ts'
 import type { Field, RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
+import { isSetByOperator, parseOperatorLimits } from '../../domain/usage-limits.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, hmacOf } from '../secrets.ts'
 
@@ -34,7 +35,10 @@ export function userFields(row: UserRow): Fields {
 
 /** The fields of a token that can be changed, by their names in the API. */
 export function tokenFields(row: TokenRow): Fields {
-  return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
+  return {
+    ...auditFields(TOKEN, row),
+    limits_by: isSetByOperator({ operator_terms: parseOperatorLimits(row.operator_terms) }) ? 'operator' : '',
+  }
 }
 
 /** The fields of a channel, by their names in gateway.yaml. Secret values are replaced by keyed hashes. */

@@ -14,6 +14,10 @@ export const STEPS: readonly Step[] = [
     name: '0001-schema',
     run: async (db, types) => (await import('./schema/create-schema.ts')).createSchema(db, types),
   },
+  {
+    name: '0002-secret-state',
+    run: async (db, types) => (await import('./schema/secret-state.ts')).createSecretState(db, types),
+  },
 ]
 
 /**

@@ -41,7 +41,7 @@ export async function storeAnswerPart(
   secrets: Secrets,
 ): Promise<void> {
   const { day, answerId, part } = place
-  const content_cipher = seal(secrets, bytes, partContext(place))
+  const content_cipher = seal(secrets, bytes, answerPartContext(place))
   await db
     .insertInto('answer_parts')
     .values({ day, answer_id: answerId, part, content_cipher })
@@ -81,7 +81,7 @@ export async function storeAnswer(
     user_id: answer.userId,
     token_id: answer.tokenId,
     model: answer.model,
-    head_cipher: seal(secrets, JSON.stringify({ head, facts }), rowContext(answer)),
+    head_cipher: seal(secrets, JSON.stringify({ head, facts }), answerRowContext(answer)),
     parts: answer.parts,
     bytes: answer.bytes,
     created_ms: answer.createdMs,
@@ -114,7 +114,7 @@ export async function findAnswer(
     .executeTakeFirst()
   if (!row) return null
   const { answer_id: answerId, parts, bytes } = row
-  const sealed = headOf(row.head_cipher, rowContext({ kind, lookup, answerId, parts, bytes }), secrets)
+  const sealed = headOf(row.head_cipher, answerRowContext({ kind, lookup, answerId, parts, bytes }), secrets)
   if (!sealed) return null
   return {
     kind,
@@ -146,7 +146,7 @@ export async function readAnswerPart(
     .executeTakeFirst()
   if (!row) return null
   try {
-    return unsealBytes(secrets, row.content_cipher, partContext(place))
+    return unsealBytes(secrets, row.content_cipher, answerPartContext(place))
   } catch {
     return null
   }
@@ -351,16 +351,17 @@ function headOf(
 }
 
 /** The context identifies the content of the row, so that a row with the content of another row is not accepted. */
-function rowContext({
+export function answerRowContext({
   kind,
   lookup,
   answerId,
   parts,
   bytes,
-}: Pick<KeptAnswer, 'kind' | 'lookup' | 'answerId' | 'parts' | 'bytes'>): SealContext {
+}: Pick<KeptAnswer, 'lookup' | 'answerId' | 'parts' | 'bytes'> & { readonly kind: string }): SealContext {
   return { table: 'kept_answers', row: `${kind} ${lookup} ${answerId} ${parts} ${bytes}` }
 }
 
-function partContext({ day, answerId, part }: AnswerPart): SealContext {
+/** The position of a part, which is the context of its encrypted bytes. */
+export function answerPartContext({ day, answerId, part }: AnswerPart): SealContext {
   return { table: 'answer_parts', row: `${day} ${answerId} ${part}` }
 }

@@ -49,6 +49,7 @@ export {
 export { readBytes } from './read-bytes.ts'
 export { refusedCalls } from './refusals.ts'
 export { listRefusedCalls } from './refused-calls.ts'
+export { secretState } from './secret-state.ts'
 export { pendingDeclaredUsers } from './seed-accounts.ts'
 export { identitiesOf, userByIdentity, liveSession, sessionsOf } from './sign-ins.ts'
 export {

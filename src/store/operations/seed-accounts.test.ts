@@ -93,14 +93,17 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
       return [pending.length, found?.token.operator_terms]
     }
     const rateLimit = { requests: 5, tokens: 0, parallel: 0, windowMs: 60_000 }
-    expect(await seed(undefined)).toEqual([1, {}])
+    const names = ['quota', 'models', 'addresses', 'expires', 'guards', 'group', 'routes']
+    // The seed gives no limit, which an operator has decided.
+    const grants = Object.fromEntries(names.map((name) => [name, null]))
+    expect(await seed(undefined)).toEqual([1, { grants }])
     const ids = { tokenId: 1, userId: 1 }
     const fields = { rateLimit }
     await store.write('changeToken', { ...ids, fields, maxQuota: 1e9, nowMs: NOW * 1000 })
-    expect(await seed({ rateLimit })).toEqual([1, { rateLimit }])
+    expect(await seed({ rateLimit })).toEqual([1, { rateLimit, grants }])
     const budget = { amount: 7, period: 'day' } as const
-    expect(await seed({ budget })).toEqual([1, { budget, rateLimit }])
-    expect(await seed({ budget: null, rateLimit: { ...rateLimit, requests: 0 } })).toEqual([1, {}])
+    expect(await seed({ budget })).toEqual([1, { budget, rateLimit, grants }])
+    expect(await seed({ budget: null, rateLimit: { ...rateLimit, requests: 0 } })).toEqual([1, { grants }])
   })
 
   test('limits that gateway.yaml states for one user or token do not apply to other users or tokens', async () => {

@@ -2,12 +2,17 @@ import { sql } from 'kysely'
 import type { ContentLogColumns } from '../../domain/records/content-log.ts'
 import { type NewToken, TOKEN, type DeclaredToken } from '../../domain/records/token.ts'
 import { type NewUser, USER_STATUS, type DeclaredUser, type ManagedUser } from '../../domain/records/user.ts'
-import { generateKey, hashKey, type Secrets } from '../secrets.ts'
+import { generateKey, keyHashes, type Secrets } from '../secrets.ts'
 import { declaredContentColumns } from '../content-log-columns.ts'
-import { declaredUsageLimitColumns, operatorLimitsOfNewToken } from '../usage-limit-columns.ts'
+import {
+  type DeclaredTokenRow,
+  declaredUsageLimitColumns,
+  operatorLimitsOfNewToken,
+} from '../usage-limit-columns.ts'
 import { createTokens, refuseTakenKey, createToken } from './tokens.ts'
 import { createUsers, createUser, endSessionsOf } from './users.ts'
 import { inChunks, type Db } from './operation.ts'
+import type { TokenGrants } from '../../domain/usage-limits.ts'
 import type { UsageLimitColumns } from '../../domain/records/usage-limits.ts'
 import { dimensionValuesOfCall, NO_DIMENSION, USAGE_SUMS_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
@@ -75,7 +80,7 @@ async function refuseTakenKeys(
 ): Promise<void> {
   for (const { seed } of tokens)
     if (seed.key !== undefined && present.holderOf(seed.key))
-      await refuseTakenKey(db, seed.name, hashKey(secrets, seed.key))
+      await refuseTakenKey(db, seed.name, keyHashes(secrets, seed.key))
 }
 
 function newUser({ access_token, status, ...seed }: DeclaredUser, nowSeconds: number): NewUser {
@@ -170,14 +175,17 @@ class RowChanges {
   /** Adds a declaration for a row. Returns the names of the columns whose values it changes. */
   declare(
     row: PresentUser | PresentToken,
-    seed: Pick<DeclaredUser | DeclaredToken, 'status' | 'limits' | keyof ContentLogColumns>,
+    seed: Pick<DeclaredUser | DeclaredToken, 'status' | 'limits' | keyof ContentLogColumns> &
+      Partial<TokenGrants>,
   ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
     const { status, limits } = seed
     const now: Readonly<Record<string, unknown>> = { ...row, ...before }
     const wanted = {
       ...(status !== undefined && { status }),
-      ...(limits && declaredUsageLimitColumns(limits, row)),
+      ...('operator_terms' in row
+        ? declaredUsageLimitColumns(limits, row, seed)
+        : declaredUsageLimitColumns(limits)),
       ...declaredContentColumns(seed),
     }
     const changed = Object.entries(wanted).filter(([name, value]) => now[name] !== value)
@@ -206,8 +214,6 @@ interface PresentRow extends UsageLimitColumns, ContentLogColumns {
   readonly id: number
   readonly status: number
   readonly deleted_time: number | null
-  /** Limits set by the operator, as JSON; only tokens have this column. */
-  readonly operator_terms?: string
 }
 
 /** An existing user that a declaration in gateway.yaml may refer to. */
@@ -217,7 +223,7 @@ interface PresentUser extends PresentRow {
 }
 
 /** An existing token that a declaration in gateway.yaml may refer to, or that has the declared key. */
-interface PresentToken extends PresentRow {
+interface PresentToken extends PresentRow, DeclaredTokenRow {
   readonly user_id: number
   readonly name: string
   readonly key_hash: string
@@ -232,13 +238,13 @@ class PresentAccounts {
   readonly #byKey: ReadonlyMap<string, PresentToken>
   readonly #byTokenName: ReadonlyMap<string, readonly PresentToken[]>
 
-  readonly #hashes: ReadonlyMap<string, string>
+  readonly #hashes: ReadonlyMap<string, readonly string[]>
 
-  /** `hashes` maps each declared API key to its hash. */
+  /** `hashes` maps each declared API key to its possible hashes (`keyHashes`). */
   constructor(
     users: readonly PresentUser[],
     tokens: readonly PresentToken[],
-    hashes: ReadonlyMap<string, string>,
+    hashes: ReadonlyMap<string, readonly string[]>,
   ) {
     this.#hashes = hashes
     this.users = users.toSorted((a, b) => a.id - b.id)
@@ -271,8 +277,11 @@ class PresentAccounts {
 
   /** Finds the token with a key, whichever user owns it. */
   holderOf(key: string): PresentToken | undefined {
-    const hash = this.#hashes.get(key)
-    return hash === undefined ? undefined : this.#byKey.get(hash)
+    for (const hash of this.#hashes.get(key) ?? []) {
+      const holder = this.#byKey.get(hash)
+      if (holder) return holder
+    }
+    return undefined
   }
 }
 
@@ -296,13 +305,13 @@ export async function readSeededAccounts(
   )
   const tokensFrom = db
     .selectFrom('tokens')
-    .select([...COLUMNS, 'user_id', 'name', 'key_hash', 'operator_terms'])
+    .select([...COLUMNS, 'user_id', 'name', 'key_hash', 'operator_terms', 'remain_quota', 'used_quota'])
   const hashes = new Map(
     seeds.flatMap(({ tokens }) =>
-      tokens.flatMap(({ key }) => (key === undefined ? [] : [[key, hashKey(secrets, key)] as const])),
+      tokens.flatMap(({ key }) => (key === undefined ? [] : [[key, keyHashes(secrets, key)] as const])),
     ),
   )
-  const keyed = await inChunks([...hashes.values()], (some) =>
+  const keyed = await inChunks([...hashes.values()].flat(), (some) =>
     tokensFrom.where('key_hash', 'in', some).execute(),
   )
   const ofUsers = new PresentAccounts(users, [], hashes)

@@ -398,7 +398,10 @@ export async function storeResponsePart(
   { responseId, part, text, createdMs }: ResponsePart,
   secrets: Secrets,
 ): Promise<void> {
-  const values = { created_ms: createdMs, content_cipher: seal(secrets, text, placeOf(responseId, part)) }
+  const values = {
+    created_ms: createdMs,
+    content_cipher: seal(secrets, text, responsePartContext(responseId, part)),
+  }
   await db
     .insertInto('response_parts')
     .values({ response_id: responseId, part, ...values })
@@ -418,7 +421,7 @@ export async function responsePart(
     .where('response_id', '=', responseId)
     .where('part', '=', part)
     .executeTakeFirst()
-  return row && unseal(secrets, row.content_cipher, placeOf(responseId, part))
+  return row && unseal(secrets, row.content_cipher, responsePartContext(responseId, part))
 }
 
 /**
@@ -466,6 +469,7 @@ export async function removeOrphanedParts(
 
 const hasNoRow = sql<boolean>`not exists (select 1 from stored_responses where id = response_id)`
 
-function placeOf(responseId: string, part: number): SealContext {
+/** The position of a part of a response, which is the context of its encrypted text. */
+export function responsePartContext(responseId: string, part: number): SealContext {
   return { table: 'response_parts', row: `${responseId} ${part}` }
 }

@@ -18,7 +18,7 @@ import {
 import { tokenStatusAt } from '../../domain/api-key.ts'
 import { GatewayError } from '../../errors.ts'
 import { undeletedTokensOfUser, tokenFromRow } from '../account-rows.ts'
-import { hashKey, seal, type Secrets } from '../secrets.ts'
+import { hashKey, keyHashes, seal, type Secrets } from '../secrets.ts'
 import {
   newUsageLimitColumns,
   columnsOfUsageLimits,
@@ -33,19 +33,19 @@ import { type TokenWithKey, findTokenWithKey } from './find-accounts.ts'
  * token has the same key, even a deleted one.
  */
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
-  await refuseTakenKey(db, token.name, hashKey(secrets, token.key))
+  await refuseTakenKey(db, token.name, keyHashes(secrets, token.key))
   const ids = await createTokens(db, [token], secrets)
   const row = await db.selectFrom('tokens').selectAll().where('id', 'in', ids).executeTakeFirstOrThrow()
   return tokenFromRow(row)
 }
 
 /** Throws if a token has this key already, even a deleted one. */
-export async function refuseTakenKey(db: Db, name: string, keyHash: string): Promise<void> {
+export async function refuseTakenKey(db: Db, name: string, hashes: readonly string[]): Promise<void> {
   const holder = await db
     .selectFrom('tokens')
     .innerJoin('users', 'users.id', 'tokens.user_id')
     .select(['tokens.id', 'tokens.deleted_time', 'users.username'])
-    .where('key_hash', '=', keyHash)
+    .where('key_hash', 'in', hashes)
     .executeTakeFirst()
   if (!holder) return
   const whose = `${holder.id} of the user "${holder.username}"`

@@ -56,6 +56,7 @@ export {
   storeResponsePart,
 } from './signatures-and-response-parts.ts'
 export { reportModelRetirements, storeModelRetirements } from './model-retirements.ts'
+export { recordNodeSecrets } from './secret-state.ts'
 export { addRefusals } from './refusals.ts'
 export { addRefusedCalls, pruneRefusedCalls } from './refused-calls.ts'
 export { importAccount, seedUsers } from './seed-accounts.ts'

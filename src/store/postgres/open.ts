@@ -7,7 +7,8 @@ import type { Db } from '../operations/operation.ts'
 import * as reads from '../operations/reads.ts'
 import type * as writes from '../operations/writes.ts'
 import type { Database } from '../row-types.ts'
-import { refuseOtherSecret, databaseMessageKey, type Secrets } from '../secrets.ts'
+import { settleSecrets } from '../secret-state.ts'
+import { databaseMessageKey, type SecretKeys, type Secrets } from '../secrets.ts'
 import type { RowStore } from '../store.ts'
 import { isRetryableConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
 import { TIMEOUTS_WHILE_IDLE } from './liveness-probe.ts'
@@ -103,11 +104,11 @@ function prepareDatabase(
       .onConflict((conflict) => conflict.column('id').doNothing())
       .execute()
     const identity = await db
-      .withTables<{ store_identity: { key_check: string; bank: string } }>()
+      .withTables<{ store_identity: { bank: string } }>()
       .selectFrom('store_identity')
-      .select(['key_check', 'bank'])
+      .select('bank')
       .executeTakeFirst()
-    refuseOtherSecret(identity?.key_check, secrets)
+    settleSecrets(secrets, await reads.secretState(db))
     await storeMessageKey(db, secrets)
     return { bankId: identity?.bank ?? '', hasRelayRole: await ensureRelayRole(db) }
   })
@@ -186,7 +187,7 @@ const OUTER = 0x5c
  * Stores the key with which the database signs its messages to the nodes (in the SQL function
  * `bank_announce`).
  */
-async function storeMessageKey(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+export async function storeMessageKey(db: Kysely<Database>, secrets: SecretKeys): Promise<void> {
   const key = databaseMessageKey(secrets)
   const block = (filling: number): Buffer =>
     Buffer.from(Array.from({ length: BLOCK_BYTES }, (_, index) => (key[index] ?? 0) ^ filling))

@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MessagePort, Worker } from 'node:worker_threads'
+import type { SecretState } from '../secret-state.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { deserializeError } from './failure.ts'
 import { READ_BATCH_RULE, WRITE_BATCH_RULE, GroupCommit } from './group-commit.ts'
@@ -48,8 +49,8 @@ export interface DatabasePort {
 
 /** Queues operations for a database thread, and sends them in batches that are committed together. */
 export class DatabaseThread {
-  /** Resolves when the database is open; rejects if that fails. */
-  readonly ready: Promise<void>
+  /** Resolves when the database is open, to which secret it has; rejects if that fails. */
+  readonly ready: Promise<SecretState | undefined>
   readonly #worker: DatabasePort
   readonly #ended: Promise<void>
   readonly #queue: GroupCommit
@@ -74,14 +75,14 @@ export class DatabaseThread {
     )
     this.#worker.ref()
     this.#post(options)
-    const ready = Promise.withResolvers<void>()
+    const ready = Promise.withResolvers<SecretState | undefined>()
     this.ready = ready.promise
     this.ready.catch(() => {})
     let isReady = false
     this.#worker.on('message', (message: MessageFromThread) => {
       if (message.kind === 'ready') {
         isReady = true
-        ready.resolve()
+        ready.resolve(message.secretState)
       } else if (message.kind === 'refused') {
         this.#threadError = deserializeError(message.failure)
         ready.reject(this.#threadError)

@@ -2,7 +2,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
 import type { ListedRetirement } from '../../domain/model-retirement.ts'
 import type { User, UserRow, DeclaredUser } from '../../domain/records/user.ts'
-import type { UsageLimitChanges } from '../../domain/usage-limits.ts'
 import type { StoredConfiguration } from '../../domain/settings.ts'
 import type { Token, TokenRow, DeclaredToken } from '../../domain/records/token.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
@@ -53,7 +52,7 @@ export class LocalReads {
     this.#count = db.prepare('SELECT count(*) AS count FROM users')
     this.#userByName = db.prepare(`SELECT ${DECLARED_COLUMNS} FROM users WHERE username = ?`)
     this.#tokensByName = db.prepare(
-      `SELECT name, operator_terms, ${DECLARED_COLUMNS} FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))`,
+      `SELECT name, operator_terms, remain_quota, used_quota, ${DECLARED_COLUMNS} FROM tokens WHERE user_id = ? AND name IN (SELECT value FROM json_each(?))`,
     )
     this.#formerNames = db.prepare(
       'SELECT first_username FROM users WHERE first_username IN (SELECT value FROM json_each(?))',
@@ -117,7 +116,10 @@ export class LocalReads {
     if (!user || (seed.status !== undefined && seed.status !== user['status'])) return false
     if (user['deleted_time'] !== null) return true
     if (!hasContentLog(user, seed)) return false
-    return hasLimits(user, seed.limits) && this.#hasTokens(user['id'] as number, seed.tokens)
+    return (
+      hasLimits(user, declaredUsageLimitColumns(seed.limits)) &&
+      this.#hasTokens(user['id'] as number, seed.tokens)
+    )
   }
 
   #hasTokens(userId: number, declared: readonly DeclaredToken[]): boolean {
@@ -132,7 +134,7 @@ export class LocalReads {
             token['deleted_time'] !== null ||
             ((seed.status === undefined || token['status'] === seed.status) &&
               hasContentLog(token, seed) &&
-              hasLimits(token, seed.limits)),
+              hasLimits(token, declaredUsageLimitColumns(seed.limits, token as never, seed))),
         ),
     )
   }
@@ -146,11 +148,8 @@ function hasContentLog(
 }
 
 function hasLimits(
-  row: Readonly<Record<string, unknown>> & { readonly operator_terms?: string },
-  limits: UsageLimitChanges | undefined,
+  row: Readonly<Record<string, unknown>>,
+  limits: Readonly<Record<string, unknown>>,
 ): boolean {
-  return (
-    !limits ||
-    Object.entries(declaredUsageLimitColumns(limits, row)).every(([name, value]) => row[name] === value)
-  )
+  return Object.entries(limits).every(([name, value]) => row[name] === value)
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../errors.ts'
+import type { SecretState } from '../secret-state.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
@@ -69,8 +70,8 @@ export type MessageToThread =
 
 /** Message from a database thread. */
 export type MessageFromThread =
-  /** Sent once the database is open. */
-  | { readonly kind: 'ready' }
+  /** Sent once the database is open; the writer's thread adds which secret the database has. */
+  | { readonly kind: 'ready'; readonly secretState?: SecretState | undefined }
   /** Sent if the database could not be opened. */
   | { readonly kind: 'refused'; readonly failure: SerializedError }
   | BatchReply

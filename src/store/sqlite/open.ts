@@ -1,4 +1,5 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { settleSecrets } from '../secret-state.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
@@ -28,7 +29,9 @@ export async function openSqliteStore(options: {
   const failed = Promise.withResolvers<StoreUnavailable>()
   const writer = new DatabaseThread({ role: 'writer', path, secrets }, failed.resolve, thread ?? start())
   try {
-    await writer.ready
+    const state = await writer.ready
+    // The thread has settled its own copy only.
+    if (state) settleSecrets(secrets, state)
   } catch (error) {
     await writer.close()
     throw error

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { refuseOtherSecret, type Secrets } from '../secrets.ts'
+import { settleSecrets, type SecretState } from '../secret-state.ts'
+import type { Secrets } from '../secrets.ts'
 import { isSchemaCurrent } from '../migrations/steps.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
@@ -26,12 +27,22 @@ export async function prepareDatabase(
     await migrateConnection(connection)
   }
   const insert = connection.prepare('INSERT INTO store_identity VALUES (1, ?) ON CONFLICT (id) DO NOTHING')
-  const identity = connection.prepare('SELECT key_check FROM store_identity')
-  if (!identity.get()) insert.run(secrets.check)
-  refuseOtherSecret(identity.get()?.['key_check'] as string, secrets)
+  if (!connection.prepare('SELECT 1 FROM store_identity').get()) insert.run(secrets.check)
+  settleSecrets(secrets, secretStateOf(connection))
   // Temporary data is kept in memory, so that savepoints write no files. This is set after the migrations,
   // which may need more space than memory has.
   connection.exec('PRAGMA temp_store = MEMORY')
+}
+
+/** Reads which secret the database has. */
+export function secretStateOf(connection: DatabaseSync): SecretState {
+  const row = connection
+    .prepare(
+      'SELECT key_check AS keyCheck, next_check AS nextCheck, lookup_cipher AS lookupCipher ' +
+        'FROM store_identity LEFT JOIN secret_state ON secret_state.id = store_identity.id',
+    )
+    .get()
+  return row as unknown as SecretState
 }
 
 function stepsRun(connection: DatabaseSync): string[] {

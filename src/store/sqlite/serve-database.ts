@@ -10,12 +10,14 @@ import type {
   ThreadOptions,
   MessageToThread,
 } from './messages.ts'
-import { prepareDatabase } from './prepare-database.ts'
+import { prepareDatabase, secretStateOf } from './prepare-database.ts'
+import { type SecretState, settleSecrets } from '../secret-state.ts'
 import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
 
 /** An open database that a thread serves. */
 interface OpenThread {
+  readonly secretState?: SecretState
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
   /** Closes the database; never rejects. */
   close(): Promise<void>
@@ -29,6 +31,7 @@ async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThrea
   await prepareDatabase(db, secrets, { stoppedClean })
   const batches = new IdleSums(new WriteBatches(db, secrets))
   return {
+    secretState: secretStateOf(db),
     run: (operations) => batches.write(operations),
     async close() {
       await batches.close()
@@ -40,6 +43,7 @@ async function openWriter({ path, secrets }: DatabaseOptions): Promise<OpenThrea
 async function openReader({ path, secrets }: DatabaseOptions): Promise<OpenThread> {
   const { ReadBatches } = await import('./read-batch.ts')
   const db = openForReading(path)
+  settleSecrets(secrets, secretStateOf(db))
   const batches = new ReadBatches(db, secrets)
   return { run: (operations) => batches.read(operations), close: () => closed(db) }
 }
@@ -101,5 +105,5 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
     } else void thread.run(unpackBatch(message.operations)).then(send)
   })
   onOpen()
-  send({ kind: 'ready' })
+  send({ kind: 'ready', secretState: thread.secretState })
 }

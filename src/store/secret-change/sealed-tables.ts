@@ -1,0 +1,114 @@
+import { type SealContext, hashKey, type SecretKeys } from '../secrets.ts'
+import { SEALED_SECTIONS } from '../channel-rows.ts'
+import { answerPartContext, answerRowContext } from '../operations/kept-answers.ts'
+import { responsePartContext } from '../operations/signatures-and-response-parts.ts'
+
+/** A row as it is read: its key, the encrypted value, and what else belongs to its context. */
+export type SealedRow = Readonly<Record<string, string | number>>
+
+/** A column with encrypted values: `docs/security.md: Change the secret` lists them. */
+export interface SealedTable {
+  readonly table: string
+  /** Columns of the primary key, by which rows are read in order. */
+  readonly key: readonly string[]
+  readonly column: string
+  /** Further columns that `context` needs. */
+  readonly needs?: readonly string[]
+  /** The rows that are encrypted, if not all are: the values of a column. */
+  readonly only?: { readonly column: string; readonly values: readonly string[] }
+  /** Rows that are read and written at a time: fewer, the larger they are. */
+  readonly batch: number
+  readonly context: (row: SealedRow) => SealContext
+  /** Other columns that depend on the decrypted value and the secret. */
+  readonly derived?: (plain: string, secrets: SecretKeys) => Readonly<Record<string, string>>
+}
+
+const byId = (table: string) => (row: SealedRow) => ({ table, row: row['id'] ?? '' })
+
+/** All columns whose values are encrypted with the gateway secret. A test compares them with the schema. */
+export const SEALED_TABLES: readonly SealedTable[] = [
+  {
+    table: 'tokens',
+    key: ['id'],
+    column: 'key_cipher',
+    batch: 200,
+    context: byId('tokens'),
+    derived: (key, secrets) => ({ key_hash: hashKey(secrets, key) }),
+  },
+  { table: 'channels', key: ['id'], column: 'keys_cipher', batch: 100, context: byId('channels') },
+  {
+    table: 'stored_settings',
+    key: ['section', 'name'],
+    column: 'value',
+    only: { column: 'section', values: [...SEALED_SECTIONS] },
+    batch: 50,
+    context: ({ name = '' }) => ({ table: 'stored_settings', row: name }),
+  },
+  {
+    table: 'sessions',
+    key: ['id_hash'],
+    column: 'logout_cipher',
+    batch: 200,
+    context: ({ id_hash: row = '' }) => ({ table: 'sessions', row }),
+  },
+  {
+    table: 'stored_responses',
+    key: ['id'],
+    column: 'content_cipher',
+    batch: 20,
+    context: byId('stored_responses'),
+  },
+  {
+    table: 'response_parts',
+    key: ['response_id', 'part'],
+    column: 'content_cipher',
+    batch: 4,
+    context: (row) => responsePartContext(String(row['response_id']), Number(row['part'])),
+  },
+  {
+    table: 'kept_signatures',
+    key: ['user_id', 'hash'],
+    column: 'content_cipher',
+    batch: 100,
+    context: ({ hash: row = '' }) => ({ table: 'kept_signatures', row }),
+  },
+  {
+    table: 'kept_answers',
+    key: ['kind', 'lookup'],
+    column: 'head_cipher',
+    needs: ['answer_id', 'parts', 'bytes'],
+    batch: 100,
+    context: (row) =>
+      answerRowContext({
+        kind: String(row['kind']),
+        lookup: String(row['lookup']),
+        answerId: String(row['answer_id']),
+        parts: Number(row['parts']),
+        bytes: Number(row['bytes']),
+      }),
+  },
+  {
+    table: 'answer_parts',
+    key: ['day', 'answer_id', 'part'],
+    column: 'content_cipher',
+    batch: 4,
+    context: (row) =>
+      answerPartContext({
+        day: Number(row['day']),
+        answerId: String(row['answer_id']),
+        part: Number(row['part']),
+      }),
+  },
+]
+
+const dataKeys = (table: string): SealedTable => ({
+  table,
+  key: ['id'],
+  column: 'cipher',
+  batch: 200,
+  context: ({ id: row = '' }) => ({ table: 'content', row }),
+})
+
+/** The keys of the content log in PostgreSQL, and in its own file. What they encrypt stays as it is. */
+export const SHARED_DATA_KEYS: SealedTable = dataKeys('content_keys')
+export const DATA_KEYS_OF_FILE: SealedTable = dataKeys('data_keys')

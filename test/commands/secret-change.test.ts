@@ -1,0 +1,183 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import { SEALED_TABLES } from '../../src/store/secret-change/sealed-tables.ts'
+import { deriveSecrets, seal } from '../../src/store/secrets.ts'
+import { openSqliteStore } from '../../src/store/sqlite/open.ts'
+import { TABLES } from '../../src/store/tables.ts'
+import { type Outcome, sluice } from '../fixtures/command.ts'
+import {
+  columnsSealedWith,
+  dataKey,
+  expectReadable,
+  expectSignedOut,
+  fillWithSealed,
+  NEW_SECRET,
+  OLD_SECRET,
+} from '../secret-change.ts'
+import { ENGINES, type Engine, type TestDatabase } from '../store-engines.ts'
+import { temporaryFolder } from '../store-rows.ts'
+
+const TOKENS = 3
+const OLD = deriveSecrets(OLD_SECRET)
+const NEW = deriveSecrets(NEW_SECRET)
+const BOTH = { GATEWAY_SECRET: OLD_SECRET, GATEWAY_SECRET_NEW: NEW_SECRET }
+
+async function filled(engine: Engine): Promise<{ database: TestDatabase; dataDir: string }> {
+  const database = await engine.database()
+  const store = await database.open(deriveSecrets(OLD_SECRET))
+  await fillWithSealed(store, TOKENS)
+  await store.close()
+  return { database, dataDir: temporaryFolder() }
+}
+
+type Filled = Awaited<ReturnType<typeof filled>>
+
+function change(
+  { database, dataDir }: Filled,
+  env: Record<string, string>,
+  ...args: string[]
+): Promise<Outcome> {
+  const url = database.place.startsWith('postgres') ? database.place : `sqlite:${database.place}`
+  return sluice(['secret', 'change', ...args], { DATA_DIR: dataDir, DATABASE_URL: url, ...env })
+}
+
+describe.each(ENGINES)('sluice secret change on $name', (engine) => {
+  test('after the change, everything is readable with the new secret alone, and nothing is encrypted with the old one', async () => {
+    const one = await filled(engine)
+    const before = await columnsSealedWith(one.database, OLD)
+    expect(before).toEqual(SEALED_TABLES.map(({ table, column }) => `${table}.${column}`).toSorted())
+    const done = await change(one, BOTH, '--json')
+    expect([done.code, done.err]).toEqual([0, ''])
+    expect(done.json()).toMatchObject({ finished: true, unreadable: [], nodes: [] })
+    expect(await columnsSealedWith(one.database, OLD)).toEqual([])
+    expect(await columnsSealedWith(one.database, NEW)).toEqual(
+      [...before, 'secret_state.lookup_cipher'].toSorted(),
+    )
+    const secrets = deriveSecrets(NEW_SECRET)
+    const store = await one.database.open(secrets)
+    await expectReadable(store, secrets, TOKENS)
+    await expectSignedOut(store)
+    expect(
+      (await store.read('auditPage', { filter: { kind: 'secret' }, offset: 0, limit: 9 })).entries,
+    ).toMatchObject([
+      { action: 'secret.finish', via: 'command' },
+      { action: 'secret.change', via: 'command' },
+    ])
+    await store.close()
+    await expect(one.database.open(deriveSecrets(OLD_SECRET))).rejects.toThrow('another secret')
+  })
+
+  test('after two changes, access tokens and sessions from before the first one are still valid', async () => {
+    const one = await filled(engine)
+    expect((await change(one, BOTH)).code).toBe(0)
+    const third = 'a-third-secret-0123456789'
+    const again = { GATEWAY_SECRET: NEW_SECRET, GATEWAY_SECRET_NEW: third }
+    expect((await change(one, again)).code).toBe(0)
+    expect(await columnsSealedWith(one.database, NEW)).toEqual([])
+    const secrets = deriveSecrets(third)
+    const store = await one.database.open(secrets)
+    await expectReadable(store, secrets, TOKENS)
+    await store.close()
+  })
+
+  test('a value that could not be decrypted before is named, and does not stop the change', async () => {
+    const one = await filled(engine)
+    await one.database.sql("update channels set keys_cipher = 'v1.00000000.AAAA'")
+    const done = await change(one, BOTH, '--json')
+    expect([done.code, done.json()]).toMatchObject([0, { finished: true, unreadable: ['channels 1'] }])
+  })
+
+  test('a value that a suspended node wrote with the old secret after the change is encrypted anew by a second run', async () => {
+    const one = await filled(engine)
+    await change(one, BOTH)
+    const late = seal(OLD, 'late', { table: 'kept_signatures', row: 'h' })
+    await one.database.sql(`update kept_signatures set content_cipher = '${late}'`)
+    expect((await change(one, BOTH, '--json')).json()).toMatchObject({ finished: true, resealed: 1 })
+    expect(await columnsSealedWith(one.database, OLD)).toEqual([])
+  })
+
+  test('a second run after the change has nothing to do, and --finish without a change is refused', async () => {
+    const one = await filled(engine)
+    expect((await change(one, BOTH, '--finish')).err).toContain('no change of the secret is under way')
+    await change(one, BOTH)
+    const done = await change(one, BOTH, '--json')
+    expect([done.code, done.json()]).toEqual([0, { finished: true, resealed: 0, unreadable: [], nodes: [] }])
+  })
+})
+
+describe('the secrets that sluice secret change accepts', () => {
+  const [engine] = ENGINES as [Engine]
+
+  test.each([
+    ['without a new secret', { GATEWAY_SECRET: OLD_SECRET }, 'set GATEWAY_SECRET_NEW'],
+    ['the same secret', { ...BOTH, GATEWAY_SECRET_NEW: OLD_SECRET }, 'is the present secret'],
+    [
+      'the same secret and a line break',
+      { ...BOTH, GATEWAY_SECRET_NEW: `${OLD_SECRET}\n` },
+      'only by white space at its end',
+    ],
+    [
+      'a new secret that ends with a space',
+      { ...BOTH, GATEWAY_SECRET_NEW: `${NEW_SECRET} ` },
+      'ends with white space',
+    ],
+    [
+      'a new secret of 15 characters',
+      { ...BOTH, GATEWAY_SECRET_NEW: 'fifteen letters' },
+      'at least 16 characters',
+    ],
+    ['another old secret', { ...BOTH, GATEWAY_SECRET: 'not the old secret' }, 'another secret'],
+    [
+      'the old secret and a line break',
+      { ...BOTH, GATEWAY_SECRET: `${OLD_SECRET}\n` },
+      'only by white space at its end',
+    ],
+  ])('%s is refused by name, and nothing changes', async (_, env, expected) => {
+    const one = await filled(engine)
+    const before = await columnsSealedWith(one.database, OLD)
+    const { code, err } = await change(one, env)
+    expect([code, err]).toEqual([1, expect.stringContaining(expected)])
+    expect(await columnsSealedWith(one.database, OLD)).toEqual(before)
+  })
+
+  test.each(['\n', '\r\n', ' ', '\t'])(
+    'a start with the secret of the database and %j at its end says so',
+    async (space) => {
+      const { database } = await filled(engine)
+      await expect(database.open(deriveSecrets(OLD_SECRET + space))).rejects.toThrow(
+        'only by white space at its end',
+      )
+    },
+  )
+
+  test('a secret in the data folder is replaced there, last, and data keys of the content log are encrypted anew', async () => {
+    const dataDir = temporaryFolder()
+    writeFileSync(join(dataDir, 'secret'), `${OLD_SECRET}\n`, { mode: 0o600 })
+    const path = join(dataDir, 'sluice.db')
+    const store = await openSqliteStore({ path, secrets: deriveSecrets(OLD_SECRET), onCallingThread: true })
+    await fillWithSealed(store, 1)
+    await store.close()
+    mkdirSync(join(dataDir, 'content'))
+    const keys = new DatabaseSync(join(dataDir, 'content', 'keys.db'))
+    keys.exec('CREATE TABLE data_keys (id TEXT PRIMARY KEY, cipher TEXT)')
+    keys.prepare("INSERT INTO data_keys VALUES ('k1', ?)").run(dataKey.cipher(OLD))
+    const { code } = await sluice(['secret', 'change'], { DATA_DIR: dataDir, GATEWAY_SECRET_NEW: NEW_SECRET })
+    expect(code).toBe(0)
+    expect(readFileSync(join(dataDir, 'secret'), 'utf8').trim()).toBe(NEW_SECRET)
+    expect(existsSync(join(dataDir, 'secret.new'))).toBe(false)
+    const cipher = String(keys.prepare('SELECT cipher FROM data_keys').get()?.['cipher'])
+    keys.close()
+    expect(dataKey.plain(deriveSecrets(NEW_SECRET), cipher)).toBe('the data key')
+    expect(await sluice(['user', 'list'], { DATA_DIR: dataDir })).toMatchObject({ code: 0 })
+  })
+})
+
+test('every encrypted column of the schema belongs to those that a change of the secret encrypts anew', () => {
+  const declared = Object.entries(TABLES).flatMap(([table, { columns }]) =>
+    Object.keys(columns).flatMap((column) => (column.endsWith('_cipher') ? [`${table}.${column}`] : [])),
+  )
+  const known = new Set(SEALED_TABLES.map(({ table, column }) => `${table}.${column}`))
+  expect(declared.filter((name) => !known.has(name))).toEqual(['secret_state.lookup_cipher'])
+})
