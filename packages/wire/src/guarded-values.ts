@@ -180,6 +180,7 @@ const DATA_READINGS: readonly Reading[] = [
   (value, facts) => {
     const { header, data, isUnread } = parted(value, facts)
     if (!DATA_URL.test(header) && !isUnread) return asItStands(value, facts)
+    if (DATA_URL.test(header) && header.length <= MAX_TERM) return undefined
     return { text: header.slice(0, -1), write: (next) => `${next},${data}` }
   },
   (value, facts) => {
