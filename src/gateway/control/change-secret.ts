@@ -155,7 +155,9 @@ async function openShared(environment: Environment): Promise<OpenedChange> {
   const { secrets, newCheck, old } = secretsOf(environment)
   // Opens the database as a start does: it migrates the schema, and refuses another secret.
   await (await openPostgresStore({ url, secrets })).close()
-  const db = new Kysely<never>({ dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_MS) }) })
+  const db = new Kysely<never>({
+    dialect: new PostgresDialect({ pool: connectionPool(url, { statementMs: STATEMENT_MS }) }),
+  })
   const present = await db.introspection.getTables()
   const hasContent = present.some(({ name }) => name === SHARED_DATA_KEYS.table)
   const database: ChangedDatabase = {
