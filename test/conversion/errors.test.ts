@@ -43,7 +43,8 @@ describe("an upstream error in the envelope of the client's dialect", () => {
       expect(answer.json()).toEqual({
         error: { message: 'not like this', type, code: 'some_error' },
       })
-      expect(answer.headers['retry-after']).toBe('3')
+      // Waiting does not help a request that is refused for itself.
+      expect(answer.headers['retry-after']).toBe([400, 404, 413, 422].includes(status) ? undefined : '3')
     },
   )
 

@@ -106,8 +106,8 @@ test('the client gets a 429 with the shortest rest while one of several accounts
       body: errorBody('slow down'),
       headers: { 'retry-after': seconds },
     })
-    own.upstream.script('a', limited('40'))
-    own.upstream.script('b', limited('20'))
+    own.upstream.script('a', limited('20'))
+    own.upstream.script('b', limited('40'))
     own.upstream.script('c', fault(402, 'no money'))
     for (const _ of ['first', 'second']) {
       const answer = await own.chat('ann', ask('m'))

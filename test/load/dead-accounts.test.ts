@@ -67,37 +67,44 @@ async function start(setUp: string, decide: (request: Received) => Behaviour): P
   return fixture
 }
 
+interface Ended {
+  readonly status: number
+  readonly beganMs: number
+  readonly tookMs: number
+}
+
 interface Outcome {
+  /** Seconds from the first call to the last answer. */
+  readonly tookS: number
   readonly failed: number
   readonly asked: number
   readonly medianMs: number
 }
 
 /** The number of the clients' calls that failed, and of calls that the dead account got. */
-async function outcomeOf(
-  { upstream }: Fixture,
-  calls: readonly Promise<{ status: number; tookMs: number }>[],
-): Promise<Outcome> {
+async function outcomeOf({ upstream }: Fixture, calls: readonly Promise<Ended>[]): Promise<Outcome> {
   const ended = await Promise.all(calls)
+  const tookS = (performance.now() - Math.min(...ended.map(({ beganMs }) => beganMs))) / 1000
   const asked = upstream.received('all').filter(isOfDead).length
   upstream.forget('all')
   const times = ended.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
   return {
+    tookS,
     failed: ended.filter(({ status }) => status !== 200).length,
     asked,
     medianMs: times[times.length >> 1] ?? 0,
   }
 }
 
-async function callOnce(to: Fixture): Promise<{ status: number; tookMs: number }> {
+async function callOnce(to: Fixture): Promise<Ended> {
   const beganMs = performance.now()
   const { status } = await to.chat('ann', ask('m'))
-  return { status, tookMs: performance.now() - beganMs }
+  return { status, beganMs, tookMs: performance.now() - beganMs }
 }
 
 /** Makes calls at a rate, whatever the state of earlier ones. */
 async function paced(to: Fixture, perSecond: number, count: number): Promise<Outcome> {
-  const calls: Promise<{ status: number; tookMs: number }>[] = []
+  const calls: Promise<Ended>[] = []
   await new Promise<void>((resolve) => {
     const beganMs = performance.now()
     const timer = setInterval(() => {
@@ -113,7 +120,7 @@ async function paced(to: Fixture, perSecond: number, count: number): Promise<Out
 
 /** Makes calls, a number of them at once. */
 async function crowd(to: Fixture, count: number, atOnce: number): Promise<Outcome> {
-  const calls: Promise<{ status: number; tookMs: number }>[] = []
+  const calls: Promise<Ended>[] = []
   const one = async (): Promise<void> => {
     while (calls.length < count) {
       const call = callOnce(to)
@@ -140,7 +147,8 @@ describe.each(Object.keys(SET_UPS))('%s', (setUp) => {
       const outcome = await paced(running, rate, Math.min(byTier(200, 1_000), rate * SECONDS))
       table[`${rate} a second`] = outcome
       expect(outcome.failed, `${rate} a second`).toBe(0)
-      expect(outcome.asked, `${rate} a second`).toBeLessThanOrEqual(SECONDS + 2)
+      // One call a second finds out whether the account works; a few may do so at the same moment.
+      expect(outcome.asked, `${rate} a second`).toBeLessThanOrEqual(2 + 3 * outcome.tookS)
     }
     console.info(setUp, name, table)
   })
@@ -155,8 +163,8 @@ const FAILURES: readonly Behaviour[] = [
 ]
 
 describe('an account that fails at random', () => {
-  test.each([10, 20, 30, 40, 50, 60])(
-    'no call fails beside a channel that fails %d %% of its calls',
+  test.each(byTier([10, 40, 60], [10, 20, 30, 40, 50, 60]))(
+    'no call fails beside a channel that fails %d percent of its calls',
     async (percent) => {
       const random = randomFrom(percent)
       const running = await start('two channels', (request) =>

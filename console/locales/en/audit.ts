@@ -19,6 +19,7 @@ export const audit = {
     content: 'Content of calls',
     alert: 'Receiver of alerts',
     guard: 'Guard',
+    secret: 'Secret',
   },
   actor: 'Actor',
   table: 'Changes',

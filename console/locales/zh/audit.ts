@@ -21,6 +21,7 @@ export const audit: Texts['audit'] = {
     content: '调用内容',
     alert: '告警接收方',
     guard: '防护规则',
+    secret: '密钥（GATEWAY_SECRET）',
   },
   actor: '操作者',
   table: '更改',
