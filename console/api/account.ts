@@ -57,9 +57,6 @@ export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
 /** A channel whose recent calls failed, so that administrators should look at it. */
 export type ChannelIncident = NonNullable<AppShellData['incidents']>[number]
 
-/** A configuration file that differs from the running configuration, because it was refused. */
-export type RefusedConfiguration = NonNullable<AppShellData['refused_configuration']>
-
 /** What administrators should look at, as the data that every page needs has it. */
 export function troubleIn({ incidents, refused_configuration: refused }: AppShellData) {
   return { incidents: incidents ?? [], refused }
