@@ -290,11 +290,10 @@ const CALLS = `
 test('a start on an up-to-date database and calls of existing users do not load Kysely', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const store = await openSqliteStore({ path, secrets: SECRETS })
-  const user = await store.write('createUser', newUser())
-  await store.write('createToken', newToken(user.id))
+  const seeds = [{ ...newUser(), tokens: [{ ...newToken(1), status: 1 }] }]
+  await store.write('seedUsers', { seeds: seeds as never, nowSeconds: 1_760_000_000 })
   await store.close()
   const who = { userId: 1, tokenId: 1 }
-  const seeds = [{ ...newUser(), tokens: [{ ...newToken(1), status: 1 }] }]
   const operations = [
     ['countUsers', undefined],
     ['storedConfiguration', undefined],
