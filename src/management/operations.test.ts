@@ -120,12 +120,12 @@ describe('operations on accounts', () => {
     [
       'createToken',
       { ...TOKEN, name: 'a\u0000' },
-      'name: expected a text of 1 to 50 characters without spaces around it',
+      'name: expected a text of 1 to 50 characters without spaces around it and without invisible characters',
     ],
     [
       'createToken',
       { ...TOKEN, name: 'é'.repeat(51) },
-      'name: expected a text of 1 to 50 characters without spaces around it',
+      'name: expected a text of 1 to 50 characters without spaces around it and without invisible characters',
     ],
     ['createToken', { ...TOKEN, unlimited_quota: 'yes' }, 'unlimited_quota: expected true or false'],
     [
@@ -141,7 +141,7 @@ describe('operations on accounts', () => {
     [
       'createToken',
       { ...TOKEN, name: '', remain_quota: 'a' },
-      'name: expected a text of 1 to 50 characters without spaces around it; remain_quota: expected a whole number of quota units',
+      'name: expected a text of 1 to 50 characters without spaces around it and without invisible characters; remain_quota: expected a whole number of quota units',
     ],
     ['backup', { file: 'relative.db' }, 'file: expected the path of a file, from the root'],
     [

@@ -40,6 +40,8 @@ const ONE_UNIT = {
   tools: { code_execution: 0 },
 }
 const RERANK = 'ranks'
+/** Models that the provider asked in recorded responses; their tokens are charged at their own prices. */
+const ADVISORS = ['claude-opus-4-6', 'claude-opus-4-7', 'claude-opus-4-8']
 const PATHS = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
 
 if (FOLDER === undefined) replayNothing()
@@ -57,7 +59,10 @@ function replay(folder: string): void {
     fixture = await startFixture((upstream) => ({
       options: { retries: 0 },
       models: Object.fromEntries(
-        [MODEL.chat, MODEL.messages, RERANK].map((name) => [name, { vendor: 'acme', price: ONE_UNIT }]),
+        [MODEL.chat, MODEL.messages, RERANK, ...ADVISORS].map((name) => [
+          name,
+          { vendor: 'acme', price: ONE_UNIT },
+        ]),
       ),
       channels: [
         channel(MODEL.chat, upstream.baseUrl(MODEL.chat)),
@@ -120,7 +125,7 @@ function replay(folder: string): void {
         if (client === from) expect(answer.bytes.toString('latin1')).toBe(bytes.toString('latin1'))
         expect(row.reason).toBe(reported === undefined ? 'estimated' : 'complete')
         if (reported === undefined) return
-        expect(row.quota).toBe(reported)
+        expect(row.quota).toBe(reported + advisorTokens(bytes.toString(), stream))
         expect(USAGE[client](answer.text, stream)).toBe(reported)
       },
     )
@@ -217,4 +222,23 @@ function tellsUsage(bytes: Buffer): boolean {
     .toString()
     .split('\n')
     .some((line) => line.startsWith('data: {') && typeof JSON.parse(line.slice(6)).usage === 'object')
+}
+
+/** The tokens of other models that the last usage of a recorded response states. */
+function advisorTokens(text: string, stream: boolean): number {
+  const usages = stream
+    ? text
+        .split('\n')
+        .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)).usage] : []))
+    : [JSON.parse(text).usage]
+  const iterations: Counts[] = usages.findLast((usage) => usage?.iterations)?.iterations ?? []
+  return iterations
+    .filter(({ type }) => type === 'advisor_message')
+    .flatMap((one) => [
+      one['input_tokens'],
+      one['output_tokens'],
+      one['cache_read_input_tokens'],
+      one['cache_creation_input_tokens'],
+    ])
+    .reduce((sum, tokens) => sum + (tokens ?? 0), 0)
 }

@@ -77,8 +77,9 @@ function startedPart(part: Extract<ReplyEvent, { kind: 'part-start' }>['part']):
 }
 
 /** A usage without what the provider stated about how it was served, which is not for clients. */
+// What only the account of the call needs: the tier, and the tokens of models that the provider asked.
 function unserved(usage: ReportedUsage | undefined): Omit<ReportedUsage, 'served'> | undefined {
-  const { served: _, ...counts } = usage ?? {}
+  const { served: _, advisors: __, ...counts } = usage ?? {}
   return usage && (counts as ReportedUsage)
 }
 
