@@ -1,4 +1,6 @@
 import { Automaton } from './automaton/automaton.ts'
+import { GuidedProgram, sizeOfProgram } from './automaton/guided-program.ts'
+import { GuidedSearch } from './automaton/guided-search.ts'
 import { compileProgram, distancesToMatch, matchesEmptyText, PatternError } from './automaton/program.ts'
 import { type CheckMatch, NO_MATCH, OTHER_MATCH, type AutomatonSearch } from './automaton/scanner.ts'
 import type { Detector, DetectorForm } from './detectors/detector.ts'
@@ -32,6 +34,14 @@ export class RuleError extends Error {}
 export const DEFAULT_MATCH_LENGTH = 256
 export const MAX_MATCH_LENGTH = 4096
 const MAX_EXPRESSIONS = 64
+/**
+ * Maximum size of an expression: the number of its instructions, times `most`, which counts as 1,024 at least.
+ * It limits the time for each character and the memory of a search (`docs/matching.md: Time`).
+ */
+const MAX_SIZE = 2 ** 20
+const LEAST_COUNTED_LENGTH = 1024
+/** What a scanner may spend on an automaton for each character; see `AutomatonSearch`. */
+const ALLOWED_COST = 700
 const MAX_WORDS = 10_000
 const MAX_WORD_LENGTH = 200
 
@@ -78,8 +88,20 @@ function regexSearches(
     if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
     if (least > most)
       throw new RuleError(`the regex \`${source}\` needs at least ${least} characters, but most is ${most}`)
-    return { kind, automaton: new Automaton(program, false), most, judge: undefined, canSkip: false }
+    checkSize(source, sizeOfProgram(program), most)
+    const automaton = new Automaton(program, false)
+    const guided = new GuidedSearch(automaton, new GuidedProgram(program, automaton.classes), most)
+    return { kind, automaton, most, judge: undefined, canSkip: false, guided, allowed: ALLOWED_COST }
   })
+}
+
+/** Refuses an expression that would take too much time or memory on some text. */
+function checkSize(source: string, instructions: number, most: number): void {
+  const counted = Math.max(most, LEAST_COUNTED_LENGTH)
+  if (instructions * counted <= MAX_SIZE) return
+  throw new RuleError(
+    `the regex \`${source}\` is too large: it has ${instructions} instructions, with most ${most} at most ${Math.floor(MAX_SIZE / counted)} are possible`,
+  )
 }
 
 function compiled(source: string) {
@@ -120,6 +142,8 @@ function detectorSearch(detector: Detector): Rule['searches'][number] {
     automaton: new Automaton(compileProgram(forms), true),
     judge: isJudged ? judgeOf(forms) : undefined,
     canSkip: forms.some(({ isOther }) => isOther),
+    guided: undefined,
+    allowed: Infinity,
   }
   searches.set(detector, search)
   return search
