@@ -14,8 +14,9 @@ export class GuidedProgram {
   /** Number of nodes. */
   readonly count: number
   readonly start: number
-  /** The node after the character that a node takes. */
+  /** The two nodes after the character that a node takes, in order of preference. */
   readonly to: Int32Array
+  readonly orTo: Int32Array
   /** For each class of characters and each node that takes one: 1 if it takes that class. */
   readonly accepts: Uint8Array
   /** The nodes that follow the other nodes, in order of preference. */
@@ -25,24 +26,28 @@ export class GuidedProgram {
   readonly flags: Int32Array
   /** Minimum number of characters to a match; `Infinity` if no match can follow. */
   readonly distances: readonly number[]
-  /** Whether nodes can follow themselves without a character, as in `(?:a*b*)*`. */
-  readonly hasLoops: boolean
+  /** In how many passes the nodes that take no character are read; see {@link sizeOfProgram}. */
+  readonly passes: number
+  readonly hasAssertions: boolean
   readonly #nodes = new Map<number, number>()
   readonly #instructions: readonly Instruction[]
+  readonly #joined: ReadonlySet<number>
 
   constructor(program: Program, classes: CharacterClasses) {
     this.#instructions = program.instructions
-    const taking = indexes(program, ({ op }) => op === 'take')
-    const { ordered, backEdges } = orderOf(program)
+    const { taking, ordered, passes, joined } = layoutOf(program)
+    this.#joined = joined
     this.takes = taking.length
     this.match = this.takes
     this.fail = this.takes + 1
     this.count = this.takes + 2 + ordered.length
-    this.hasLoops = backEdges > 0
+    this.passes = passes
     for (const [node, at] of taking.entries()) this.#nodes.set(at, node)
     for (const [index, at] of ordered.entries()) this.#nodes.set(at, this.takes + 2 + index)
-    this.start = this.nodeOf(program.start)
-    this.to = Int32Array.from(taking, (at) => this.#following(at, 0))
+    this.start = this.#nodeOf(program.start)
+    const following = taking.map((at) => this.nodesOf(this.#instruction(at).next[0] as number))
+    this.to = Int32Array.from(following, ([one]) => one ?? this.fail)
+    this.orTo = Int32Array.from(following, ([, other]) => other ?? this.fail)
     this.first = new Int32Array(this.count)
     this.second = new Int32Array(this.count)
     this.flags = new Int32Array(this.count)
@@ -54,44 +59,81 @@ export class GuidedProgram {
       ...ordered.map((at) => distances[at] as number),
     ]
     for (const at of ordered) {
-      const instruction = this.#instructions[at] as Instruction
-      const node = this.nodeOf(at)
+      const instruction = this.#instruction(at)
+      const node = this.#nodeOf(at)
       this.first[node] = this.#following(at, 0)
       this.second[node] = this.#following(at, 1)
       if (instruction.op === 'assert') this.flags[node] = instruction.flags
     }
+    this.hasAssertions = this.flags.some((flags) => flags !== 0)
     const sets = new Map<CodePointRanges, Uint8Array>()
     this.accepts = new Uint8Array(classes.count * this.takes)
     for (const [node, at] of taking.entries()) {
-      const { set } = this.#instructions[at] as Instruction & { readonly op: 'take' }
+      const { set } = this.#instruction(at) as Instruction & { readonly op: 'take' }
       const within = sets.get(set) ?? classes.within(set)
       sets.set(set, within)
       for (let one = 0; one < within.length; one++) this.accepts[one * this.takes + node] = within[one] as number
     }
   }
 
-  /** The node of an instruction. */
-  nodeOf(at: number): number {
+  /** The nodes in place of an instruction, in order of preference. */
+  nodesOf(at: number): readonly number[] {
     const end = resolved(this.#instructions, at)
-    const instruction = this.#instructions[end] as Instruction
-    if (instruction.op === 'match') return this.match
+    if (!this.#joined.has(end)) return [this.#nodeOf(end)]
+    return [this.#following(end, 0), this.#following(end, 1)]
+  }
+
+  #nodeOf(at: number): number {
+    const end = resolved(this.#instructions, at)
+    if (this.#instruction(end).op === 'match') return this.match
     return this.#nodes.get(end) ?? this.fail
   }
 
   #following(at: number, way: number): number {
-    const next = (this.#instructions[at] as Instruction).next[way]
-    return next === undefined ? this.fail : this.nodeOf(next)
+    const next = this.#instruction(at).next[way]
+    return next === undefined ? this.fail : this.#nodeOf(next)
+  }
+
+  #instruction(at: number): Instruction {
+    return this.#instructions[at] as Instruction
   }
 }
 
 /**
- * The size of a program: the number of its instructions, without those that only lead to the next one.
- * Instructions that do not take a character count once for each pass in which they are read: more than once
- * if some of them can follow themselves, as in `(?:a*b*)*`.
+ * The size of a program: the number of its instructions, without those that only lead to the next one, and
+ * those that choose between two others after a character. If instructions can follow themselves without a
+ * character, as in `(?:a*b*)*`, those that take none are read in several passes, and count for each.
  */
 export function sizeOfProgram(program: Program): number {
+  const { taking, ordered, passes } = layoutOf(program)
+  return taking.length + ordered.length * passes
+}
+
+/** Which instructions become nodes. */
+interface Layout {
+  readonly taking: readonly number[]
+  /** Those that take no character, each after those that follow it. */
+  readonly ordered: readonly number[]
+  /** Those that only follow one instruction that takes a character; they become a part of its node. */
+  readonly joined: ReadonlySet<number>
+  readonly passes: number
+}
+
+function layoutOf(program: Program): Layout {
+  const { instructions, start } = program
+  const taking = indexes(program, ({ op }) => op === 'take')
   const { ordered, backEdges } = orderOf(program)
-  return indexes(program, ({ op }) => op === 'take').length + ordered.length * (1 + backEdges)
+  const references = new Map<number, number>()
+  const refer = (to: number, weight: number): void => {
+    const at = resolved(instructions, to)
+    references.set(at, (references.get(at) ?? 0) + weight)
+  }
+  // Only what follows a character, and nothing else, can be joined.
+  refer(start, 2)
+  for (const at of ordered) for (const to of instructions[at]?.next ?? []) refer(to, 2)
+  for (const at of taking) for (const to of instructions[at]?.next ?? []) refer(to, 1)
+  const joined = new Set(ordered.filter((at) => instructions[at]?.op === 'go' && references.get(at) === 1))
+  return { taking, ordered: ordered.filter((at) => !joined.has(at)), joined, passes: 1 + backEdges }
 }
 
 function indexes({ instructions }: Program, fits: (one: Instruction) => boolean): number[] {

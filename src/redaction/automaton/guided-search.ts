@@ -21,7 +21,7 @@ export interface SearchProgress {
 const NEVER = 0xffff
 /** In place of a class: the second half of a surrogate pair. */
 const SECOND_HALF = 0xffff
-/** Number of characters, besides twice the maximum length of a match, that are searched at once. */
+/** Number of characters, besides three times the maximum length of a match, that are searched at once. */
 const MORE = 1024
 
 const LAST_VISIT = 0xffff_ffff
@@ -43,6 +43,7 @@ export class GuidedSearch {
   readonly #program: GuidedProgram
   readonly #most: number
   readonly #seen: Uint32Array
+  readonly #others: Int32Array
   #visit = 0
   // What the current attempt has not followed yet, the preferred first: a node, its position, and the end of
   // the earliest match from there. The certain ends descend, because whatever is less preferred and
@@ -50,8 +51,10 @@ export class GuidedSearch {
   readonly #nodes: number[] = []
   readonly #places: number[] = []
   readonly #ends: number[] = []
-  /** The node from which the last match was reached at its end, and how much was noted before it was read. */
-  #last = 0
+  /** The last of the certain ends: what ends there or later is not noted. */
+  #bound = NEVER
+  /** The nodes from which the last match was reached at its end, and how much was noted before they were read. */
+  #last: readonly number[] = []
   #lastFrom = -1
   /** Length of the part of the text that is searched, and the class of the character before it. */
   #end = 0
@@ -63,16 +66,17 @@ export class GuidedSearch {
     this.#program = program
     this.#most = most
     this.#seen = new Uint32Array(program.count)
+    this.#others = new Int32Array(program.count)
   }
 
-  /** Number of nodes that are read for each character. */
+  /** Number of nodes, all of which are read for each character. */
   get size(): number {
     return this.#program.count
   }
 
   /** The nodes of these instructions. */
   nodesOf(instructions: readonly number[]): readonly number[] {
-    return instructions.map((at) => this.#program.nodeOf(at))
+    return instructions.flatMap((at) => this.#program.nodesOf(at))
   }
 
   /**
@@ -84,7 +88,7 @@ export class GuidedSearch {
     const length = base + text.length
     for (;;) {
       const from = progress.matchEnd === -1 ? progress.start : progress.matchEnd
-      const to = Math.min(length, from + 2 * this.#most + MORE)
+      const to = Math.min(length, from + 3 * this.#most + MORE)
       const isLast = to === length
       const before = progress.matchEnd === -1 ? progress.classBefore : progress.classAtMatch
       this.#before = before
@@ -126,6 +130,7 @@ export class GuidedSearch {
       at += 1
       if (point > 0xffff) units[at++] = SECOND_HALF
     }
+    units[at] = 0
     return at
   }
 
@@ -155,14 +160,17 @@ export class GuidedSearch {
   }
 
   #fill(at: number, after: number, before: number): void {
-    const { takes, to, accepts, count, match, fail } = this.#program
+    const { takes, to, orTo, accepts, count, match, fail } = this.#program
     const row = at * count
     const next = after * count
     const unit = units[at] as number
     const set = unit * takes
     const table = rows
-    for (let node = 0; node < takes; node++)
-      table[row + node] = accepts[set + node] === 0 ? NEVER : (table[next + (to[node] as number)] as number)
+    for (let node = 0; node < takes; node++) {
+      const one = table[next + (to[node] as number)] as number
+      const other = table[next + (orTo[node] as number)] as number
+      table[row + node] = accepts[set + node] === 0 ? NEVER : other < one ? other : one
+    }
     table[row + match] = 2 * at
     table[row + fail] = NEVER
     this.#fillOthers(row, before, unit)
@@ -170,21 +178,35 @@ export class GuidedSearch {
 
   /** Fills the nodes of a row that take no character. Without `next`, assertions keep their value. */
   #fillOthers(row: number, before: number, next: number): void {
-    const { fail, count, first, second, flags, hasLoops } = this.#program
+    const { fail, count, passes, hasAssertions } = this.#program
+    if (passes > 1 && next !== -1) rows.fill(NEVER, row + fail + 1, row + count)
+    for (let pass = 0; pass < passes; pass++) {
+      if (hasAssertions) this.#fillAsserted(row, before, next)
+      else this.#fillFree(row)
+    }
+  }
+
+  #fillFree(row: number): void {
+    const { fail, count, first, second } = this.#program
     const table = rows
-    if (hasLoops && next !== -1) for (let node = fail + 1; node < count; node++) table[row + node] = NEVER
-    for (let isChanged = true; isChanged; ) {
-      isChanged = false
-      for (let node = fail + 1; node < count; node++) {
-        let value = table[row + (first[node] as number)] as number
-        const asserted = flags[node] as number
-        if (asserted === 0) {
-          const other = table[row + (second[node] as number)] as number
-          if (other < value) value = other
-        } else if (next === -1) continue
-        else if (!this.#automaton.holds(asserted, before, next)) value = NEVER
-        if (hasLoops && value !== table[row + node]) isChanged = true
-        table[row + node] = value
+    for (let node = fail + 1; node < count; node++) {
+      const one = table[row + (first[node] as number)] as number
+      const other = table[row + (second[node] as number)] as number
+      table[row + node] = other < one ? other : one
+    }
+  }
+
+  #fillAsserted(row: number, before: number, next: number): void {
+    const { fail, count, first, second, flags } = this.#program
+    const table = rows
+    for (let node = fail + 1; node < count; node++) {
+      const one = table[row + (first[node] as number)] as number
+      const asserted = flags[node] as number
+      if (asserted === 0) {
+        const other = table[row + (second[node] as number)] as number
+        table[row + node] = other < one ? other : one
+      } else if (next !== -1) {
+        table[row + node] = this.#automaton.holds(asserted, before, next) ? one : NEVER
       }
     }
   }
@@ -206,7 +228,7 @@ export class GuidedSearch {
       const matchEnd = rows[at * count + start] as number
       const follows = matchEnd >> 1
       if (matchEnd === NEVER || follows - at > this.#most) {
-        at += this.#sizeAt(at, end)
+        at += units[at + 1] === SECOND_HALF ? 2 : 1
         continue
       }
       progress.start = from + at
@@ -231,6 +253,8 @@ export class GuidedSearch {
         if (this.#ends.some((one) => one >> 1 <= limit)) return false
       } else if (end !== undefined && end >> 1 <= limit) {
         this.#ends.pop()
+        const last = this.#ends.at(-1)
+        this.#bound = last === undefined || last % 2 === 1 ? NEVER : last
         this.#follow(this.#nodes.pop() as number, this.#places.pop() as number, end)
         progress.matchEnd = from + (end >> 1)
         progress.classAtMatch = this.#classBefore(end >> 1)
@@ -248,61 +272,105 @@ export class GuidedSearch {
 
   /** Follows a node to the match that ends at `end`, and notes what is preferred to it on the way. */
   #follow(from: number, place: number, end: number): void {
-    const { count, first, second, flags, match, fail, to } = this.#program
-    const others: number[] = []
+    const { count, match, to, orTo, fail, passes } = this.#program
+    const table = rows
     let node = from
-    for (let at = place; ; at += this.#sizeAt(at, end >> 1)) {
-      this.#last = node
-      this.#lastFrom = this.#ends.length
-      const row = at * count
-      const visit = this.#newVisit()
-      for (;;) {
-        // A node that was read before leads to the same matches as then: what is less preferred follows.
-        const isRead = node > fail && this.#seen[node] === visit
-        if (isRead || rows[row + node] !== end) {
-          if (!isRead) this.#push(node, at)
-          node = others.pop() as number
+    let other = fail
+    let at = place
+    for (;;) {
+      const noted = this.#ends.length
+      const [one, or] = [node, other]
+      const nodeEnd = table[at * count + node] as number
+      if (nodeEnd !== end) {
+        if (nodeEnd < this.#bound) this.#note(node, at, nodeEnd)
+        node = other
+      }
+      if (node > fail)
+        node = passes > 1 ? this.#leadOfLoops(node, at, end) : this.#lead(node, at, at * count, end)
+      if (node === match) {
+        this.#last = [one, or]
+        this.#lastFrom = noted
+        return
+      }
+      other = orTo[node] as number
+      node = to[node] as number
+      at += units[at + 1] === SECOND_HALF ? 2 : 1
+    }
+  }
+
+  /** The node that takes the next character on the way to the match that ends at `end`. */
+  #lead(from: number, at: number, row: number, end: number): number {
+    const { first, second, fail } = this.#program
+    const table = rows
+    let node = from
+    while (node > fail) {
+      const one = first[node] as number
+      const oneEnd = table[row + one] as number
+      if (oneEnd === end) {
+        node = one
+      } else {
+        if (oneEnd < this.#bound) this.#note(one, at, oneEnd)
+        node = second[node] as number
+      }
+    }
+    return node
+  }
+
+  /** The same where nodes can follow themselves. A node that was read before leads nowhere else than then. */
+  #leadOfLoops(from: number, at: number, end: number): number {
+    const { count, first, second, flags, match, fail } = this.#program
+    const row = at * count
+    const visit = this.#newVisit()
+    const [seen, others, table] = [this.#seen, this.#others, rows]
+    let waiting = 0
+    for (let node = from; ; ) {
+      if (node <= fail || seen[node] !== visit) {
+        const nodeEnd = table[row + node] as number
+        if (nodeEnd === end) {
+          if (node <= match) return node
+          seen[node] = visit
+          if (flags[node] === 0) others[waiting++] = second[node] as number
+          node = first[node] as number
           continue
         }
-        if (node <= match) break
-        this.#seen[node] = visit
-        if (flags[node] === 0) others.push(second[node] as number)
-        node = first[node] as number
+        if (nodeEnd < this.#bound) this.#note(node, at, nodeEnd)
       }
-      if (node === match) return
-      others.length = 0
-      node = to[node] as number
+      node = others[--waiting] as number
     }
   }
 
   #push(node: number, at: number): void {
     const end = rows[at * this.#program.count + node] as number
-    const last = this.#ends.at(-1)
-    if (end === NEVER || (last !== undefined && last % 2 === 0 && end >= last)) return
+    if (end < this.#bound) this.#note(node, at, end)
+  }
+
+  #note(node: number, at: number, end: number): void {
     this.#nodes.push(node)
     this.#places.push(at)
     this.#ends.push(end)
+    if (end % 2 === 0) this.#bound = end
   }
 
   #drop(): void {
     this.#nodes.length = 0
     this.#places.length = 0
     this.#ends.length = 0
+    this.#bound = NEVER
     this.#lastFrom = -1
   }
 
   /** Notes the nodes from which the match may become longer, at its end: the text before it is not kept. */
   #wait(progress: SearchProgress, from: number): false {
-    const { count, to } = this.#program
+    const { count, to, orTo } = this.#program
     const matchEnd = progress.matchEnd - from
     if (matchEnd === this.#end && this.#lastFrom !== -1) {
       // Assertions at the end of the text are not known yet, and the order of what follows depends on them.
-      this.#nodes.splice(this.#lastFrom, Infinity, this.#last)
-      this.#places.splice(this.#lastFrom, Infinity, matchEnd)
+      this.#nodes.splice(this.#lastFrom, Infinity, ...this.#last)
+      this.#places.splice(this.#lastFrom, Infinity, ...this.#last.map(() => matchEnd))
     }
     let open: number[] = []
     let next = 0
-    for (let at = this.#places[0] as number; ; at += this.#sizeAt(at, matchEnd)) {
+    for (let at = this.#places[0] as number; ; at += units[at + 1] === SECOND_HALF ? 2 : 1) {
       for (; this.#places[next] === at; next++) open.push(this.#nodes[next] as number)
       if (at >= matchEnd) break
       const row = at * count
@@ -310,10 +378,11 @@ export class GuidedSearch {
       open = []
       const visit = this.#newVisit()
       for (const node of taken) {
-        const after = to[node] as number
-        if (this.#seen[after] === visit) continue
-        this.#seen[after] = visit
-        open.push(after)
+        for (const after of [to[node] as number, orTo[node] as number]) {
+          if (this.#seen[after] === visit) continue
+          this.#seen[after] = visit
+          open.push(after)
+        }
       }
     }
     progress.open = [...new Set(open)]
@@ -347,9 +416,5 @@ export class GuidedSearch {
       this.#visit = 0
     }
     return ++this.#visit
-  }
-
-  #sizeAt(at: number, end: number): number {
-    return at + 1 < end && units[at + 1] === SECOND_HALF ? 2 : 1
   }
 }
