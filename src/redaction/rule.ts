@@ -1,7 +1,13 @@
 import { Automaton } from './automaton/automaton.ts'
 import { GuidedProgram, sizeOfProgram } from './automaton/guided-program.ts'
 import { GuidedSearch } from './automaton/guided-search.ts'
-import { compileProgram, distancesToMatch, matchesEmptyText, PatternError } from './automaton/program.ts'
+import {
+  compileProgram,
+  distancesToMatch,
+  matchesEmptyText,
+  PatternError,
+  type Program,
+} from './automaton/program.ts'
 import { type CheckMatch, NO_MATCH, OTHER_MATCH, type AutomatonSearch } from './automaton/scanner.ts'
 import type { Detector, DetectorForm } from './detectors/detector.ts'
 import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
@@ -79,13 +85,7 @@ function regexSearches(
   if (sources.length === 0 || sources.length > MAX_EXPRESSIONS)
     throw new RuleError(`regex needs 1 to ${MAX_EXPRESSIONS} expressions, not ${sources.length}`)
   return sources.map((source) => {
-    const program = compiled(source)
-    if (matchesEmptyText(program))
-      throw new RuleError(
-        `the regex \`${source}\` matches the empty text; it must need at least one character`,
-      )
-    const least = distancesToMatch(program)[program.start] as number
-    if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
+    const { program, least } = checkedRegex(source)
     if (least > most)
       throw new RuleError(`the regex \`${source}\` needs at least ${least} characters, but most is ${most}`)
     checkSize(source, sizeOfProgram(program), most)
@@ -95,12 +95,25 @@ function regexSearches(
   })
 }
 
+/**
+ * Compiles an expression. `least` is the minimum length of a match.
+ * @throws RuleError if its syntax is wrong, or if it matches the empty text or nothing at all.
+ */
+export function checkedRegex(source: string): { readonly program: Program; readonly least: number } {
+  const program = compiled(source)
+  if (matchesEmptyText(program))
+    throw new RuleError(`the regex \`${source}\` matches the empty text; it must need at least one character`)
+  const least = distancesToMatch(program)[program.start] as number
+  if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
+  return { program, least }
+}
+
 /** Refuses an expression that would take too much time or memory on some text. */
 function checkSize(source: string, instructions: number, most: number): void {
   const counted = Math.max(most, LEAST_COUNTED_LENGTH)
   if (instructions * counted <= MAX_SIZE) return
   throw new RuleError(
-    `the regex \`${source}\` is too large: it has ${instructions} instructions, with most ${most} at most ${Math.floor(MAX_SIZE / counted)} are possible`,
+    `the regex \`${source}\` is too large: it has ${instructions} instructions, and with most ${most} it may have ${Math.floor(MAX_SIZE / counted)}`,
   )
 }
 

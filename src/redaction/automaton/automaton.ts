@@ -198,7 +198,7 @@ export class Automaton {
             open.push(at)
             continue
           }
-          if (!this.holds(instruction.flags, previous, next)) continue
+          if (instruction.flags & ~this.assertionsBetween(previous, next)) continue
           break
         case 'go':
           break
@@ -208,16 +208,15 @@ export class Automaton {
     return { open, matches }
   }
 
-  /** Whether assertions hold between two characters of these classes. */
-  holds(flags: number, previous: number, next: number): boolean {
-    if (flags & ASSERTIONS.textStart && previous !== this.edge) return false
-    if (flags & ASSERTIONS.textEnd && next !== this.edge) return false
-    if (flags & ASSERTIONS.lineStart && previous !== this.edge && this.#isNewline[previous] !== 1)
-      return false
-    if (flags & ASSERTIONS.lineEnd && next !== this.edge && this.#isNewline[next] !== 1) return false
+  /** The assertions that hold between two characters of these classes, as bits. */
+  assertionsBetween(previous: number, next: number): number {
+    let bits = 0
+    if (previous === this.edge) bits |= ASSERTIONS.textStart | ASSERTIONS.lineStart
+    else if (this.#isNewline[previous] === 1) bits |= ASSERTIONS.lineStart
+    if (next === this.edge) bits |= ASSERTIONS.textEnd | ASSERTIONS.lineEnd
+    else if (this.#isNewline[next] === 1) bits |= ASSERTIONS.lineEnd
     const isBoundary = (this.#isWord[previous] === 1) !== (this.#isWord[next] === 1)
-    if (flags & ASSERTIONS.wordBoundary && !isBoundary) return false
-    return !(flags & ASSERTIONS.noWordBoundary && isBoundary)
+    return bits | (isBoundary ? ASSERTIONS.wordBoundary : ASSERTIONS.noWordBoundary)
   }
 
   /** The state in which these instructions follow a character of the class `lastClass`. */

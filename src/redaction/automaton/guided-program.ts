@@ -17,8 +17,8 @@ export class GuidedProgram {
   /** The two nodes after the character that a node takes, in order of preference. */
   readonly to: Int32Array
   readonly orTo: Int32Array
-  /** For each class of characters and each node that takes one: 1 if it takes that class. */
-  readonly accepts: Uint8Array
+  /** For each class of characters and each node that takes one: all bits if it does not take that class. */
+  readonly refuses: Uint16Array
   /** The nodes that follow the other nodes, in order of preference. */
   readonly first: Int32Array
   readonly second: Int32Array
@@ -67,12 +67,13 @@ export class GuidedProgram {
     }
     this.hasAssertions = this.flags.some((flags) => flags !== 0)
     const sets = new Map<CodePointRanges, Uint8Array>()
-    this.accepts = new Uint8Array(classes.count * this.takes)
+    this.refuses = new Uint16Array(classes.count * this.takes)
     for (const [node, at] of taking.entries()) {
       const { set } = this.#instruction(at) as Instruction & { readonly op: 'take' }
       const within = sets.get(set) ?? classes.within(set)
       sets.set(set, within)
-      for (let one = 0; one < within.length; one++) this.accepts[one * this.takes + node] = within[one] as number
+      for (let one = 0; one < within.length; one++)
+        if (within[one] === 0) this.refuses[one * this.takes + node] = 0xffff
     }
   }
 
@@ -154,7 +155,10 @@ function resolved(instructions: readonly Instruction[], from: number): number {
  * The instructions that take no character, each after those that follow it without a character, as far as
  * there is such an order. `backEdges` is the number of exceptions.
  */
-function orderOf({ instructions, start }: Program): { readonly ordered: number[]; readonly backEdges: number } {
+function orderOf({ instructions, start }: Program): {
+  readonly ordered: number[]
+  readonly backEdges: number
+} {
   const ordered: number[] = []
   const state = new Uint8Array(instructions.length)
   const [OPEN, DONE] = [1, 2]

@@ -10,7 +10,7 @@ export interface SearchProgress {
   matchEnd: number
   classAtMatch: number
   /** If there is a match: the nodes at its end from which it may become longer, in order of preference. */
-  open: readonly number[]
+  open: Int32Array
   /** Called when the match of the current attempt is found or becomes longer. */
   matched(): void
   /** Called when the current attempt has ended with a match. */
@@ -44,6 +44,7 @@ export class GuidedSearch {
   readonly #most: number
   readonly #seen: Uint32Array
   readonly #others: Int32Array
+  readonly #moved: Int32Array
   #visit = 0
   // What the current attempt has not followed yet, the preferred first: a node, its position, and the end of
   // the earliest match from there. The certain ends descend, because whatever is less preferred and
@@ -54,7 +55,8 @@ export class GuidedSearch {
   /** The last of the certain ends: what ends there or later is not noted. */
   #bound = NEVER
   /** The nodes from which the last match was reached at its end, and how much was noted before they were read. */
-  #last: readonly number[] = []
+  #last = 0
+  #orLast = 0
   #lastFrom = -1
   /** Length of the part of the text that is searched, and the class of the character before it. */
   #end = 0
@@ -67,6 +69,7 @@ export class GuidedSearch {
     this.#most = most
     this.#seen = new Uint32Array(program.count)
     this.#others = new Int32Array(program.count)
+    this.#moved = new Int32Array(program.count)
   }
 
   /** Number of nodes, all of which are read for each character. */
@@ -75,8 +78,8 @@ export class GuidedSearch {
   }
 
   /** The nodes of these instructions. */
-  nodesOf(instructions: readonly number[]): readonly number[] {
-    return instructions.flatMap((at) => this.#program.nodesOf(at))
+  nodesOf(instructions: readonly number[]): Int32Array {
+    return Int32Array.from(instructions.flatMap((at) => this.#program.nodesOf(at)))
   }
 
   /**
@@ -102,7 +105,7 @@ export class GuidedSearch {
 
   /**
    * Fills the tables for a part of the text. A value in `rows` is twice the position in the part at which the
-   * earliest match ends. It is odd if the match also depends on the text after this part. 
+   * earliest match ends. It is odd if the match also depends on the text after this part.
    */
   #read(text: string, isEnd: boolean): void {
     const { count } = this.#program
@@ -160,7 +163,7 @@ export class GuidedSearch {
   }
 
   #fill(at: number, after: number, before: number): void {
-    const { takes, to, orTo, accepts, count, match, fail } = this.#program
+    const { takes, to, orTo, refuses, count, match, fail } = this.#program
     const row = at * count
     const next = after * count
     const unit = units[at] as number
@@ -169,7 +172,7 @@ export class GuidedSearch {
     for (let node = 0; node < takes; node++) {
       const one = table[next + (to[node] as number)] as number
       const other = table[next + (orTo[node] as number)] as number
-      table[row + node] = accepts[set + node] === 0 ? NEVER : other < one ? other : one
+      table[row + node] = (refuses[set + node] as number) | (other < one ? other : one)
     }
     table[row + match] = 2 * at
     table[row + fail] = NEVER
@@ -199,6 +202,7 @@ export class GuidedSearch {
   #fillAsserted(row: number, before: number, next: number): void {
     const { fail, count, first, second, flags } = this.#program
     const table = rows
+    const wrong = next === -1 ? 0 : ~this.#automaton.assertionsBetween(before, next)
     for (let node = fail + 1; node < count; node++) {
       const one = table[row + (first[node] as number)] as number
       const asserted = flags[node] as number
@@ -206,7 +210,7 @@ export class GuidedSearch {
         const other = table[row + (second[node] as number)] as number
         table[row + node] = other < one ? other : one
       } else if (next !== -1) {
-        table[row + node] = this.#automaton.holds(asserted, before, next) ? one : NEVER
+        table[row + node] = (asserted & wrong) === 0 ? one : NEVER
       }
     }
   }
@@ -279,7 +283,8 @@ export class GuidedSearch {
     let at = place
     for (;;) {
       const noted = this.#ends.length
-      const [one, or] = [node, other]
+      const one = node
+      const two = other
       const nodeEnd = table[at * count + node] as number
       if (nodeEnd !== end) {
         if (nodeEnd < this.#bound) this.#note(node, at, nodeEnd)
@@ -288,7 +293,8 @@ export class GuidedSearch {
       if (node > fail)
         node = passes > 1 ? this.#leadOfLoops(node, at, end) : this.#lead(node, at, at * count, end)
       if (node === match) {
-        this.#last = [one, or]
+        this.#last = one
+        this.#orLast = two
         this.#lastFrom = noted
         return
       }
@@ -321,7 +327,9 @@ export class GuidedSearch {
     const { count, first, second, flags, match, fail } = this.#program
     const row = at * count
     const visit = this.#newVisit()
-    const [seen, others, table] = [this.#seen, this.#others, rows]
+    const seen = this.#seen
+    const others = this.#others
+    const table = rows
     let waiting = 0
     for (let node = from; ; ) {
       if (node <= fail || seen[node] !== visit) {
@@ -352,62 +360,103 @@ export class GuidedSearch {
   }
 
   #drop(): void {
-    this.#nodes.length = 0
-    this.#places.length = 0
-    this.#ends.length = 0
+    if (this.#ends.length > 0) {
+      this.#nodes.length = 0
+      this.#places.length = 0
+      this.#ends.length = 0
+    }
     this.#bound = NEVER
     this.#lastFrom = -1
   }
 
   /** Notes the nodes from which the match may become longer, at its end: the text before it is not kept. */
   #wait(progress: SearchProgress, from: number): false {
-    const { count, to, orTo } = this.#program
+    const { count } = this.#program
     const matchEnd = progress.matchEnd - from
     if (matchEnd === this.#end && this.#lastFrom !== -1) {
       // Assertions at the end of the text are not known yet, and the order of what follows depends on them.
-      this.#nodes.splice(this.#lastFrom, Infinity, ...this.#last)
-      this.#places.splice(this.#lastFrom, Infinity, ...this.#last.map(() => matchEnd))
+      this.#nodes.splice(this.#lastFrom, Infinity, this.#last, this.#orLast)
+      this.#places.splice(this.#lastFrom, Infinity, matchEnd, matchEnd)
     }
-    let open: number[] = []
+    let open = this.#others
+    let moved = this.#moved
+    let size = 0
     let next = 0
-    for (let at = this.#places[0] as number; ; at += units[at + 1] === SECOND_HALF ? 2 : 1) {
-      for (; this.#places[next] === at; next++) open.push(this.#nodes[next] as number)
-      if (at >= matchEnd) break
+    let visit = this.#newVisit()
+    for (let at = this.#places[0] as number; ; ) {
+      const isLast = at === matchEnd
+      for (; this.#places[next] === at; next++)
+        size = this.#enter(this.#nodes[next] as number, at * count, visit, open, size, isLast)
+      if (isLast) break
+      at += units[at + 1] === SECOND_HALF ? 2 : 1
       const row = at * count
-      const taken = this.#taken(open, row)
-      open = []
-      const visit = this.#newVisit()
-      for (const node of taken) {
-        for (const after of [to[node] as number, orTo[node] as number]) {
-          if (this.#seen[after] === visit) continue
-          this.#seen[after] = visit
-          open.push(after)
-        }
-      }
+      visit = this.#newVisit()
+      const movedSize = this.#step(open, size, moved, row, visit, at === matchEnd)
+      const before = open
+      open = moved
+      moved = before
+      size = movedSize
     }
-    progress.open = [...new Set(open)]
+    progress.open = open.slice(0, size)
     this.#drop()
     return false
   }
 
-  /** The nodes that take the character of a row and can lead to a match, in order of preference. */
-  #taken(open: readonly number[], row: number): readonly number[] {
-    const { fail, takes, first, second, flags } = this.#program
-    const taken: number[] = []
-    const visit = this.#newVisit()
-    const stack: number[] = []
-    for (const root of open) {
-      stack.push(root)
-      for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-        if (this.#seen[node] === visit || rows[row + node] === NEVER) continue
-        this.#seen[node] = visit
-        if (node < takes) taken.push(node)
-        if (node <= fail) continue
-        if (flags[node] === 0) stack.push(second[node] as number)
-        stack.push(first[node] as number)
+  /** Fills the list `moved` with what follows the nodes of the list `open`. Returns its size. */
+  #step(
+    open: Int32Array,
+    size: number,
+    moved: Int32Array,
+    row: number,
+    visit: number,
+    isLast: boolean,
+  ): number {
+    const { takes, to, orTo } = this.#program
+    const seen = this.#seen
+    const table = rows
+    let movedSize = 0
+    for (let index = 0; index < size; index++) {
+      const node = open[index] as number
+      const one = to[node] as number
+      const other = orTo[node] as number
+      if (table[row + one] !== NEVER && seen[one] !== visit) {
+        if (one < takes) {
+          seen[one] = visit
+          moved[movedSize++] = one
+        } else movedSize = this.#enter(one, row, visit, moved, movedSize, isLast)
+      }
+      if (table[row + other] !== NEVER && seen[other] !== visit) {
+        if (other < takes) {
+          seen[other] = visit
+          moved[movedSize++] = other
+        } else movedSize = this.#enter(other, row, visit, moved, movedSize, isLast)
       }
     }
-    return taken
+    return movedSize
+  }
+
+  /**
+   * Adds a node to a list or, unless it is the last one, the nodes that take the next character after it. Leaves
+   * out what cannot lead to a match. Returns the size of the list.
+   */
+  #enter(root: number, row: number, visit: number, list: Int32Array, size: number, isLast: boolean): number {
+    const { fail, takes, first, second } = this.#program
+    const seen = this.#seen
+    if (seen[root] === visit || rows[row + root] === NEVER) return size
+    if (root < takes || isLast) {
+      seen[root] = visit
+      list[size] = root
+      return size + 1
+    }
+    let entered = size
+    const stack = [root]
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      if (seen[node] === visit || rows[row + node] === NEVER) continue
+      seen[node] = visit
+      if (node < takes) list[entered++] = node
+      else if (node > fail) stack.push(second[node] as number, first[node] as number)
+    }
+    return entered
   }
 
   #newVisit(): number {

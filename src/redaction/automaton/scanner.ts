@@ -64,7 +64,7 @@ const NEW_STATE_COST = 500
 const INSTRUCTION_COST = 25
 const GUIDED_LENGTH = 16_384
 /** Maximum number of nodes that a guided scanner reads for each character that arrives. */
-const NODES_FOR_CHARACTER = 2048
+const NODES_FOR_CHARACTER = 384
 
 /**
  * Finds the matches of an automaton in one text that arrives in pieces. Attempts to match begin at one
@@ -112,7 +112,7 @@ export class Scanner {
   #spentFrom = 0
   // While the scanner is guided: the nodes at the end of the match so far, and the end of the searched text.
   #isGuided = false
-  #open: readonly number[] = []
+  #open: Int32Array = NOTHING
   #guidedTo = -1
 
   constructor(search: AutomatonSearch) {
