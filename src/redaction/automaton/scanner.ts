@@ -138,7 +138,7 @@ export class Scanner {
   scan(text: string, base: number, isEnd: boolean): void {
     if (this.#isGuided) this.#scanGuided(text, base, isEnd)
     if (this.#isGuided) return
-    const { automaton } = this.#search
+    const { automaton, guided } = this.#search
     const waiting = this.#waiting
     let state = 0
     if (waiting) {
@@ -151,7 +151,7 @@ export class Scanner {
       if (!this.#attempt(state, text, base, isEnd)) return
       this.#end()
       state = 0
-      if (this.#isOverspent(this.#start)) {
+      if (guided && this.#isOverspent(this.#start)) {
         this.#guide(text, base, isEnd)
         return
       }
@@ -288,8 +288,7 @@ export class Scanner {
 
   /** Whether more was spent on the automaton than is allowed for the text up to a position. */
   #isOverspent(position: number): boolean {
-    const { guided, allowed } = this.#search
-    if (!guided) return false
+    const { allowed } = this.#search
     const length = position - this.#spentFrom
     if (this.#spent > allowed * (length + ALLOWED_CHARACTERS)) return true
     if (length > GUIDED_LENGTH) {

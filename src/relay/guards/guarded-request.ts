@@ -8,18 +8,18 @@ import {
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormPart } from '@sluice/wire/multipart'
-import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body, FormBody } from '../body-reader.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
 import { checkFormTexts, checkRequestTexts } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
-/** Number of characters that are checked before other calls may run. */
-const TURN_CHARACTERS = 16_384
+/** Number of bytes from which a text is checked in pieces. */
+const LONG_BYTES = 1024
 
 /**
  * Checks the texts of a request. Resolves to the request with the texts that guards have changed; all other
- * bytes stay. Resolves to the same object if nothing changes. Rejects with `guard_blocked`.
+ * bytes stay. Resolves to the same object if nothing changes. Rejects with `guard_blocked`, or with
+ * `CheckCancelled`.
  */
 export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
@@ -47,7 +47,7 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
 
 /**
  * Checks the body of a request. Resolves to the body to send on, which is the same object if nothing changes.
- * Rejects with `guard_blocked`.
+ * Rejects with `guard_blocked`, or with `CheckCancelled`.
  */
 export async function guardedRequest(
   guards: CallGuards,
@@ -101,7 +101,7 @@ async function changesOf(
   texts: readonly FoundText[],
 ): Promise<TextChange[]> {
   const changes: TextChange[] = []
-  let size = 0
+  const { turns } = guards
   for (const found of texts) {
     const { from, to } = found
     const place = guards.screenOf(found)
@@ -111,14 +111,11 @@ async function changesOf(
       continue
     }
     const before = guards.matches
-    size += to - from
-    const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
-    const change =
-      to - from > TURN_CHARACTERS
-        ? await longChange(guards, bytes, found)
-        : size < TURN_CHARACTERS
-          ? piece()
-          : await TURN_BUDGET.work(piece)
+    const checked =
+      to - from > LONG_BYTES
+        ? longChange(guards, bytes, found)
+        : turns.check(() => changeOf(guards, bytes, found))
+    const change = checked instanceof Promise ? await checked : checked
     if (change) changes.push(change)
     else if (name !== undefined && guards.matches === before) guards.known.add(name)
   }
@@ -142,11 +139,7 @@ async function longText(
   spot: TextLocation & { isJson: boolean },
 ): Promise<string> {
   const step = guards.requestSteps(text, spot)
-  if (!step) return text
-  let checked = ''
-  for (let end = TURN_CHARACTERS; end - TURN_CHARACTERS < text.length; end += TURN_CHARACTERS)
-    checked += await TURN_BUDGET.work(() => step(Math.min(end, text.length)))
-  return checked
+  return step ? guards.turns.checkLong(text, step) : text
 }
 
 function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {
