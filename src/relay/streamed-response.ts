@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
-import { TURN_BUDGET } from '../limits/event-loop.ts'
 import type { Call } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
@@ -28,6 +27,7 @@ import {
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
+import { noteCheck } from './guards/guard-turns.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -192,8 +192,8 @@ export class StreamedResponse extends ResponseHandler {
 
   // Guards check streams in turns with other work, whatever their texts are.
   #noteCheck(ms: number): void {
-    if (!TURN_BUDGET.note(ms) || this.state === 'over' || this.#pauses.mayNotRead) return
-    this.#readAfter('turn', new Promise<void>((resolve) => TURN_BUDGET.wait(resolve)))
+    const turn = noteCheck(ms)
+    if (turn && this.state !== 'over' && !this.#pauses.mayNotRead) this.#readAfter('turn', turn)
   }
 
   #take(chunk: Buffer): void {
