@@ -72,7 +72,7 @@ test('a guided search finds the matches that RE2 finds', () => {
   )
 })
 
-test('a guided search finds the same as the automaton, and passes on each character as soon, whatever `most` is', () => {
+test('a guided search finds the same as the automaton, whatever `most` is and however the text is cut', () => {
   fc.assert(
     fc.property(expressions, fc.integer({ min: 1, max: 12 }), text, cuts, (regex, most, text, cuts) => {
       const rule = ruleFor(regex, most)
@@ -80,14 +80,17 @@ test('a guided search finds the same as the automaton, and passes on each charac
       const guided = screenWith(rule, 0)
       const plain = screenWith(rule, Infinity)
       expect(guided.find(text)).toEqual(plain.find(text))
-      const streams = [guided.stream(), plain.stream()]
+      const streams = [guided.stream(), plain.stream()] as const
+      let [passed, expected] = ['', '']
       for (let at = 0, cut = 0; at < text.length; cut++) {
         const to = at + (cuts[cut % cuts.length] as number)
-        const [one, other] = streams.map((stream) => stream.push(text.slice(at, to)))
-        expect(one).toBe(other)
+        passed += streams[0].push(text.slice(at, to))
+        expected += streams[1].push(text.slice(at, to))
+        // It may wait for more text, and passes on no more than is certain.
+        expect(expected.startsWith(passed)).toBe(true)
         at = to
       }
-      expect(streams[0]?.end()).toBe(streams[1]?.end())
+      expect(passed + streams[0].end()).toBe(expected + streams[1].end())
     }),
     { numRuns: lawRuns(4000) },
   )

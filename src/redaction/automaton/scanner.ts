@@ -65,6 +65,8 @@ const INSTRUCTION_COST = 25
 const GUIDED_LENGTH = 16_384
 /** Maximum number of nodes that a guided scanner reads for each character that arrives. */
 const NODES_FOR_CHARACTER = 384
+/** What a guided search costs besides the characters that it reads, in characters. */
+const SEARCH_CHARACTERS = 16
 
 /**
  * Finds the matches of an automaton in one text that arrives in pieces. Attempts to match begin at one
@@ -315,7 +317,7 @@ export class Scanner {
     const length = base + text.length
     const from = this.#matchEnd === -1 ? this.#start : this.#matchEnd
     // Each search begins at the current attempt again, so that it waits until enough text has arrived.
-    const nodes = (length - from) * (guided?.size ?? 0)
+    const nodes = (length - from + SEARCH_CHARACTERS) * (guided?.size ?? 0)
     if (!isEnd && nodes > (length - Math.max(this.#guidedTo, 0)) * NODES_FOR_CHARACTER) return
     this.#guidedTo = length
     const progress: SearchProgress = {
