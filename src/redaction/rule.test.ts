@@ -24,12 +24,12 @@ const refusals: readonly [TextMatch, string][] = [
   [{ regex: 'a', most: 5000 }, 'not 5000'],
   [{ regex: 'a{256}x' }, 'the regex `a{256}x` needs at least 257 characters, but most is 256'],
   [
-    { regex: '[ab]{0,255}x' },
-    'the regex `[ab]{0,255}x` is too large: it has 257 instructions, and with most 256 it may have 256',
+    { regex: '[ab]{0,191}x' },
+    'the regex `[ab]{0,191}x` is too large: it has 193 instructions, and with most 256 it may have 192',
   ],
   [
-    { regex: '[ab]{0,63}x', most: 4096 },
-    'the regex `[ab]{0,63}x` is too large: it has 65 instructions, and with most 4096 it may have 64',
+    { regex: '[ab]{0,47}x', most: 4096 },
+    'the regex `[ab]{0,47}x` is too large: it has 49 instructions, and with most 4096 it may have 48',
   ],
   [{ regex: [] }, 'regex needs 1 to 64 expressions, not 0'],
   [{ words: [] }, 'words needs 1 to 10000 words, not 0'],
@@ -49,10 +49,10 @@ describe('compileRule', () => {
     })
 
   it.each([
-    [{ regex: '[ab]{0,254}x' }],
-    [{ regex: '[ab]{0,254}x', most: 1024 }],
-    [{ regex: '[ab]{0,62}x', most: 4096 }],
-    [{ regex: Array.from({ length: 64 }, () => '[ab]{0,254}x') }],
+    [{ regex: '[ab]{0,190}x' }],
+    [{ regex: '[ab]{0,190}x', most: 1024 }],
+    [{ regex: '[ab]{0,46}x', most: 4096 }],
+    [{ regex: Array.from({ length: 64 }, () => '[ab]{0,190}x') }],
   ])('accepts an expression of the largest size: %j', (match) => {
     expect(found(match, 'x')).toEqual(['x'])
   })

@@ -44,7 +44,7 @@ const MAX_EXPRESSIONS = 64
  * Maximum size of an expression: the number of its instructions, times `most`, which counts as 1,024 at least.
  * It limits the time for each character and the memory of a search (`docs/matching.md: Time`).
  */
-const MAX_SIZE = 2 ** 18
+const MAX_SIZE = 3 * 2 ** 16
 const LEAST_COUNTED_LENGTH = 1024
 /** What a scanner may spend on an automaton for each character; see `AutomatonSearch`. */
 const ALLOWED_COST = 400
