@@ -8,11 +8,12 @@ import {
   PatternError,
   type Program,
 } from './automaton/program.ts'
-import { type CheckMatch, NO_MATCH, OTHER_MATCH, type AutomatonSearch } from './automaton/scanner.ts'
+import { type CheckMatch, NO_MATCH, OTHER_MATCH } from './automaton/scanner.ts'
 import type { Detector, DetectorForm } from './detectors/detector.ts'
 import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
 import { KNOWN_SECRETS, NAMED_SECRETS } from './detectors/secrets.ts'
-import { wordsDetector } from './detectors/words-detector.ts'
+import type { TextSearch } from './text-search.ts'
+import { WordTree } from './words/word-tree.ts'
 
 /** A kind of personal data that a rule can look for. */
 export type PiiKind = (typeof PII_KINDS)[number]
@@ -31,7 +32,7 @@ export interface Rule {
   readonly name: string
   /** Maximum number of characters that a stream holds back for this rule. */
   readonly most: number
-  readonly searches: readonly (AutomatonSearch & { readonly kind: string })[]
+  readonly searches: readonly TextSearch[]
 }
 
 /** A rule that cannot be used. The message says what is wrong, and what would be right. */
@@ -65,7 +66,10 @@ export function compileRule(name: string, match: TextMatch): Rule {
 
 function searchesOf(kind: string, match: TextMatch): Rule['searches'] {
   if ('regex' in match) return regexSearches(kind, match)
-  if ('words' in match) return [detectorSearch(checkedWords(kind, match.words))]
+  if ('words' in match) {
+    const words = checkedWords(match.words)
+    return [{ kind, most: words.most, words }]
+  }
   if ('secrets' in match) return [KNOWN_SECRETS, NAMED_SECRETS].map(detectorSearch)
   if (match.pii.length === 0) throw new RuleError('pii needs at least one kind')
   return match.pii.map((kind) => {
@@ -128,7 +132,7 @@ function compiled(source: string) {
   }
 }
 
-function checkedWords(kind: string, words: readonly string[]): Detector {
+function checkedWords(words: readonly string[]): WordTree {
   if (words.length === 0 || words.length > MAX_WORDS)
     throw new RuleError(`words needs 1 to ${MAX_WORDS} words, not ${words.length}`)
   for (const word of words) {
@@ -138,7 +142,7 @@ function checkedWords(kind: string, words: readonly string[]): Detector {
         `words contains a word of ${word.length} characters; at most ${MAX_WORD_LENGTH} are possible`,
       )
   }
-  return wordsDetector(kind, words)
+  return new WordTree(words)
 }
 
 const searches = new WeakMap<Detector, Rule['searches'][number]>()

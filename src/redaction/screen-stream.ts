@@ -1,5 +1,6 @@
-import { Scanner, type Span } from './automaton/scanner.ts'
+import type { Span, TextScanner } from './automaton/scanner.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
+import { scannerOf } from './text-search.ts'
 import { compareByStart, type FoundMatch, type ScreenRule } from './screen-rule.ts'
 
 const DEFAULT_WITH = '[REDACTED]'
@@ -20,7 +21,7 @@ export interface ScreenedTextReceiver {
 }
 
 interface RuleScanner {
-  readonly scanner: Scanner
+  readonly scanner: TextScanner
   readonly rule: number
   readonly kind: string
 }
@@ -71,7 +72,7 @@ export class ScreenStream {
     for (const [rule, screened] of screen.rules.entries()) {
       const scanners = screen.holds(screened) ? this.#holding : this.#counting
       for (const search of screened.rule.searches)
-        scanners.push({ scanner: new Scanner(search), rule, kind: search.kind })
+        scanners.push({ scanner: scannerOf(search), rule, kind: search.kind })
     }
   }
 
@@ -169,7 +170,7 @@ export class ScreenStream {
     })
   }
 
-  #take(scanner: Scanner, rule: number, kind: string, into: FoundMatch[]): void {
+  #take(scanner: TextScanner, rule: number, kind: string, into: FoundMatch[]): void {
     const [first] = scanner.spans
     if (!first) return
     // There may be many waiting matches; only those after the first new one can be in the wrong order.

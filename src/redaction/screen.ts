@@ -1,6 +1,6 @@
-import { Scanner } from './automaton/scanner.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
 import { compareByStart, type FoundMatch, type ScreenRule } from './screen-rule.ts'
+import { scannerOf } from './text-search.ts'
 import { ScreenStream } from './screen-stream.ts'
 
 /**
@@ -91,7 +91,7 @@ export class TextScreen {
     const found: FoundMatch[] = []
     for (const [rule, { rule: compiled }] of this.rules.entries()) {
       for (const search of compiled.searches) {
-        const scanner = new Scanner(search)
+        const scanner = scannerOf(search)
         for (let end = 0; end < text.length; ) {
           end = Math.min(text.length, end + STEP_LENGTH)
           const { needed } = scanner

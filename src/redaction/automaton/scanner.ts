@@ -51,6 +51,22 @@ export interface AutomatonSearch {
   readonly allowed: number
 }
 
+/** Finds matches in one text that arrives in pieces. */
+export interface TextScanner {
+  /** Matches that were found and that the caller has not removed yet, in ascending order. */
+  readonly spans: Span[]
+  /** For all text before this position, it is known which parts are matches. */
+  readonly decided: number
+  /** The scanner still needs the text from this position on. */
+  readonly needed: number
+  /**
+   * Continues the search for matches to the end of `text`.
+   * @param base Position of its first character in the whole text, at most `needed`.
+   * @param isEnd Whether this is the end of the whole text.
+   */
+  scan(text: string, base: number, isEnd: boolean): void
+}
+
 // States of attempts to match that are shorter than this are not remembered, because storing them takes
 // longer than repeating the attempt.
 const REMEMBERED_FROM = 8
@@ -77,9 +93,8 @@ const SEARCH_CHARACTERS = 16
  * attempt (Reps, "Maximal-munch tokenization in linear time", 1998). Attempts with a judge do not use this;
  * `most` limits their length. A text on which the attempts cost too much is searched by a `GuidedSearch`.
  */
-export class Scanner {
+export class Scanner implements TextScanner {
   readonly #search: AutomatonSearch
-  /** Matches that were found and that the caller has not removed yet, in ascending order. */
   readonly spans: Span[] = []
 
   // The current attempt: its start, the position it has read to, its state while it waits for text, and the
@@ -122,21 +137,14 @@ export class Scanner {
     this.#classBefore = search.automaton.edge
   }
 
-  /** For all text before this position, it is known which parts are matches. */
   get decided(): number {
     return this.#span && !this.#search.canSkip ? this.#matchEnd : this.#start
   }
 
-  /** The scanner still needs the text from this position on. */
   get needed(): number {
     return this.#span && !this.#search.judge ? this.#matchEnd : this.#start
   }
 
-  /**
-   * Continues the search for matches to the end of `text`.
-   * @param base Position of its first character in the whole text, at most `needed`.
-   * @param isEnd Whether this is the end of the whole text.
-   */
   scan(text: string, base: number, isEnd: boolean): void {
     if (this.#isGuided) this.#scanGuided(text, base, isEnd)
     if (this.#isGuided) return
