@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { streamedContent } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -11,9 +12,12 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     rate_limits: {},
-    models: priced(['large', 'm']),
-    channels: [channel('large', upstream.baseUrl('large')), channel('m', upstream.baseUrl('m'))],
-    guards: [{ name: 'hosts', do: 'block', match: { regex: EXPRESSION } }],
+    models: priced(['large', 'm', 'long', 'refused']),
+    channels: ['large', 'm', 'long', 'refused'].map((name) => channel(name, upstream.baseUrl(name))),
+    guards: [
+      { name: 'hosts', do: 'block', match: { regex: EXPRESSION } },
+      { name: 'codes', do: 'redact', where: ['output'], match: { regex: 'code-[0-9]+-x' }, with: '#' },
+    ],
     users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
   }))
   fixture.upstream.script('large', { kind: 'whole', content: 'yes' })
@@ -44,6 +48,22 @@ async function callsOf(key: string, isOver: () => boolean = () => true): Promise
 
 const median = (times: readonly number[]): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] as number
+
+test('a long answer is checked in turns as a short one is: whole and streamed', async () => {
+  const content = `${hostileText().slice(0, 60_000)} code-4711-x `
+  fixture.upstream.script('long', { kind: 'whole', content: content.repeat(3) })
+  const whole = await fixture.chat('ann', ask('long'))
+  expect(whole.json().choices[0]?.message.content === content.replace('code-4711-x', '#').repeat(3)).toBe(
+    true,
+  )
+  fixture.upstream.script('long', { kind: 'stream', events: 3, word: content })
+  const { text } = await fixture.chat('ann', askStream('long'))
+  expect(streamedContent(text) === content.replace('code-4711-x', '#').repeat(3)).toBe(true)
+  fixture.upstream.script('refused', { kind: 'whole', content: `${content} db.prod.internal` })
+  const blocked = await fixture.chat('ann', ask('refused'))
+  expect(blocked.text).not.toContain('4711')
+  expect(blocked.json().choices[0]?.finish_reason).toBe('content_filter')
+})
 
 test('a text on which a guard takes long delays the calls of another user to twice their median at most', async () => {
   await callsOf('bob')
