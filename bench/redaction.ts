@@ -6,9 +6,10 @@ import { TextScreen } from '../src/redaction/screen.ts'
 
 /**
  * Measures what rules cost for 1,000 characters of prose and code, in milliseconds of CPU time: whole, in pieces of four
- * characters, and as the arguments of a tool in such pieces. `--check` fails if all rules together exceed their limit.
+ * characters, and as the arguments of a tool in such pieces; and what texts cost that are hard to match. `--check` fails
+ * if one of these takes more than `MAX_RATIO` times what the built-in rules take on prose and code.
  */
-const LIMIT_MS = 0.3
+const MAX_RATIO = 20
 const ROUNDS = 12
 const PIECE = 4
 const { values: options } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
@@ -26,7 +27,9 @@ const CASES: readonly {
   readonly name: string
   readonly rules: readonly TextMatch[]
   readonly text?: string
+  readonly isHard?: true
 }[] = [
+  { name: 'built-in rules', rules: [{ secrets: true }, { pii: PII_KINDS }] },
   { name: 'regex', rules: [REGEX] },
   { name: 'words', rules: [WORDS] },
   { name: 'secrets', rules: [SECRETS] },
@@ -42,9 +45,30 @@ const CASES: readonly {
     rules: [REGEX, WORDS, SECRETS, PII],
     text: '请把这份文件发给客户，并在周五之前回复我。'.repeat(2000),
   },
-  { name: '(a+)+b on a…a', rules: [{ regex: '(a+)+b' }], text: 'a'.repeat(50_000) },
-  { name: '[a-z]{1,64}@ on a…a', rules: [{ regex: '[a-z]{1,64}@' }], text: 'a'.repeat(50_000) },
+  { name: '(a+)+b on a…a', rules: [{ regex: '(a+)+b' }], text: 'a'.repeat(50_000), isHard: true },
+  { name: '[a-z]{1,64}@ on a…a', rules: [{ regex: '[a-z]{1,64}@' }], text: 'a'.repeat(50_000), isHard: true },
+  {
+    name: String.raw`[\w.-]+\.[\w.-]{2,60}\.internal`,
+    rules: [{ regex: String.raw`[\w.-]+\.[\w.-]{2,60}\.internal` }],
+    text: randomText('ab.'),
+    isHard: true,
+  },
+  { name: '[ab]{0,190}c', rules: [{ regex: '[ab]{0,190}c' }], text: randomText('ab'), isHard: true },
+  {
+    name: '(?:[ab]{1,180}c|[ab])+',
+    rules: [{ regex: '(?:[ab]{1,180}c|[ab])+' }],
+    text: randomText('ab'),
+    isHard: true,
+  },
 ]
+
+function randomText(letters: string): string {
+  let seed = 1
+  const draw = (): number => (seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0)
+  return Array.from({ length: 20_000 }, () => letters[Math.floor((draw() / 2 ** 32) * letters.length)]).join(
+    '',
+  )
+}
 
 /** Lines with matches of all kinds. */
 function denseText(): string {
@@ -74,8 +98,9 @@ function inPieces(text: string, stream: { push: (piece: string) => string; end: 
 }
 
 let failed = 0
+let plain: readonly number[] = []
 console.log('ms for 1,000 characters'.padEnd(34), 'whole', 'pieces', 'arguments')
-for (const { name, rules, text: own = text } of CASES) {
+for (const { name, rules, text: own = text, isHard } of CASES) {
   const screen = new TextScreen(
     rules.map((match, n) => ({ rule: compileRule(`rule ${n}`, match), do: 'redact' as const })),
   )
@@ -85,7 +110,8 @@ for (const { name, rules, text: own = text } of CASES) {
     cost(own, () => inPieces(own, screen.stream())),
     cost(own, () => inPieces(json, screen.stream(undefined, true))),
   ]
-  if (name === 'all of them' && costs.slice(0, 2).some((ms) => ms > LIMIT_MS)) failed = 1
+  if (plain.length === 0) plain = costs
+  if (isHard && costs.some((ms, way) => ms > MAX_RATIO * (plain[way] ?? 0))) failed = 1
   console.log(name.padEnd(34), ...costs.map((ms) => ms.toFixed(3).padStart(5)))
 }
 process.exitCode = options.check ? failed : 0

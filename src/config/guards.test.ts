@@ -117,6 +117,11 @@ describe('gateway.yaml is refused, with file and line, for', () => {
       /^gateway\.yaml:4: guards\[0\]\.match\.regex: expected a regular expression in the syntax of RE2/,
     ],
     [
+      'a regular expression that is too large',
+      guard('{ regex: ["a", "[ab]{0,47}x"], most: 4096 }'),
+      /^gateway\.yaml:4: guards\[0\]\.match: .*`\[ab\]\{0,47\}x` is too large: it has 49 instructions, and with most 4096 it may have 48$/,
+    ],
+    [
       'an unknown kind of personal data',
       guard('{ pii: [mail] }'),
       /^gateway\.yaml:4: guards\[0\]\.match\.pii\[0\]: expected one of email, phone/,

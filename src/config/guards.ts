@@ -13,7 +13,7 @@ import {
   MIN_CHECK_WINDOW,
   CHECK_WINDOW_OVERLAP,
 } from '../domain/guard.ts'
-import { compileRule, RuleError } from '../redaction/rule.ts'
+import { checkedRegex, compileRule, RuleError } from '../redaction/rule.ts'
 import { GUARD_SERVICE_SCHEMAS } from './guard-services.ts'
 import {
   durationSchema,
@@ -50,7 +50,7 @@ const guardName = textSchema(
 
 /** A regular expression in the syntax of RE2. */
 const pattern = textSchema('a regular expression in the syntax of RE2', (given) => {
-  const wrong = wrongMatch({ kind: 'regex', patterns: [given], most: DEFAULT_MATCH })
+  const wrong = wrongIn(() => checkedRegex(given))
   return wrong === undefined
     ? given
     : new InvalidValue(`a regular expression in the syntax of RE2 (${wrong})`)
@@ -58,8 +58,12 @@ const pattern = textSchema('a regular expression in the syntax of RE2', (given) 
 
 /** The error in a match, as a text; undefined if the match can be compiled. */
 function wrongMatch(match: TextMatch): string | undefined {
+  return wrongIn(() => compileRule('guard', redactionMatchOf(match)))
+}
+
+function wrongIn(compile: () => unknown): string | undefined {
   try {
-    compileRule('guard', redactionMatchOf(match))
+    compile()
     return undefined
   } catch (error) {
     if (error instanceof RuleError) return error.message

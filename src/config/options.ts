@@ -60,7 +60,7 @@ const cors = sectionSchema({
   ),
 })
 
-const MAIL_FROM = /^[^\r\n]*[^\s@]+@[^\s@]+$/
+const MAIL_FROM = /^[^\r\n]*[^\s@]@[^\s@]+$/
 
 const smtp = sectionSchema({
   host: textSchema('the name or address of a mail server', (given) =>

@@ -32,14 +32,19 @@ export const MAX_TURN_MS = 4
  */
 export class TurnBudget {
   readonly #afterTurn: (callback: () => void) => void
+  readonly #maxMs: number
   #workMs = 0
   #isScheduled = false
   /** Postponed work, the oldest first. */
   readonly #waiting: (() => void)[] = []
 
-  /** `afterTurn` calls back after the current turn of the event loop has read all input. */
-  constructor(afterTurn: (callback: () => void) => void) {
+  /**
+   * @param afterTurn Calls back after the current turn of the event loop has read all input.
+   * @param maxMs Maximum milliseconds of work in a turn.
+   */
+  constructor(afterTurn: (callback: () => void) => void, maxMs = MAX_TURN_MS) {
     this.#afterTurn = afterTurn
+    this.#maxMs = maxMs
   }
 
   /**
@@ -49,7 +54,7 @@ export class TurnBudget {
   note(ms: number): boolean {
     this.#workMs += ms
     this.#schedule()
-    return this.#workMs >= MAX_TURN_MS
+    return this.#workMs >= this.#maxMs
   }
 
   /** Calls `goOn` in a later turn of the event loop, after work that has waited longer. */

@@ -22,6 +22,15 @@ const refusals: readonly [TextMatch, string][] = [
   [{ regex: 'a', most: 0 }, 'most must be a whole number from 1 to 4096, not 0'],
   [{ regex: 'a', most: 1.5 }, 'not 1.5'],
   [{ regex: 'a', most: 5000 }, 'not 5000'],
+  [{ regex: 'a{256}x' }, 'the regex `a{256}x` needs at least 257 characters, but most is 256'],
+  [
+    { regex: '[ab]{0,191}x' },
+    'the regex `[ab]{0,191}x` is too large: it has 193 instructions, and with most 256 it may have 192',
+  ],
+  [
+    { regex: '[ab]{0,47}x', most: 4096 },
+    'the regex `[ab]{0,47}x` is too large: it has 49 instructions, and with most 4096 it may have 48',
+  ],
   [{ regex: [] }, 'regex needs 1 to 64 expressions, not 0'],
   [{ words: [] }, 'words needs 1 to 10000 words, not 0'],
   [{ words: ['a', ' '] }, 'words contains an empty word'],
@@ -38,6 +47,15 @@ describe('compileRule', () => {
     it(`refuses ${JSON.stringify(match).slice(0, 60)} and says why`, () => {
       expect(() => compileRule('r', match)).toThrow(message)
     })
+
+  it.each([
+    [{ regex: '[ab]{0,190}x' }],
+    [{ regex: '[ab]{0,190}x', most: 1024 }],
+    [{ regex: '[ab]{0,46}x', most: 4096 }],
+    [{ regex: Array.from({ length: 64 }, () => '[ab]{0,190}x') }],
+  ])('accepts an expression of the largest size: %j', (match) => {
+    expect(found(match, 'x')).toEqual(['x'])
+  })
 
   it('names the kind of a match after the rule where the match names none', () => {
     const screen = new TextScreen([

@@ -1,10 +1,19 @@
 import { Automaton } from './automaton/automaton.ts'
-import { compileProgram, distancesToMatch, matchesEmptyText, PatternError } from './automaton/program.ts'
-import { type CheckMatch, NO_MATCH, OTHER_MATCH, type AutomatonSearch } from './automaton/scanner.ts'
+import { GuidedProgram, sizeOfProgram } from './automaton/guided-program.ts'
+import { GuidedSearch } from './automaton/guided-search.ts'
+import {
+  compileProgram,
+  distancesToMatch,
+  matchesEmptyText,
+  PatternError,
+  type Program,
+} from './automaton/program.ts'
+import { type CheckMatch, NO_MATCH, OTHER_MATCH } from './automaton/scanner.ts'
 import type { Detector, DetectorForm } from './detectors/detector.ts'
 import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
 import { KNOWN_SECRETS, NAMED_SECRETS } from './detectors/secrets.ts'
-import { wordsDetector } from './detectors/words-detector.ts'
+import type { TextSearch } from './text-search.ts'
+import { WordTree } from './words/word-tree.ts'
 
 /** A kind of personal data that a rule can look for. */
 export type PiiKind = (typeof PII_KINDS)[number]
@@ -18,22 +27,12 @@ export type TextMatch =
   | { readonly secrets: true }
   | { readonly pii: readonly PiiKind[] }
 
-/** A search of a rule. */
-export interface RuleSearch extends AutomatonSearch {
-  readonly kind: string
-  /**
-   * Whether each string of JSON is also searched by itself, so that `^` and `$` are its ends. The forms of detectors
-   * match the same beside a quote as at the end of a text, so that this would find nothing else.
-   */
-  readonly isOfStrings: boolean
-}
-
 /** A compiled rule. Any number of texts and streams can share it; the memory of its automatons is limited. */
 export interface Rule {
   readonly name: string
   /** Maximum number of characters that a stream holds back for this rule. */
   readonly most: number
-  readonly searches: readonly RuleSearch[]
+  readonly searches: readonly TextSearch[]
 }
 
 /** A rule that cannot be used. The message says what is wrong, and what would be right. */
@@ -42,6 +41,14 @@ export class RuleError extends Error {}
 export const DEFAULT_MATCH_LENGTH = 256
 export const MAX_MATCH_LENGTH = 4096
 const MAX_EXPRESSIONS = 64
+/**
+ * Maximum size of an expression: the number of its instructions, times `most`, which counts as 1,024 at least.
+ * It limits the time for each character and the memory of a search (`docs/matching.md: Time`).
+ */
+const MAX_SIZE = 3 * 2 ** 16
+const LEAST_COUNTED_LENGTH = 1024
+/** What a scanner may spend on an automaton for each character; see `AutomatonSearch`. */
+const ALLOWED_COST = 400
 const MAX_WORDS = 10_000
 const MAX_WORD_LENGTH = 200
 
@@ -59,7 +66,10 @@ export function compileRule(name: string, match: TextMatch): Rule {
 
 function searchesOf(kind: string, match: TextMatch): Rule['searches'] {
   if ('regex' in match) return regexSearches(kind, match)
-  if ('words' in match) return [detectorSearch(checkedWords(kind, match.words))]
+  if ('words' in match) {
+    const words = checkedWords(match.words)
+    return [{ kind, most: words.most, words, isOfStrings: false }]
+  }
   if ('secrets' in match) return [KNOWN_SECRETS, NAMED_SECRETS].map(detectorSearch)
   if (match.pii.length === 0) throw new RuleError('pii needs at least one kind')
   return match.pii.map((kind) => {
@@ -79,24 +89,45 @@ function regexSearches(
   if (sources.length === 0 || sources.length > MAX_EXPRESSIONS)
     throw new RuleError(`regex needs 1 to ${MAX_EXPRESSIONS} expressions, not ${sources.length}`)
   return sources.map((source) => {
-    const program = compiled(source)
-    if (matchesEmptyText(program))
-      throw new RuleError(
-        `the regex \`${source}\` matches the empty text; it must need at least one character`,
-      )
-    const least = distancesToMatch(program)[program.start] as number
-    if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
+    const { program, least } = checkedRegex(source)
     if (least > most)
       throw new RuleError(`the regex \`${source}\` needs at least ${least} characters, but most is ${most}`)
+    checkSize(source, sizeOfProgram(program), most)
+    const automaton = new Automaton(program, false)
+    const guided = new GuidedSearch(automaton, new GuidedProgram(program, automaton.classes), most)
     return {
       kind,
-      automaton: new Automaton(program, false),
+      automaton,
       most,
       judge: undefined,
       canSkip: false,
       isOfStrings: true,
+      guided,
+      allowed: ALLOWED_COST,
     }
   })
+}
+
+/**
+ * Compiles an expression. `least` is the minimum length of a match.
+ * @throws RuleError if its syntax is wrong, or if it matches the empty text or nothing at all.
+ */
+export function checkedRegex(source: string): { readonly program: Program; readonly least: number } {
+  const program = compiled(source)
+  if (matchesEmptyText(program))
+    throw new RuleError(`the regex \`${source}\` matches the empty text; it must need at least one character`)
+  const least = distancesToMatch(program)[program.start] as number
+  if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
+  return { program, least }
+}
+
+/** Refuses an expression that would take too much time or memory on some text. */
+function checkSize(source: string, instructions: number, most: number): void {
+  const counted = Math.max(most, LEAST_COUNTED_LENGTH)
+  if (instructions * counted <= MAX_SIZE) return
+  throw new RuleError(
+    `the regex \`${source}\` is too large: it has ${instructions} instructions, and with most ${most} it may have ${Math.floor(MAX_SIZE / counted)}`,
+  )
 }
 
 function compiled(source: string) {
@@ -110,7 +141,7 @@ function compiled(source: string) {
   }
 }
 
-function checkedWords(kind: string, words: readonly string[]): Detector {
+function checkedWords(words: readonly string[]): WordTree {
   if (words.length === 0 || words.length > MAX_WORDS)
     throw new RuleError(`words needs 1 to ${MAX_WORDS} words, not ${words.length}`)
   for (const word of words) {
@@ -120,7 +151,7 @@ function checkedWords(kind: string, words: readonly string[]): Detector {
         `words contains a word of ${word.length} characters; at most ${MAX_WORD_LENGTH} are possible`,
       )
   }
-  return wordsDetector(kind, words)
+  return new WordTree(words)
 }
 
 const searches = new WeakMap<Detector, Rule['searches'][number]>()
@@ -138,6 +169,8 @@ function detectorSearch(detector: Detector): Rule['searches'][number] {
     judge: isJudged ? judgeOf(forms) : undefined,
     canSkip: forms.some(({ isOther }) => isOther),
     isOfStrings: false,
+    guided: undefined,
+    allowed: Infinity,
   }
   searches.set(detector, search)
   return search

@@ -148,7 +148,16 @@ export class ScreenStream {
     if (this.#blockedBy !== undefined) return ''
     const piece = whole.slice(this.#base + this.#text.length, end)
     this.#text = end < whole.length ? whole.slice(0, end) : whole
-    return this.#scan(piece, end >= whole.length).result
+    const { result } = this.#scan(piece, end >= whole.length)
+    this.#forget()
+    return result
+  }
+
+  /** Frees what the levels and the parts know of text that was passed on. */
+  #forget(): void {
+    if (this.#blockedBy !== undefined) return
+    this.#level.forget(this.#passed)
+    this.#parts.forget(this.#passed)
   }
 
   #read(chunk: string, isEnd: boolean): string {
@@ -159,8 +168,7 @@ export class ScreenStream {
     if (drop > 0 && this.#blockedBy === undefined) {
       this.#text = this.#text.slice(drop)
       this.#base += drop
-      this.#level.forget(this.#passed)
-      this.#parts.forget(this.#passed)
+      this.#forget()
     }
     return result
   }

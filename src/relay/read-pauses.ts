@@ -34,7 +34,7 @@ export class ReadPauses {
 
   /** Whether data that has already arrived must not be processed either. */
   get mayNotRead(): boolean {
-    return (this.#reasons & (BITS.count | BITS.memory | BITS.guard)) !== 0
+    return (this.#reasons & (BITS.count | BITS.memory | BITS.guard | BITS.turn)) !== 0
   }
 
   /** Whether there is a reason to pause other than this one. */

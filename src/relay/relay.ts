@@ -33,6 +33,7 @@ import { messagesCountTokens } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCountTokens } from './dialects/responses/input-tokens.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
+import { CheckCancelled } from './guards/guard-turns.ts'
 import { guardedForm } from './guards/guarded-form.ts'
 import { guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
@@ -435,6 +436,7 @@ export class Relay {
       settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
     if (!guards) return this.#answer(parsed, incoming)
     guards.services?.begin(incoming)
+    guards.begin(incoming.response)
     this.#guards.countRestored(guards, caller, incoming.response)
     try {
       const guarded =
@@ -452,6 +454,9 @@ export class Relay {
       }
       guards.ofRequest = guards.text
       await this.#answer(changed, incoming)
+    } catch (error) {
+      // The client left while its request was checked, so that nothing was sent or reserved.
+      if (!(error instanceof CheckCancelled)) throw error
     } finally {
       this.#guards.ended(guards)
     }

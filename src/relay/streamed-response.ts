@@ -29,6 +29,7 @@ import { ruleOf } from './failure-table.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
+import { noteCheck } from './guards/guard-turns.ts'
 import { PromptCount } from './prompt-count.ts'
 import { isFilteredEnd } from './refused-requests.ts'
 import { ReadPauses } from './read-pauses.ts'
@@ -41,6 +42,8 @@ import type { AttemptTarget } from './request-stages.ts'
  * events.
  */
 const MIN_READ_BYTES = 4_096
+/** Maximum number of bytes of a stream that guards check at once. */
+const GUARDED_BYTES = 2_048
 /** Milliseconds for which data sent to a client may remain unread, before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
 /** Interval, in milliseconds, at which a running stream records its cost so far. */
@@ -181,11 +184,21 @@ export class StreamedResponse extends ResponseHandler {
         return this.#complete()
       }
       if (!Buffer.isBuffer(chunk)) return this.#complete(chunk)
-      const max = Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
+      const affordable = Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
+      const isGuarded = this.call.guards?.concernsAnswer === true
+      const max = isGuarded ? Math.min(affordable, GUARDED_BYTES) : affordable
       if (chunk.length > max) this.#unread.unshift(chunk.subarray(max))
+      const beganMs = isGuarded ? performance.now() : 0
       this.#take(chunk.length > max ? chunk.subarray(0, max) : chunk)
+      if (isGuarded) this.#noteCheck(performance.now() - beganMs)
     }
     if (!this.#pauses.has('hold')) this.#sendOutgoing()
+  }
+
+  // Guards check streams in turns with other work, whatever their texts are.
+  #noteCheck(ms: number): void {
+    const turn = noteCheck(ms)
+    if (turn && this.state !== 'over' && !this.#pauses.mayNotRead) this.#readAfter('turn', turn)
   }
 
   #take(chunk: Buffer): void {
@@ -335,12 +348,12 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  #readAfter(reason: 'count' | 'memory' | 'guard', waited: Promise<unknown>): void {
+  #readAfter(reason: 'count' | 'memory' | 'guard' | 'turn', waited: Promise<unknown>): void {
     this.#pauses.begin(reason)
     this.#after(waited, () => this.#continueAfter(reason))
   }
 
-  #continueAfter(reason: 'count' | 'memory' | 'guard'): void {
+  #continueAfter(reason: 'count' | 'memory' | 'guard' | 'turn'): void {
     this.#pauses.remove(reason)
     // Forwards what was held back while the external services of guards checked it.
     if (reason === 'guard' && this.state !== 'over') this.#take(NO_BYTES)

@@ -11,6 +11,29 @@ const CHANNEL = channelOf({
   proxy: 'http://gate%2Dkeeper:p%40ss%3Aword-2@proxy.test:3128',
 })
 
+const reversed = (text: string): string => Array.from(text).toReversed().join('')
+/** A character of each kind that is not seen. */
+const INVISIBLE = [
+  '\u200b',
+  '\u2060',
+  '\u00ad',
+  '\ufeff',
+  '\u3164',
+  '\u2800',
+  '\ufffc',
+  '\u{e0041}',
+  '\u{1d159}',
+  '\u0000',
+]
+const ENTITIES: Readonly<Record<string, string>> = {
+  '/': '&sol;',
+  '?': '&quest;',
+  '+': '&plus;',
+  '>': '&gt;',
+  ':': '&colon;',
+  '@': '&commat;',
+}
+
 /** Encodings of a text from which it must not be recoverable. */
 const ENCODINGS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   'as it is': String,
@@ -24,6 +47,28 @@ const ENCODINGS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   'percent-encoded in lower case': (bytes) =>
     encodeURIComponent(bytes.toString()).replaceAll(/%../g, (octet) => octet.toLowerCase()),
   'percent-encoded twice': (bytes) => encodeURIComponent(encodeURIComponent(bytes.toString())),
+  reversed: (bytes) => reversed(bytes.toString()),
+  'in upper case': (bytes) => bytes.toString().toUpperCase(),
+  'in alternating case': (bytes) =>
+    Array.from(bytes.toString(), (letter, at) =>
+      at % 2 === 0 ? letter.toLowerCase() : letter.toUpperCase(),
+    ).join(''),
+  'reversed and in upper case': (bytes) => reversed(bytes.toString()).toUpperCase(),
+  'with zero-width spaces between': (bytes) => Array.from(bytes.toString()).join('\u200b'),
+  'with invisible characters of many kinds between': (bytes) =>
+    Array.from(bytes.toString(), (letter, at) => letter + (INVISIBLE[at % INVISIBLE.length] ?? ''))
+      .join('')
+      .replace(/.$/u, ''),
+  'reversed, with zero-width spaces between': (bytes) =>
+    Array.from(reversed(bytes.toString())).join('\u200b'),
+  'as entities': (bytes) => Array.from(bytes, (byte) => `&#${byte};`).join(''),
+  'as hexadecimal entities': (bytes) => Array.from(bytes, (byte) => `&#X000${byte.toString(16)};`).join(''),
+  'as entities that are escaped again': (bytes) => Array.from(bytes, (byte) => `&amp;#${byte};`).join(''),
+  'with named entities': (bytes) =>
+    bytes.toString().replaceAll(/[/?+~>:@-]/g, (sign) => ENTITIES[sign] ?? sign),
+  'reversed, as entities': (bytes) =>
+    Array.from(Buffer.from(reversed(bytes.toString())), (byte) => `&#${byte};`).join(''),
+  'base64 with soft hyphens between': (bytes) => Array.from(bytes.toString('base64')).join('\u00ad'),
   'all of it percent-encoded': (bytes) => bytes.toString('hex').replaceAll(/../g, (octet) => `%${octet}`),
 }
 
@@ -88,6 +133,20 @@ test('a quoted Google service account is removed from an error text by the lines
     expect(redact(encode(Buffer.from(line)), channel)).toBe('[redacted]')
 })
 
+test('a key that contains what looks like an entity is removed from an error text', () => {
+  const channel = channelOf({ keys: ['key&lt;with&#65;entities'] })
+  expect(redact('no key&lt;with&#65;entities here', channel)).toBe('no [redacted] here')
+})
+
+test('a text that looks like a key is removed from an error text, with invisible characters between', () => {
+  expect(redact('no s\u200bk-abc\u2060defgh, 1 &lt; 2', CHANNEL)).toBe('no [redacted], 1 &lt; 2')
+})
+
+test('entities and invisible characters of an error text without secrets are forwarded unchanged', () => {
+  const text = 'a &lt; b &amp;&amp; c\u200b &#x110000; &unknown; &#8203; k&#101;y'
+  expect(redact(text, CHANNEL)).toBe(text)
+})
+
 test("an upstream's error text without secrets is forwarded unchanged", () => {
   const text = 'Basic authentication failed: 6f6464 b2Rk odd key of the channel, 100% + more'
   expect(redact(text, CHANNEL)).toBe(text)
@@ -121,7 +180,7 @@ test("an upstream's stream event that is not JSON is redacted as plain text", ()
 })
 
 test("redaction of an upstream's error takes time in proportion to its bytes, however many quotes it contains", () => {
-  for (const piece of ['\\"', '"', '"\\']) {
+  for (const piece of ['\\"', '"', '"\\', '&', '&amp;', '&#', '&#115;', 's\u200b', '\u200b']) {
     const from = cpuMs()
     redacted(piece.repeat(200_000))
     expect(cpuMs() - from).toBeLessThan(5_000)

@@ -1,6 +1,7 @@
 import { parseRecord } from '@sluice/wire/json/record'
 import type { Channel } from '../domain/records/channel.ts'
 import { parseProxy } from './parse-proxy.ts'
+import { replaceUnfolded } from './unfold-text.ts'
 
 /**
  * Matches keys with well-known prefixes, bearer credentials, Google's tokens, JSON Web Tokens, and ARNs of
@@ -14,8 +15,8 @@ const MIN_SECRET_LENGTH = 8
 
 /** What is removed from texts that a channel's upstream has sent. */
 interface Redaction {
-  /** Matches the channel's secrets in all their encodings; undefined if it has none. */
-  readonly secrets: RegExp | undefined
+  /** Match the channel's secrets in all their forms. */
+  readonly secrets: readonly RegExp[]
   readonly addresses: readonly string[]
 }
 
@@ -28,9 +29,10 @@ export function redact(text: string, channel: Channel): string {
   let redaction = redactions.get(channel)
   if (!redaction) redactions.set(channel, (redaction = redactionOf(channel)))
   const { secrets, addresses } = redaction
-  let result = secrets ? text.replaceAll(secrets, '[redacted]') : text
+  let result = text
+  for (const secret of secrets) result = replaceUnfolded(result, secret, '[redacted]')
   for (const address of addresses) result = result.replaceAll(address, '[upstream]')
-  return result.replace(KEY_PATTERN, '[redacted]')
+  return replaceUnfolded(result, KEY_PATTERN, '[redacted]')
 }
 
 function redactionOf({ keys, headers, proxy, base_url }: Channel): Redaction {
@@ -42,8 +44,18 @@ function redactionOf({ keys, headers, proxy, base_url }: Channel): Redaction {
   // The longest secret is searched first, because it may begin with a shorter one.
   const longestFirst = [...secrets].filter(Boolean).sort((one, other) => other.length - one.length)
   const { host, hostname } = new URL(base_url)
+  const forms = longestFirst.map(formsOf)
   return {
-    secrets: longestFirst.length > 0 ? new RegExp(longestFirst.map(secretForms).join('|'), 'g') : undefined,
+    secrets: [
+      ...patternOf(
+        forms.flatMap(({ anyCase }) => anyCase),
+        'gi',
+      ),
+      ...patternOf(
+        forms.flatMap(({ exact }) => exact),
+        'g',
+      ),
+    ],
     addresses: [base_url, host, hostname],
   }
 }
@@ -75,20 +87,33 @@ const MIN_BYTES = 8
  */
 const MAX_BYTES = 256
 
+/** Regular expressions, as texts, for the forms in which an upstream may quote a secret. */
+interface SecretForms {
+  /** Forms that are recognized in upper and lower case. */
+  readonly anyCase: readonly string[]
+  readonly exact: readonly string[]
+}
+
 /**
- * A regular expression, as text, that matches a secret in plain, percent-encoded, in hexadecimal, and in
- * base64 or base64url, even as a part of a longer encoded text such as `Basic` credentials.
+ * The forms of a secret: plain, reversed, percent-encoded, in hexadecimal, and in base64 or base64url, even as
+ * a part of a longer encoded text such as `Basic` credentials.
  */
-function secretForms(secret: string): string {
+function formsOf(secret: string): SecretForms {
   const bytes = Buffer.from(secret)
-  const forms = [literal(secret)]
-  if (bytes.length < MIN_BYTES) return forms[0] ?? ''
+  if (bytes.length < MIN_BYTES) return { anyCase: [], exact: [literal(secret)] }
+  const anyCase = [literal(secret), literal(Array.from(secret).toReversed().join(''))]
+  const exact: string[] = []
   for (let start = 0; start < bytes.length; start += MAX_BYTES) {
     // If the last piece is short, it begins earlier, so that it has the minimum length.
     const piece = bytes.subarray(Math.max(0, Math.min(start, bytes.length - MIN_BYTES)), start + MAX_BYTES)
-    forms.push(percentEncoded(piece), hexadecimal(piece), ...[0, 1, 2].map((before) => base64(piece, before)))
+    anyCase.push(percentEncoded(piece), hexadecimal(piece))
+    exact.push(...[0, 1, 2].map((before) => base64(piece, before)))
   }
-  return forms.join('|')
+  return { anyCase, exact }
+}
+
+function patternOf(forms: readonly string[], flags: string): readonly RegExp[] {
+  return forms.length === 0 ? [] : [new RegExp(forms.join('|'), flags)]
 }
 
 function literal(text: string): string {
@@ -106,7 +131,7 @@ function percentEncoded(bytes: Buffer): string {
 }
 
 function hexadecimal(bytes: Buffer): string {
-  return bytes.toString('hex').replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
+  return bytes.toString('hex')
 }
 
 /**

@@ -27,6 +27,11 @@ export interface State {
 }
 
 const NONE: readonly number[] = []
+/** A name that only equal states have. */
+function nameOf({ open, previous, matches }: State): string {
+  return `${open.join()};${previous};${matches.join()}`
+}
+
 const MAX_ENTRIES = 1 << 20
 const MAX_STATES = 10_000
 
@@ -52,6 +57,8 @@ export class Automaton {
    * one.
    */
   table: Int32Array
+  /** Number of instructions that were read to compute states, since the automaton was made. */
+  work = 0
   /** How often the table was emptied. State numbers are valid only within one generation. */
   generation = 0
   /**
@@ -105,8 +112,7 @@ export class Automaton {
   startAfter(previous: number): number {
     const found = this.starts[previous] as number
     if (found !== 0) return found
-    const { open, matches } = this.#closed([this.#program.start], previous)
-    const { id } = this.#stateOf(open, previous, matches)
+    const { id } = this.#stateAfter([this.#program.start], previous)
     this.starts[previous] = id
     return id
   }
@@ -117,7 +123,7 @@ export class Automaton {
 
   /** The current number of a state, which changes when the table is emptied. */
   numberOf(state: State): number {
-    return this.#stateOf(state.open, state.previous, state.matches).id
+    return this.#known.get(nameOf(state))?.id ?? this.#add({ ...state }).id
   }
 
   /** The patterns that match in state `id` if the next character is of the class `next`. */
@@ -134,12 +140,11 @@ export class Automaton {
       for (const at of before.open)
         if (this.#accepts[at]?.[next] === 1 && this.#instruction(at).op === 'take')
           taken.push(...this.#instruction(at).next)
-    const after = this.#closed(taken, next)
     const generation = this.generation
-    const target = this.#stateOf(after.open, next, after.matches)
+    const target = this.#stateAfter(taken, next)
     let transition = target.id
     if (before.matches.length > 0) transition |= MATCH_BEFORE
-    if (after.matches.length > 0) transition |= MATCH_AFTER
+    if (target.matches.length > 0) transition |= MATCH_AFTER
     if (generation === this.generation) {
       this.table[id * this.width + next] = transition
     }
@@ -166,6 +171,7 @@ export class Automaton {
     const visit = ++this.#visit
     const stack = from.toReversed()
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+      this.work += 1
       if (this.#seen[at] === visit) continue
       this.#seen[at] = visit
       const instruction = this.#instruction(at)
@@ -192,7 +198,7 @@ export class Automaton {
             open.push(at)
             continue
           }
-          if (!this.#holds(instruction.flags, previous, next)) continue
+          if (instruction.flags & ~this.assertionsBetween(previous, next)) continue
           break
         case 'go':
           break
@@ -202,28 +208,35 @@ export class Automaton {
     return { open, matches }
   }
 
-  #holds(flags: number, previous: number, next: number): boolean {
-    if (flags & ASSERTIONS.textStart && previous !== this.edge) return false
-    if (flags & ASSERTIONS.textEnd && next !== this.edge) return false
-    if (flags & ASSERTIONS.lineStart && previous !== this.edge && this.#isNewline[previous] !== 1)
-      return false
-    if (flags & ASSERTIONS.lineEnd && next !== this.edge && this.#isNewline[next] !== 1) return false
+  /** The assertions that hold between two characters of these classes, as bits. */
+  assertionsBetween(previous: number, next: number): number {
+    let bits = 0
+    if (previous === this.edge) bits |= ASSERTIONS.textStart | ASSERTIONS.lineStart
+    else if (this.#isNewline[previous] === 1) bits |= ASSERTIONS.lineStart
+    if (next === this.edge) bits |= ASSERTIONS.textEnd | ASSERTIONS.lineEnd
+    else if (this.#isNewline[next] === 1) bits |= ASSERTIONS.lineEnd
     const isBoundary = (this.#isWord[previous] === 1) !== (this.#isWord[next] === 1)
-    if (flags & ASSERTIONS.wordBoundary && !isBoundary) return false
-    return !(flags & ASSERTIONS.noWordBoundary && isBoundary)
+    return bits | (isBoundary ? ASSERTIONS.wordBoundary : ASSERTIONS.noWordBoundary)
   }
 
-  #stateOf(open: readonly number[], lastClass: number, matches: readonly number[]): State {
+  /** The state in which these instructions follow a character of the class `lastClass`. */
+  #stateAfter(from: readonly number[], lastClass: number): State {
+    const { open, matches } = this.#closed(from, lastClass)
     const waits = open.some((at) => this.#instruction(at).op !== 'take')
-    const previous = waits ? lastClass : -1
-    const name = `${open.join()};${previous};${matches.join()}`
-    const known = this.#known.get(name)
-    if (known) return known
-    if (this.#states.length >= this.#maxStates) this.#clear()
     const distance = Math.min(Infinity, ...open.map((at) => this.#distances[at] as number))
-    const state = { id: this.#states.length, open, previous, matches, distance }
+    // An assertion that holds can lead to an instruction that is also reached in another way, and the order of
+    // the two ways counts. So all of them are followed at once, when the next character is known.
+    const kept = waits && !this.#longest ? [...new Set(from)] : open
+    const state = { id: 0, open: kept, previous: waits ? lastClass : -1, matches, distance }
+    return this.#known.get(nameOf(state)) ?? this.#add(state)
+  }
+
+  #add(state: State): State {
+    if (this.#states.length >= this.#maxStates) this.#clear()
+    state.id = this.#states.length
+    this.work += state.open.length
     this.#states.push(state)
-    this.#known.set(name, state)
+    this.#known.set(nameOf(state), state)
     const size = this.#states.length * this.width
     if (size > this.table.length) {
       const larger = new Int32Array(Math.min(2 * this.table.length, this.#maxStates * this.width))

@@ -25,22 +25,6 @@ export function normalizeRanges(pairs: CodePointRanges): CodePointRanges {
   return result
 }
 
-/**
- * The code points that a JavaScript regular expression accepts as a whole text. It must have the flag `u` or
- * `v`.
- */
-export function codePointRangesOf(expression: RegExp): CodePointRanges {
-  const result: number[] = []
-  for (let point = 0; point <= LAST_CODE_POINT; point++) {
-    // Planes 4 to 13 of Unicode are skipped, because they have no characters yet.
-    if (point === 0x40000) point = 0xe0000
-    if (!expression.test(String.fromCodePoint(point))) continue
-    if (result.at(-1) === point - 1) result[result.length - 1] = point
-    else result.push(point, point)
-  }
-  return result
-}
-
 export function containsCodePoint(ranges: CodePointRanges, point: number): boolean {
   for (let at = 0; at < ranges.length; at += 2)
     if (point >= (ranges[at] as number) && point <= (ranges[at + 1] as number)) return true

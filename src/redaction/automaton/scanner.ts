@@ -1,5 +1,6 @@
 import { type Automaton, DEAD_STATE, MATCH_AFTER, MATCH_BEFORE, STATE_MASK, type State } from './automaton.ts'
 import { HALF_SURROGATE } from './character-classes.ts'
+import type { GuidedSearch, SearchProgress } from './guided-search.ts'
 
 /**
  * A match. Positions are UTF-16 code units of the whole text. While `isOpen` is true, `end` may still
@@ -38,12 +39,52 @@ export interface AutomatonSearch {
    * ended.
    */
   readonly canSkip: boolean
+  /**
+   * Finds the same matches in linear time, also where the automaton would need too many states or attempts.
+   * Undefined if the program is one of ours, on which no text costs much.
+   */
+  readonly guided: GuidedSearch | undefined
+  /**
+   * What a scanner may spend on the automaton for each character before it is guided, in units of about a
+   * nanosecond.
+   */
+  readonly allowed: number
+}
+
+/** Finds matches in one text that arrives in pieces. */
+export interface TextScanner {
+  /** Matches that were found and that the caller has not removed yet, in ascending order. */
+  readonly spans: Span[]
+  /** For all text before this position, it is known which parts are matches. */
+  readonly decided: number
+  /** The scanner still needs the text from this position on. */
+  readonly needed: number
+  /**
+   * Continues the search for matches to the end of `text`.
+   * @param base Position of its first character in the whole text, at most `needed`.
+   * @param isEnd Whether this is the end of the whole text.
+   */
+  scan(text: string, base: number, isEnd: boolean): void
+  /** Another scanner in the same state, which can go on with another text. Its open match is a copy. */
+  fork(): TextScanner
 }
 
 // States of attempts to match that are shorter than this are not remembered, because storing them takes
 // longer than repeating the attempt.
 const REMEMBERED_FROM = 8
 const NOTHING = new Int32Array(0)
+
+// Costs on the automaton. If they exceed what is allowed for the text so far and for this many characters
+// more, a scanner is guided for `GUIDED_LENGTH` characters.
+const ALLOWED_CHARACTERS = 40
+const STEP_COST = 3
+const NEW_STATE_COST = 500
+const INSTRUCTION_COST = 25
+const GUIDED_LENGTH = 16_384
+/** Maximum number of nodes that a guided scanner reads for each character that arrives. */
+const NODES_FOR_CHARACTER = 384
+/** What a guided search costs besides the characters that it reads, in characters. */
+const SEARCH_CHARACTERS = 16
 
 /**
  * Finds the matches of an automaton in one text that arrives in pieces. Attempts to match begin at one
@@ -52,11 +93,10 @@ const NOTHING = new Int32Array(0)
  * The time is linear in the length of the text: the scanner remembers the states of the attempt that reached
  * farthest. A later attempt that is in the same state at the same position continues from the end of that
  * attempt (Reps, "Maximal-munch tokenization in linear time", 1998). Attempts with a judge do not use this;
- * `most` limits their length.
+ * `most` limits their length. A text on which the attempts cost too much is searched by a `GuidedSearch`.
  */
-export class Scanner {
+export class Scanner implements TextScanner {
   readonly #search: AutomatonSearch
-  /** Matches that were found and that the caller has not removed yet, in ascending order. */
   readonly spans: Span[] = []
 
   // The current attempt: its start, the position it has read to, its state while it waits for text, and the
@@ -85,28 +125,32 @@ export class Scanner {
   #presentLow = 0
   #hasJoined = false
 
+  // The state of the automaton at the end of the match so far, and what was spent on it since a position.
+  #matchState: State | undefined
+  #spent = 0
+  #spentFrom = 0
+  // While the scanner is guided: the nodes at the end of the match so far, and the end of the searched text.
+  #isGuided = false
+  #open: Int32Array = NOTHING
+  #guidedTo = -1
+
   constructor(search: AutomatonSearch) {
     this.#search = search
     this.#classBefore = search.automaton.edge
   }
 
-  /** For all text before this position, it is known which parts are matches. */
   get decided(): number {
     return this.#span && !this.#search.canSkip ? this.#matchEnd : this.#start
   }
 
-  /** The scanner still needs the text from this position on. */
   get needed(): number {
     return this.#span && !this.#search.judge ? this.#matchEnd : this.#start
   }
 
-  /**
-   * Continues the search for matches to the end of `text`.
-   * @param base Position of its first character in the whole text, at most `needed`.
-   * @param isEnd Whether this is the end of the whole text.
-   */
   scan(text: string, base: number, isEnd: boolean): void {
-    const { automaton } = this.#search
+    if (this.#isGuided) this.#scanGuided(text, base, isEnd)
+    if (this.#isGuided) return
+    const { automaton, guided } = this.#search
     const waiting = this.#waiting
     let state = 0
     if (waiting) {
@@ -119,10 +163,13 @@ export class Scanner {
       if (!this.#attempt(state, text, base, isEnd)) return
       this.#end()
       state = 0
+      if (guided && this.#isOverspent(this.#start)) {
+        this.#guide(text, base, isEnd)
+        return
+      }
     }
   }
 
-  /** Another scanner in the same state, which can go on with another text. Its open match is one of its own. */
   fork(): Scanner {
     const fork = new Scanner(this.#search)
     fork.#start = this.#start
@@ -144,6 +191,12 @@ export class Scanner {
     fork.#high = this.#high
     fork.#presentLow = this.#presentLow
     fork.#hasJoined = this.#hasJoined
+    fork.#matchState = this.#matchState
+    fork.#spent = this.#spent
+    fork.#spentFrom = this.#spentFrom
+    fork.#isGuided = this.#isGuided
+    fork.#open = this.#open
+    fork.#guidedTo = this.#guidedTo
     if (this.#span) {
       fork.#span = { ...this.#span }
       fork.spans.push(fork.#span)
@@ -191,7 +244,7 @@ export class Scanner {
 
   /** Continues an attempt to match; returns false if it waits for more text. */
   #attempt(from: number, text: string, base: number, isEnd: boolean): boolean {
-    const { automaton, most, judge } = this.#search
+    const { automaton, most, judge, guided } = this.#search
     const units = automaton.classes.ofUnit
     const { width, edge } = automaton
     const length = base + text.length
@@ -200,26 +253,38 @@ export class Scanner {
     let state = from
     let position = this.#position
     let size = 1
+    let left: State | undefined
+    let steps = 0
     for (;;) {
+      steps += 1
       let next = edge
       if (position < length) {
         next = units[text.charCodeAt(position - base)] as number
         size = 1
         if (next === HALF_SURROGATE) {
-          if (isIncomplete(text, position - base, isEnd)) return this.#wait(state, position)
+          if (isIncomplete(text, position - base, isEnd)) return this.#wait(state, position, steps)
           size = sizeAt(text, position - base)
           next = automaton.classes.ofPoint(text.codePointAt(position - base) as number)
         }
       } else if (!isEnd) {
-        return this.#wait(state, position)
+        return this.#wait(state, position, steps)
       }
       let transition = table[state * width + next] as number
       if (transition === 0) {
+        if (guided && this.#isOverspent(position)) return this.#guide(text, base, isEnd)
+        left = automaton.stateOf(state)
+        const { work } = automaton
         transition = automaton.step(state, next)
+        this.#spent += NEW_STATE_COST + INSTRUCTION_COST * (automaton.work - work)
         table = automaton.table
         if (this.#generation !== automaton.generation) this.#forget(position)
       }
-      if (transition & MATCH_BEFORE) this.#matched(automaton.matchesBefore(state, next), position, text, base)
+      if (transition & MATCH_BEFORE) {
+        if (guided && this.#readTo(position) > most) break
+        this.#matchState = left ?? automaton.stateOf(state)
+        this.#matched(automaton.matchesBefore(state, next), position, text, base)
+      }
+      left = undefined
       state = transition & STATE_MASK
       if (next === edge) break
       position += size
@@ -227,9 +292,15 @@ export class Scanner {
         if (!judge) this.#remember(DEAD_STATE, position)
         break
       }
+      if (transition & MATCH_AFTER && guided && this.#readTo(position) > most) {
+        // The last character has two code units. A later attempt may still read it.
+        position -= size
+        break
+      }
       this.#lastClass = next
       if (transition & MATCH_AFTER) {
-        const { matches, distance } = automaton.stateOf(state)
+        this.#matchState = automaton.stateOf(state)
+        const { matches, distance } = this.#matchState
         this.#matched(matches, position, text, base)
         if (distance === Infinity) break
       }
@@ -248,14 +319,89 @@ export class Scanner {
           this.#remember(state, position)
         }
       }
-      const read = position - (judge || this.#matchEnd === -1 ? this.#start : this.#matchEnd)
+      const read = judge ? position - this.#start : this.#readTo(position)
       if (read >= nearMost && read + automaton.stateOf(state).distance > most) break
     }
     this.#position = position
+    this.#spent += STEP_COST * steps
     return true
   }
 
-  #wait(state: number, position: number): false {
+  /** Number of characters that the current attempt has read without success up to a position. */
+  #readTo(position: number): number {
+    return position - (this.#matchEnd === -1 ? this.#start : this.#matchEnd)
+  }
+
+  /** Whether more was spent on the automaton than is allowed for the text up to a position. */
+  #isOverspent(position: number): boolean {
+    const { allowed } = this.#search
+    const length = position - this.#spentFrom
+    if (this.#spent > allowed * (length + ALLOWED_CHARACTERS)) return true
+    if (length > GUIDED_LENGTH) {
+      this.#spentFrom = position
+      this.#spent = 0
+    }
+    return false
+  }
+
+  /** Continues the search guided. Returns false, as the text is then searched to its end. */
+  #guide(text: string, base: number, isEnd: boolean): false {
+    const { guided } = this.#search
+    this.#isGuided = true
+    this.#spentFrom = this.#start
+    this.#guidedTo = -1
+    if (guided && this.#matchEnd !== -1) this.#open = guided.nodesOf(this.#matchState?.open ?? [])
+    this.#matchState = undefined
+    this.#scanGuided(text, base, isEnd)
+    return false
+  }
+
+  #scanGuided(text: string, base: number, isEnd: boolean): void {
+    const { guided } = this.#search
+    const length = base + text.length
+    const from = this.#matchEnd === -1 ? this.#start : this.#matchEnd
+    // Each search begins at the current attempt again, so that it waits until enough text has arrived.
+    const nodes = (length - from + SEARCH_CHARACTERS) * (guided?.size ?? 0)
+    if (!isEnd && nodes > (length - Math.max(this.#guidedTo, 0)) * NODES_FOR_CHARACTER) return
+    this.#guidedTo = length
+    const progress: SearchProgress = {
+      start: this.#start,
+      classBefore: this.#classBefore,
+      matchEnd: this.#matchEnd,
+      classAtMatch: this.#classAtMatch,
+      open: this.#open,
+      matched: () => this.#extendSpan(progress.start, progress.matchEnd),
+      ended: () => this.#closeSpan(),
+    }
+    guided?.search(progress, text, base, isEnd)
+    this.#start = progress.start
+    this.#classBefore = progress.classBefore
+    this.#matchEnd = progress.matchEnd
+    this.#classAtMatch = progress.classAtMatch
+    this.#open = progress.open
+    if (this.#matchEnd !== -1 || this.#start - this.#spentFrom < GUIDED_LENGTH) return
+    this.#isGuided = false
+    this.#spent = 0
+    this.#spentFrom = this.#start
+    this.#forget(this.#start)
+  }
+
+  #extendSpan(start: number, end: number): void {
+    if (this.#span) {
+      this.#span.end = end
+    } else {
+      this.#span = { start, end, isOpen: true }
+      this.spans.push(this.#span)
+    }
+  }
+
+  #closeSpan(): void {
+    if (this.#span) this.#span.isOpen = false
+    this.#span = undefined
+  }
+
+  #wait(state: number, position: number, steps: number): false {
+    this.#spent += STEP_COST * steps
     this.#waiting = this.#search.automaton.stateOf(state)
     this.#position = position
     return false
@@ -272,13 +418,7 @@ export class Scanner {
     this.#spanStart = this.#start + Math.max(0, verdict)
     this.#presentLow = Math.max(this.#presentLow, end)
     if (this.#hasJoined) this.#low = Math.max(this.#low, end)
-    if (canSkip) return
-    if (this.#span) {
-      this.#span.end = end
-    } else {
-      this.#span = { start: this.#spanStart, end, isOpen: true }
-      this.spans.push(this.#span)
-    }
+    if (!canSkip) this.#extendSpan(this.#spanStart, end)
   }
 
   /**
@@ -304,8 +444,7 @@ export class Scanner {
     }
     if (this.#search.canSkip && !this.#isOther)
       this.spans.push({ start: this.#spanStart, end: this.#matchEnd, isOpen: false })
-    if (this.#span) this.#span.isOpen = false
-    this.#span = undefined
+    this.#closeSpan()
     this.#start = this.#matchEnd
     this.#classBefore = this.#classAtMatch
     this.#matchEnd = -1

@@ -1,9 +1,9 @@
-import { Scanner, type Span } from '../automaton/scanner.ts'
-import type { RuleSearch } from '../rule.ts'
+import type { Span, TextScanner } from '../automaton/scanner.ts'
+import { scannerOf, type TextSearch } from '../text-search.ts'
 
 /** A search of a screen, and the index of its rule. */
 export interface LevelSearch {
-  readonly search: RuleSearch
+  readonly search: TextSearch
   readonly rule: number
 }
 
@@ -26,7 +26,11 @@ interface MappedMatch {
 /** The scanners that read one text together. Positions are those of the level; the text begins at `offset`. */
 export class LevelSearches {
   readonly #offset: number
-  readonly scanners: readonly { readonly scanner: Scanner; readonly rule: number; readonly kind: string }[]
+  readonly scanners: readonly {
+    readonly scanner: TextScanner
+    readonly rule: number
+    readonly kind: string
+  }[]
 
   constructor(offset: number, scanners: LevelSearches['scanners']) {
     this.#offset = offset
@@ -37,7 +41,7 @@ export class LevelSearches {
   static begin(offset: number, searches: readonly LevelSearch[]): LevelSearches {
     return new LevelSearches(
       offset,
-      searches.map(({ search, rule }) => ({ scanner: new Scanner(search), rule, kind: search.kind })),
+      searches.map(({ search, rule }) => ({ scanner: scannerOf(search), rule, kind: search.kind })),
     )
   }
 

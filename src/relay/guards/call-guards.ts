@@ -1,9 +1,11 @@
+import type { Response } from '@sluice/http1'
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
 import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { TextScreen } from '../../redaction/screen.ts'
 import { screenParts } from '../../redaction/screen-parts.ts'
+import { GuardTurns } from './guard-turns.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
 
@@ -66,6 +68,9 @@ export interface GuardScreen {
   readonly guards: readonly ActiveGuard[]
 }
 
+/** Checks a text up to a position, and returns the part that can be sent on. */
+type CheckStep = (end: number) => string
+
 /** Combines guards, each with its action for a match, to one screen that searches texts for all of them. */
 export type ScreenMaker = (
   rules: readonly { readonly guard: TextGuard; readonly do: GuardAction }[],
@@ -86,6 +91,8 @@ export class CallGuards {
    * guards.
    */
   readonly services: ServiceChecks | undefined
+  /** Divides the check of the request into turns, and ends it when the client has left. */
+  turns = new GuardTurns(() => false)
   readonly #makeScreen: ScreenMaker
   readonly #screens = new Map<string, GuardScreen | undefined>()
   #isSignedLeft = false
@@ -102,6 +109,12 @@ export class CallGuards {
     this.pseudonyms = pseudonyms
     this.services = services
     this.#makeScreen = makeScreen
+  }
+
+  /** Connects the check of the request to its client. */
+  begin(response: Pick<Response, 'isAborted' | 'needsUpstream'>): void {
+    response.needsUpstream()
+    this.turns = new GuardTurns(() => response.isAborted)
   }
 
   /** Returns the guards that search the texts of this place; undefined if there are none. */
@@ -136,13 +149,30 @@ export class CallGuards {
    * `end`, and returns the part that can be sent on or throws `GuardBlock`. Returns undefined if no guard
    * checks the text.
    */
-  requestSteps(
+  requestSteps(text: string, spot: TextLocation & { readonly isJson: boolean }): CheckStep | undefined {
+    return this.#steps(text, spot, this.pseudonyms)
+  }
+
+  /** Checks a text of the answer as `checkAnswerText` does, in turns. Throws `GuardBlock`. */
+  async checkLongAnswerText(
     text: string,
     spot: TextLocation & { readonly isJson: boolean },
-  ): ((end: number) => string) | undefined {
+    turns: GuardTurns,
+  ): Promise<string> {
+    const step = this.#steps(text, spot, undefined)
+    const checked = step ? await turns.checkLong(text, step) : text
+    if (this.pseudonyms.size === 0 || spot.isSigned) return checked
+    return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
+  }
+
+  #steps(
+    text: string,
+    spot: TextLocation & { readonly isJson: boolean },
+    pseudonyms: Pseudonyms | undefined,
+  ): CheckStep | undefined {
     const place = this.screenOf(spot)
     if (!place) return undefined
-    const stream = place.screen.stream(this.pseudonyms, spot.isJson)
+    const stream = place.screen.stream(pseudonyms, spot.isJson)
     let counted: readonly number[] = []
     return (end) => {
       const beganMs = performance.now()

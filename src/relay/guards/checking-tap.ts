@@ -13,7 +13,8 @@ import { StreamedTextMap, MAX_STREAMED_TEXTS } from './streamed-text-map.ts'
 import { streamedTextsOf, eventOfElement, scanEventData } from './event-frames.ts'
 import { HeldBackText, type HeldText, textPosition, wholeTextKey, writeHeldEvent } from './held-back-text.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
-import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
+import { CheckCancelled } from './guard-turns.ts'
+import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /** Maximum bytes of a stream's events that are held back. */

@@ -13,8 +13,12 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { GuardTurns } from './guard-turns.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
+
+/** Number of bytes from which an answer is checked in turns. */
+const LONG_BYTES = 4096
 
 /** Facts about stored answers, whose reasoning is not signed. */
 const STORED: AnswerContext = { dialect: 'responses', signsReasoning: false }
@@ -29,7 +33,7 @@ export async function checkStoredAnswer(bytes: Buffer, guards: CallGuards): Prom
   const passed = isServed ? await servedTexts(bytes, services, guards, STORED) : undefined
   const served = isServed ? withPassed(bytes, passed, guards, STORED) : bytes
   if (isServed && passed === undefined) return served
-  return withPassed(served, checkedTexts(served, guards, STORED), guards, STORED)
+  return withPassed(served, await checkedInTurns(served, guards, STORED, guards.turns), guards, STORED)
 }
 
 /** Returns an answer with the texts that passed the guards; without texts, a refusal in its place. */
@@ -60,7 +64,24 @@ export function checkWholeReply(reply: WholeReply, guards: CallGuards, origin: A
 
 /** Checks a whole answer with the guards that search texts themselves, without a service. */
 function screenedReply(reply: WholeReply, guards: CallGuards, origin: AnswerContext): WholeReply {
-  const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, origin)
+  const bytes = reply.preview?.() ?? reply.body(NO_USAGE)
+  if (bytes.length < LONG_BYTES) return withForm(reply, checkedTexts(bytes, guards, origin), guards, origin)
+  return {
+    ...reply,
+    check: async (signal) => {
+      const turns = new GuardTurns(() => signal.aborted)
+      return withForm(reply, await checkedInTurns(bytes, guards, origin, turns), guards, origin)
+    },
+  }
+}
+
+/** Returns a reply in the form that guards have given to its texts; without texts, they have blocked it. */
+function withForm(
+  reply: WholeReply,
+  checked: readonly string[] | undefined,
+  guards: CallGuards,
+  origin: AnswerContext,
+): WholeReply {
   const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
   reply.keptForm = form
   return {
@@ -107,7 +128,7 @@ function servedReply(
       }
       const screened = screenedReply(served, guards, origin)
       reply.keptForm = (bytes) => served.keptForm?.(form(bytes)) ?? form(bytes)
-      return screened
+      return screened.check ? screened.check(signal) : screened
     },
   }
 }
@@ -155,6 +176,28 @@ function checkedTexts(
       const text = decodeStringAt(scan.bytes, found.from, found.to)
       return guards.checkAnswerText(text, found)
     })
+  } catch (error) {
+    if (error instanceof GuardBlock) return undefined
+    throw error
+  }
+}
+
+/** The same as `checkedTexts`, in turns with other work. Rejects with `CheckCancelled`. */
+async function checkedInTurns(
+  bytes: Buffer,
+  guards: CallGuards,
+  origin: AnswerContext,
+  turns: GuardTurns,
+): Promise<readonly string[] | undefined> {
+  const scan = scanned(bytes)
+  if (!scan) return guards.failed() ? [] : undefined
+  try {
+    const checked: string[] = []
+    for (const found of findAnswerTexts(scan, origin).texts) {
+      const text = decodeStringAt(scan.bytes, found.from, found.to)
+      checked.push(await guards.checkLongAnswerText(text, found, turns))
+    }
+    return checked
   } catch (error) {
     if (error instanceof GuardBlock) return undefined
     throw error

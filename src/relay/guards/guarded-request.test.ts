@@ -6,6 +6,7 @@ import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { TextScreen } from '../../redaction/screen.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
+import { CheckCancelled } from './guard-turns.ts'
 import { applyGuardsToScan } from './guarded-request.ts'
 import { KnownTexts } from './known-texts.ts'
 
@@ -119,4 +120,20 @@ test('a guard does not check a text without matches again; a text with matches i
   const third = await ask(known, plain, told, plain)
   expect([third.verdicts, third.sent.includes('ann@')]).toEqual(['mail=redacted;count=1', false])
   expect(third.tookMs).toBeGreaterThan(0)
+})
+
+test('the check of a request ends soon after its client has left', async () => {
+  const guards = replacing()
+  let isAborted = false
+  guards.begin({
+    needsUpstream: () => undefined,
+    get isAborted() {
+      return isAborted
+    },
+  })
+  const scan = scanObject(Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: LONG }] })))
+  const checking = applyGuardsToScan(guards, scan)
+  isAborted = true
+  await expect(checking).rejects.toThrow(CheckCancelled)
+  expect(guards.matches).toBeLessThan(LONG.length / LINE.length)
 })

@@ -17,19 +17,19 @@ import {
 import { hasTokenIds } from '@sluice/wire/request-members'
 import { scanObject, type ScanLimits } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body } from '../body-reader.ts'
 import { readFilesWithin } from './files-within.ts'
 import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
 import { checkRequestTexts } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
-/** Number of characters that are checked before other calls may run. */
-const TURN_CHARACTERS = 16_384
+/** Number of bytes from which a text is checked in pieces. */
+const LONG_BYTES = 1024
 
 /**
  * Checks the texts of a request. Resolves to the request with the texts that guards have changed; all other
- * bytes stay. Resolves to the same object if nothing changes. Rejects with `guard_blocked`.
+ * bytes stay. Resolves to the same object if nothing changes. Rejects with `guard_blocked`, or with
+ * `CheckCancelled`.
  */
 export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
@@ -37,13 +37,13 @@ export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject)
     if (hasTokenIds(scan)) guards.failedRequest('input')
     const changes = await changesOf(guards, scan.bytes, texts)
     const next = changes.length === 0 ? scan : scanObject(applyTextChanges(scan.bytes, changes))
-    return guards.services ? checkRequestTexts(guards.services, next) : next
+    return guards.services ? checkRequestTexts(guards.services, next, guards.turns) : next
   })
 }
 
 /**
  * Checks the body of a request. Resolves to the body to send on, which is the same object if nothing changes.
- * Rejects with `guard_blocked`.
+ * Rejects with `guard_blocked`, or with `CheckCancelled`.
  */
 export async function guardedRequest(
   guards: CallGuards,
@@ -74,7 +74,7 @@ async function changesOf(
   texts: readonly FoundText[],
 ): Promise<TextChange[]> {
   const changes: TextChange[] = []
-  let size = 0
+  const { turns } = guards
   for (const found of texts) {
     const { from, to } = found
     const place = guards.screenOf(found)
@@ -84,15 +84,12 @@ async function changesOf(
       continue
     }
     const before = guards.matches
-    size += to - from
-    const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
-    const change = mayBeFile(bytes, found)
-      ? await fileChange(guards, bytes, found)
-      : to - from > TURN_CHARACTERS
-        ? await longChange(guards, bytes, found)
-        : size < TURN_CHARACTERS
-          ? piece()
-          : await TURN_BUDGET.work(piece)
+    const checked = mayBeFile(bytes, found)
+      ? fileChange(guards, bytes, found)
+      : to - from > LONG_BYTES
+        ? longChange(guards, bytes, found)
+        : turns.check(() => changeOf(guards, bytes, found))
+    const change = checked instanceof Promise ? await checked : checked
     if (change) changes.push(change)
     else if (name !== undefined && guards.matches === before) guards.known.add(name)
   }
@@ -116,11 +113,7 @@ async function longText(
   spot: TextLocation & { readonly isJson: boolean },
 ): Promise<string> {
   const step = guards.requestSteps(text, spot)
-  if (!step) return text
-  let checked = ''
-  for (let end = TURN_CHARACTERS; end - TURN_CHARACTERS < text.length; end += TURN_CHARACTERS)
-    checked += await TURN_BUDGET.work(() => step(Math.min(end, text.length)))
-  return checked
+  return step ? guards.turns.checkLong(text, step) : text
 }
 
 function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {
@@ -140,7 +133,7 @@ async function fileChange(
   const value = decodeStringAt(bytes, from, to)
   let next = value
   for (const read of readingsOf(value, found.kind)) {
-    const reading = await TURN_BUDGET.work(() => read(next, found.file ?? NO_FACTS))
+    const reading = await guards.turns.check(() => read(next, found.file ?? NO_FACTS))
     if (!reading) continue
     const checked =
       read === asItStands
@@ -174,7 +167,7 @@ async function checkedFilesWithin(
   depth = 1,
 ): Promise<string> {
   const changes: FileChange[] = []
-  for (const file of await readFilesWithin(value, kind)) {
+  for (const file of await readFilesWithin(value, kind, guards.turns)) {
     const checked = await checkedFileText(guards, file.text, spot, depth + 1)
     if (checked !== file.text) changes.push({ ...file, written: file.write(checked) })
   }
@@ -186,8 +179,8 @@ async function wholeText(
   text: string,
   spot: TextLocation & { readonly isJson: boolean },
 ): Promise<string> {
-  if (text.length > TURN_CHARACTERS) return longText(guards, text, spot)
-  return TURN_BUDGET.work(() =>
+  if (text.length > LONG_BYTES) return longText(guards, text, spot)
+  return guards.turns.check(() =>
     spot.isJson ? guards.checkRequestJson(text, spot) : guards.checkRequest(text, spot),
   )
 }

@@ -14,7 +14,7 @@ import { failureOfAnswer } from '../failure.ts'
 import { type CallGuards, GUARDS_HEADER } from '../guards/call-guards.ts'
 import { checkStoredAnswer } from '../guards/guarded-reply.ts'
 import type { Guards } from '../guards/guards.ts'
-import { CheckCancelled } from '../guards/services/service-checks.ts'
+import { CheckCancelled } from '../guards/guard-turns.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import type { Replay } from './replay.ts'
@@ -218,6 +218,7 @@ export class ResponseRequests {
   async #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): Promise<void> {
     if (!guards?.concernsAnswer) return answer(incoming, body)
     guards.services?.begin(incoming)
+    guards.begin(incoming.response)
     const guarded = await checkStoredAnswer(body, guards).catch((error: unknown) => {
       if (!(error instanceof CheckCancelled)) throw error
     })

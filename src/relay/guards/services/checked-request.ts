@@ -18,6 +18,7 @@ import {
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { readFilesWithin } from '../files-within.ts'
+import type { GuardTurns } from '../guard-turns.ts'
 import type { CheckedText, ServiceChecks } from './service-checks.ts'
 
 /** A part of a value of the request that is checked as a text, and where the value is. */
@@ -32,10 +33,14 @@ interface ReadText {
  * Has services check the texts of a request. Resolves to the request to send on, which is the same object if
  * nothing changes. Rejects like `ServiceChecks.check`.
  */
-export async function checkRequestTexts(checks: ServiceChecks, scan: ScannedObject): Promise<ScannedObject> {
+export async function checkRequestTexts(
+  checks: ServiceChecks,
+  scan: ScannedObject,
+  turns: GuardTurns,
+): Promise<ScannedObject> {
   const found = requestTexts(scan).filter(({ place }) => checks.concerns(place))
   const read: ReadText[] = []
-  for (const one of found) read.push(...(await readTexts(scan.bytes, one)))
+  for (const one of found) read.push(...(await readTexts(scan.bytes, one, turns)))
   const texts = read.map(({ found: one, text }): CheckedText => ({ ...one, text }))
   const next = await checks.check({ texts, ...findToolCallsAndImages(scan), side: 'request' })
   const changed = new Map<FoundText, (readonly [ReadText, string])[]>()
@@ -69,15 +74,16 @@ function changedValue(
   return next
 }
 
-async function readTexts(bytes: Buffer, found: FoundText): Promise<ReadText[]> {
+async function readTexts(bytes: Buffer, found: FoundText, turns: GuardTurns): Promise<ReadText[]> {
   const value = decodeStringAt(bytes, found.from, found.to)
   if (!mayBeFile(bytes, found)) return [{ found, part: undefined, text: value }]
-  const readings = readingsOf(value, found.kind).flatMap((part): ReadText[] => {
-    const text = part(value, found.file ?? NO_FACTS)?.text
-    return text === undefined ? [] : [{ found, part, text }]
-  })
-  const files = await readFilesWithin(value, found.kind)
-  return [...readings, ...files.map((part): ReadText => ({ found, part, text: part.text }))]
+  const read: ReadText[] = []
+  for (const part of readingsOf(value, found.kind)) {
+    const reading = await turns.check(() => part(value, found.file ?? NO_FACTS))
+    if (reading) read.push({ found, part, text: reading.text })
+  }
+  const files = await readFilesWithin(value, found.kind, turns)
+  return [...read, ...files.map((part): ReadText => ({ found, part, text: part.text }))]
 }
 
 const NO_FACTS: FileFacts = { mediaType: '', name: '' }

@@ -14,6 +14,7 @@ import { GatewayError } from '../../../errors.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
 import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
 import type { IncomingCall } from '../../request-stages.ts'
+import { CheckCancelled } from '../guard-turns.ts'
 import { type ActiveGuard, actionOf, GuardBlock, passesUncheckedText, verdictOf } from '../call-guards.ts'
 import { applyJudgement, matchKindOf } from './apply-judgement.ts'
 import { type Judgement, type CheckRequest, type Service, ServiceFailure } from './service.ts'
@@ -99,9 +100,6 @@ export class CheckRefused extends Error {
     this.refusal = refusal
   }
 }
-
-/** The result of a check is no longer needed. */
-export class CheckCancelled extends Error {}
 
 /** Checks the texts of a call with those of its guards that ask a service. */
 export class ServiceChecks {

@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { lawRuns } from '../../test/tier.ts'
+import { compileRule, PII_KINDS, RuleError, type TextMatch } from './rule.ts'
+import { TextScreen } from './screen.ts'
+
+/** `docs/matching.md: Time`: how much longer a text may take than plain text with the built-in rules. */
+const MAX_RATIO = 20
+const LENGTH = 12_000
+const PIECE = 16
+const EXPRESSIONS = lawRuns(40)
+
+let seed = 172
+/** A number from 0 to `end` (exclusive). */
+function draw(end: number): number {
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+  return Math.floor((seed / 2 ** 32) * end)
+}
+const oneOf = <Value>(values: readonly Value[]): Value => values[draw(values.length)] as Value
+const random = (letters: string, length: number): string =>
+  Array.from({ length }, () => letters[draw(letters.length)]).join('')
+
+const CLASSES = [
+  '[ab]',
+  '[a-c]',
+  '[^a]',
+  String.raw`\w`,
+  String.raw`[\w.-]`,
+  '[bc]',
+  '.',
+  String.raw`\S`,
+  'a',
+  'b',
+]
+
+function quantifier(): string {
+  const [least, more] = [oneOf([0, 1, 2, 20]), oneOf([1, 5, 60])]
+  return oneOf([
+    '*',
+    '+',
+    '?',
+    '*?',
+    '+?',
+    `{${least},${least + more}}`,
+    `{${least},${least + more}}?`,
+    `{${least + 1}}`,
+  ])
+}
+
+/** An expression in which classes overlap, repetitions are counted, and alternatives stand under stars. */
+function expression(depth: number): string {
+  const inner = (): string => expression(depth - 1)
+  if (depth === 0) return oneOf(CLASSES) + oneOf(['', quantifier()])
+  return oneOf([
+    () => inner() + inner(),
+    () => inner() + inner(),
+    () => `(?:${inner()}|${inner()})${quantifier()}`,
+    () => `(?:${inner()}|${inner()}|${inner()})*`,
+    () => `(?:${inner()}${oneOf(CLASSES)})${quantifier()}`,
+    () => inner() + oneOf(['x', '', String.raw`\.internal`]),
+  ])()
+}
+
+/** Expressions on which matchers are slow in different ways. */
+const HOSTILE = [
+  String.raw`[\w.-]+\.[\w.-]{2,60}\.internal`,
+  '(?:a|b)*a(?:a|b){14}c',
+  '[ab]*a[ab]{100}c',
+  'a(?:[ab]{0,90}a[ab]{0,90}c)?',
+  '(?:[ab]{0,180}c)?a',
+  '(?:[ab]{1,180}c|[ab])+',
+  '(?:x[^y]{0,180}y|a)',
+  '(?:(?:a|b)?(?:a|b)?){40}x',
+  '(?:a*b*)*(?:a?b?c?)*x(?:a*b*c*)*y',
+  String.raw`(?:\b[ab.]{1,50}\b[.ab]{1,50})+x`,
+  '(?:a{30}|a{29}|a{28}|a{27}|a{26}|a)+c',
+  '[ab]{0,190}c',
+]
+const TEXTS = [
+  'a'.repeat(LENGTH),
+  random('ab.', LENGTH),
+  random('aaaaaaaab', LENGTH),
+  random('abc', LENGTH),
+  `${random('ab', 130)}.`.repeat(LENGTH / 131),
+]
+
+/** Microseconds of CPU time for 1,000 characters; the quickest of several runs. */
+function cost(text: string, work: () => unknown, runs: number): number {
+  let quickest = Infinity
+  for (let run = 0; run < runs; run++) {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    quickest = Math.min(quickest, user + system)
+  }
+  return (quickest / text.length) * 1000
+}
+
+function screenOf(...matches: readonly TextMatch[]): TextScreen {
+  return new TextScreen(matches.map((match, at) => ({ rule: compileRule(`r${at}`, match), do: 'redact' })))
+}
+
+function streamed(screen: TextScreen, text: string): string {
+  const stream = screen.stream()
+  let passed = ''
+  for (let at = 0; at < text.length; at += PIECE) passed += stream.push(text.slice(at, at + PIECE))
+  return passed + stream.end()
+}
+
+/** A screen for an expression, or undefined if it is refused. */
+function accepted(regex: string, most: number): TextScreen | undefined {
+  try {
+    return screenOf({ regex, most })
+  } catch (error) {
+    if (error instanceof RuleError) return undefined
+    throw error
+  }
+}
+
+const BUILT_IN = screenOf({ secrets: true }, { pii: PII_KINDS })
+const plain = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8').slice(0, 30_000)
+
+test('any expression takes on any text at most 20 times what plain text takes with the built-in rules', () => {
+  const screens: [string, TextScreen][] = []
+  for (const regex of HOSTILE) screens.push([regex, screenOf({ regex })])
+  while (screens.length < HOSTILE.length + EXPRESSIONS) {
+    const regex = expression(2)
+    const screen = accepted(regex, oneOf([64, 256, 256, 1024, 4096]))
+    if (screen) screens.push([regex, screen])
+  }
+  const limits = {
+    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
+    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
+  }
+  const tooSlow: string[] = []
+  for (const [regex, screen] of screens) {
+    for (const text of TEXTS) {
+      const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
+      for (const way of ['whole', 'streamed'] as const) {
+        const limit = limits[way]
+        if (cost(text, works[way], 1) <= limit) continue
+        const ms = cost(text, works[way], 4)
+        if (ms > limit)
+          tooSlow.push(`${regex} ${way} on ${text.slice(0, 12)}: ${((MAX_RATIO * ms) / limit).toFixed(1)}`)
+      }
+    }
+  }
+  expect(tooSlow).toEqual([])
+})
+
+test('ten thousand words take at most 20 times what the built-in rules take, also in scripts of many characters', () => {
+  const letters = Array.from({ length: 3000 }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('')
+  const screen = screenOf({ words: Array.from({ length: 10_000 }, () => random(letters, 3)) })
+  const text = random(letters, LENGTH)
+  const limit = MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5)
+  expect(cost(text, () => screen.apply(text), 4)).toBeLessThan(limit)
+})
+
+test('the built-in rules take on any text at most 20 times what they take on plain text', () => {
+  const limit = MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5)
+  const hostile = [
+    random('a.@-', LENGTH),
+    random('0123456789 -.', LENGTH),
+    random('0123456789abcdef:', LENGTH),
+    random('N-_.a', LENGTH),
+    'token=token='.repeat(LENGTH / 12),
+    ' token=a1b2c3d4e5f6g7h8i9j0'.repeat(LENGTH / 27),
+    'DE12 '.repeat(LENGTH / 5),
+    '1:2:3:4:5:6:7:8 '.repeat(LENGTH / 16),
+    '4242 4242 '.repeat(LENGTH / 10),
+    '-----BEGIN PRIVATE KEY-----'.repeat(LENGTH / 27),
+    `${'a.'.repeat(32)}@`.repeat(LENGTH / 65),
+  ]
+  const tooSlow = hostile.filter((text) => cost(text, () => BUILT_IN.apply(text), 4) > limit)
+  expect(tooSlow.map((text) => text.slice(0, 20))).toEqual([])
+})
