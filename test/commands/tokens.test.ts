@@ -310,7 +310,7 @@ describe('sluice token', () => {
     [['disable', 'laptop'], 'expected the id of a token, not "laptop": token list shows it'],
     [
       ['create', '--user', 'star', '--name', '👩‍👩‍👧‍👦'.repeat(51), '--unlimited'],
-      'name: expected a text of 1 to 50 characters without spaces around it',
+      'name: expected a text of 1 to 50 characters without spaces around it and without invisible characters',
     ],
     [
       [...create, '--quota', '500000000000001'],
