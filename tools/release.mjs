@@ -22,7 +22,8 @@ const { values: options } = parseArgs({
   },
 })
 
-const MAX_UNPACKED_BYTES = 12 * 2 ** 20
+/** The packages that the program contains (docs/dependencies.md) take about 4 MB of it. */
+const MAX_UNPACKED_BYTES = 17 * 2 ** 20
 const MAX_UNMAPPED_BYTES = 512
 /** Files that are not built from sources. */
 const UNMAPPED = /\/(rolldown-runtime[^/]*|early-theme)\.js$/
