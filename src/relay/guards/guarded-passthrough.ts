@@ -173,7 +173,7 @@ function checkedParts(parts: readonly string[], guards: CallGuards): readonly st
  */
 function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
   const { lines, texts } = subtitleLines(bytes.toString())
-  const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$/, ''))
+  const parts = texts.map((index) => (lines[index] ?? '').replace(/[\r\n]+$/, ''))
   const checked = checkedParts(parts, guards)
   if (!checked) return NOTHING
   if (checked.every((part, at) => part === parts[at])) return bytes
