@@ -30,19 +30,27 @@ interface ServedBytes {
 }
 
 /**
- * An answer that is held back, completely, until guards' services have checked it. A stream of events is held
- * back as well.
+ * An answer that is held back, completely, until guards have checked it. A stream of events is held back as well, for
+ * guards' services.
  */
 export class CheckedPassthrough implements Passthrough {
   readonly hasContent = false
   readonly #inner: Passthrough
   readonly #judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>
   readonly #chunks = new ChunkList()
+  readonly #isReadable: (bytes: Buffer) => boolean
+  #given: Buffer = NOTHING
   #judged: Buffer = NOTHING
 
-  constructor(inner: Passthrough, judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>) {
+  /** @param isReadable Whether the texts of the answer can be found; any other is not one of the endpoint. */
+  constructor(
+    inner: Passthrough,
+    judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>,
+    isReadable: (bytes: Buffer) => boolean = () => true,
+  ) {
     this.#inner = inner
     this.#judge = judge
+    this.#isReadable = isReadable
   }
 
   get hasBegun(): boolean {
@@ -54,7 +62,7 @@ export class CheckedPassthrough implements Passthrough {
   }
 
   get held(): number {
-    return this.#chunks.length
+    return this.#chunks.length + this.#given.length
   }
 
   push(chunk: Buffer): PassthroughOutput {
@@ -63,11 +71,14 @@ export class CheckedPassthrough implements Passthrough {
   }
 
   end(): boolean {
-    return this.#inner.end()
+    if (!this.#inner.end()) return false
+    this.#given = this.#chunks.take()
+    return this.#isReadable(this.#given)
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    this.#judged = await this.#judge(this.#chunks.take(), signal)
+    this.#judged = await this.#judge(this.#given, signal)
+    this.#given = NOTHING
   }
 
   rest(): Buffer {
