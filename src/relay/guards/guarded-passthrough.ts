@@ -143,7 +143,7 @@ async function checkedParts(
  */
 async function checkedText(bytes: Buffer, guards: CallGuards, turns: GuardTurns): Promise<Buffer> {
   const { lines, texts } = subtitleLines(bytes.toString())
-  const parts = texts.map((index) => (lines[index] ?? '').replace(/[\r\n]+$/, ''))
+  const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$|\r$/, ''))
   const checked = await checkedParts(parts, guards, turns)
   if (!checked) return NOTHING
   if (checked.every((part, at) => part === parts[at])) return bytes
