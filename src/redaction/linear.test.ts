@@ -103,7 +103,9 @@ describe('the time of a rule', () => {
     const screen = new TextScreen([{ rule: compileRule('p', { pii: ['email'] }), do: 'replace' }])
     const text = (length: number): string => JSON.stringify(['ann@example.com\n'.repeat(length / 16)])
     const [short, long] = [text(20 * LENGTH), text(20 * FACTOR * LENGTH)]
-    expect(cost(() => replaced(screen, long), 1) / cost(() => replaced(screen, short))).toBeLessThan(3 * FACTOR)
+    expect(cost(() => replaced(screen, long), 1) / cost(() => replaced(screen, short))).toBeLessThan(
+      3 * FACTOR,
+    )
   })
 })
 

@@ -15,10 +15,34 @@ export interface ScreenedParts {
  * one part to the next.
  */
 export function screenParts(screen: TextScreen, parts: readonly string[]): ScreenedParts {
-  const joined = new JoinedParts(parts, true)
-  const stream = new ScreenStream(screen, undefined, { sink: joined })
-  stream.whole(joined.text)
-  return { parts: joined.result, counts: stream.counts, blockedBy: stream.blockedBy }
+  const screening = new PartsScreening(screen, parts)
+  screening.readTo(screening.text.length)
+  return screening.result
+}
+
+/** The same as `screenParts`, step by step. */
+export class PartsScreening {
+  /** The parts as one text. */
+  readonly text: string
+  readonly #joined: JoinedParts
+  readonly #stream: ScreenStream
+
+  constructor(screen: TextScreen, parts: readonly string[]) {
+    this.#joined = new JoinedParts(parts, true)
+    this.#stream = new ScreenStream(screen, undefined, { sink: this.#joined })
+    this.text = this.#joined.text
+  }
+
+  /** Screens the text up to a position. */
+  readTo(end: number): void {
+    this.#stream.readTo(this.text, end)
+  }
+
+  /** The result, once the whole text was screened. */
+  get result(): ScreenedParts {
+    const { counts, blockedBy } = this.#stream
+    return { parts: this.#joined.result, counts, blockedBy }
+  }
 }
 
 /**

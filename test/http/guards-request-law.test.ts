@@ -93,6 +93,9 @@ function decoded(text: string): unknown[] {
     found.push(...textsIn(Buffer.from(decodeURIComponent(url[2] ?? ''), 'base64')))
   else if (url) found.push(decodeURIComponent(url[2] ?? ''))
   else if (text.length > 64) found.push(...textsIn(Buffer.from(text.replace(/^sluice-1\./, ''), 'base64')))
+  for (const [word] of text.matchAll(/(?<![\w+/-])[\w+/-]{24,}={0,2}/g))
+    if (word !== text) found.push(...textsIn(Buffer.from(word, 'base64')))
+  for (const [, data = ''] of text.matchAll(/.data:[\w/]+,([\w%.~-]+)/g)) found.push(decodeURIComponent(data))
   return found
 }
 
@@ -167,6 +170,12 @@ const SPELLINGS: Readonly<Record<string, Change>> = {
     `data:image/png;base64,${Buffer.from(text).toString('base64')}`,
   'in a data URL without base64': (_given, text) =>
     `DATA:text/plain;charset=utf-8,${encodeURIComponent(text)}`,
+  'in base64 between other words': (_given, text) =>
+    `Read (${Buffer.from(text).toString('base64')}), and answer.`,
+  'in a data URL between other words': (_given, text) =>
+    `See data:text/plain,${encodeURIComponent(text)}, and answer.`,
+  'in a data URL in JSON': (_given, text) =>
+    JSON.stringify({ file: `data:text/plain,${encodeURIComponent(text)}` }),
   'in the type of a data URL': (_given, text) => `data:text/plain;note=${text};base64,aGVsbG8=`,
 }
 

@@ -1,4 +1,5 @@
-import { applyEdits } from './json/json-edit.ts'
+import { applyTextChanges, findAnswerTexts, type TextChange } from './guarded-texts.ts'
+import { isTerm } from './guarded-values.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
 /**
@@ -15,7 +16,7 @@ export interface TextSpan {
 
 /** The texts of a complete response. */
 export interface MediaTexts {
-  /** Texts that do not repeat another text. */
+  /** Texts that do not repeat another text, in the order of their bytes. */
   readonly texts: readonly TextSpan[]
   /** Lists that each repeat the whole text in parts: the segments and the words of a transcript. */
   readonly lists: readonly (readonly TextSpan[])[]
@@ -40,15 +41,14 @@ const LISTED = ['segments', 'words', 'logprobs'] as const
 
 /** Finds the texts of a complete response with images, or of a transcript in JSON. */
 export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTexts {
-  if (about === 'images') {
-    const texts = objectsIn(scan, 'data').flatMap((one) => stringOf(scan, one, 'revised_prompt'))
-    return { texts, lists: [], tokens: [] }
-  }
-  const text = scan.span('text')
+  if (about === 'images') return { texts: textsBeside(scan, []), lists: [], tokens: [] }
   const logprobs = scan.span('logprobs')
+  const lists = LISTS.map(([list, member]) =>
+    objectsIn(scan, list).flatMap((one) => stringOf(scan, one, member)),
+  )
   return {
-    texts: text && scan.kindOf(text.node) === 'string' ? [{ from: text.start, to: text.end }] : [],
-    lists: LISTS.map(([list, member]) => objectsIn(scan, list).flatMap((one) => stringOf(scan, one, member))),
+    texts: textsBeside(scan, lists.flat()),
+    lists,
     tokens: [
       ...(logprobs && scan.isContainer(logprobs.node) ? [[logprobs.start, logprobs.end, '[]'] as const] : []),
       ...objectsIn(scan, 'segments').flatMap((one) => {
@@ -60,19 +60,48 @@ export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTe
   }
 }
 
+/** Words of the protocol in a response with a transcript. */
+const WORDS: ReadonlySet<string> = new Set(['task'])
+
+/** All texts of a response or an event that are not among those, also where the API does not describe them. */
+function textsBeside(scan: ScannedObject, known: readonly TextSpan[]): TextSpan[] {
+  const starts = new Set(known.map(({ from }) => from))
+  const { texts } = findAnswerTexts(scan, { dialect: 'chat', signsReasoning: false })
+  return texts.filter(({ from, step }) => {
+    if (starts.has(from)) return false
+    const isWord = step?.up === undefined && WORDS.has(step?.name ?? '')
+    return !isWord || !isTerm(String(scan.value(step?.name ?? '')))
+  })
+}
+
 /**
- * Replaces the content of a complete response that a guard has blocked: no images, or an empty transcript.
+ * Replaces the content of a complete response that a guard has blocked: no images, or an empty transcript, and no
+ * other text.
  */
 export function emptiedMediaAnswer(scan: ScannedObject, about: MediaAnswerKind): Buffer {
-  const replace = new Map([about === 'images' ? ['data', '[]'] : ['text', '""']])
-  if (about === 'transcript') for (const name of LISTED) if (scan.has(name)) replace.set(name, '[]')
-  return applyEdits(scan.bytes, scan, { remove: [], replace })
+  const emptied: TextChange[] = (about === 'images' ? ['data'] : LISTED).flatMap((name) => {
+    const member = scan.span(name)
+    return member ? [{ from: member.start, to: member.end, text: '[]' }] : []
+  })
+  const isLeft = ({ from }: TextSpan): boolean => !emptied.some((one) => one.from <= from && from < one.to)
+  const texts = mediaTexts(scan, about).texts.filter(isLeft)
+  const changes = [...emptied, ...texts.map(({ from, to }) => ({ from, to, text: '""' }))]
+  return applyTextChanges(
+    scan.bytes,
+    changes.toSorted((a, b) => a.from - b.from),
+  )
 }
 
 /** Returns a transcript without the lists that repeat its text, because the text was changed. */
 export function withoutTranscriptParts(scan: ScannedObject): Buffer {
-  const replace = new Map(LISTED.flatMap((name) => (scan.has(name) ? [[name, '[]'] as const] : [])))
-  return applyEdits(scan.bytes, scan, { remove: [], replace })
+  const changes = LISTED.flatMap((name) => {
+    const member = scan.span(name)
+    return member ? [{ from: member.start, to: member.end, text: '[]' }] : []
+  })
+  return applyTextChanges(
+    scan.bytes,
+    changes.toSorted((a, b) => a.from - b.from),
+  )
 }
 
 /** A text that an event of a stream contains. */
@@ -82,9 +111,12 @@ export interface MediaEventText extends TextSpan {
 }
 
 /** Finds the texts in an event of a stream of images or of a transcript. */
-export function mediaEventTexts(
-  scan: ScannedObject,
-): Pick<MediaTexts, 'tokens'> & { readonly texts: readonly MediaEventText[]; readonly isLast: boolean } {
+export function mediaEventTexts(scan: ScannedObject): Pick<MediaTexts, 'tokens'> & {
+  readonly texts: readonly MediaEventText[]
+  /** Texts that the API does not describe. */
+  readonly others: readonly TextSpan[]
+  readonly isLast: boolean
+} {
   const type = scan.value('type')
   const logprobs = scan.span('logprobs')
   const tokens =
@@ -92,8 +124,10 @@ export function mediaEventTexts(
   const [name, piece] = EVENT_TEXTS[typeof type === 'string' ? type : ''] ?? ['revised_prompt']
   const found = scan.span(name)
   const isText = found && scan.kindOf(found.node) === 'string'
+  const texts = isText ? [{ from: found.start, to: found.end, ...(piece && { piece }) }] : []
   return {
-    texts: isText ? [{ from: found.start, to: found.end, ...(piece && { piece }) }] : [],
+    texts,
+    others: textsBeside(scan, texts),
     tokens,
     isLast: type === 'transcript.text.done',
   }
@@ -115,19 +149,24 @@ export interface SubtitleLines {
   readonly texts: readonly number[]
 }
 
+const TIMES =
+  /^\s*(?:\d+:)?\d\d:\d\d[.,]\d{3}\s+-->\s+(?:\d+:)?\d\d:\d\d[.,]\d{3}(?:\s+(?:align|line|position|region|size|vertical):[\w%,.-]{1,24})*\s*$/
+const CUE_NUMBER = /^\s*\d{1,6}\s*$/
+const HEADER = /^\ufeff?WEBVTT\s*$/
+
 /**
  * Splits a transcript into lines, which include their line ends. A transcript without times, such as plain
  * text, is one line.
  */
 export function subtitleLines(text: string): SubtitleLines {
-  if (!text.includes('-->')) return { lines: [text], texts: [0] }
-  const lines = text.split(/(?<=\n)/)
+  const lines = text.split(/(?<=\n|\r(?!\n))/)
+  const isTimes = lines.map((line) => TIMES.test(line))
+  if (!isTimes.includes(true)) return { lines: [text], texts: [0] }
   const texts: number[] = []
-  let isCue = false
   for (const [index, line] of lines.entries()) {
-    if (line.includes('-->')) isCue = true
-    else if (line.trim() === '') isCue = false
-    else if (isCue) texts.push(index)
+    const isNumber = CUE_NUMBER.test(line) && isTimes[index + 1] === true
+    const isHeader = index === 0 && HEADER.test(line)
+    if (!isTimes[index] && !isNumber && !isHeader && line.trim() !== '') texts.push(index)
   }
   return { lines, texts }
 }

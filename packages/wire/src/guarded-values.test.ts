@@ -1,6 +1,14 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { filesWithin, isMemberName, isTerm, readingsOf, type ValueKind, withFiles } from './guarded-values.ts'
+import {
+  filesWithin,
+  isMemberName,
+  isTerm,
+  mayBeFile,
+  readingsOf,
+  type ValueKind,
+  withFiles,
+} from './guarded-values.ts'
 
 const NOTHING = { mediaType: '', name: '' }
 const KINDS: readonly ValueKind[] = ['text', 'term', 'sealed', 'media']
@@ -42,12 +50,36 @@ test('a value at a place for media that is base64 of nothing known is read as it
   expect(textsIn(key, 'media')).toContain(key)
 })
 
+const WORD = Buffer.from('The code is 4711 x.').toString('base64')
+test.each([
+  `Read ${WORD} and answer`,
+  `(${WORD})`,
+  `\`${WORD}\`, please`,
+  `\\n${WORD}\\n`,
+  `${'x, '.repeat(4000)}${WORD}`,
+  'See data:text/plain,The%20code%20is%204711%20x. please',
+  '{"a":"data:text/plain,%54he%20code%20is%204711%20x."}',
+  `{"a":"data:;base64,${WORD.replace('V', '%56')}"}`,
+])('a file of text between other words is read: %j', (value) => {
+  const json = Buffer.from(JSON.stringify(value))
+  expect(mayBeFile(json, { from: 0, to: json.length, kind: 'text' })).toBe(true)
+  expect(textsIn(value, 'text').some((text) => text.includes('The code is 4711 x.'))).toBe(true)
+})
+
+test.each(KINDS)('a long value is searched for files in steps (%s)', (kind) => {
+  const value = 'Any "text", of words. '.repeat(10_000)
+  const seen = [...filesWithin(value, kind)]
+  expect(seen.length).toBeGreaterThan(value.length / 10_000)
+})
+
 test.each(KINDS)('reading a value takes linear time (%s)', (kind) => {
   const hostile = [
     (size: number) => ' '.repeat(size) + '!',
     (size: number) => 'a'.repeat(size) + '!',
     (size: number) => 'data:'.repeat(size / 5),
     (size: number) => `data:${';'.repeat(size)}`,
+    (size: number) => `"${'data:,'.repeat(size / 6)} %`,
+    (size: number) => 'data:;base64,%'.repeat(size / 14),
     (size: number) => `"${'a/'.repeat(size / 2)}`,
     (size: number) => '\\'.repeat(size),
     (size: number) => '"\\\\'.repeat(size / 3),

@@ -45,14 +45,35 @@ export function mayBeFile(
   if (to - from < MIN_FILE) return false
   const beginning = bytes.toString('latin1', from + 1, from + MIN_FILE)
   if (DATA.test(beginning) || /^\s*[[{"\\]/.test(beginning)) return true
-  const text = bytes.subarray(from, to)
-  if (MARKS.some((mark) => text.includes(mark))) return true
-  for (let at = from + 1; at < to - 1; at += 1) if (MAY_BE_BASE64[bytes[at] as number] === 0) return false
-  return true
+  if (to - from > LONG || bytes.subarray(from, to).includes(ESCAPED_QUOTE)) return true
+  let isWhole = true
+  let run = 0
+  for (let at = from + 1; at < to - 1; at += 1) {
+    const byte = bytes[at] as number
+    if (IS_WORD[byte] === 1) {
+      run += 1
+      if (run === MIN_WORD) return true
+      continue
+    }
+    if (byte === COLON && SCHEME.test(bytes.toString('latin1', Math.max(from, at - 4), at))) return true
+    isWhole &&= MAY_BE_BASE64[byte] === 1
+    run = 0
+  }
+  return isWhole
 }
 
-/** What stands in texts that may have files within them: the end of the head of a data URL, and a quote as in JSON. */
-const MARKS = ['ase64', 'ASE64', '\\"']
+/** Length of texts that are looked at in turns, by `filesWithin`. */
+const LONG = 4096
+/** A quote as in JSON within a text. */
+const ESCAPED_QUOTE = '\\"'
+const QUOTE = 0x22
+const COLON = 0x3a
+const SCHEME = /data$/i
+/** Minimum length of base64 that stands between other words. */
+const MIN_WORD = 24
+const IS_WORD = Uint8Array.from({ length: 256 }, (_, byte) =>
+  /[\w+/-]/.test(String.fromCharCode(byte)) ? 1 : 0,
+)
 /** Bytes that base64 in a JSON string may contain, with the escapes that it may have. */
 const MAY_BE_BASE64 = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[\w+/=\\ -]/.test(String.fromCharCode(byte)) ? 1 : 0,
@@ -65,6 +86,8 @@ export function isMemberName(name: string): boolean {
 
 /** Matches what is not base64 of either alphabet, apart from line breaks. */
 const NO_BASE64 = /[^\w+/=\r\n-]|=[^=\r\n]/
+/** The same where it may be spaced in any way. */
+const NO_SPACED_BASE64 = /[^\w+/=\s-]/
 /** Matches values that only their makers can read: words in base64, joined by dots, behind the name of a scheme. */
 const SEALED = /^(?:(?:bearer|basic|token) +)?[\w+/=~-]+(?:\.[\w+/=~-]*)*$/i
 /** Matches the beginning of a data URL up to its comma, in the form that RFC 2397 describes. */
@@ -111,15 +134,23 @@ export interface FileWithin {
 }
 
 /**
- * Matches a data URL with base64 in a text, a string of JSON that is base64 as a whole, at any depth of escapes, and lines
- * of base64. The text may be cut off.
+ * Matches a data URL in a text, a string of JSON that is base64 as a whole, at any depth of escapes, lines of base64,
+ * and words that may be base64 between others. The text may be cut off.
  */
-const WITHIN =
-  /data:[^,]{0,256}?base64\s{0,4},\s{0,4}(?:[\w+/=-]|\\+[/nr])+|(?<=")(?:[\w+/=-]|\\+[/nr]){16,}(?=\\*(?:"|$))|(?<=^|[\r\n])(?:[\w+/]{57,}\r?\n)*[\w+/]{16,}={0,2}(?=[\r\n]|$)/gi
+const WITHIN = new RegExp(
+  [
+    String.raw`data:[^,]{0,256}?base64\s{0,4},\s{0,4}(?:[\w+/=%-]|\\+[/nr])+`,
+    String.raw`data:[\w.+/-]{0,64}(?:;[^,\s"\\]{0,128})?,[\w!$&*+,./:;=?@~-]{0,256}%[\w!$&*+,./:;=?@~%-]+`,
+    String.raw`(?<=")(?:[\w+/=-]|\\+[/nr]){16,}(?=\\*(?:"|$))`,
+    String.raw`(?<=^|[\r\n])(?:[\w+/]{57,}\r?\n)*[\w+/]{16,}={0,2}(?=[\r\n]|$)`,
+    String.raw`(?:(?<![\\\w+/-])|(?<=\\[nrt]))[\w+/-]{24,}={0,2}`,
+  ].join('|'),
+  'iy',
+)
 const ESCAPED_SLASH = /\\+\//g
 const ESCAPED_BREAK = /\\+[nr]/g
 /** Matches pieces of base64 between other characters, as in an envelope. */
-const PIECE = /[\w+/-]{16,}={0,2}/g
+const PIECE = /[\w+/-]{16,}={0,2}/y
 
 /**
  * The files of text in base64 within a value: in a text, such as JSON, or in a signature. They are read from the value
@@ -132,13 +163,44 @@ export function* filesWithin(value: string, kind: ValueKind): Generator<FileWith
     if (file) yield { ...file, from: 0, to: value.length }
     return
   }
-  for (const { 0: piece, index } of value.matchAll(pattern)) {
-    const plain = piece.includes('\\')
-      ? piece.replaceAll(ESCAPED_SLASH, '/').replaceAll(ESCAPED_BREAK, '')
-      : piece
-    const file = DATA.test(plain) ? fileInUrl(plain, NONE) : fileIn(plain, NONE)
-    yield file && { ...file, from: index, to: index + piece.length }
+  let run = 0
+  for (let at = 0; at < value.length; at += 1) {
+    if (at % PAUSE === PAUSE - 1) yield undefined
+    const unit = value.charCodeAt(at)
+    run = unit < IS_WORD.length && IS_WORD[unit] === 1 ? run + 1 : 0
+    const start = run === 0 ? startBefore(value, at, unit) : run === MIN_FILE ? at + 1 - MIN_FILE : undefined
+    if (start === undefined) continue
+    // What follows an escape such as `\n` may begin with its letter.
+    const from = matchLength(pattern, value, start) === 0 && value[start - 1] === '\\' ? start + 1 : start
+    const length = matchLength(pattern, value, from)
+    if (length === 0) continue
+    yield fileWithin(value.slice(from, from + length), from)
+    at = from + length - 1
+    run = 0
   }
+}
+
+/** Number of characters of a text that are looked at at once. */
+const PAUSE = 8192
+
+/** Where a file may begin, other than with a long word, that is known by the character at a position. */
+function startBefore(value: string, at: number, unit: number): number | undefined {
+  if (unit === QUOTE) return at + 1
+  return unit === COLON && SCHEME.test(value.slice(Math.max(0, at - 4), at)) ? at - 4 : undefined
+}
+
+function matchLength(pattern: RegExp, value: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.exec(value)?.[0].length ?? 0
+}
+
+/** Reads a piece of a value that looks like a file, and begins at this position. */
+function fileWithin(piece: string, from: number): FileWithin | undefined {
+  const plain = piece.includes('\\')
+    ? piece.replaceAll(ESCAPED_SLASH, '/').replaceAll(ESCAPED_BREAK, '')
+    : piece
+  const file = DATA.test(plain) ? fileInUrl(plain, NONE) : fileIn(plain, NONE)
+  return file && { ...file, from, to: from + piece.length }
 }
 
 /** What the files within a value look like; undefined for a value that is read as a whole. */
@@ -253,6 +315,7 @@ function isDataUrl(value: string): boolean {
 
 /** Whether a text is base64 as a whole, however it is spaced. */
 function isWholeBase64(value: string): boolean {
+  if (NO_SPACED_BASE64.test(value)) return false
   const letters = withoutSpace(value)
   return letters.length >= MIN_FILE && !NO_BASE64.test(letters)
 }

@@ -4,7 +4,7 @@ import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.
 import { GatewayError } from '../../errors.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { TextScreen } from '../../redaction/screen.ts'
-import { screenParts } from '../../redaction/screen-parts.ts'
+import { PartsScreening, type ScreenedParts } from '../../redaction/screen-parts.ts'
 import { GuardTurns } from './guard-turns.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
@@ -230,24 +230,36 @@ export class CallGuards {
     return spot.isJson ? this.checkAnswerJson(text, spot) : this.checkAnswer(text, spot)
   }
 
-  /** Checks a text of the answer that consists of several parts, such as the lines of subtitles. */
-  checkAnswerParts(parts: readonly string[], spot: TextLocation): readonly string[] {
-    let checked = parts
-    this.#check(spot, '', ({ screen }) => {
-      const { parts: screened, ...rest } = screenParts(screen, parts)
-      checked = screened
-      return { text: '', ...rest }
-    })
-    return this.#restoredParts(checked)
+  /**
+   * Checks a text of the answer that consists of several parts, such as the lines of subtitles, in turns. Rejects with
+   * `GuardBlock` or `CheckCancelled`.
+   */
+  async checkAnswerParts(
+    parts: readonly string[],
+    spot: TextLocation,
+    turns: GuardTurns,
+  ): Promise<readonly string[]> {
+    const place = this.screenOf(spot)
+    if (!place) return this.#restoredParts(parts)
+    const beganMs = turns.workMs
+    const screened = await screenedInTurns(place, parts, turns)
+    this.record(place, screened.counts, spot.isSigned, turns.workMs - beganMs)
+    const blocking = screened.blockedBy === undefined ? undefined : place.guards[screened.blockedBy]
+    if (blocking) throw new GuardBlock(blocking)
+    return this.#restoredParts(screened.parts)
   }
 
   /**
-   * Changes the parts of a text of the answer in the same way as the whole text. Matches are not recorded
-   * again. Returns undefined if the text is blocked.
+   * Changes the parts of a text of the answer in the same way as the whole text, in turns. Matches are not recorded
+   * again. Resolves to undefined if the text is blocked. Rejects with `CheckCancelled`.
    */
-  repeatParts(parts: readonly string[], spot: TextLocation): readonly string[] | undefined {
-    const screen = this.screenOf(spot)?.screen
-    const screened = screen && screenParts(screen, parts)
+  async repeatParts(
+    parts: readonly string[],
+    spot: TextLocation,
+    turns: GuardTurns,
+  ): Promise<readonly string[] | undefined> {
+    const place = this.screenOf(spot)
+    const screened = place && (await screenedInTurns(place, parts, turns))
     return screened?.blockedBy === undefined ? this.#restoredParts(screened?.parts ?? parts) : undefined
   }
 
@@ -387,6 +399,19 @@ export class CallGuards {
       headers: { [GUARDS_HEADER]: this.text },
     })
   }
+}
+
+async function screenedInTurns(
+  { screen }: GuardScreen,
+  parts: readonly string[],
+  turns: GuardTurns,
+): Promise<ScreenedParts> {
+  const screening = new PartsScreening(screen, parts)
+  await turns.checkLong(screening.text, (end) => {
+    screening.readTo(end)
+    return ''
+  })
+  return screening.result
 }
 
 /**

@@ -57,10 +57,16 @@ export function noteCheck(ms: number): Promise<void> | undefined {
 export class GuardTurns {
   readonly #isGone: () => boolean
   #length = FIRST_LENGTH
+  #workMs = 0
 
   /** @param isGone Whether the client has left. */
   constructor(isGone: () => boolean) {
     this.#isGone = isGone
+  }
+
+  /** Milliseconds that the checks have taken so far. */
+  get workMs(): number {
+    return this.#workMs
   }
 
   /** Number of characters that are checked at once. */
@@ -76,6 +82,7 @@ export class GuardTurns {
     const beganMs = performance.now()
     const result = piece()
     const tookMs = performance.now() - beganMs
+    this.#workMs += tookMs
     if (tookMs > PIECE_MS) this.#length = Math.max(MIN_LENGTH, this.#length >> 1)
     else if (tookMs < PIECE_MS / 4) this.#length = Math.min(MAX_LENGTH, this.#length << 1)
     const turn = noteCheck(tookMs)

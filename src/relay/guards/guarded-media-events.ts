@@ -65,7 +65,7 @@ export class GuardedMediaEvents {
     const scan = data === undefined ? undefined : scanEventData(data)
     if (!scan && this.#guards.withholds && !isTerminator(data)) return ''
     if (!scan) return frame
-    const { texts, tokens, isLast } = mediaEventTexts(scan)
+    const { texts, others, tokens, isLast } = mediaEventTexts(scan)
     const before = isLast ? this.endText() : ''
     if (this.#isBlocked) return before
     const changes: TextChange[] = []
@@ -76,6 +76,13 @@ export class GuardedMediaEvents {
       if (piece === 'segment') this.#segment = { frame, scan, from, to }
       this.#isBlocked ||= next === undefined || (piece !== undefined && this.#channel(piece).isBlocked)
       if (this.#isBlocked) return before + (piece === 'text' && next ? transcriptDeltaEvent(next) : '')
+      if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
+    }
+    for (const { from, to } of others) {
+      const given = decodeStringAt(scan.bytes, from, to)
+      const next = this.#checkedOther(given)
+      this.#isBlocked ||= next === undefined
+      if (this.#isBlocked) return before
       if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
     }
     if (this.#guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
@@ -89,7 +96,11 @@ export class GuardedMediaEvents {
    * text. Returns undefined if it is blocked.
    */
   #checkedWhole(text: string): string | undefined {
-    if (this.#channels.has('text')) return this.#guards.repeat(text, PIECE)
+    return this.#channels.has('text') ? this.#guards.repeat(text, PIECE) : this.#checkedOther(text)
+  }
+
+  /** Checks a text that stands by itself. Returns undefined if it is blocked. */
+  #checkedOther(text: string): string | undefined {
     try {
       return this.#guards.checkAnswer(text, OUTPUT)
     } catch (error) {

@@ -8,12 +8,12 @@ import {
 import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Call } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../dialects/passthrough.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { GuardTurns } from './guard-turns.ts'
 import { GuardedMediaEvents } from './guarded-media-events.ts'
 import {
   CheckedPassthrough,
@@ -24,6 +24,7 @@ import {
 } from './checked-passthrough.ts'
 
 const OUTPUT = { place: 'output', isSigned: false } as const
+const TEXT = { ...OUTPUT, isJson: false } as const
 const NOTHING = Buffer.alloc(0)
 /** The error that ends a blocked stream of images. */
 const BLOCKED = {
@@ -60,76 +61,40 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
         })
       if (tap) return new GuardedEvents(inner, tap, about, guards)
       const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
-      const check = (bytes: Buffer): Buffer | undefined =>
-        isJson ? checkedJson(bytes, about, guards) : checkedText(bytes, guards)
-      if (!checks) return new GuardedWhole(inner, check)
+      const check = (bytes: Buffer, signal: AbortSignal): Promise<Buffer> => {
+        const turns = new GuardTurns(() => signal.aborted)
+        return isJson
+          ? checkedJson(scanObject(bytes, RESPONSE_LIMITS), about, guards, turns)
+          : checkedText(bytes, guards, turns)
+      }
+      if (!checks) return new CheckedPassthrough(inner, check, isJson ? isJsonObject : undefined)
       return new CheckedPassthrough(inner, async (bytes, signal) => {
         const served = isJson
           ? await checkJsonAnswer(bytes, about, checks, signal)
           : await checkTextTranscript(bytes, checks, signal)
-        return (served.isBlocked ? undefined : check(served.bytes)) ?? served.bytes
+        return served.isBlocked ? served.bytes : check(served.bytes, signal)
       })
     },
   }
 }
 
-/**
- * An answer that is not a stream. It is held back until it has been checked, so that nothing of a blocked
- * answer is sent.
- */
-class GuardedWhole implements Passthrough {
-  readonly error: undefined
-  readonly hasContent = false
-  readonly #inner: Passthrough
-  readonly #check: (bytes: Buffer) => Buffer | undefined
-  readonly #chunks = new ChunkList()
-  #checked: Buffer = NOTHING
-
-  constructor(inner: Passthrough, check: (bytes: Buffer) => Buffer | undefined) {
-    this.#inner = inner
-    this.#check = check
-  }
-
-  get hasBegun(): boolean {
-    return this.#inner.hasBegun
-  }
-
-  get held(): number {
-    return this.#chunks.length
-  }
-
-  push(chunk: Buffer): PassthroughOutput {
-    this.#chunks.add(chunk)
-    return { forward: undefined, isOver: this.#inner.push(chunk).isOver }
-  }
-
-  end(): boolean {
-    if (!this.#inner.end()) return false
-    const checked = this.#check(this.#chunks.take())
-    this.#checked = checked ?? NOTHING
-    return checked !== undefined
-  }
-
-  rest(): Buffer {
-    return this.#checked
-  }
-
-  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {
-    return this.#inner.measure(call, isComplete, ending)
+function isJsonObject(bytes: Buffer): boolean {
+  try {
+    scanObject(bytes, RESPONSE_LIMITS)
+    return true
+  } catch {
+    return false
   }
 }
 
-/**
- * Checks an answer in JSON; returns the answer to send. Undefined if the bytes are not a JSON object, so that
- * its texts cannot be found.
- */
-function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards): Buffer | undefined {
-  let scan: ScannedObject
-  try {
-    scan = scanObject(bytes, RESPONSE_LIMITS)
-  } catch {
-    return undefined
-  }
+/** Checks an answer in JSON. Resolves to the answer to send. Rejects with `CheckCancelled`. */
+async function checkedJson(
+  scan: ScannedObject,
+  about: MediaAnswerKind,
+  guards: CallGuards,
+  turns: GuardTurns,
+): Promise<Buffer> {
+  const { bytes } = scan
   const { texts, lists, tokens } = mediaTexts(scan, about)
   const changes: TextChange[] = []
   const change = ({ from, to }: TextSpan, given: string, next: string): void => {
@@ -138,7 +103,7 @@ function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
   try {
     for (const span of texts) {
       const given = decodeStringAt(bytes, span.from, span.to)
-      change(span, given, guards.checkAnswer(given, OUTPUT))
+      change(span, given, await guards.checkLongAnswerText(given, TEXT, turns))
     }
   } catch (error) {
     if (error instanceof GuardBlock) return emptiedMediaAnswer(scan, about)
@@ -146,7 +111,8 @@ function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
   }
   for (const list of lists) {
     const given = list.map(({ from, to }) => decodeStringAt(bytes, from, to))
-    const next = guards.repeatParts(given, OUTPUT) ?? checkedParts(given, guards)
+    const next =
+      (await guards.repeatParts(given, OUTPUT, turns)) ?? (await checkedParts(given, guards, turns))
     if (!next) return emptiedMediaAnswer(scan, about)
     for (const [index, span] of list.entries()) change(span, given[index] ?? '', next[index] ?? '')
   }
@@ -157,10 +123,14 @@ function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards):
   )
 }
 
-/** Returns the parts of a text as guards have changed them; undefined if a guard blocks the text. */
-function checkedParts(parts: readonly string[], guards: CallGuards): readonly string[] | undefined {
+/** Resolves to the parts of a text as guards have changed them; undefined if a guard blocks the text. */
+async function checkedParts(
+  parts: readonly string[],
+  guards: CallGuards,
+  turns: GuardTurns,
+): Promise<readonly string[] | undefined> {
   try {
-    return guards.checkAnswerParts(parts, OUTPUT)
+    return await guards.checkAnswerParts(parts, OUTPUT, turns)
   } catch (error) {
     if (error instanceof GuardBlock) return undefined
     throw error
@@ -171,10 +141,10 @@ function checkedParts(parts: readonly string[], guards: CallGuards): readonly st
  * Checks a transcript: plain text, or subtitles, whose texts are checked together because a sentence may
  * continue from one to the next.
  */
-function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
+async function checkedText(bytes: Buffer, guards: CallGuards, turns: GuardTurns): Promise<Buffer> {
   const { lines, texts } = subtitleLines(bytes.toString())
-  const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$/, ''))
-  const checked = checkedParts(parts, guards)
+  const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$|\r$/, ''))
+  const checked = await checkedParts(parts, guards, turns)
   if (!checked) return NOTHING
   if (checked.every((part, at) => part === parts[at])) return bytes
   const result = [...lines]
