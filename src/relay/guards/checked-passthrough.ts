@@ -37,6 +37,7 @@ export class CheckedPassthrough implements Passthrough {
   readonly #inner: Passthrough
   readonly #judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>
   readonly #chunks = new ChunkList()
+  #isUnread = false
   #judged: Buffer = NOTHING
 
   constructor(inner: Passthrough, judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>) {
@@ -57,7 +58,7 @@ export class CheckedPassthrough implements Passthrough {
   }
 
   push(chunk: Buffer): PassthroughOutput {
-    this.#chunks.add(chunk)
+    if (!this.#isUnread) this.#chunks.add(chunk)
     return { forward: undefined, isOver: this.#inner.push(chunk).isOver }
   }
 
@@ -67,6 +68,11 @@ export class CheckedPassthrough implements Passthrough {
 
   async check(signal: AbortSignal): Promise<void> {
     this.#judged = await this.#judge(this.#chunks.take(), signal)
+  }
+
+  clientLeft(): void {
+    this.#isUnread = true
+    this.#chunks.take()
   }
 
   rest(): Buffer {
