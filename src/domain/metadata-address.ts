@@ -56,7 +56,7 @@ export function embeddedIpv4Addresses(address: string): readonly string[] {
 
 /** The eight 16-bit words of a valid IPv6 address. */
 function wordsOf(address: string): number[] {
-  const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address)
+  const dotted = /(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(address)
   const [a = 0, b = 0, c = 0, d = 0] = (dotted ?? []).slice(1).map(Number)
   const hexadecimal = dotted
     ? `${address.slice(0, dotted.index)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`

@@ -149,12 +149,59 @@ test('any expression takes on any text at most 20 times what plain text takes wi
   expect(tooSlow).toEqual([])
 })
 
-test('ten thousand words take at most 20 times what the built-in rules take, also in scripts of many characters', () => {
+/** Lists of words and the texts on which a search is slow that begins anew at each place. */
+function wordFamilies(): readonly { name: string; words: readonly string[]; text: string }[] {
   const letters = Array.from({ length: 3000 }, (_, at) => String.fromCodePoint(0x4e00 + at)).join('')
-  const screen = screenOf({ words: Array.from({ length: 10_000 }, () => random(letters, 3)) })
-  const text = random(letters, LENGTH)
-  const limit = MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5)
-  expect(cost(text, () => screen.apply(text), 4)).toBeLessThan(limit)
+  const ofText = random(letters, LENGTH)
+  const ofTwo = random('\u4e00\u4e01', LENGTH)
+  const numbered = <Value>(length: number, value: (at: number) => Value): Value[] =>
+    Array.from({ length }, (_, at) => value(at))
+  const overlapping = (text: string, count: number): string[] =>
+    numbered(count, (at) => `${text.slice(at * 5, at * 5 + 190)}\u9fa5`)
+  return [
+    { name: 'many characters', words: numbered(10_000, () => random(letters, 3)), text: ofText },
+    { name: '2,400 that overlap', words: overlapping(ofText, 2362), text: ofText },
+    { name: '200 that overlap', words: overlapping(ofText, 200), text: ofText.slice(0, 1190).repeat(10) },
+    { name: '2,400 of two characters', words: overlapping(ofTwo, 2362), text: ofTwo },
+    { name: 'one long word', words: ['\u4e00'.repeat(200)], text: '\u4e00'.repeat(LENGTH) },
+    {
+      name: 'each begins the next',
+      words: [...numbered(199, (at) => '\u4e00'.repeat(at + 1)), `${'\u4e00'.repeat(199)}\u4e01`],
+      text: '\u4e00'.repeat(LENGTH),
+    },
+    {
+      name: 'each ends the next',
+      words: numbered(199, (at) => `\u4e01${'\u4e00'.repeat(at)}\u4e02`),
+      text: `\u4e01${'\u4e00'.repeat(198)}\u4e02`.repeat(LENGTH / 200),
+    },
+    {
+      name: 'borders that are not there',
+      words: numbered(100, (at) => `a${'\u4e00a'.repeat(at)}\u4e00`),
+      text: 'a\u4e00'.repeat(LENGTH / 2),
+    },
+    {
+      name: 'letters and marks',
+      words: numbered(100, (at) => 'a-'.repeat(at + 1)),
+      text: 'a-'.repeat(LENGTH / 2),
+    },
+  ]
+}
+
+test('any list of words takes on any text at most 20 times what the built-in rules take on plain text', () => {
+  const limits = {
+    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
+    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
+  }
+  const tooSlow: string[] = []
+  for (const { name, words, text } of wordFamilies()) {
+    const screen = screenOf({ words })
+    const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
+    for (const way of ['whole', 'streamed'] as const) {
+      const ratio = (MAX_RATIO * cost(text, works[way], 4)) / limits[way]
+      if (ratio > MAX_RATIO) tooSlow.push(`${name} ${way}: ${ratio.toFixed(1)}`)
+    }
+  }
+  expect(tooSlow).toEqual([])
 })
 
 test('the built-in rules take on any text at most 20 times what they take on plain text', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compileRule } from './rule.ts'
 import { TextScreen } from './screen.ts'
-import { screenParts } from './screen-parts.ts'
+import { PartsScreening } from './screen-parts.ts'
 
 const CODE = compileRule('code', { regex: 'code-[0-9]+-x' })
 const SPOKEN = compileRule('spoken', { regex: 'four two' })
@@ -10,6 +10,18 @@ const redacting = new TextScreen([
   { rule: CODE, do: 'redact', with: '#' },
   { rule: SPOKEN, do: 'redact', with: '#' },
 ])
+
+function screenParts(screen: TextScreen, given: readonly string[], step = Infinity) {
+  const screening = new PartsScreening(screen, given)
+  const { length } = screening.text
+  let end = 0
+  do {
+    end = Math.min(length, end + step)
+    screening.readTo(end)
+  } while (end < length)
+  const { parts, counts, blockedBy } = screening
+  return { parts, counts, blockedBy }
+}
 
 test.each([
   [['say code-1-x now'], ['say # now'], [1, 0]],
@@ -40,7 +52,8 @@ test.each([
     [0, 0],
   ],
 ])('a match that spans several parts of a text is redacted: %j becomes %j', (parts, expected, counts) => {
-  expect(screenParts(redacting, parts)).toEqual({ parts: expected, counts, blockedBy: undefined })
+  for (const step of [1, 3, Infinity])
+    expect(screenParts(redacting, parts, step)).toEqual({ parts: expected, counts, blockedBy: undefined })
 })
 
 test('a guard finds a blocked match even if it spans several parts of a text', () => {

@@ -1,47 +1,42 @@
 import { screenInSteps, type TextScreen } from './screen.ts'
 import { type ScreenedTextReceiver, ScreenStream } from './screen-stream.ts'
 
-/** Result of screening a text that consists of several parts. */
-export interface ScreenedParts {
-  readonly parts: readonly string[]
-  /** Number of matches by the index of the rule. */
-  readonly counts: readonly number[]
-  readonly blockedBy: number | undefined
-}
-
 /**
- * Screens a text that consists of several parts, such as the lines of subtitles. A match may begin in one
+ * Screens a text that consists of several parts, such as the lines of subtitles, step by step. A match may begin in one
  * part and end in another; its replacement is put into the part where it begins. A word never continues from
  * one part to the next.
  */
-export function screenParts(screen: TextScreen, parts: readonly string[]): ScreenedParts {
-  const screening = new PartsScreening(screen, parts)
-  screening.readTo(screening.text.length)
-  return screening.result
-}
-
-/** The same as `screenParts`, step by step. */
 export class PartsScreening {
-  /** The parts as one text. */
-  readonly text: string
   readonly #joined: JoinedParts
   readonly #stream: ScreenStream
 
   constructor(screen: TextScreen, parts: readonly string[]) {
     this.#joined = new JoinedParts(parts, true)
     this.#stream = new ScreenStream(screen, undefined, { sink: this.#joined })
-    this.text = this.#joined.text
   }
 
-  /** Screens the text up to a position. */
+  /** The parts as one text. */
+  get text(): string {
+    return this.#joined.text
+  }
+
+  /** The parts as they are after the last step. */
+  get parts(): readonly string[] {
+    return this.#joined.result
+  }
+
+  /** Number of matches by the index of the rule. */
+  get counts(): readonly number[] {
+    return this.#stream.counts
+  }
+
+  get blockedBy(): number | undefined {
+    return this.#stream.blockedBy
+  }
+
+  /** Screens up to a position of the text; its end ends the screening. */
   readTo(end: number): void {
-    this.#stream.readTo(this.text, end)
-  }
-
-  /** The result, once the whole text was screened. */
-  get result(): ScreenedParts {
-    const { counts, blockedBy } = this.#stream
-    return { parts: this.#joined.result, counts, blockedBy }
+    this.#stream.readTo(this.#joined.text, end)
   }
 }
 

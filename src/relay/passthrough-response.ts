@@ -190,6 +190,7 @@ export class PassthroughResponse extends ResponseHandler {
 
   protected override onDraining(): void {
     this.#outgoing.length = 0
+    this.#passthrough?.clientLeft?.()
     this.#pauses.end('client')
     if (this.#checking) this.settleWithoutClient()
   }

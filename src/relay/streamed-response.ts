@@ -162,6 +162,7 @@ export class StreamedResponse extends ResponseHandler {
   protected override onDraining(): void {
     this.#pauses.end('client')
     this.#tap.stopChecking?.()
+    this.#tap.clientLeft?.()
   }
 
   protected settleWithoutClient(): void {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { send } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /**
@@ -17,7 +18,16 @@ beforeAll(async () => {
       channel('m', upstream.baseUrl('m')),
       channel('drained', upstream.baseUrl('drained'), { on_client_gone: 'drain' }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    guards: [
+      {
+        name: 'words',
+        do: 'flag',
+        match: { regex: 'word[0-9]+' },
+        where: ['output'],
+        tokens: ['token-checked'],
+      },
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('checked')])],
   }))
 })
 afterAll(() => fixture?.close())
@@ -74,4 +84,19 @@ test('a channel with on_client_gone: drain reads the response to its end after t
   live.abort()
   await fixture.upstream.only('drained').ended
   expect(fixture.upstream.only('drained')).toMatchObject({ completed: true, eventsSent: 12 })
+})
+
+test('guards do not check what a stream brings after its client has left', async () => {
+  fixture.upstream.script('drained', { kind: 'stream', events: 40, paceMs: 20 })
+  const live = await fixture.live('checked', askStream('drained'))
+  await live.until(' word1')
+  live.abort()
+  await fixture.upstream.only('drained').ended
+  const database = databaseOf(fixture.gateway.dataDir)
+  const verdicts = (): string => {
+    const row = database.usageOf(String(live.headers['x-request-id'])) as unknown
+    return String((row as { readonly guards?: string } | undefined)?.guards)
+  }
+  await expect.poll(verdicts).toMatch(/^words=flagged;count=[0-9]+$/)
+  expect(Number(verdicts().split('=').at(-1))).toBeLessThan(40)
 })

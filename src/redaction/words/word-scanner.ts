@@ -1,90 +1,147 @@
 import type { Span, TextScanner } from '../automaton/scanner.ts'
 import { isLetter, isMark } from './word-forms.ts'
-import { MAX_SPACES, NO_NODE, ROOT, SPACE, type WordTree } from './word-tree.ts'
+import { MAX_SPACES, NO_WORD, ROOT, SPACE, type WordTree } from './word-tree.ts'
 
-/** Result of an attempt that depends on text that has not arrived yet. */
-const UNKNOWN = -2
-const NO_MATCH = -1
+/** A match that may still give way to one that begins before it or is longer. */
+interface Candidate {
+  readonly span: Span
+  /** The numbers of its first symbol and of the one after its last. */
+  readonly first: number
+  readonly end: number
+}
+
+/** What `after` is at the end of the text. */
+const NOTHING = -1
 
 /**
- * Finds words and phrases in one text that arrives in pieces: the leftmost, then the longest. An attempt reads
- * as many characters as the longest word has at most.
+ * Finds words and phrases in one text that arrives in pieces: the leftmost, then the longest. It reads each character once
+ * and remembers which words those that come may still end.
  */
 export class WordScanner implements TextScanner {
   readonly spans: Span[] = []
   readonly #tree: WordTree
-  #start = 0
-  /** The character before `#start`; -1 at the start of the text. */
+  #position = 0
+  /** The character before `#position`; -1 at the start of the text. */
   #before = -1
+  /** The node of the longest end of the text that begins a word after all matches. */
+  #node = ROOT
+  /** Number of characters of white space that the last symbol consists of. */
+  #spaces = 0
+  /** Number of symbols that were read since the node was the root. */
+  #read = 0
+  // For each of the last symbols: its position, and whether a letter is before it.
+  readonly #positions: Float64Array
+  readonly #isAfterLetter: Uint8Array
+  /** The matches so far that come after those in `spans`: the leftmost first, none overlaps another. */
+  #candidates: Candidate[] = []
 
   constructor(tree: WordTree) {
     this.#tree = tree
+    const length = 2 ** Math.ceil(Math.log2(tree.deepest + 1))
+    this.#positions = new Float64Array(length)
+    this.#isAfterLetter = new Uint8Array(length)
   }
 
   get decided(): number {
-    return this.#start
+    return this.#node === ROOT ? this.#position : (this.#positions[this.#placeOf(this.#first)] as number)
   }
 
   get needed(): number {
-    return this.#start
+    return this.decided
   }
 
   fork(): WordScanner {
     const fork = new WordScanner(this.#tree)
-    fork.#start = this.#start
+    fork.#position = this.#position
     fork.#before = this.#before
+    fork.#node = this.#node
+    fork.#spaces = this.#spaces
+    fork.#read = this.#read
+    fork.#positions.set(this.#positions)
+    fork.#isAfterLetter.set(this.#isAfterLetter)
+    fork.#candidates = this.#candidates.map((one) => ({ ...one, span: { ...one.span } }))
     return fork
   }
 
   scan(text: string, base: number, isEnd: boolean): void {
-    const { begins } = this.#tree
-    const from = this.#start - base
+    const tree = this.#tree
+    const { begins } = tree
+    const from = this.#position - base
     let at = from
-    while (at < text.length) {
-      if (begins[text.charCodeAt(at)] === 0) {
-        at += 1
-        continue
-      }
-      const end = this.#attempt(text, at, at === from ? this.#before : pointBefore(text, at), isEnd)
-      if (end === UNKNOWN) break
-      if (end !== NO_MATCH) this.spans.push({ start: base + at, end: base + end, isOpen: false })
-      at = end === NO_MATCH ? at + sizeAt(text, at) : end
+    for (;;) {
+      if (this.#node === ROOT) while (at < text.length && begins[text.charCodeAt(at)] === 0) at += 1
+      if (at >= text.length || (!isEnd && isCut(text, at))) break
+      const point = text.codePointAt(at) as number
+      if (tree.longest[this.#node] !== NO_WORD) this.#find(base + at, point)
+      const symbol = tree.symbolOf(point)
+      if (symbol === SPACE && this.#spaces > 0 && this.#spaces < MAX_SPACES) this.#spaces += 1
+      else this.#step(symbol, base + at, at === from ? this.#before : pointBefore(text, at))
+      at += point > 0xffff ? 2 : 1
+    }
+    if (isEnd) {
+      this.#find(base + at, NOTHING)
+      this.#node = ROOT
+      this.#settle()
     }
     if (at > from) this.#before = pointBefore(text, at)
-    this.#start = base + at
+    this.#position = base + at
   }
 
-  /** The end of the longest word that begins at a position. */
-  #attempt(text: string, from: number, before: number, isEnd: boolean): number {
+  /** The number of the first symbol of the node. */
+  get #first(): number {
+    return this.#read - (this.#tree.depths[this.#node] as number)
+  }
+
+  #placeOf(symbol: number): number {
+    return symbol & (this.#positions.length - 1)
+  }
+
+  #step(symbol: number, position: number, before: number): void {
+    if (this.#node === ROOT) this.#read = 0
+    const place = this.#placeOf(this.#read)
+    this.#positions[place] = position
+    this.#isAfterLetter[place] = isLetterPoint(before) ? 1 : 0
+    this.#read += 1
+    this.#node = this.#tree.after(this.#node, symbol)
+    this.#spaces = symbol === SPACE && this.#node !== ROOT ? 1 : 0
+    if (this.#candidates.length > 0) this.#settle()
+  }
+
+  /** Notes the leftmost of the words that end at a position, unless a match that begins before it covers its start. */
+  #find(end: number, after: number): void {
     const tree = this.#tree
-    let node = ROOT
-    let found = NO_MATCH
-    let spaces = 0
-    for (let at = from; ; ) {
-      if (at >= text.length || isCut(text, at)) {
-        if (!isEnd) return UNKNOWN
-        if (at >= text.length) return found
-      }
-      const point = text.codePointAt(at) as number
-      const symbol = tree.symbolOf(point)
-      const next = tree.next(node, symbol)
-      if (next === NO_NODE) {
-        if (symbol !== SPACE || spaces === 0 || spaces === MAX_SPACES) return found
-        spaces += 1
-        at += 1
-        continue
-      }
-      spaces = symbol === SPACE ? 1 : 0
-      node = next
-      at += point > 0xffff ? 2 : 1
-      if (!tree.isEnd(node) || (tree.needsBorderBefore(node) && isLetterPoint(before))) continue
-      if (at >= text.length || isCut(text, at)) {
-        if (!isEnd) return UNKNOWN
-        if (at >= text.length) return at
-      }
-      const after = text.codePointAt(at) as number
-      if (!isMarkPoint(after) && !(tree.needsBorderAfter(node) && isLetterPoint(after))) found = at
+    if (after !== NOTHING && isMarkPoint(after)) return
+    const isBeforeLetter = isLetterPoint(after)
+    const candidates = this.#candidates
+    let index = 0
+    let word = tree.longest[this.#node] as number
+    for (; word !== NO_WORD; word = tree.shorterWord(word)) {
+      if (isBeforeLetter && tree.needsBorderAfter(word)) continue
+      const first = this.#read - tree.sizeOf(word)
+      const place = this.#placeOf(first)
+      if (tree.needsBorderBefore(word) && this.#isAfterLetter[place] === 1) continue
+      while (index < candidates.length && (candidates[index] as Candidate).end <= first) index += 1
+      if (index < candidates.length && (candidates[index] as Candidate).first < first) continue
+      candidates.length = index
+      const span = { start: this.#positions[place] as number, end, isOpen: false }
+      candidates.push({ span, first, end: this.#read })
+      return
     }
+  }
+
+  /** Takes the candidates that nothing can replace any more. Words that begin within them are no longer looked for. */
+  #settle(): void {
+    const { depths, shorter } = this.#tree
+    let settled = 0
+    for (const { span, first, end } of this.#candidates) {
+      if (this.#node !== ROOT && this.#first <= first) break
+      this.spans.push(span)
+      settled += 1
+      while (this.#node !== ROOT && this.#read - (depths[this.#node] as number) < end)
+        this.#node = shorter[this.#node] as number
+    }
+    if (settled > 0) this.#candidates.splice(0, settled)
+    if (this.#node === ROOT) this.#spaces = 0
   }
 }
 

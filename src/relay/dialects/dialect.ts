@@ -129,6 +129,8 @@ export interface Tap extends StorableResponse {
   readonly holdsText?: boolean
   /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking?(): void
+  /** The client has left, and the stream is only read to its end, for its charge. */
+  clientLeft?(): void
   /**
    * Returns those events at the end of a complete stream (`finalBytes`) that may contain new texts, so that
    * guards' services can check them before the charge.

@@ -44,10 +44,12 @@ export interface Passthrough {
    */
   end(): boolean
   /**
-   * Lets guards' services judge a complete response before it is charged. Rejects with `CheckCancelled` once
+   * Lets guards judge a complete response before it is charged. Rejects with `CheckCancelled` once
    * the signal is aborted.
    */
   check?(signal: AbortSignal): Promise<void>
+  /** The client has left, and the response is only read to its end, for its charge. */
+  clientLeft?(): void
   /** Returns the body of the next request, if one response is not enough. */
   next?(): Buffer | undefined
   /** Returns the bytes that were held back, after the call was charged. */

@@ -4,7 +4,7 @@ import { GUARD_VERDICTS, isServiceGuard, isTextGuard } from '../../domain/guard.
 import { GatewayError } from '../../errors.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { TextScreen } from '../../redaction/screen.ts'
-import { PartsScreening, type ScreenedParts } from '../../redaction/screen-parts.ts'
+import { PartsScreening } from '../../redaction/screen-parts.ts'
 import { GuardTurns } from './guard-turns.ts'
 import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
@@ -173,15 +173,28 @@ export class CallGuards {
     const place = this.screenOf(spot)
     if (!place) return undefined
     const stream = place.screen.stream(pseudonyms, spot.isJson)
+    return this.#recorded(place, spot.isSigned, stream, (end) => stream.readTo(text, end))
+  }
+
+  /** Has each step recorded. Of a text that repeats another one, only a block is. */
+  #recorded(
+    place: GuardScreen,
+    isSigned: boolean,
+    screened: { readonly counts: readonly number[]; readonly blockedBy: number | undefined },
+    step: CheckStep,
+    isRepeated = false,
+  ): CheckStep {
     let counted: readonly number[] = []
     return (end) => {
       const beganMs = performance.now()
-      const passed = stream.readTo(text, end)
-      const counts = [...stream.counts]
+      const passed = step(end)
+      const { blockedBy } = screened
+      if (isRepeated && blockedBy === undefined) return passed
+      const counts = [...screened.counts]
       const added = counts.map((count, index) => count - (counted[index] ?? 0))
       counted = counts
-      this.record(place, added, spot.isSigned, performance.now() - beganMs)
-      const blocking = stream.blockedBy === undefined ? undefined : place.guards[stream.blockedBy]
+      this.record(place, added, isSigned, performance.now() - beganMs)
+      const blocking = blockedBy === undefined ? undefined : place.guards[blockedBy]
       if (blocking) throw new GuardBlock(blocking)
       return passed
     }
@@ -231,40 +244,28 @@ export class CallGuards {
   }
 
   /**
-   * Checks a text of the answer that consists of several parts, such as the lines of subtitles, in turns. Rejects with
-   * `GuardBlock` or `CheckCancelled`.
+   * Checks a text of the answer that consists of several parts, such as the lines of subtitles, in turns. Throws
+   * `GuardBlock`.
+   * @param isRepeated Whether the parts repeat another text, so that their matches are not counted again.
    */
   async checkAnswerParts(
     parts: readonly string[],
     spot: TextLocation,
     turns: GuardTurns,
+    isRepeated = false,
   ): Promise<readonly string[]> {
     const place = this.screenOf(spot)
-    if (!place) return this.#restoredParts(parts)
-    const beganMs = turns.workMs
-    const screened = await screenedInTurns(place, parts, turns)
-    this.record(place, screened.counts, spot.isSigned, turns.workMs - beganMs)
-    const blocking = screened.blockedBy === undefined ? undefined : place.guards[screened.blockedBy]
-    if (blocking) throw new GuardBlock(blocking)
-    return this.#restoredParts(screened.parts)
-  }
-
-  /**
-   * Changes the parts of a text of the answer in the same way as the whole text, in turns. Matches are not recorded
-   * again. Resolves to undefined if the text is blocked. Rejects with `CheckCancelled`.
-   */
-  async repeatParts(
-    parts: readonly string[],
-    spot: TextLocation,
-    turns: GuardTurns,
-  ): Promise<readonly string[] | undefined> {
-    const place = this.screenOf(spot)
-    const screened = place && (await screenedInTurns(place, parts, turns))
-    return screened?.blockedBy === undefined ? this.#restoredParts(screened?.parts ?? parts) : undefined
-  }
-
-  #restoredParts(parts: readonly string[]): readonly string[] {
-    return this.pseudonyms.size === 0 ? parts : parts.map((part) => this.pseudonyms.restore(part))
+    let checked = parts
+    if (place) {
+      const screening = new PartsScreening(place.screen, parts)
+      const read: CheckStep = (end) => {
+        screening.readTo(end)
+        return ''
+      }
+      await turns.checkLong(screening.text, this.#recorded(place, spot.isSigned, screening, read, isRepeated))
+      checked = screening.parts
+    }
+    return this.pseudonyms.size === 0 ? checked : checked.map((part) => this.pseudonyms.restore(part))
   }
 
   /** The number of matches that all guards have found so far. */
@@ -399,19 +400,6 @@ export class CallGuards {
       headers: { [GUARDS_HEADER]: this.text },
     })
   }
-}
-
-async function screenedInTurns(
-  { screen }: GuardScreen,
-  parts: readonly string[],
-  turns: GuardTurns,
-): Promise<ScreenedParts> {
-  const screening = new PartsScreening(screen, parts)
-  await turns.checkLong(screening.text, (end) => {
-    screening.readTo(end)
-    return ''
-  })
-  return screening.result
 }
 
 /**

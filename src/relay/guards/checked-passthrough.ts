@@ -5,7 +5,6 @@ import {
   mediaTexts,
   emptiedMediaAnswer,
   subtitleLines,
-  type TextSpan,
   withoutTranscriptParts,
 } from '@sluice/wire/guarded-media'
 import { decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
@@ -30,27 +29,20 @@ interface ServedBytes {
 }
 
 /**
- * An answer that is held back, completely, until guards have checked it. A stream of events is held back as well, for
- * guards' services.
+ * An answer that is held back, completely, until guards' services have checked it. A stream of events is held
+ * back as well.
  */
 export class CheckedPassthrough implements Passthrough {
   readonly hasContent = false
   readonly #inner: Passthrough
   readonly #judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>
   readonly #chunks = new ChunkList()
-  readonly #isReadable: (bytes: Buffer) => boolean
-  #given: Buffer = NOTHING
+  #isUnread = false
   #judged: Buffer = NOTHING
 
-  /** @param isReadable Whether the texts of the answer can be found; any other is not one of the endpoint. */
-  constructor(
-    inner: Passthrough,
-    judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>,
-    isReadable: (bytes: Buffer) => boolean = () => true,
-  ) {
+  constructor(inner: Passthrough, judge: (bytes: Buffer, signal: AbortSignal) => Promise<Buffer>) {
     this.#inner = inner
     this.#judge = judge
-    this.#isReadable = isReadable
   }
 
   get hasBegun(): boolean {
@@ -62,23 +54,25 @@ export class CheckedPassthrough implements Passthrough {
   }
 
   get held(): number {
-    return this.#chunks.length + this.#given.length
+    return this.#chunks.length
   }
 
   push(chunk: Buffer): PassthroughOutput {
-    this.#chunks.add(chunk)
+    if (!this.#isUnread) this.#chunks.add(chunk)
     return { forward: undefined, isOver: this.#inner.push(chunk).isOver }
   }
 
   end(): boolean {
-    if (!this.#inner.end()) return false
-    this.#given = this.#chunks.take()
-    return this.#isReadable(this.#given)
+    return this.#inner.end()
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    this.#judged = await this.#judge(this.#given, signal)
-    this.#given = NOTHING
+    this.#judged = await this.#judge(this.#chunks.take(), signal)
+  }
+
+  clientLeft(): void {
+    this.#isUnread = true
+    this.#chunks.take()
   }
 
   rest(): Buffer {
@@ -168,15 +162,13 @@ export async function checkTranscriptEvents(
   const whole = frames.find(({ isLast }) => isLast)?.text
   const said = frames.map(({ span, text }) => (span?.piece === 'text' ? text : '')).join('')
   const given = whole ?? said
-  const others = frames.flatMap((frame) => frame.others.map((span) => textAt(frame.scan, span)))
-  const [passed, ...passedOthers] = (await judged([given, ...others], checks, signal)) ?? []
-  const isSame = passed !== undefined && others.every((text, at) => text === passedOthers[at])
-  if (isSame && passed === given && (said === '' || said === given)) return bytes
+  const [passed] = (await judged([given], checks, signal)) ?? []
+  if (passed === given && (said === '' || said === given)) return bytes
   // Events with a text that services have not seen or have changed are replaced.
   const text = passed ?? ''
   const last = frames.findLast(({ isLast }) => isLast)
   const done =
-    !isSame || !last
+    passed === undefined || !last
       ? { type: 'transcript.text.done', text }
       : { ...(JSON.parse(last.scan.bytes.toString()) as object), text }
   const first = text === '' ? '' : transcriptDeltaEvent(text)
@@ -193,21 +185,20 @@ export async function checkPictureEvents(
   signal: AbortSignal,
 ): Promise<Buffer | undefined> {
   const frames = framesOf(bytes)
-  const spans = frames.map(({ span, others }) => [...(span ? [span] : []), ...others])
-  const given = frames.flatMap(({ scan }, at) => (spans[at] ?? []).map((span) => textAt(scan, span)))
-  const passed = await judged(given, checks, signal)
+  const passed = await judged(
+    frames.map(({ text }) => text),
+    checks,
+    signal,
+  )
   if (!passed) return undefined
-  if (given.every((text, at) => text === passed[at])) return bytes
-  let index = 0
-  const written = frames.map(({ frame, scan }, at) => {
-    const changes = (spans[at] ?? []).flatMap(({ from, to }) => {
-      const [before, next] = [given[index], passed[index] ?? '']
-      index += 1
-      return next === before ? [] : [{ from, to, text: JSON.stringify(next) }]
-    })
-    if (changes.length === 0) return frame
-    const sorted = changes.toSorted((a, b) => a.from - b.from)
-    return frameWithData(frame, applyTextChanges(scan.bytes, sorted).toString())
+  if (frames.every(({ text }, at) => text === passed[at])) return bytes
+  const written = frames.map(({ frame, scan, span, text }, at) => {
+    const next = passed[at] ?? ''
+    if (!span || next === text) return frame
+    return frameWithData(
+      frame,
+      applyTextChanges(scan.bytes, [{ ...span, text: JSON.stringify(next) }]).toString(),
+    )
   })
   return Buffer.from(written.join(''))
 }
@@ -218,8 +209,6 @@ interface Frame {
   /** The position of the text in the event; undefined if the event has no text. */
   readonly span: MediaEventText | undefined
   readonly text: string
-  /** Positions of the texts that the API does not describe. */
-  readonly others: readonly TextSpan[]
   readonly isLast: boolean
 }
 
@@ -236,15 +225,17 @@ function framesOf(bytes: Buffer): Frame[] {
     const data = frameData(frame)
     const scan = data === undefined ? undefined : scanEventData(data)
     if (!scan) continue
-    const { texts, others, isLast } = mediaEventTexts(scan)
+    const { texts, isLast } = mediaEventTexts(scan)
     const [span] = texts
-    found.push({ frame, scan, span, text: span ? textAt(scan, span) : '', others, isLast })
+    found.push({
+      frame,
+      scan,
+      span,
+      text: span ? decodeStringAt(scan.bytes, span.from, span.to) : '',
+      isLast,
+    })
   }
   return found
-}
-
-function textAt({ bytes }: ScannedObject, { from, to }: TextSpan): string {
-  return decodeStringAt(bytes, from, to)
 }
 
 /** Returns the event without `logprobs`, the list that repeats its text token by token. */

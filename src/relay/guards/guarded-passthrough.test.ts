@@ -1,21 +1,28 @@
-import { expect, test } from 'vitest'
-import type { Guard } from '../../domain/guard.ts'
+import { beforeEach, expect, test } from 'vitest'
+import type { MediaAnswerKind } from '@sluice/wire/guarded-media'
+import { GUARD_PLACES, type Guard, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { TextScreen } from '../../redaction/screen.ts'
-import type { Passthrough, PassthroughResponses } from '../dialects/passthrough.ts'
+import type { Tap } from '../dialects/dialect.ts'
+import type { Passthrough } from '../dialects/passthrough.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { CheckCancelled } from './guard-turns.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
 import { KnownTexts } from './known-texts.ts'
 
-const REDACTING: Guard = {
+const MEMORY = new RequestMemory(
+  () => 1024,
+  () => performance.now(),
+)
+const MATCH = { kind: 'pii', kinds: ['email'] } as const
+const GUARD: Guard = {
   name: 'mail',
-  where: ['output'],
+  where: GUARD_PLACES,
   do: 'redact',
   mode: 'enforce',
-  match: { kind: 'pii', kinds: ['email'] },
+  match: MATCH,
   models: undefined,
   groups: undefined,
   users: undefined,
@@ -27,78 +34,120 @@ const REDACTING: Guard = {
   most_delay: 0,
   with: '#',
 }
-const SCREEN = new TextScreen([{ rule: compileRule('mail', { pii: ['email'] }), do: 'redact', with: '#' }])
+const SCREEN = new TextScreen([
+  { rule: compileRule(GUARD.name, redactionMatchOf(MATCH)), do: GUARD.do, with: GUARD.with },
+])
+const LINE = 'Write to ann@example.com or bea@example.org about "it".\n'
+const LINES = 8000
+const LONG = LINE.repeat(LINES)
+const CUE = '1\n00:00:00,000 --> 00:00:01,000\n'
+const REDACTED = 'Write to # or # about "it".\n'
 
-/** A whole answer with a transcript, as the upstream has sent it. */
-const inner: Passthrough = {
-  hasBegun: true,
-  error: undefined,
-  hasContent: false,
-  push: () => ({ forward: undefined, isOver: false }),
-  end: () => true,
-  rest: () => Buffer.alloc(0),
-  measure: () => {
-    throw new Error('nothing is charged')
-  },
+let guards: CallGuards
+beforeEach(() => {
+  const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: '1' })
+  const known = new KnownTexts(MEMORY).of({ client: 1, key: 1 })
+  guards = new CallGuards([new ActiveGuard(GUARD)], pseudonyms, known, () => SCREEN)
+})
+
+/** An answer that arrives as it is sent, behind the guards. */
+function guarded(about: MediaAnswerKind, contentType: string, isStream = false): Passthrough {
+  const inner = {
+    hasBegun: true,
+    hasContent: true,
+    error: undefined,
+    tap: isStream ? ({} as Tap) : undefined,
+    push: (chunk: Buffer) => ({ forward: isStream ? chunk : undefined, isOver: false }),
+    end: () => true,
+    rest: () => Buffer.alloc(0),
+  } as unknown as Passthrough
+  const responses = { about, accept: contentType, begin: () => inner } as never
+  return guardedPassthrough(responses, guards).begin(contentType) as Passthrough
 }
 
-function received(contentType: string, body: string): Passthrough {
-  const memory = new RequestMemory(
-    () => 1024,
-    () => performance.now(),
-  )
-  const guards = new CallGuards(
-    [new ActiveGuard(REDACTING)],
-    new Pseudonyms({ key: Buffer.from('a key'), user: '1' }),
-    new KnownTexts(memory).of({ client: 1, key: 1 }),
-    () => SCREEN,
-  )
-  const passed = {
-    about: 'transcript',
-    accept: '*/*',
-    begin: () => inner,
-    measureUnanswered: (call) => inner.measure(call, false, 'client_gone'),
-  } satisfies PassthroughResponses
-  const passthrough = guardedPassthrough(passed, guards).begin(contentType)
-  if (!passthrough) throw new Error('guards let every answer begin')
-  passthrough.push(Buffer.from(body))
-  expect(passthrough.end()).toBe(true)
-  return passthrough
-}
+const ANSWERS: readonly [string, MediaAnswerKind, string, string, string, number][] = [
+  ['a transcript in plain text', 'transcript', 'text/plain', LONG, REDACTED.repeat(LINES), 2 * LINES],
+  [
+    'a transcript as subtitles',
+    'transcript',
+    'text/vtt',
+    CUE + LONG,
+    CUE + REDACTED.repeat(LINES),
+    2 * LINES,
+  ],
+  [
+    'a member of a transcript that no protocol describes',
+    'transcript',
+    'application/json',
+    JSON.stringify({ text: '', note: LONG }),
+    JSON.stringify({ text: '', note: REDACTED.repeat(LINES) }),
+    2 * LINES,
+  ],
+  [
+    'a transcript in JSON',
+    'transcript',
+    'application/json',
+    JSON.stringify({ text: LONG, segments: Array.from({ length: LINES }, () => ({ text: LINE })) }),
+    JSON.stringify({
+      text: REDACTED.repeat(LINES),
+      segments: Array.from({ length: LINES }, () => ({ text: REDACTED })),
+    }),
+    // The segments repeat the text, so that their matches do not count.
+    2 * LINES,
+  ],
+  [
+    'images with their prompts',
+    'images',
+    'application/json',
+    JSON.stringify({ data: [{ revised_prompt: LONG }, { revised_prompt: LONG }] }),
+    JSON.stringify({
+      data: [{ revised_prompt: REDACTED.repeat(LINES) }, { revised_prompt: REDACTED.repeat(LINES) }],
+    }),
+    4 * LINES,
+  ],
+]
 
-const LINE = 'Write to ann@example.com about it.\n'
-const TEXT = LINE.repeat(20_000)
-const CUES = '1\n00:00:00,000 --> 00:00:01,000\n'
-const ANSWERS = [
-  ['application/json', JSON.stringify({ text: TEXT })],
-  ['application/json', JSON.stringify({ text: '', segments: [{ text: TEXT }] })],
-  ['application/json', JSON.stringify({ text: '', note: TEXT })],
-  ['text/plain', TEXT],
-  ['text/plain', CUES + TEXT],
-] as const
-
-test.each(ANSWERS)('a long transcript is checked in turns with other work: %s %.50s', async (type, body) => {
-  const passthrough = received(type, body)
-  let turns = 0
+test.each(ANSWERS)('%s is checked in turns', async (_, about, contentType, given, expected, matches) => {
+  const answer = guarded(about, contentType)
+  answer.push(Buffer.from(given))
+  expect(answer.end()).toBe(true)
+  const seen = new Set<number>()
   let isOver = false
   const count = (): void => {
-    turns += 1
+    seen.add(guards.matches)
     if (!isOver) setImmediate(count)
   }
   setImmediate(count)
-  await passthrough.check?.(new AbortController().signal)
+  await answer.check?.(new AbortController().signal)
   isOver = true
-  expect(turns).toBeGreaterThan(20)
-  expect(passthrough.rest().toString()).toBe(body.replaceAll('ann@example.com', '#'))
+  // Other work has run between so many parts of the check.
+  expect(seen.size).toBeGreaterThan(20)
+  expect(answer.rest().toString() === expected).toBe(true)
+  expect(guards.matches).toBe(matches)
 })
 
-test.each(ANSWERS)(
-  'the check of a transcript ends soon after its client has left: %s %.50s',
-  async (type, body) => {
-    const passthrough = received(type, body)
-    const stop = new AbortController()
-    const checking = passthrough.check?.(stop.signal)
-    stop.abort()
-    await expect(checking).rejects.toThrow(CheckCancelled)
-  },
-)
+test.each(ANSWERS)('the check of %s ends when the client leaves', async (_, about, contentType, given) => {
+  const answer = guarded(about, contentType)
+  answer.push(Buffer.from(given))
+  answer.end()
+  const client = new AbortController()
+  const checking = answer.check?.(client.signal)
+  client.abort()
+  await expect(checking).rejects.toThrow(CheckCancelled)
+  expect(guards.matches).toBeLessThan(LINES)
+})
+
+test('of an answer whose client has left nothing is held and checked', () => {
+  const whole = guarded('transcript', 'text/plain')
+  whole.push(Buffer.from(LINE))
+  expect(whole.held).toBe(LINE.length)
+  whole.clientLeft?.()
+  whole.push(Buffer.from(LINE))
+  expect([whole.held, whole.end(), whole.rest().length]).toEqual([0, true, 0])
+
+  const stream = guarded('transcript', 'text/event-stream', true)
+  const event = Buffer.from(`data: ${JSON.stringify({ type: 'transcript.text.delta', delta: LINE })}\n\n`)
+  expect(String(stream.push(event).forward)).toContain('Write to #')
+  stream.clientLeft?.()
+  expect([stream.push(event).forward, stream.end(), guards.matches]).toEqual([undefined, true, 2])
+})

@@ -8,6 +8,7 @@ import {
 import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { Call } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../dialects/passthrough.ts'
@@ -23,8 +24,9 @@ import {
   checkTextTranscript,
 } from './checked-passthrough.ts'
 
-const OUTPUT = { place: 'output', isSigned: false } as const
-const TEXT = { ...OUTPUT, isJson: false } as const
+const OUTPUT = { place: 'output', isSigned: false, isJson: false } as const
+/** Bytes of events that are checked at once. */
+const EVENT_BYTES = 2048
 const NOTHING = Buffer.alloc(0)
 /** The error that ends a blocked stream of images. */
 const BLOCKED = {
@@ -50,87 +52,139 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
       const checks = services?.concerns('output') === true ? services : undefined
       if (tap && checks)
         return new CheckedPassthrough(inner, async (bytes, signal) => {
-          const events = new GuardedMediaEvents(guards)
           const served =
             about === 'transcript'
               ? await checkTranscriptEvents(bytes, checks, signal)
               : await checkPictureEvents(bytes, checks, signal)
           if (!served) return tap.failureFrame(BLOCKED)
-          const sent = Buffer.from(events.push(served) + events.endText())
+          const events = new GuardedMediaEvents(guards)
+          const turns = new GuardTurns(() => signal.aborted)
+          let text = ''
+          for (let at = 0; at < served.length; at += EVENT_BYTES)
+            text += await turns.check(() => events.push(served.subarray(at, at + EVENT_BYTES)))
+          const sent = Buffer.from(text + events.endText())
           return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
         })
       if (tap) return new GuardedEvents(inner, tap, about, guards)
       const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
-      const check = (bytes: Buffer, signal: AbortSignal): Promise<Buffer> => {
-        const turns = new GuardTurns(() => signal.aborted)
-        return isJson
-          ? checkedJson(scanObject(bytes, RESPONSE_LIMITS), about, guards, turns)
-          : checkedText(bytes, guards, turns)
-      }
-      if (!checks) return new CheckedPassthrough(inner, check, isJson ? isJsonObject : undefined)
+      const beginCheck = (bytes: Buffer): WholeCheck | undefined =>
+        isJson ? checkOfJson(bytes, about, guards) : (turns) => checkedText(bytes, guards, turns)
+      if (!checks) return new GuardedWhole(inner, beginCheck)
       return new CheckedPassthrough(inner, async (bytes, signal) => {
         const served = isJson
           ? await checkJsonAnswer(bytes, about, checks, signal)
           : await checkTextTranscript(bytes, checks, signal)
-        return served.isBlocked ? served.bytes : check(served.bytes, signal)
+        const check = served.isBlocked ? undefined : beginCheck(served.bytes)
+        return check ? check(new GuardTurns(() => signal.aborted)) : served.bytes
       })
     },
   }
 }
 
-function isJsonObject(bytes: Buffer): boolean {
-  try {
-    scanObject(bytes, RESPONSE_LIMITS)
-    return true
-  } catch {
-    return false
+/** Checks a whole answer in turns with other work; resolves to the answer to send. */
+type WholeCheck = (turns: GuardTurns) => Promise<Buffer>
+
+/**
+ * An answer that is not a stream. It is held back until it has been checked, so that nothing of a blocked
+ * answer is sent.
+ */
+class GuardedWhole implements Passthrough {
+  readonly error: undefined
+  readonly hasContent = false
+  readonly #inner: Passthrough
+  readonly #beginCheck: (bytes: Buffer) => WholeCheck | undefined
+  readonly #chunks = new ChunkList()
+  #isUnread = false
+  #check: WholeCheck | undefined
+  #checked: Buffer = NOTHING
+
+  constructor(inner: Passthrough, beginCheck: (bytes: Buffer) => WholeCheck | undefined) {
+    this.#inner = inner
+    this.#beginCheck = beginCheck
+  }
+
+  get hasBegun(): boolean {
+    return this.#inner.hasBegun
+  }
+
+  get held(): number {
+    return this.#chunks.length
+  }
+
+  push(chunk: Buffer): PassthroughOutput {
+    if (!this.#isUnread) this.#chunks.add(chunk)
+    return { forward: undefined, isOver: this.#inner.push(chunk).isOver }
+  }
+
+  end(): boolean {
+    if (!this.#inner.end()) return false
+    if (this.#isUnread) return true
+    this.#check = this.#beginCheck(this.#chunks.take())
+    return this.#check !== undefined
+  }
+
+  async check(signal: AbortSignal): Promise<void> {
+    this.#checked = (await this.#check?.(new GuardTurns(() => signal.aborted))) ?? NOTHING
+  }
+
+  clientLeft(): void {
+    this.#isUnread = true
+    this.#chunks.take()
+  }
+
+  rest(): Buffer {
+    return this.#checked
+  }
+
+  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {
+    return this.#inner.measure(call, isComplete, ending)
   }
 }
 
-/** Checks an answer in JSON. Resolves to the answer to send. Rejects with `CheckCancelled`. */
-async function checkedJson(
+/** The check of an answer in JSON. Undefined if the bytes are not a JSON object, so that its texts cannot be found. */
+function checkOfJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards): WholeCheck | undefined {
+  let scan: ScannedObject
+  try {
+    scan = scanObject(bytes, RESPONSE_LIMITS)
+  } catch {
+    return undefined
+  }
+  return async (turns) => {
+    const changed = await unlessBlocked(changesOf(scan, about, guards, turns))
+    return changed ? applyTextChanges(scan.bytes, changed) : emptiedMediaAnswer(scan, about)
+  }
+}
+
+/** What guards change in an answer in JSON. Rejects with `GuardBlock`. */
+async function changesOf(
   scan: ScannedObject,
   about: MediaAnswerKind,
   guards: CallGuards,
   turns: GuardTurns,
-): Promise<Buffer> {
-  const { bytes } = scan
+): Promise<TextChange[]> {
   const { texts, lists, tokens } = mediaTexts(scan, about)
   const changes: TextChange[] = []
+  const decode = ({ from, to }: TextSpan): string => decodeStringAt(scan.bytes, from, to)
   const change = ({ from, to }: TextSpan, given: string, next: string): void => {
     if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
   }
-  try {
-    for (const span of texts) {
-      const given = decodeStringAt(bytes, span.from, span.to)
-      change(span, given, await guards.checkLongAnswerText(given, TEXT, turns))
-    }
-  } catch (error) {
-    if (error instanceof GuardBlock) return emptiedMediaAnswer(scan, about)
-    throw error
+  for (const span of texts) {
+    const given = decode(span)
+    change(span, given, await guards.checkLongAnswerText(given, OUTPUT, turns))
   }
   for (const list of lists) {
-    const given = list.map(({ from, to }) => decodeStringAt(bytes, from, to))
-    const next =
-      (await guards.repeatParts(given, OUTPUT, turns)) ?? (await checkedParts(given, guards, turns))
-    if (!next) return emptiedMediaAnswer(scan, about)
+    const given = list.map(decode)
+    const next = await guards.checkAnswerParts(given, OUTPUT, turns, true)
     for (const [index, span] of list.entries()) change(span, given[index] ?? '', next[index] ?? '')
   }
   if (guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
-  return applyTextChanges(
-    bytes,
-    changes.toSorted((a, b) => a.from - b.from),
-  )
+  return changes.toSorted((a, b) => a.from - b.from)
 }
 
-/** Resolves to the parts of a text as guards have changed them; undefined if a guard blocks the text. */
-async function checkedParts(
-  parts: readonly string[],
-  guards: CallGuards,
-  turns: GuardTurns,
-): Promise<readonly string[] | undefined> {
+/** Resolves to undefined if a guard blocks the answer. */
+async function unlessBlocked<Result>(checking: Promise<Result>): Promise<Result | undefined> {
   try {
-    return await guards.checkAnswerParts(parts, OUTPUT, turns)
+    return await checking
   } catch (error) {
     if (error instanceof GuardBlock) return undefined
     throw error
@@ -144,7 +198,7 @@ async function checkedParts(
 async function checkedText(bytes: Buffer, guards: CallGuards, turns: GuardTurns): Promise<Buffer> {
   const { lines, texts } = subtitleLines(bytes.toString())
   const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$|\r$/, ''))
-  const checked = await checkedParts(parts, guards, turns)
+  const checked = await unlessBlocked(guards.checkAnswerParts(parts, OUTPUT, turns))
   if (!checked) return NOTHING
   if (checked.every((part, at) => part === parts[at])) return bytes
   const result = [...lines]
@@ -164,6 +218,7 @@ class GuardedEvents implements Passthrough {
   readonly #inner: Passthrough
   readonly #about: MediaAnswerKind
   readonly #events: GuardedMediaEvents
+  #isUnread = false
   #rest: Buffer = NOTHING
 
   constructor(inner: Passthrough, tap: Tap, about: MediaAnswerKind, guards: CallGuards) {
@@ -186,7 +241,7 @@ class GuardedEvents implements Passthrough {
   }
 
   get held(): number {
-    return this.#events.held
+    return this.#isUnread ? 0 : this.#events.held
   }
 
   get isBlocked(): boolean {
@@ -195,15 +250,20 @@ class GuardedEvents implements Passthrough {
 
   push(chunk: Buffer): PassthroughOutput {
     const { forward, isOver } = this.#inner.push(chunk)
-    const sent = forward ? this.#events.push(forward) : ''
+    const sent = forward && !this.#isUnread ? this.#events.push(forward) : ''
     return { forward: sent === '' ? undefined : Buffer.from(sent), isOver }
   }
 
   end(): boolean {
     const isComplete = this.#inner.end()
     // The last event repeats the texts of earlier events. It is checked now, before the call is charged.
-    if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
+    if (isComplete && !this.#isUnread)
+      this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
     return isComplete
+  }
+
+  clientLeft(): void {
+    this.#isUnread = true
   }
 
   rest(): Buffer {

@@ -191,6 +191,33 @@ test.each(
   },
 )
 
+test.each([
+  { dialect: 'chat', type: {}, after: 1 },
+  { dialect: 'messages', type: { type: 'content_block_delta', index: 0 }, after: 1 },
+  // A response that is kept can be read later.
+  { dialect: 'responses', type: { type: 'response.output_text.delta', output_index: 0 }, after: 3 },
+] as const)(
+  '$dialect: what arrives after the client has left is checked only if it can be read later',
+  (one) => {
+    const { guards } = guardsWith('redact')
+    let held = 0
+    const stream = { guards, dialect: one.dialect, signsReasoning: false, isArray: false } as const
+    const tap = new GuardedTap(passing(), stream, { resize: (bytes) => (held = bytes) })
+    const said = 'say code-1-x '
+    const delta = one.dialect === 'messages' ? { type: 'text_delta', text: said } : said
+    const event =
+      one.dialect === 'chat' ? { choices: [{ index: 0, delta: { content: said } }] } : { ...one.type, delta }
+    const bytes = Buffer.from(`data: ${JSON.stringify(event)}\n\n`)
+    expect(String(tap.push(bytes).forward)).toContain('say #')
+    expect([guards.matches, held > 0]).toEqual([1, true])
+    tap.push(bytes.subarray(0, 20))
+    tap.clientLeft()
+    tap.push(Buffer.concat([bytes.subarray(20), bytes]))
+    expect(tap.end()).toEqual({ complete: true })
+    expect([guards.matches, held > 0]).toEqual([one.after, one.after > 1])
+  },
+)
+
 test('a guard checks the streamed arguments of each tool call as a separate text, by the index of the call', () => {
   const { guards } = guardsWith('redact')
   const stream = { guards, dialect: 'chat', signsReasoning: false, isArray: false } as const

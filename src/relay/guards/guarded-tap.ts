@@ -102,6 +102,8 @@ export class GuardedTap extends WrappedTap {
    */
   #added = 0
   #isBlocked = false
+  /** Whether the client has left, so that nothing is sent or kept of the rest. */
+  #isUnread = false
   /** Events with checked texts that must be sent before the last bytes of the stream. */
   #rest = ''
   #final: Buffer | undefined
@@ -189,6 +191,17 @@ export class GuardedTap extends WrappedTap {
     return this.#lastWritten(this.#begun.refusal(charged, this.#sequence + this.#added))
   }
 
+  /** Checks no more texts, except those of responses: a response that is kept can be read later. */
+  override clientLeft(): void {
+    super.clientLeft()
+    if (REPEATS[this.#stream.dialect]) return
+    this.#isUnread = true
+    for (const [key] of this.#open.endedBy([''])) this.#open.delete(key)
+    this.#retained = 0
+    this.#frames.takeBuffered()
+    this.#memory.resize(0)
+  }
+
   override release(): void {
     this.#frames.takeBuffered()
     this.#memory.resize(0)
@@ -235,7 +248,7 @@ export class GuardedTap extends WrappedTap {
   }
 
   #guard(bytes: Buffer): string {
-    if (this.#isBlocked) return ''
+    if (this.#isBlocked || this.#isUnread) return ''
     const frames = this.#frames.take(this.#array?.elements ? Buffer.from(this.#framesOf(bytes)) : bytes)
     if (!frames) return ''
     let sent = ''
@@ -385,6 +398,7 @@ export class GuardedTap extends WrappedTap {
 
   /** Ends all texts that arrived in pieces; returns events with the parts of them that were held back. */
   #endAll(): string {
+    if (this.#isUnread) return ''
     let sent = ''
     for (const [key, open] of this.#open.endedBy([''])) {
       sent += this.#endOf(key, open)

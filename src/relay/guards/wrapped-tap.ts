@@ -105,6 +105,10 @@ export abstract class WrappedTap implements Tap {
     this.inner.stopChecking?.()
   }
 
+  clientLeft(): void {
+    this.inner.clientLeft?.()
+  }
+
   keepAliveFrame(): Buffer | undefined {
     return this.inner.keepAliveFrame()
   }
