@@ -11,6 +11,7 @@ import {
   withoutHttpBounds,
 } from '../domain/records/field-types.ts'
 import type { Field as RecordField, Fields, FieldNamesWith, ValueOf } from '../domain/records/record.ts'
+import { escapeInvisible } from '../domain/username.ts'
 import { parseDuration, parseSize } from '../domain/units.ts'
 import type { Path } from './diagnostics.ts'
 import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
@@ -247,7 +248,7 @@ function kindOf(given: unknown): string {
   if (!(given instanceof YamlScalar)) return 'a mapping'
   const { source, value } = given
   const short = source.length > 60 ? `${source.slice(0, 60)}…` : source
-  return typeof value === 'string' ? JSON.stringify(short) : short
+  return typeof value === 'string' ? escapeInvisible(JSON.stringify(short)) : short
 }
 
 /** Accepts the additional notations of decimals in YAML: `.5`, `+1`, `1.`. */

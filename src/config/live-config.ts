@@ -130,17 +130,16 @@ export class LiveConfig implements LiveSettings {
   async preview(
     next: (stored: StoredConfiguration) => StoredConfiguration,
   ): Promise<ReadonlyMap<string, Channel>> {
-    const { storedChannels, ignored } = mergeStoredSettings(
-      this.#file,
-      next(await this.#store.read('storedConfiguration')),
-    )
+    const before = await this.#store.read('storedConfiguration')
+    const { storedChannels, ignored } = mergeStoredSettings(this.#file, next(before), before)
     this.#refuseNewlyIgnored(ignored)
     return storedChannels
   }
 
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T> {
     return this.#serialized(async () => {
-      const merged = mergeStoredSettings(this.#file, next(await this.#store.read('storedConfiguration')))
+      const before = await this.#store.read('storedConfiguration')
+      const merged = mergeStoredSettings(this.#file, next(before), before)
       this.#refuseNewlyIgnored(merged.ignored)
       const result = await write()
       this.#merged = merged

@@ -146,3 +146,26 @@ test('an alias of channels in the database has the price of its model, until an 
     'gpt-4o-mini',
   ])
 })
+
+test('a change with a new name that has invisible characters is refused; names stored earlier stay in use', () => {
+  const file = fileOf(FILE)
+  const old = stored('la\u2800ne', {}, { models: ['m', 'm\u200B'] })
+  const before = only({
+    channels: [old],
+    entries: [{ section: 'models', name: 'n\u3000', value: { fallback: ['m'] } }],
+  })
+  expect(mergeStoredSettings(file, before).ignored).toEqual([])
+  const edited = stored('la\u2800ne', {}, { models: ['m', 'm\u200B'], priority: 1 })
+  expect(mergeStoredSettings(file, { ...before, channels: [edited] }, before)).toMatchObject({
+    ignored: [],
+    settings: { channels: [{ name: 'filed' }, { name: 'la\u2800ne', priority: 1 }] },
+  })
+  const next = only({
+    channels: [old, stored('new\u2800')],
+    entries: [...before.entries, { section: 'models', name: 'new', value: { successor: 'm\u202E' } }],
+  })
+  expect(mergeStoredSettings(file, next, before).ignored).toMatchObject([
+    { section: 'channels', name: 'new\u2800' },
+    { section: 'models', name: 'new' },
+  ])
+})

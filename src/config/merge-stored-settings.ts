@@ -14,6 +14,7 @@ import { type Path, pathText } from './diagnostics.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { type Issue, issuesOf } from './fields.ts'
 import { guardSchema } from './guards.ts'
+import { invisibleNames } from './invisible-names.ts'
 import { replaceModelPatterns } from './model-patterns.ts'
 import { settingsOf } from './settings.ts'
 import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -40,14 +41,27 @@ export interface MergedSettings {
 
 /**
  * Merges the settings changed over HTTP with the file; the file takes precedence. The same schemas check
- * both, and stored entries that they refuse are ignored.
+ * both, and stored entries that they refuse are ignored. With `before`, `stored` is a change of it, in which new
+ * names with invisible characters are refused as well; names that were stored earlier stay in use.
  */
-export function mergeStoredSettings(config: Config, stored: StoredConfiguration): MergedSettings {
+export function mergeStoredSettings(
+  config: Config,
+  stored: StoredConfiguration,
+  before?: StoredConfiguration,
+): MergedSettings {
   if (stored.channels.length === 0 && stored.entries.length === 0) return fileOnly(config)
   const ignored: IgnoredStoredSetting[] = []
   const drained = drainedIds(stored)
+  const namesBefore = new Set(
+    before &&
+      storedLayer(config, before)
+        .flatMap(invisibleNamesOf)
+        .map(({ name }) => name),
+  )
+  const newName = (one: LayerEntry): string | undefined =>
+    before && invisibleNamesOf(one).find(({ name }) => !namesBefore.has(name))?.message
   let entries = storedLayer(config, stored).filter((one) => {
-    const message = conflictOf(config, one)
+    const message = conflictOf(config, one) ?? newName(one)
     if (message !== undefined) ignored.push(ignoredEntry(one, message))
     return message === undefined
   })
@@ -208,6 +222,13 @@ interface LayerEntry {
   readonly content: string
   readonly tree: YamlNode
   readonly enabled: boolean
+}
+
+/** The errors about names with invisible characters in an entry, wherever it stands in the file. */
+function invisibleNamesOf({ section, name, tree }: LayerEntry) {
+  return invisibleNames(
+    isListed(section) ? { [section]: [tree] } : { [SECTION_KEYS[section]]: { [name]: tree } },
+  )
 }
 
 /** The key in gateway.yaml of each section of stored settings. */

@@ -7,6 +7,7 @@ import { displayPath } from './display-path.ts'
 import { parseYamlDocument } from './document.ts'
 import type { Environment } from './environment.ts'
 import { dictionarySchema, issuesOf } from './fields.ts'
+import { invisibleNames } from './invisible-names.ts'
 import { priceSchema } from './prices.ts'
 import { comparablePrice } from './settings.ts'
 import { readTextFile } from './text-file.ts'
@@ -46,7 +47,11 @@ export function readPriceFile(
   const text = given ?? contentOf(path, refusedAt)
   const { tree, lineOf, diagnostics } = parseYamlDocument(text, (variable) => variables.get(variable))
   const { data, error } = pricesSchema.safeParse(tree)
-  const issues = error ? issuesOf(error) : []
+  const unseen = invisibleNames({ models: tree }).map(({ path: [, ...at], message }) => ({
+    path: at,
+    message,
+  }))
+  const issues = [...(error ? issuesOf(error) : []), ...unseen]
   const mistakes = [
     ...diagnostics,
     ...issues.map(({ path: at, message }) => ({ line: lineOf(at), path: pathText(at), message })),

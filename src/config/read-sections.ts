@@ -26,6 +26,7 @@ import {
 } from './fields.ts'
 import { declaredGroups, groupsSchema } from './groups.ts'
 import { guardsSchema, unknownGuards } from './guards.ts'
+import { invisibleNames } from './invisible-names.ts'
 import { loginSchema } from './login.ts'
 import { optionsSchema } from './options.ts'
 import { priceSchema } from './prices.ts'
@@ -55,7 +56,11 @@ export function readFileContent({ tree, lineOf, diagnostics }: ParsedDocument): 
   const { content, issues } = readSections(tree)
   const all = [
     ...diagnostics,
-    ...issues.map(({ path, message }) => ({ line: lineOf(path), path: pathText(path), message })),
+    ...[...issues, ...invisibleNames(tree)].map(({ path, message }) => ({
+      line: lineOf(path),
+      path: pathText(path),
+      message,
+    })),
   ]
   return content && all.length === 0 ? { content, diagnostics: [] } : { diagnostics: all }
 }

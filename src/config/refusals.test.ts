@@ -798,12 +798,12 @@ const TOKENS: Case[] = [
   [
     'a token without a name',
     'users:\n  - username: u\n    tokens:\n      - unlimited_quota: true\n',
-    'gateway.yaml:4: users[0].tokens[0].name: expected a name for the token (1 to 50 characters, in quotes if it looks like a number), found nothing',
+    'gateway.yaml:4: users[0].tokens[0].name: expected a name for the token (1 to 50 characters, none of them invisible, in quotes if it looks like a number), found nothing',
   ],
   [
     'a name of 51 characters',
     token(`name: ${'x'.repeat(51)}`).replace('name: t\n        ', ''),
-    `gateway.yaml:5: users[0].tokens[0].name: expected a name for the token (1 to 50 characters, in quotes if it looks like a number), found "${'x'.repeat(51)}"`,
+    `gateway.yaml:5: users[0].tokens[0].name: expected a name for the token (1 to 50 characters, none of them invisible, in quotes if it looks like a number), found "${'x'.repeat(51)}"`,
   ],
   [
     'a key with a hyphen',

@@ -307,7 +307,9 @@ function nameOf(cells: RowReader): string {
   if (newTokenFields.shape.name.safeParse(given).success) return given
   const short = Array.from(given).slice(0, MAX_NAME_LENGTH).join('').trim()
   const name = newTokenFields.shape.name.safeParse(short).success ? short : `token ${cells.integer('id')}`
-  cells.note(`name: now ${JSON.stringify(name)}, as names have 1 to ${MAX_NAME_LENGTH} characters`)
+  cells.note(
+    `name: now ${JSON.stringify(name)}, as names have 1 to ${MAX_NAME_LENGTH} characters, none of them invisible`,
+  )
   return name
 }
 
@@ -349,7 +351,10 @@ function limitsOf(cells: RowReader): { readonly enabled: boolean; readonly model
 function limitText(cells: RowReader, column: string): string {
   const text = cells.text(column).trim()
   if (newTokenFields.shape.model_limits.safeParse(text).success) return text
-  throw new UnreadableValue(column, 'names of models with commas between them, at most 65536 characters')
+  throw new UnreadableValue(
+    column,
+    'names of models with commas between them, at most 65536 characters, none of them invisible',
+  )
 }
 
 /**

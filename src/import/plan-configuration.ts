@@ -144,10 +144,11 @@ function effectiveSettings(
   entries: readonly PlannedEntry[],
   channels: readonly PlannedChannel[],
 ): { readonly settings: Settings; readonly refused: ReadonlyMap<string, string> } {
-  const { settings, ignored: leftOut } = mergeStoredSettings(config, {
+  const next: StoredConfiguration = {
     entries: [...stored.entries, ...entries.map(({ entry }) => entry)],
     channels: [...stored.channels, ...channels.map(({ channel }) => toStoredChannel(channel))],
-  })
+  }
+  const { settings, ignored: leftOut } = mergeStoredSettings(config, next, stored)
   return {
     settings,
     refused: new Map(leftOut.map(({ section, name, message }) => [`${section} ${name}`, message])),
@@ -329,7 +330,7 @@ export class OtherGatewayOptions {
     const text = this.text(name)
     if (text === undefined || text === '') return undefined
     try {
-      return parseJsonMapping(name, text)
+      return parseJsonMapping(name, text, (entry, { message }) => this.#skip(`${name}: ${entry}`, message))
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       this.#skip(name, error.message)

@@ -1009,6 +1009,47 @@ test('an import refuses a source whose table is an endless view with an error me
   expect(err).toContain('"channels" is a view, and nothing but plain tables is read')
 })
 
+test('an import leaves out channels whose names or models have invisible characters, and renames such keys', async () => {
+  const source = await familyDatabase('new-api', 'SQLite')
+  const channels = { type: 1, status: 1, group: 'default', key: 'sk-up', base_url: 'http://127.0.0.1:9' }
+  for (const [index, fields] of [
+    { name: 'lane', models: 'm', model_mapping: '' },
+    { name: 'la\u2800ne', models: 'm', model_mapping: '' },
+    { name: 'unseen model', models: 'm,m\u200B', model_mapping: '' },
+    { name: 'unseen mapping', models: 'm', model_mapping: '{"m":"m\uFFFC"}' },
+  ].entries())
+    await source.insert('channels', { ...channels, ...fields, id: 1 + index })
+  await source.insert('options', { key: 'ModelRatio', value: '{"m\u200B":2,"m":1}' })
+  await source.insert('options', { key: 'CompletionRatio', value: '{"m":1}' })
+  await source.insert('users', { ...user, id: 2, username: 'ben', quota: 1, used_quota: 0 })
+  for (const [index, fields] of [
+    { name: 'lap\u2800top' },
+    { name: 'limited', model_limits_enabled: true, model_limits: 'm,m\u200B' },
+  ].entries())
+    await source.insert('tokens', { ...token, id: 1 + index, user_id: 2, key: `${KEY}${index}`, ...fields })
+  const done = await report(folder(), source.place, '--apply')
+  expect(fateOf(done, 'channel', 'lane')).toMatchObject({ fate: 'carried' })
+  const refused = ['la\u2800ne', 'unseen model', 'unseen mapping']
+  for (const name of refused)
+    expect(fateOf(done, 'channel', name)).toEqual({
+      fate: 'left',
+      notes: [expect.stringMatching(/without invisible and blank characters, found ".*\\u/)],
+    })
+  expect(fateOf(done, 'price', 'm')).toMatchObject({ fate: 'carried' })
+  expect(fateOf(done, 'option', 'ModelRatio: m\u200B')).toEqual({
+    fate: 'left',
+    notes: [expect.stringContaining('none of them invisible or blank')],
+  })
+  expect(fateOf(done, 'token', 'token 1')).toEqual({
+    fate: 'changed',
+    notes: ['name: now "token 1", as names have 1 to 50 characters, none of them invisible'],
+  })
+  expect(fateOf(done, 'token', 'limited')).toMatchObject({
+    fate: 'left',
+    notes: [expect.stringContaining('none of them invisible')],
+  })
+})
+
 test('of several users in the source with confusable names, an import takes only one', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   const names = ['ben', 'Ben', 'ｂen', 'b\u200Ben', 'bеn', 'Ben 本']

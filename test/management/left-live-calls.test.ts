@@ -51,3 +51,28 @@ test.each<[string, (socket: Socket, opened: Promise<string>) => unknown]>([
     await sleep(CERTAINLY_GONE_MS)
   }
 })
+
+test('a client that sends more behind the request of a live stream than is kept for later loses its place', async () => {
+  const { port } = new URL(fixture.gateway.url)
+  const headers = Object.entries({ host: 'localhost', ...BEN })
+  const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const connections = Array.from({ length: 4 }, () =>
+    rawConnection(Number(port), `GET /api/log/self/stream HTTP/1.1\r\n${head}\r\n`),
+  )
+  for (const one of connections) {
+    await one.until('200 OK')
+    // More than a connection keeps of further requests, which it would not read on behind.
+    one.socket.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(5_000))
+    one.socket.end()
+  }
+  const answers = await Promise.all(connections.map((one) => one.closed()))
+  for (const answer of answers) expect(answer.split('HTTP/1.1')).toHaveLength(2)
+  const next = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      open(fixture.gateway.url, undefined, { method: 'GET', path: '/api/log/self/stream', headers: BEN }),
+    ),
+  )
+  expect(next.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  for (const response of next) response.abort()
+  await sleep(CERTAINLY_GONE_MS)
+}, 60_000)

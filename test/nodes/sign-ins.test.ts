@@ -1,12 +1,34 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { Client } from 'pg'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { Browser } from '../fixtures/browser.ts'
 import { ROOT, user } from '../fixtures/configuration.ts'
 import { logIn, sessionHeaders } from '../fixtures/console.ts'
 import { startScriptedProvider } from '../fixtures/scripted-oidc.ts'
+import type { Engine } from '../store-engines.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+
+const ATTACKER = '192.0.2.1'
+const OWNER = '203.0.113.7'
+const BURST = 120
+const PASSWORD = 'correct horse'
+
+/** A node that believes forwarded addresses, and has a user with a password. */
+async function addressedNode(engine: Engine) {
+  const nodes = await setNodes(engine, 1, () => ({
+    options: { trusted_proxies: ['127.0.0.1'] },
+    rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
+    users: [ROOT, user(2, 'ann', [])],
+  }))
+  const url = nodes.gateways[0]?.url ?? ''
+  const root = { id: 1, accessToken: ROOT.access_token }
+  await manage(url, root, 'PUT /api/user/', { id: 2, password: PASSWORD })
+  const signIn = (username: string, from: string) =>
+    logIn(url, { username, password: PASSWORD }, { 'x-forwarded-for': from })
+  return { ...nodes, signIn }
+}
 
 describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
   test('an OIDC sign-in may begin at one node and end once at another; its session begins and ends on both nodes', async () => {
@@ -69,4 +91,35 @@ describe.each(SHARED)('sign-ins at two nodes on $name', (engine) => {
     expect((await as(two, cookie, 'GET /api/user/self')).status).toBe(401)
     expect((await logIn(two, { username: 'ann', ...password })).status).toBe(200)
   }, 300_000)
+
+  test('a burst of sign-ins from one address leaves the database free for one from another address', async () => {
+    const { database, signIn } = await addressedNode(engine)
+    const locking = new Client({ connectionString: database.place })
+    locking.on('error', () => {})
+    await locking.connect()
+    await locking.query('begin')
+    await locking.query('lock table users in access exclusive mode')
+    let refused = 0
+    let checked = 0
+    const burst = Array.from({ length: BURST }, async (_, n) => {
+      const { status } = await signIn(`nobody ${n}`, ATTACKER)
+      if (status === 503) refused += 1
+      else if (status === 401) checked += 1
+    })
+    // Four are in the database and 100 wait, so all have arrived when the others are refused.
+    await vi.waitFor(() => expect(refused).toBe(BURST - 104), { timeout: 30_000, interval: 50 })
+    const [inDatabase] = await database.sql(
+      "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    )
+    expect(inDatabase?.['count']).toBe(4)
+    const owner = signIn('ann', OWNER)
+    // Takes the place of the burst's last one that waits.
+    await vi.waitFor(() => expect(refused).toBe(BURST - 103), { timeout: 30_000, interval: 50 })
+    await locking.end()
+    expect((await owner).status).toBe(200)
+    // Those beside it, in its turn and in the turn before, and answers that were not read yet.
+    expect(checked).toBeLessThanOrEqual(BURST / 4)
+    await Promise.all(burst)
+    expect(checked).toBe(103)
+  })
 })

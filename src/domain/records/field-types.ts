@@ -157,6 +157,13 @@ export function listTextType(bytes: number): FieldType<string, string> {
   return { ...type, fromJson: (given) => given.trim() }
 }
 
+/** Names with commas between them, without invisible and blank characters. */
+export const nameListType = (bytes: number): FieldType<string, string> =>
+  withRules(listTextType(bytes), {
+    accepts: (given) => given.split(',').every((name) => isVisibleLabel(name.trim())),
+    expected: 'names without invisible characters, with commas between them',
+  })
+
 /** A text that matches a pattern. */
 export const patternTextType = (pattern: RegExp, expected: string) =>
   withRules(plainTextType(expected, { 'x-max-bytes': TEXT_BYTE_LIMITS.plain }), {

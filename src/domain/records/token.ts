@@ -15,6 +15,7 @@ import {
   listType,
   listTextType,
   labelType,
+  nameListType,
   nameType,
   nullableType,
   plainTextType,
@@ -89,7 +90,8 @@ export const TOKEN = declareRecord(
       edit: 'holder',
       isRequired: true,
       audit: true,
-      declared: 'a name for the token (1 to 50 characters, in quotes if it looks like a number)',
+      declared:
+        'a name for the token (1 to 50 characters, none of them invisible, in quotes if it looks like a number)',
     },
     status: {
       type: oneOfType(Object.values(TOKEN_STATUS), '1, 2, 3 or 4'),
@@ -140,7 +142,7 @@ export const TOKEN = declareRecord(
     },
     /** Names of the models that the key may use, separated by commas. */
     model_limits: {
-      type: listTextType(TEXT_BYTE_LIMITS.list),
+      type: nameListType(TEXT_BYTE_LIMITS.list),
       default: '',
       edit: 'holder',
       audit: true,

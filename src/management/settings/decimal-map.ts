@@ -15,8 +15,15 @@ const EXPECTED = 'expected a text that holds a JSON object'
 
 /**
  * Parses a JSON object, and keeps numbers as they are written. Throws `invalid_request` for anything else.
+ * Entries with an invalid name are passed to `leaveOut`, which throws unless the caller can do without them.
  */
-export function parseJsonMapping(key: string, text: string): ReadonlyMap<string, unknown> {
+export function parseJsonMapping(
+  key: string,
+  text: string,
+  leaveOut: (name: string, error: GatewayError) => void = (_, error) => {
+    throw error
+  },
+): ReadonlyMap<string, unknown> {
   let value: unknown
   try {
     value = parseWithSource(text, (_, part, { source }) =>
@@ -32,10 +39,9 @@ export function parseJsonMapping(key: string, text: string): ReadonlyMap<string,
   for (const name of mapping.keys()) {
     const isPlain = name !== '' && name !== '__proto__' && name.length <= 200 && !/\p{Cc}/u.test(name)
     if (isPlain && isFullyVisible(name)) continue
-    throw new GatewayError(
-      'invalid_request',
-      `${key}: expected names of 1 to 200 characters, none of them invisible or blank`,
-    )
+    mapping.delete(name)
+    const message = `${key}: expected names of 1 to 200 characters, none of them invisible or blank`
+    leaveOut(name, new GatewayError('invalid_request', message))
   }
   return mapping
 }

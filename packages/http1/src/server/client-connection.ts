@@ -111,8 +111,10 @@ export class ClientConnection implements RequestSource, ResponseSink {
    * requests it, or the end of a response has not been sent.
    */
   updateReading(): void {
-    const isPaused =
-      this.#pipelinedBytes > MAX_PIPELINED_BYTES || this.#isSending || (this.#request?.isPaused ?? false)
+    const isFull = this.#pipelinedBytes > MAX_PIPELINED_BYTES
+    // If reading paused, an endless response would not notice that its client is gone.
+    if (isFull && this.#isEndless && this.#state === 'open') return this.#leave()
+    const isPaused = isFull || this.#isSending || (this.#request?.isPaused ?? false)
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
     if (isPaused) this.#socket.pause()
@@ -313,6 +315,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
   lastsUntilClientLeaves(): void {
     this.#isEndless = true
     if (this.#isHalfClosed && this.#state === 'open') this.#leave()
+    else this.updateReading()
   }
 
   #leave(): void {

@@ -1,0 +1,56 @@
+import { escapeInvisible, isVisibleLabel } from '../domain/username.ts'
+import type { Path } from './diagnostics.ts'
+import type { Issue } from './fields.ts'
+import { childOfNode, isMapping, itemsOfNode, keysOfNode, type YamlNode, YamlScalar } from './yaml-node.ts'
+
+/** An error about a name, with the name. */
+export interface InvisibleName extends Issue {
+  readonly name: string
+}
+
+/** Fields with names, of one or in a list, in the entries of each section; of a mapping its keys as well. */
+const FIELDS = {
+  channels: ['name', 'models', 'model_mapping'],
+  models: ['vendor', 'fallback', 'context_fallback', 'content_fallback', 'successor'],
+  guards: ['models', 'groups', 'users', 'tokens'],
+} as const
+
+/**
+ * Errors for names of channels and models that have invisible or blank characters, so that they look like
+ * others, and for guards that are limited to such names, and would never apply.
+ * `docs/api.md: Users`.
+ */
+export function invisibleNames(tree: YamlNode): InvisibleName[] {
+  return Object.entries(FIELDS).flatMap(([section, fields]) => {
+    const part = childOfNode(tree, section)
+    return [
+      ...keysOfNode(part).flatMap((name) => invisible(name, [section, name])),
+      ...childrenOf(part).flatMap(([entry, key]) =>
+        fields.flatMap((field) => invisibleIn(childOfNode(entry, field), [section, key, field])),
+      ),
+    ]
+  })
+}
+
+/** The errors in one value of a field. */
+function invisibleIn(node: YamlNode, path: Path): InvisibleName[] {
+  if (node instanceof YamlScalar) return invisible(String(node.value), path)
+  return [
+    ...keysOfNode(node).flatMap((name) => invisible(name, [...path, name])),
+    ...childrenOf(node).flatMap(([child, key]) =>
+      child instanceof YamlScalar ? invisible(String(child.value), [...path, key]) : [],
+    ),
+  ]
+}
+
+function childrenOf(node: YamlNode): (readonly [YamlNode, string | number])[] {
+  return isMapping(node)
+    ? Object.entries(node).map(([key, child]) => [child, key] as const)
+    : itemsOfNode(node).map((child, index) => [child, index] as const)
+}
+
+function invisible(name: string, path: Path): InvisibleName[] {
+  if (isVisibleLabel(name)) return []
+  const message = `expected a name without invisible and blank characters, found "${escapeInvisible(name).slice(0, 200)}"`
+  return [{ path, message, name }]
+}

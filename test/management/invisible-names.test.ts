@@ -1,0 +1,145 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../store-rows.ts'
+import { manage } from '../fixtures/account.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+const ADDRESS = 'http://127.0.0.1:9/v1'
+
+/** Characters without a form: a zero-width space, an empty braille pattern, a wide space, a direction control. */
+const UNSEEN = ['\u200B', '\u2800', '\u3000', '\u202E', '\uFFFC', '\u{1D159}', '\u{E0061}', '\u00AD']
+
+/** A guard that looks for a word. */
+const guard = (fields: object) => ({ name: 'words', do: 'block', match: { words: ['x'] }, ...fields })
+
+/** Configurations with one name in each of their places. */
+const PLACES: readonly (readonly [string, (name: string) => object])[] = [
+  ['a channel', (name) => ({ channels: [channel('m', ADDRESS, { name })] })],
+  ['a model of a channel', (name) => ({ channels: [channel('m', ADDRESS, { models: [name] })] })],
+  [
+    'the name in a model mapping',
+    (name) => ({ channels: [channel('m', ADDRESS, { model_mapping: { [name]: 'm' } })] }),
+  ],
+  [
+    'the model of a model mapping',
+    (name) => ({ channels: [channel('m', ADDRESS, { model_mapping: { m: name } })] }),
+  ],
+  ['a model with a price', (name) => ({ models: priced([name]) })],
+  ['a vendor', (name) => ({ models: { m: { vendor: name } } })],
+  ['a fallback', (name) => ({ models: { m: { price: PLAIN_PRICE, fallback: [name] } } })],
+  ['a successor', (name) => ({ models: { m: { price: PLAIN_PRICE, successor: name } } })],
+  ['a guard', (name) => ({ guards: [guard({ name })] })],
+  ['a model of a guard', (name) => ({ guards: [guard({ models: [name] })] })],
+  ['a user of a guard', (name) => ({ guards: [guard({ users: [name] })] })],
+  ['a key', (name) => ({ users: [ROOT, user(2, 'ann', [token('ann', { name })])] })],
+  [
+    'a model of a key',
+    (name) => ({
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann', { model_limits_enabled: true, model_limits: `m, ${name}` })]),
+      ],
+    }),
+  ],
+]
+
+async function startingWith(config: object, env: Record<string, string> = {}): Promise<void> {
+  const gateway = await startGateway({ config: { users: [ROOT], ...config }, env })
+  await gateway.discard()
+}
+
+describe('a name in gateway.yaml with invisible characters is refused', () => {
+  test.each(PLACES)('of %s', async (_, config) => {
+    const name = `m${UNSEEN.join('')}x`
+    await expect(startingWith(config(name))).rejects.toThrow(
+      /(?:without|none of them) invisible|hyphens and underscores/,
+    )
+  })
+
+  test.each(UNSEEN)('for each such character: %j', async (unseen) => {
+    await expect(startingWith({ models: priced([`m${unseen}x`]) })).rejects.toThrow(
+      `found "m\\u${unseen.codePointAt(0)?.toString(16)}x"`,
+    )
+  })
+
+  test('in a file of prices', async () => {
+    const file = join(temporaryFolder(), 'prices.yaml')
+    writeFileSync(file, '"m\\u200Bx": { input: 1, output: 2 }\n')
+    await expect(startingWith({ options: { prices_file: file } })).rejects.toThrow('found "m\\u200bx"')
+  })
+
+  test('but not a name with joined emoji or joiners that a script needs', async () => {
+    const name = '\u{1F469}\u200D\u{1F52C} می\u200Cخواهم'
+    await startingWith({ channels: [channel('m', ADDRESS, { name })] })
+  })
+})
+
+describe('over HTTP', () => {
+  let gateway: RunningGateway
+  beforeAll(async () => {
+    gateway = await startGateway({ config: { rate_limits: {}, users: [ROOT, user(2, 'ann', [])] } })
+  })
+  afterAll(() => gateway?.discard())
+
+  const as = (request: Parameters<typeof manage>[2], body?: object) =>
+    manage<Record<string, unknown>>(gateway.url, ROOT_ACCOUNT, request, body)
+  const lane = (fields: object) => ({
+    name: 'lane',
+    type: 1,
+    key: 'k',
+    base_url: 'http://127.0.0.1:9',
+    models: 'm',
+    ...fields,
+  })
+
+  test.each<[string, Parameters<typeof manage>[2], (name: string) => object]>([
+    ['a channel', 'POST /api/channel/', (name) => lane({ name })],
+    ['one of several channels', 'POST /api/channel/', (name) => lane({ name, mode: 'batch', key: 'k\nl' })],
+    ['a model of a channel', 'POST /api/channel/', (name) => lane({ models: `m,${name}` })],
+    [
+      'a model mapping',
+      'POST /api/channel/',
+      (name) => lane({ model_mapping: JSON.stringify({ [name]: 'm' }) }),
+    ],
+    [
+      'the model of a mapping',
+      'POST /api/channel/',
+      (name) => lane({ model_mapping: JSON.stringify({ m: name }) }),
+    ],
+    ['a price', 'PUT /api/option/', (name) => ({ key: 'ModelRatio', value: JSON.stringify({ [name]: 1 }) })],
+    [
+      'a fallback',
+      'PUT /api/option/',
+      (name) => ({ key: 'ModelFallback', value: JSON.stringify({ m: [name] }) }),
+    ],
+    ['a guard', 'POST /api/guards', (name) => guard({ name })],
+    ['a model of a guard', 'POST /api/guards', (name) => guard({ models: [name] })],
+    ['a key', 'POST /api/token/', (name) => ({ name, unlimited_quota: true })],
+    [
+      'a model of a key',
+      'POST /api/token/',
+      (name) => ({ name: 'k', model_limits_enabled: true, model_limits: `m,${name}` }),
+    ],
+    ['a display name', 'PUT /api/user/', (name) => ({ id: 2, display_name: name })],
+  ])('%s with invisible characters is refused', async (_, request, body) => {
+    for (const unseen of UNSEEN) {
+      const answer = await as(request, body(`m${unseen}x`))
+      expect([answer.status, JSON.stringify(answer)]).toEqual([
+        400,
+        expect.stringMatching(/invisible|hyphens and underscores/),
+      ])
+    }
+  })
+
+  test('a channel that exists keeps its other settings when a name with invisible characters is refused', async () => {
+    const { data } = await as('POST /api/channel/', lane({}))
+    const [id] = data['ids'] as number[]
+    const renamed = await as('PUT /api/channel/', { id, name: 'lane\u2800' })
+    expect(renamed).toMatchObject({ status: 400, message: expect.stringContaining('found "lane\\u2800"') })
+    expect((await as('PUT /api/channel/', { id, models: 'm,n' })).status).toBe(200)
+    expect((await as(`GET /api/channel/${id}`)).data).toMatchObject({ name: 'lane', models: 'm,n' })
+  })
+})
