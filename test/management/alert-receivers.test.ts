@@ -61,6 +61,7 @@ test('117: an alert receiver that is added gets events, signed with the secret t
       id,
       host: new URL(added.url).host,
       events: ['quota.low'],
+      format: 'standard',
       managed: false,
       managed_by: '',
       waiting: 0,

@@ -79,6 +79,7 @@ describe('GET /api/console', () => {
       ],
       troubled_channels: [],
       incidents: [],
+      refused_configuration: null,
     })
     expect((await shell(AS_ROOT)).data.counts).toEqual({ resting_channels: 0 })
     expect((await shell(ANN)).data).toMatchObject({
