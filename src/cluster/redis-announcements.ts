@@ -26,6 +26,9 @@ export class RedisAnnouncements implements Announcer {
         }
         // Received as bytes, so that no string is made of a message that is too long.
         await client.subscribe(this.#channel, received, true)
+      },
+      // Not earlier, because a listener may announce something at once.
+      onUsable: () => {
         for (const listener of this.#listeners) listener.connected?.()
       },
       heartbeat: async (client) => void (await client.ping()),

@@ -13,6 +13,8 @@ const HEARTBEAT_MS = 250
 export interface RedisConnectionHandlers {
   /** Called once for each new connection, before the other callbacks. A rejection closes the connection. */
   onConnected?(client: RedisClientType): Promise<void>
+  /** Called once for each new connection, after the first heartbeat, when commands can be sent over it. */
+  onUsable?(): void
   /**
    * Called every quarter of a second, to check that the server answers. A rejection closes the connection.
    */
@@ -96,6 +98,7 @@ export class RedisConnection {
       await this.#withTimeout(this.#handlers.heartbeat(client))
       this.#client = client
       this.#isLost = false
+      this.#handlers.onUsable?.()
       this.#firstAttempt.resolve()
       while (!this.#isStopping) {
         await this.#sleep()

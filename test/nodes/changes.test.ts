@@ -9,6 +9,7 @@ import { Ledger } from '../../src/accounts/ledger/ledger.ts'
 import { Announcements } from '../../src/store/postgres/announcements.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
 import { keyHashes } from '../../src/store/secrets.ts'
+import { PATIENT } from '../fixtures/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import { ENGINES } from '../store-engines.ts'
 import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
@@ -144,6 +145,21 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
     here.keys.forget(tokenId)
     await expect.poll(() => there.call()).toBe('this API key is disabled')
+  })
+
+  test('a listener that is notified of a new connection can announce a text over it at once', async () => {
+    const node = new RedisAnnouncements(server.url, `test:${randomUUID()}`, MESSAGES, PATIENT.connectionMs)
+    onTestFinished(() => node.close())
+    const failures: unknown[] = []
+    let heard = 0
+    node.listen({
+      received: () => (heard += 1),
+      connected: () => void node.announce('connected').catch((error: unknown) => failures.push(error)),
+    })
+    await expect.poll(() => heard + failures.length).toBe(1)
+    await server.restart()
+    await expect.poll(() => heard + failures.length).toBe(2)
+    expect(failures).toEqual([])
   })
 
   test('messages between nodes in an unknown format are ignored', async () => {
