@@ -74,9 +74,9 @@ export async function bundle(root, packages, sources) {
   }
 }
 
-// Whether a module is in a package that npm installs beside this one.
+// Whether a module is in a package that npm installs beside this one. A name with `#` is internal to a package.
 function isInstalled(id, contained) {
-  const [, name] = /^((?:@[^/]+\/)?[^./\0@][^/]*)/.exec(id) ?? []
+  const [, name] = /^((?:@[^/]+\/)?[^./\0@#][^/]*)/.exec(id) ?? []
   return name !== undefined && !name.startsWith('@sluice/') && !contained.has(name)
 }
 
