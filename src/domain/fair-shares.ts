@@ -8,8 +8,8 @@ export interface Share {
 
 /**
  * Counts the entries of each owner of a bounded table, and chooses whose entry makes room for a new one. A
- * fair share is the size of the table divided by the number of owners that have entries. An owner with more
- * than that loses entries of its own; for all others, the owner with the most entries loses one.
+ * fair share is the size of the table divided by the number of owners that have entries. A new entry
+ * of an owner with more than that replaces one of the same owner; any other replaces one of the owner with most.
  * `docs/ledger.md: Fair shares`.
  */
 export class FairShares<Owned extends Share> {

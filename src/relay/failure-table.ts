@@ -1,7 +1,7 @@
 // The table of `docs/operations.md: Decisions after a failure`; `test/http/failure-table.test.ts` compares the two and tries each row.
 
 /** What a failure is blamed on. */
-export type Blamed = 'nobody' | 'request' | 'key' | 'key and model' | 'model' | 'channel' | 'gateway'
+export type Blamed = 'none' | 'request' | 'key' | 'key and model' | 'model' | 'channel' | 'gateway'
 
 /**
  * What later calls avoid, and for how long. `minute`: what is blamed, for a minute or as long as the answer
@@ -135,7 +135,7 @@ export const FAILURES = {
     alert: 'channel.resting',
   },
   connection_lost: {
-    blames: 'nobody',
+    blames: 'none',
     rest: 'none',
     next: 'same',
     client: 'hidden',
@@ -143,7 +143,7 @@ export const FAILURES = {
     alert: null,
   },
   endpoint_missing: {
-    blames: 'nobody',
+    blames: 'none',
     rest: 'none',
     next: 'nothing',
     client: 'words',
@@ -175,7 +175,7 @@ export const FAILURES = {
     alert: null,
   },
   call_stopped: {
-    blames: 'nobody',
+    blames: 'none',
     rest: 'none',
     next: 'nothing',
     client: 'own',
@@ -183,7 +183,7 @@ export const FAILURES = {
     alert: null,
   },
   client_left: {
-    blames: 'nobody',
+    blames: 'none',
     rest: 'none',
     next: 'nothing',
     client: 'nothing',

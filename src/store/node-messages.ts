@@ -58,7 +58,7 @@ export class NodeMessages {
   }
 }
 
-// The database signs with a key of its own, so that a copy of the database cannot sign as a node.
+// The database has a separate signing key, so that a copy of the database cannot sign as a node.
 function macOf(keys: SecretKeys, text: string): string {
   const key = text.startsWith(FROM_DATABASE) ? databaseMessageKey(keys) : keys.messageKey
   return createHmac('sha256', key).update(text).digest('hex').slice(0, MAC_LENGTH)

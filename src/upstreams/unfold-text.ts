@@ -1,4 +1,4 @@
-/** Characters that nobody sees, and that change nothing about what a text says. */
+/** Invisible characters that do not change the meaning of a text. */
 const INVISIBLE = String.raw`[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800\ufffc\u{1d159}]|(?![\t\n\r])\p{Cc}`
 /** A reference to a character in HTML or XML, whose `&` may be written as a reference too. */
 const ENTITY = String.raw`&(?:amp;|#0*38;|#x0*26;)*(?:#(\d{1,9});?|#x([\da-f]{1,9});?|([a-z]{2,6});)`

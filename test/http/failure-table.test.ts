@@ -27,7 +27,7 @@ function tableUnder(heading: string): string[][] {
 
 /** What the cells of the table say, as the code names it. */
 const BLAMED: Readonly<Record<string, FailureRule['blames']>> = {
-  nobody: 'nobody',
+  none: 'none',
   'the request': 'request',
   'the key': 'key',
   'the key for this model': 'key and model',
@@ -185,7 +185,7 @@ afterAll(() => fixture?.close())
 
 test('each kind of failure of a provider has an example', () => {
   const tried = new Set<string>(CASES.map(({ kind }) => kind))
-  // What the gateway, its operator or the client does has tests of its own.
+  // Failures that the gateway, an operator or the client causes are tested elsewhere.
   const others = ['connection_lost', 'endpoint_missing', 'undeliverable', 'unwritten', 'stopping']
   const untried = Object.keys(FAILURES).filter((kind) => !tried.has(kind))
   expect(untried).toEqual([...others, 'call_stopped', 'client_left'])
