@@ -1,12 +1,13 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { MediaAnswerKind } from '@sluice/wire/guarded-media'
-import { GUARD_PLACES, type Guard, redactionMatchOf } from '../../domain/guard.ts'
+import { redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { TextScreen } from '../../redaction/screen.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import type { Passthrough } from '../dialects/passthrough.ts'
+import { textGuard } from '../../../test/fixtures/text-guard.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { CheckCancelled } from './guard-turns.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
@@ -17,23 +18,7 @@ const MEMORY = new RequestMemory(
   () => performance.now(),
 )
 const MATCH = { kind: 'pii', kinds: ['email'] } as const
-const GUARD: Guard = {
-  name: 'mail',
-  where: GUARD_PLACES,
-  do: 'redact',
-  mode: 'enforce',
-  match: MATCH,
-  models: undefined,
-  groups: undefined,
-  users: undefined,
-  tokens: undefined,
-  sample: 1,
-  timeout: 2000,
-  on_failure: 'block',
-  charge: false,
-  most_delay: 0,
-  with: '#',
-}
+const GUARD = textGuard({ name: 'mail', do: 'redact', match: MATCH })
 const SCREEN = new TextScreen([
   { rule: compileRule(GUARD.name, redactionMatchOf(MATCH)), do: GUARD.do, with: GUARD.with },
 ])

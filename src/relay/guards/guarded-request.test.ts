@@ -1,10 +1,11 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { expect, test } from 'vitest'
-import { GUARD_PLACES, type Guard, redactionMatchOf } from '../../domain/guard.ts'
+import { redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { TextScreen } from '../../redaction/screen.ts'
+import { textGuard } from '../../../test/fixtures/text-guard.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { CheckCancelled } from './guard-turns.ts'
 import { applyGuardsToScan } from './guarded-request.ts'
@@ -15,23 +16,7 @@ const MEMORY = new RequestMemory(
   () => performance.now(),
 )
 const MATCH = { kind: 'pii', kinds: ['email'] } as const
-const REPLACING: Guard = {
-  name: 'mail',
-  where: GUARD_PLACES,
-  do: 'replace',
-  mode: 'enforce',
-  match: MATCH,
-  models: undefined,
-  groups: undefined,
-  users: undefined,
-  tokens: undefined,
-  sample: 1,
-  timeout: 2000,
-  on_failure: 'block',
-  charge: false,
-  most_delay: 0,
-  with: '#',
-}
+const REPLACING = textGuard({ name: 'mail', do: 'replace', match: MATCH })
 
 const SCREEN = new TextScreen([
   { rule: compileRule(REPLACING.name, redactionMatchOf(MATCH)), do: REPLACING.do, with: REPLACING.with },

@@ -2,12 +2,13 @@ import fc from 'fast-check'
 import type { AnswerContext } from '@sluice/wire/guarded-texts'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { expect, test } from 'vitest'
-import { GUARD_PLACES, type Guard, type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
+import { type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
 import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { TextScreen } from '../../redaction/screen.ts'
 import type { Tap } from '../dialects/dialect.ts'
+import { textGuard } from '../../../test/fixtures/text-guard.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { KnownTexts } from './known-texts.ts'
@@ -21,23 +22,7 @@ const known = new KnownTexts(
 )
 
 function guardsWith(action: GuardAction): { readonly guards: CallGuards; readonly screen: TextScreen } {
-  const guard: Guard = {
-    name: 'codes',
-    where: GUARD_PLACES,
-    do: action,
-    mode: 'enforce',
-    match: MATCH,
-    sample: 1,
-    timeout: 2000,
-    on_failure: 'block',
-    charge: false,
-    most_delay: 0,
-    with: '#',
-    models: undefined,
-    groups: undefined,
-    users: undefined,
-    tokens: undefined,
-  }
+  const guard = textGuard({ name: 'codes', do: action, match: MATCH })
   const rule = compileRule(guard.name, redactionMatchOf(MATCH))
   const screen = new TextScreen([{ rule, do: action, with: '#' }])
   const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
