@@ -16,7 +16,7 @@ import { startContentCapture, type ContentLogForCalls } from './capture-content.
 import { waitLimitsOf } from './wait-limits.ts'
 import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
 import { formFieldTexts } from './record-refusal.ts'
-import { type CallRates, groupsOfPlans, planCall } from './plan.ts'
+import { type CallRates, groupsOfPlans, planCall, type Plans } from './plan.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { IncomingCall } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
@@ -72,17 +72,23 @@ export class CallAdmission {
     const affinity = this.#services.affinity.of(caller.user.id, possible)
     const arranged = affinity ? affinity.arranged(possible) : possible
     const planned = arranged instanceof Promise ? await arranged : arranged
-    const prompts = this.#services.prompts.of(caller.user.id, planned)
-    const tightening = prompts ? prompts.tightened(planned) : planned
-    const plans = tightening instanceof Promise ? await tightening : tightening
-    const [first] = plans
-    const priceVersion = priceVersionOf(settings, plans)
-    for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
-    const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
+    const priceVersion = priceVersionOf(settings, planned)
+    for (const plan of planned) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     // Accounts in memory are found and charged in the same turn of the event loop. After an `await`, they
     // might have been dropped from memory and read a second time.
-    const found = findChargedBalances(ledger.accounts, { ...caller, groups: groupsOfPlans(plans), startedMs })
-    const payer = found instanceof Promise ? await found : found
+    const charged = { ...caller, groups: groupsOfPlans(planned), startedMs }
+    const found = findChargedBalances(ledger.accounts, charged)
+    let payer = found instanceof Promise ? await found : found
+    let plans = planned
+    let amount = amountOf(plans)
+    const prompts = this.#services.prompts.of(caller.user.id, planned, payer, amount)
+    const tightened = prompts?.tightened(planned)
+    if (tightened) {
+      plans = tightened instanceof Promise ? await tightened : tightened
+      amount = amountOf(plans)
+      if (tightened instanceof Promise) payer = await findChargedBalances(ledger.accounts, charged)
+    }
+    const [first] = plans
     const { account, budgets } = payer
     const facts: HoldFacts = {
       id: incoming.id,
@@ -145,4 +151,9 @@ export class CallAdmission {
       call.content?.relayed()
     }
   }
+}
+
+/** Quota units to hold for a call, whichever of its plans serves it. */
+function amountOf([first, ...others]: Plans): number {
+  return others.reduce((most, { estimate }) => Math.max(most, estimate.amount), first.estimate.amount)
 }

@@ -11,7 +11,7 @@ import { responsesUsage, wholeResponse } from '../fixtures/responses-behaviour.t
 
 /** Tokens that the upstream reports for the prompt of the first call: fewer than a quarter of its bytes. */
 const REPORTED = 10_000
-const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1000)
+const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1500)
 const OUTPUT = 10
 
 /** A turn of a conversation, as every dialect can express it. */
@@ -143,10 +143,14 @@ beforeAll(async () => {
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })]),
+      user(2, 'ann', [
+        token('ann'),
+        token('poor', { remain_quota: 1 }),
+        token('careful', { remain_quota: 64 * 40_000 }),
+      ]),
       user(3, 'bob', [token('bob'), token('bobpoor', { remain_quota: 1 })]),
       user(5, 'sibling', [token('sibling', { remain_quota: 100_000 })]),
-      user(4, 'tight', [token('tight', { remain_quota: 50_000 })]),
+      user(4, 'tight', [token('tight', { remain_quota: 75_000 })]),
     ],
   }))
 })
@@ -277,6 +281,22 @@ test('a continued conversation is recognised among many of the same length', asy
   for (const said of all) await had('chat', 'chat', said)
   for (const said of all)
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeLessThan(REPORTED + 800)
+})
+
+test('a prompt of at most 64 KiB is looked up and remembered only for a call whose bound by bytes takes 1/64 of what is left', async () => {
+  const said = (name: string): readonly Said[] => [{ by: 'user', text: `${name} ${LONG.slice(0, 40_000)}` }]
+  const known = async (): Promise<string | undefined> => {
+    const metrics = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
+    return /sluice_known_prompts_total\{result="none"\} (\d+)/.exec(metrics)?.[1]
+  }
+  fixture.upstream.script('chat', answerOf('chat', REPORTED))
+  const before = await known()
+  await send('chat', 'm-chat', said('rich'), 'ann')
+  expect(await known()).toBe(before)
+  expect(await held('chat', 'm-chat', [...said('rich'), ...MORE])).toBeGreaterThan(40_000)
+  // The bound is a token for each byte, each one quota unit: a little more than 40,000 of 64 times as much.
+  await send('chat', 'm-chat', said('careful'), 'careful')
+  expect(await held('chat', 'm-chat', [...said('careful'), ...MORE])).toBeLessThan(REPORTED + 800)
 })
 
 test('a provider that reports more tokens than were held is paid, and a metric counts the call', async () => {

@@ -22,7 +22,10 @@ beforeAll(async () => {
       third: { price: DEAR },
     },
     channels: ['first', 'second', 'third'].map((name) => channel(name, upstream.baseUrl(name))),
-    users: [ROOT, user(2, 'ann', [token('scarce', { remain_quota: 20_000 }), token('ample')])],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('scarce', { remain_quota: 20_000 }), token('ample', { remain_quota: 200_000 })]),
+    ],
   }))
   database = databaseOf(fixture.gateway.dataDir)
 })

@@ -9,7 +9,7 @@ const MOST = 20
 const OUTPUT = 10
 /** Tokens that the upstream reports for a prompt: fewer than a quarter of its bytes. */
 const REPORTED = 10_000
-const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1_000)
+const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1_500)
 const ADMINISTRATOR = { id: 1, accessToken: ROOT.access_token }
 const SESSIONS = ['a', 'b', 'c', 'd', 'e', 'f']
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
     users: [
       ROOT,
       user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })]),
-      user(3, 'bob', [token('bob')]),
+      user(3, 'bob', [token('bob'), token('scarce', { remain_quota: 2_000 })]),
     ],
   }))
 })
@@ -40,7 +40,7 @@ test("one user's calls push out no prompt that is remembered of another user", a
   expect((await fixture.chat('ann', { model: 'm', max_tokens: OUTPUT, messages: said })).status).toBe(200)
   fixture.upstream.script('m', { kind: 'whole', usage: usageText(1, 1) })
   for (let n = 0; n < 4 * MOST; n++)
-    await fixture.chat('bob', { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: `${n}` }] })
+    await fixture.chat('scarce', { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: `${n}` }] })
   const messages = [...said, { role: 'assistant', content: 'hello' }, { role: 'user', content: 'and now?' }]
   const { status, text } = await fixture.chat('poor', { model: 'm', max_tokens: OUTPUT, messages })
   expect(status).toBe(403)

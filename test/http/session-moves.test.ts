@@ -100,7 +100,7 @@ describe('what binds a session', () => {
     for (let turn = 0; turn < 4; turn++) {
       const body = {
         model: 'chain',
-        input: `turn ${turn}`,
+        input: `turn ${turn} `.repeat(turn === 0 ? 600 : 1),
         ...(previous && { previous_response_id: previous }),
       }
       const answer = await call(fixture.gateway.url, body, { key: 'ann', path: '/v1/responses' })

@@ -79,7 +79,7 @@ describe('the account of a session', () => {
   })
 
   test('calls that continue a conversation count as one session, and use one key, if no request names a session', async () => {
-    const turns = [{ role: 'user', content: 'what is the weather?' }]
+    const turns = [{ role: 'user', content: 'what is the weather? '.repeat(200) }]
     for (let turn = 0; turn < 5; turn++) {
       await ask('digest', { more: { messages: turns, temperature: turn / 10 } })
       turns.push({ role: 'assistant', content: `answer ${turn}` }, { role: 'user', content: `go on ${turn}` })

@@ -32,6 +32,9 @@ const BEGINNING_BYTES = 128
  */
 const MAX_HASHED_BYTES = 8_192
 
+/** Size of tools, system prompt and messages in bytes below which providers do not cache a text: 1,024 tokens. */
+const MIN_CACHED_BYTES = 4_096
+
 /**
  * What all digests of one scope depend on: a text that begins with a secret of fixed length, and a 32-bit
  * number that depends on the same data.
@@ -195,6 +198,15 @@ export function conversationOpening(
 ): readonly Buffer[] | undefined {
   const { offsets } = new DigestWalk(scan, form, '').opening() ?? {}
   return offsets && bytePartsAt(scan.bytes, offsets, offsets.length)
+}
+
+/**
+ * Whether a conversation is long enough for a provider to cache it, or may be because it has media or continues
+ * something stored elsewhere.
+ */
+export function mayBeCached(scan: ScannedObject, form: ConversationComparisonRules): boolean {
+  const walk = new DigestWalk(scan, form, '')
+  return walk.receivedBytes() >= MIN_CACHED_BYTES || form.isUnforeseeable?.(scan) === true || walk.hasMedia()
 }
 
 /** Whether a request has at least one of these top-level members with a value other than null. */

@@ -145,6 +145,7 @@ export class DigestWalk {
   readonly #turns: Member | undefined
   readonly #turnLevel: string
   readonly #mediaLevels: ReadonlyMap<string, MediaLevel>
+  #hasMedia = false
   /** Whether all turns so far are instructions. */
   #isBeginning = true
 
@@ -187,6 +188,24 @@ export class DigestWalk {
       this.#add(spans, keyStart, end, left)
       this.#findMedia(this.#form.levels.levels.request.read[this.#spelled(key)] ?? '', node)
     }
+  }
+
+  /** The size of tools, system prompt and turns as received, in bytes. */
+  receivedBytes(): number {
+    let bytes = 0
+    for (const member of this.#scan.members.values())
+      if (member === this.#turns || SYSTEM_MEMBERS.has(member.key) || TOOL_MEMBERS.has(member.key))
+        bytes += this.#scan.endOf(member.node) - this.#scan.startOf(member.node)
+    return bytes
+  }
+
+  /** Whether a turn or the head has media or a file, as data, by address or by id. */
+  hasMedia(): boolean {
+    for (const turn of this.turns()) this.#findMedia(this.#turnLevel, turn)
+    for (const { key, node } of this.#scan.members.values())
+      if (node !== this.#turns?.node)
+        this.#findMedia(this.#form.levels.levels.request.read[this.#spelled(key)] ?? '', node)
+    return this.#hasMedia
   }
 
   opening(): DigestSpans | undefined {
@@ -427,6 +446,7 @@ export class DigestWalk {
   #addMedia(media: FoundMedia): void {
     const scan = this.#scan
     const { data } = media
+    this.#hasMedia = true
     const beyond = extraMediaTokens(scan, media, this.#model)
     const bytes = data === undefined ? 0 : scan.endOf(data) - scan.startOf(data)
     this.#sums.beyondBytes += beyond

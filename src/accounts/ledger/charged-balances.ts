@@ -67,9 +67,39 @@ export function withoutStatedAmounts({ account, budgets }: ChargedBalances): Cha
   return { account, budgets: unstated }
 }
 
-/** Adds quota units to the held amount of every balance; a negative amount releases them. */
+/**
+ * Whether holds of this amount, one for each open hold of a balance and one more, take less than this share of what is
+ * left of the balance, for every balance that is checked.
+ */
+export function isSmallHold({ account, budgets }: ChargedBalances, amount: number, share: number): boolean {
+  const isSmall = ({ openHolds, accountFree }: Balance): boolean =>
+    amount * (openHolds + 1) < accountFree * share
+  return (
+    isSmall(account.user) &&
+    (account.unlimited || isSmall(account.token)) &&
+    budgets.every(({ balance }) => isSmall(balance))
+  )
+}
+
+/** Reserves quota units on every balance for a new hold. */
 export function addHold(payer: ChargedBalances, amount: number): void {
-  forEachBalance(payer, (balance) => balance.hold(amount))
+  forEachBalance(payer, (balance) => {
+    balance.hold(amount)
+    balance.openHolds++
+  })
+}
+
+/** Adds quota units to an open hold on every balance. */
+export function growHold(payer: ChargedBalances, by: number): void {
+  forEachBalance(payer, (balance) => balance.hold(by))
+}
+
+/** Releases a hold on every balance. `amount`: its quota units. */
+export function releaseHold(payer: ChargedBalances, amount: number): void {
+  forEachBalance(payer, (balance) => {
+    balance.hold(-amount)
+    balance.openHolds--
+  })
 }
 
 /** Subtracts a charge from every balance; a negative one reverts a charge that was never written. */

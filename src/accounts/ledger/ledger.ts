@@ -18,6 +18,8 @@ import { OpenHold, type RaiseWaitLimits } from './open-hold.ts'
 import {
   addHold,
   chargeBalances,
+  growHold,
+  releaseHold,
   affordableAmountInTurn,
   affordableHoldGrowth,
   budgetNames,
@@ -226,7 +228,7 @@ export class Ledger {
 
   #addTo(hold: OpenHold, by: number): void {
     hold.refusal = undefined
-    addHold(hold, by)
+    growHold(hold, by)
     // A hold that is not written yet will be written with its current amount.
     if (hold.isUnwritten) return
     const { facts, account } = hold
@@ -322,7 +324,7 @@ export class Ledger {
 
   /** Releases the hold and charges the call for `OpenHold.settle`; resolves once the charge is durable. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
-    addHold(hold, -hold.amount)
+    releaseHold(hold, hold.amount)
     const payer = balancesForGroup(hold, settlement.group)
     chargeBalances(payer, settlement.quota)
     this.#waiting.delete(hold)

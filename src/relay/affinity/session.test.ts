@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { CHAT_COMPARISON_RULES } from '@sluice/wire/chat'
 import { GEMINI_COMPARISON_RULES } from '@sluice/wire/gemini'
 import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { MESSAGES_COMPARISON_RULES } from '@sluice/wire/messages'
 import { RESPONSES_COMPARISON_RULES } from '@sluice/wire/responses'
 import type { Headers } from '../../http/request.ts'
@@ -29,7 +30,14 @@ function session(
   dialect: keyof typeof FORMS = 'messages',
   owner = OWNER,
 ): CallSession | undefined {
-  return sessionOfCall(owner, headers, scanObject(Buffer.from(JSON.stringify(body))), FORMS[dialect])
+  return sessionOfCall(owner, headers, scanOf(body), FORMS[dialect])
+}
+
+const scanOf = (body: object): ScannedObject => scanObject(Buffer.from(JSON.stringify(body)))
+
+/** A conversation that consists of one message with this part. */
+function chatPart(part: object): object {
+  return { messages: [{ role: 'user', content: [part] }] }
 }
 
 /** The tag of the session with this id. */
@@ -37,7 +45,9 @@ function named(id: string): string | undefined {
   return session({}, { 'x-session-id': id })?.tag
 }
 
-const HELLO = { messages: [{ role: 'user', content: 'hello' }] }
+/** A first message that a provider may cache. */
+const LONG_HELLO = 'hello '.repeat(700)
+const HELLO = { messages: [{ role: 'user', content: LONG_HELLO }] }
 
 describe('a named session', () => {
   test('a header names the session before the body does, and the first of several documented headers counts', () => {
@@ -92,7 +102,7 @@ describe('a session by how its conversation begins', () => {
         system: [{ type: 'text', text: system, ...mark }],
         tools: [{ name: 'a', ...mark }],
         messages: [
-          { role: 'user', content: [{ type: 'text', text: 'hello', ...mark }] },
+          { role: 'user', content: [{ type: 'text', text: LONG_HELLO, ...mark }] },
           { role: 'assistant', content: 'hi' },
           { role: 'user', content: 'more' },
         ],
@@ -129,7 +139,7 @@ describe('a session by how its conversation begins', () => {
   test('chat requests without a session id belong to the same session only if their system messages are equal', () => {
     const chat = (system: string, ...more: object[]) =>
       tagOf(
-        { messages: [{ role: 'system', content: system }, { role: 'user', content: 'hello' }, ...more] },
+        { messages: [{ role: 'system', content: system }, { role: 'user', content: LONG_HELLO }, ...more] },
         'chat',
       )
     expect(chat('a', { role: 'assistant', content: 'hi' })).toBe(chat('a'))
@@ -137,17 +147,52 @@ describe('a session by how its conversation begins', () => {
   })
 
   test('a Responses input given as a text and the same input given as an item belong to the same session', () => {
-    const item = { role: 'user', content: [{ type: 'input_text', text: 'hello' }] }
+    const item = { role: 'user', content: [{ type: 'input_text', text: LONG_HELLO }] }
     const of = (input: unknown) => tagOf({ instructions: 'be kind', input }, 'responses')
-    expect(of([item, { role: 'assistant', content: 'hi' }])).toBe(of('hello'))
-    expect(of('hello!')).not.toBe(of('hello'))
+    expect(of([item, { role: 'assistant', content: 'hi' }])).toBe(of(LONG_HELLO))
+    expect(of(`${LONG_HELLO}!`)).not.toBe(of(LONG_HELLO))
   })
 
   test('a Gemini request without a session id belongs to the session that its first entry of contents identifies', () => {
     const of = (text: string, ...more: object[]) =>
       tagOf({ contents: [{ role: 'user', parts: [{ text }] }, ...more] }, 'gemini')
-    expect(of('hello', { role: 'model', parts: [{ text: 'hi' }] })).toBe(of('hello'))
-    expect(of('hello!')).not.toBe(of('hello'))
+    expect(of(LONG_HELLO, { role: 'model', parts: [{ text: 'hi' }] })).toBe(of(LONG_HELLO))
+    expect(of(`${LONG_HELLO}!`)).not.toBe(of(LONG_HELLO))
+  })
+
+  test.each<[keyof typeof FORMS, (text: string) => object]>([
+    ['chat', (text) => ({ tools: [], messages: [{ role: 'user', content: text }] })],
+    ['messages', (text) => ({ system: 'be kind', messages: [{ role: 'user', content: text }] })],
+    ['responses', (text) => ({ instructions: 'be kind', input: text })],
+    ['gemini', (text) => ({ systemInstruction: { parts: [] }, contents: [{ parts: [{ text }] }] })],
+  ])(
+    'a conversation in %s without a session id has a session from 4,096 bytes of tools, system and messages on',
+    (dialect, body) => {
+      const received = (text: string): number =>
+        Object.values(body(text)).reduce((sum: number, value) => sum + JSON.stringify(value).length, 0)
+      const text = 'x'.repeat(4_096 - received(''))
+      expect(tagOf({ ...body(text), metadata: 'y'.repeat(5_000) }, dialect)).toMatch(/^[0-9a-f]{64}$/)
+      expect(tagOf({ ...body(text.slice(1)), metadata: 'y'.repeat(5_000) }, dialect)).toBeUndefined()
+    },
+  )
+
+  test.each<[string, keyof typeof FORMS, object]>([
+    [
+      'a picture by address',
+      'chat',
+      chatPart({ type: 'image_url', image_url: { url: 'https://a.example/b' } }),
+    ],
+    ['a file by id', 'chat', chatPart({ type: 'file', file: { file_id: 'file-1' } })],
+    ['a document', 'messages', chatPart({ type: 'document', source: { type: 'file', file_id: 'file_1' } })],
+    ['an earlier answer', 'responses', { input: 'go on', previous_response_id: 'resp_1' }],
+    [
+      'a file of Google',
+      'gemini',
+      { contents: [{ parts: [{ fileData: { fileUri: 'https://a.example/b' } }] }] },
+    ],
+    ['a kept context of Google', 'gemini', { contents: [{ parts: [{ text: 'a' }] }], cachedContent: 'a/b' }],
+  ])('a short conversation without a session id has a session if it names %s', (_, dialect, body) => {
+    expect(tagOf(body, dialect)).toMatch(/^[0-9a-f]{64}$/)
   })
 
   test('a request without a message of the user has no session', () => {
@@ -157,14 +202,14 @@ describe('a session by how its conversation begins', () => {
 })
 
 test('the tag of a session differs by secret, by user, by session id, and by whether the session has an id', () => {
-  const text = JSON.stringify('hello')
+  const text = 'a'.repeat(200)
   const tags = [
     session({}, { 'x-session-id': text }),
     session({}, { 'x-session-id': text }, 'messages', ownerWith(Buffer.alloc(32, 8))),
     session({}, { 'x-session-id': text }, 'messages', { ...OWNER, userId: 2 }),
     session({}, { 'x-session-id': 'b' }),
     // Its beginning consists of the same bytes.
-    session(HELLO),
+    sessionOfCall(OWNER, {}, scanOf({ messages: [{ role: 'user', content: text }] }), FORMS.messages, true),
   ].map((one) => one?.tag)
   expect(new Set(tags).size).toBe(5)
   for (const tag of tags) expect(tag).toMatch(/^[0-9a-f]{64}$/)

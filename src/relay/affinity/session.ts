@@ -1,8 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import {
   type ConversationComparisonRules,
-  keyedHashInput,
   conversationOpening,
+  keyedHashInput,
+  mayBeCached,
 } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { HeaderName, Headers } from '../../http/request.ts'
@@ -55,19 +56,22 @@ export interface SessionOwner {
 export type SessionFinder = (owner: SessionOwner) => CallSession | undefined
 
 /**
- * The session of a call, named by a header or by the body, or else identified by the beginning of its conversation. Undefined for a
- * request without a conversation. `form` describes the client's dialect.
+ * The session of a call, named by a header or by the body, or else identified by the beginning of its conversation if a
+ * provider may cache it; otherwise undefined. `form` describes the client's dialect, and `continuesStored` says whether
+ * the request refers to an earlier answer.
  */
 export function sessionOfCall(
   owner: SessionOwner,
   headers: Headers,
   scan: ScannedObject,
   form: ConversationComparisonRules,
+  continuesStored = false,
 ): CallSession | undefined {
   const id = namedId(headers, scan)
-  const opening = id === undefined ? conversationOpening(scan, form) : [Buffer.from(id)]
-  if (!opening) return undefined
   const isNamed = id !== undefined
+  if (!isNamed && !continuesStored && !mayBeCached(scan, form)) return undefined
+  const opening = isNamed ? [Buffer.from(id)] : conversationOpening(scan, form)
+  if (!opening) return undefined
   return { tag: tagOf(owner, isNamed, opening), name: id, isNamed, hasCacheKey: scan.has('prompt_cache_key') }
 }
 
@@ -87,9 +91,11 @@ export function sessionFinder(
   headers: Headers,
   scan: ScannedObject,
   form: ConversationComparisonRules,
+  continuesStored = false,
 ): SessionFinder {
   let session: CallSession | false | undefined
-  return (owner) => (session ??= sessionOfCall(owner, headers, scan, form) ?? false) || undefined
+  return (owner) =>
+    (session ??= sessionOfCall(owner, headers, scan, form, continuesStored) ?? false) || undefined
 }
 
 function tagOf({ key, hmac, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {

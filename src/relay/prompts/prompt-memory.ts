@@ -4,6 +4,7 @@ import { promptTokens } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Options } from '../../domain/options.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { type ChargedBalances, isSmallHold } from '../../accounts/ledger/charged-balances.ts'
 import type { Unaffordable } from '../../accounts/ledger/quota-refusal.ts'
 import type { Call } from '../call.ts'
 import { type Plans, withPromptBound } from '../plan.ts'
@@ -42,6 +43,11 @@ export const PROMPT_DIGEST_RULES: DigestRules = { kind: 'prompt', minSearched: 2
  */
 const MAX_BYTES_PER_TOKEN = 32
 
+/** The prompts of larger requests are always remembered. */
+const MAX_FORGOTTEN_BYTES = 65_536
+/** A hold that takes less than this share of what is left may be larger than necessary. */
+const SMALL_SHARE = 1 / 64
+
 /**
  * Remembers how many tokens prompts had. A conversation that continues one of them then reserves quota only
  * for these tokens and what was appended. `docs/ledger.md: Continued conversations`.
@@ -56,14 +62,17 @@ export class PromptMemory {
     this.#services = { ...services, digestKey: createSecretKey(key), seedKey, markKey }
   }
 
-  /** Returns the prompts of a call; undefined if the token counts of its prompts are not remembered. */
-  of(userId: number, [first, ...others]: Plans): CallPrompts | undefined {
+  /**
+   * Returns the prompts of a call; undefined if their token counts are neither looked up nor remembered. `amount`: the
+   * quota units that the call holds if nothing is known about its prompts.
+   */
+  of(userId: number, [first]: Plans, payer: ChargedBalances, amount: number): CallPrompts | undefined {
     const { options } = first.settings
-    if (options.remember_prompts === 0) return undefined
-    const { request } = first
+    if (options.remember_prompts === 0 || amount === 0) return undefined
+    const { request, body } = first
     if (request.isFree || request.background || request.namesPrompt || (request.contextTokens ?? 0) > 0)
       return undefined
-    if (first.estimate.amount === 0 && others.every(({ estimate }) => estimate.amount === 0)) return undefined
+    if (body.length <= MAX_FORGOTTEN_BYTES && isSmallHold(payer, amount, SMALL_SHARE)) return undefined
     return new CallPrompts(this.#services, userId, first.request.model, options)
   }
 }

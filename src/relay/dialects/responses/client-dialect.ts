@@ -43,10 +43,10 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       const referred = await findReferences(scan, request.previousResponseId, reader, responses)
       const { composed } = referred
       const read = relayed(request, scan, referred, reader)
-      if (!composed) return read
+      if (!composed && !referred.continued && !referred.account) return read
       // A request that continues a stored conversation does not contain its beginning, so the session is
       // found in `composed`, the request with the stored content.
-      return { ...read, session: sessionFinder(headers, composed, RESPONSES_COMPARISON_RULES) }
+      return { ...read, session: sessionFinder(headers, composed ?? scan, RESPONSES_COMPARISON_RULES, true) }
     },
   }
 
