@@ -1,5 +1,5 @@
-import type { Candidate } from '../candidate.ts'
-import { copiedRequest } from '../requests.ts'
+import type { Candidate } from './candidate.ts'
+import { copiedRequest } from '../load/requests.ts'
 
 /** No program in between: the client calls the upstream. */
 export const direct: Candidate = {

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/fixtures/port.ts'
-import type { Candidate, Running } from '../candidate.ts'
-import { gatewayRequest } from '../requests.ts'
-import { startMeasured } from '../started.ts'
+import type { Candidate, Running } from './candidate.ts'
+import { gatewayRequest } from '../load/requests.ts'
+import { startMeasured } from '../measuring/started.ts'
 
 const PROGRAM = fileURLToPath(new URL('../forwarder/program.ts', import.meta.url))
 

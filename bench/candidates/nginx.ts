@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../test/fixtures/port.ts'
-import type { Candidate } from '../candidate.ts'
-import { installed } from '../installed.ts'
-import { copiedRequest } from '../requests.ts'
-import { startMeasured } from '../started.ts'
+import type { Candidate } from './candidate.ts'
+import { installed } from '../measuring/installed.ts'
+import { copiedRequest } from '../load/requests.ts'
+import { startMeasured } from '../measuring/started.ts'
 
 /** nginx as a plain proxy: one worker, keep-alive on both sides, no log, no buffering of responses. */
 export const nginx: Candidate = {

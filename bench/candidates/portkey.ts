@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/fixtures/port.ts'
-import type { Call, Candidate, Running } from '../candidate.ts'
-import { bodyOf } from '../requests.ts'
-import { startMeasured } from '../started.ts'
-import { PATHS, type Wire } from '../wire.ts'
+import type { Call, Candidate, Running } from './candidate.ts'
+import { bodyOf } from '../load/requests.ts'
+import { startMeasured } from '../measuring/started.ts'
+import { PATHS, type Wire } from '../load/wire.ts'
 
 const FOLDER = fileURLToPath(new URL('../peer', import.meta.url))
 const PROGRAM = join(FOLDER, 'node_modules/@portkey-ai/gateway/build/start-server.js')

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
 import { AMPLE, channel, priced, ROOT, token, user } from '../../test/fixtures/configuration.ts'
 import { freePort } from '../../test/fixtures/port.ts'
-import type { Candidate, Running } from '../candidate.ts'
-import { gatewayRequest } from '../requests.ts'
-import { startMeasured } from '../started.ts'
-import { CLIENT_KEY, MODELS, type Wire } from '../wire.ts'
+import type { Candidate, Running } from './candidate.ts'
+import { gatewayRequest } from '../load/requests.ts'
+import { startMeasured } from '../measuring/started.ts'
+import { CLIENT_KEY, MODELS, type Wire } from '../load/wire.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** A limit that is counted but never reached. */

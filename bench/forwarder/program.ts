@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { Pool } from 'undici'
-import { CLIENT_KEY, MODELS, PATHS, type Wire } from '../wire.ts'
+import { CLIENT_KEY, MODELS, PATHS, type Wire } from '../load/wire.ts'
 import { Commits } from './commits.ts'
 import { modelList } from './model-list.ts'
 import { chatRequest, messagesRequest } from './requests.ts'

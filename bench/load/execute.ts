@@ -1,4 +1,4 @@
-import { nextMessage, type Started } from '../started.ts'
+import { nextMessage, type Started } from '../measuring/started.ts'
 import type { Measurements, Order } from './orders.ts'
 
 /** Sends the generator an order, and waits until it is done. Rejects if a call failed. */

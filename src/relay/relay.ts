@@ -417,7 +417,7 @@ export class Relay {
     }
     const parsing = parseRequest(dialects, body, headers, reader)
     // A simple call is read and planned in one turn of the event loop. If `await` were used even where there
-    // is no promise, the call would cost about 3 % more (`bench/run.ts --only whole-2kb`).
+    // is no promise, the call would cost about 3 % more (`npm run bench -- --only whole-2kb`).
     const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
     const { record } = incoming
     record.model = request.model

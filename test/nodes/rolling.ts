@@ -24,7 +24,7 @@ export async function rollWhileCalled(plan: {
   readonly perSecond: number
   readonly seconds: number
 }): Promise<RollingReport> {
-  const upstream = start(new URL('../../bench/lean-upstream.ts', import.meta.url))
+  const upstream = start(new URL('../../bench/load/lean-upstream.ts', import.meta.url))
   const generator = start(new URL('../load/arrivals.ts', import.meta.url))
   const port = await nextMessage<number>(upstream)
   const cluster = await startCluster({
