@@ -137,6 +137,11 @@ export const OPTIONS = {
    * Maximum number of other channels that are tried if a channel fails before the first byte of its response.
    */
   retries: { type: 'integer', min: 0, max: 100, default: 2, region: 'routing', key: 'RetryTimes' },
+  /**
+   * Milliseconds after which a streamed call that waits for an upstream gets its head, and from then on
+   * keep-alives; 0 sends neither.
+   */
+  early_stream: { type: 'retention', default: 0 },
   /** CIDR ranges of proxies whose X-Forwarded-For header is trusted. */
   trusted_proxies: { type: 'addresses' },
   metrics_token: { type: 'bearer' },

@@ -32,6 +32,7 @@ import type { CallCacheBreaks } from './affinity/cache-breaks.ts'
 import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import { plausibleMeasure, priceResponse } from './price-response.ts'
+import type { EarlyStream } from './early-stream.ts'
 import type { ChargeBasis, ResponseEnding, PricedUsage } from './price-usage.ts'
 import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
 import { hasOtherModels } from '../domain/records/model.ts'
@@ -118,6 +119,8 @@ export class Call implements MediaRequester {
   #served: CallRate | undefined
   /** The running attempt. */
   attempt: RunningAttempt | undefined
+  /** Keeps the client of a stream waiting; undefined unless `options.early_stream` is set. */
+  early: EarlyStream | undefined
   /** The last model that is tried after filtered answers; undefined if there is none. */
   lastForFiltered: Plan | undefined
   #isStopped = false
@@ -169,17 +172,18 @@ export class Call implements MediaRequester {
     })
   }
 
-  /** Headers of the response. */
-  headers(contentType: string, { request: { dropped } }: AttemptTarget): Record<string, string> {
+  /** Headers of the response; without `target`, those that are known before an upstream has answered. */
+  headers(contentType: string, target: AttemptTarget | undefined): Record<string, string> {
     const { dialect, requestedModel, model } = this.plan
     const headers = idHeaders(this.incoming.id, dialect.name)
     headers['content-type'] = contentType
     headers['cache-control'] = 'no-store'
     if (this.cacheStatus !== undefined) headers['x-gateway-cache'] = this.cacheStatus
+    const dropped = target?.request.dropped ?? []
     if (dropped.length > 0) headers['x-gateway-dropped'] = dropped.join(', ')
     const verdicts = (this.plan.request.stream ? this.guards?.ofRequest : this.guards?.text) ?? ''
     if (verdicts !== '') headers[GUARDS_HEADER] = verdicts
-    if (hasOtherModels(requestedModel)) headers['x-gateway-model'] = headerText(model.name)
+    if (target && hasOtherModels(requestedModel)) headers['x-gateway-model'] = headerText(model.name)
     return headers
   }
 
@@ -271,7 +275,7 @@ export class Call implements MediaRequester {
    * recorded.
    */
   noteError(error: ErrorSentToClient): void {
-    this.#error ??= error
+    this.#error ??= this.response.early ? { ...error, status: 200 } : error
     this.incoming.hasFailed = true
   }
 

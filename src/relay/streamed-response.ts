@@ -74,6 +74,8 @@ export class StreamedResponse extends ResponseHandler {
   readonly #unread: (Buffer | typeof END | Failure)[] = []
   readonly #keepAlive = new KeepAlive()
   #clientPausedAt = 0
+  /** Number of writes to the client. */
+  #writes = 0
   #markedAt = performance.now()
 
   constructor(call: Call, target: AttemptTarget, upstream: UpstreamFlow) {
@@ -152,6 +154,12 @@ export class StreamedResponse extends ResponseHandler {
 
   // No keep-alive event is sent to a client that still has data to read.
   #keepClient(nowMs: number): void {
+    const { early, response } = this.call
+    if (early) {
+      const isBetweenEvents = !this.#tap.isMidEvent && !this.#outgoing.isDue && !this.#pauses.has('client')
+      if (response.headersSent) early.keepOpen(nowMs, this.#writes, isBetweenEvents)
+      return
+    }
     if (this.state === 'draining' || this.#pauses.isAnyBut('guard') || this.#prompt?.isPending) return
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
     if (!frame) return
@@ -307,6 +315,7 @@ export class StreamedResponse extends ResponseHandler {
     const bytes = this.#outgoing.take()
     if (!bytes || this.call.response.isAborted) return
     this.#sendHead()
+    this.#writes += 1
     if (this.call.response.write(bytes) || this.#pauses.has('client')) return
     this.#clientPausedAt = performance.now()
     this.#pauses.begin('client')

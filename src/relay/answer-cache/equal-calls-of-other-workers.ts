@@ -184,6 +184,8 @@ class AnswerReader {
       },
       breakOff: () => this.#over('broken'),
       needsUpstream() {},
+      // The clients of the other worker wait without a head, because only bytes of the answer pass the link.
+      keepAlive() {},
     })
   }
 

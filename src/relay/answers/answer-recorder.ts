@@ -1,4 +1,4 @@
-import { Response, type ResponseHeaders } from '@sluice/http1'
+import { type EarlyHead, Response, type ResponseHeaders } from '@sluice/http1'
 import type { AnswerHead } from '../../domain/kept-answer.ts'
 
 /** Receives the bytes of an answer that a call writes to an `AnswerRecorder`. */
@@ -12,6 +12,8 @@ interface Recording {
   complete(finished: () => void): void
   breakOff(): void
   needsUpstream(): void
+  /** Sends bytes to those who wait for the answer; they are no part of it. */
+  keepAlive(bytes: Buffer, head: EarlyHead): void
 }
 
 /** A connection that accepts everything and sends it nowhere. */
@@ -58,6 +60,12 @@ export class AnswerRecorder extends Response {
 
   override needsUpstream(): void {
     if (!this.#isOver) this.#recording.needsUpstream()
+  }
+
+  override keepAlive(bytes: Buffer, head: EarlyHead): void {
+    if (this.#isOver) return
+    if (!this.headersSent) this.early ??= head
+    this.#recording.keepAlive(bytes, head)
   }
 
   override destroy(): void {

@@ -109,6 +109,27 @@ describe('an answer under way', () => {
     expect(pieces).toEqual(['a', 'b', 'c'])
   })
 
+  test('what keeps the clients of a shared answer waiting is sent to those who got all of it, and is no part of it', async () => {
+    const answer = underWay()
+    const [reading, slow, late] = [new Client(), new Client(), new Client()]
+    const head = { headers: { 'content-type': 'text/event-stream' }, refusal: (body: Buffer) => body }
+    const over = [attached(answer, reading, { 'idempotency-replayed': 'true' }), attached(answer, slow)]
+    answer.recorder.keepAlive(Buffer.from(':'), head)
+    expect(reading.head).toMatch(/content-type: text\/event-stream\r\nidempotency-replayed: true\r\n/)
+    expect([answer.recorder.headersSent, answer.recorder.early]).toEqual([false, head])
+    slow.isReading = false
+    answer.recorder.writeHead(200, {})
+    answer.recorder.write(Buffer.from('a'))
+    answer.recorder.keepAlive(Buffer.from(':'), head)
+    slow.read()
+    over.push(attached(answer, late))
+    answer.recorder.end('b')
+    await Promise.all(over)
+    expect([reading.body, slow.body, late.body]).toEqual([':a:b', ':ab', 'ab'])
+    const end = await answer.end
+    expect(end.kind === 'complete' && String(Buffer.concat(end.pieces ?? []))).toBe('ab')
+  })
+
   test('a call shared by several clients continues after all of them have left if its answer is to be stored', async () => {
     const answer = underWay()
     const client = new Client()

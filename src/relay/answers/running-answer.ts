@@ -1,4 +1,4 @@
-import type { Response, ResponseHeaders } from '@sluice/http1'
+import type { EarlyHead, Response, ResponseHeaders } from '@sluice/http1'
 import type { AnswerHead } from '../../domain/kept-answer.ts'
 import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
@@ -97,6 +97,7 @@ export class RunningAnswer {
       needsUpstream: () => {
         for (const { response } of this.#clients) response.needsUpstream()
       },
+      keepAlive: (bytes, head) => this.#keepAlive(bytes, head),
     })
   }
 
@@ -175,6 +176,14 @@ export class RunningAnswer {
       if (!this.#isWhole) this.#drop()
     }
     return this.#isWhole || this.#heldBytes <= MAX_BEHIND
+  }
+
+  // A client that has not got all pieces is skipped: it may be in the middle of an event, and has data to read.
+  #keepAlive(bytes: Buffer, head: EarlyHead): void {
+    const length = this.#dropped + this.#pieces.length
+    for (const { response, extra, sent, stalled } of this.#clients)
+      if (sent === length && stalled === undefined)
+        response.keepAlive(bytes, { ...head, headers: { ...head.headers, ...extra } })
   }
 
   #hold(bytes: number): void {

@@ -263,7 +263,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     const request = this.#request
     const response = this.#response
     // A response that has begun cannot be replaced by an error response.
-    if (response?.headersSent) return this.destroy()
+    if (response && (response.headersSent || response.isHeadSent)) return this.destroy()
     const { status, headers, body } = this.#owner.refusalFor(error, this.#reader.head?.url)
     this.#request = undefined
     this.#stepTimeout.begin('response')

@@ -92,3 +92,73 @@ test('headers that are computed when the response head is sent do not replace he
   expect(head).toContain('\r\nretry-after: 1\r\nremaining: 1\r\n')
   expect(head).not.toContain('retry-after: 9')
 })
+
+describe('bytes that keep a response alive', () => {
+  const early = {
+    headers: { 'x-known': 'yes' },
+    refusal: (body: Buffer) => Buffer.concat([Buffer.from('data: '), body]),
+  }
+  const alive = Buffer.from(': alive\n\n')
+
+  /** The body of a chunked response and what its observer gets, without the head. */
+  function sent(use: (response: Response) => void): { readonly bytes: string; readonly observed: string } {
+    const bytes: string[] = []
+    const observed: string[] = []
+    const response = new Response(
+      {
+        isOpen: true,
+        send: (part) => bytes.push(part.toString('latin1')) > 0,
+        sendParts: (parts) => bytes.push(...parts.map((part) => part.toString('latin1'))) > 0,
+        responseEnded: () => {},
+        needsUpstream: () => {},
+        destroy: () => {},
+      },
+      { method: 'POST', version: '1.0', keepAlive: true, headers: {} },
+    )
+    response.observer = { onPiece: (piece) => observed.push(piece.toString()) }
+    use(response)
+    return { bytes: bytes.join(''), observed: observed.join('') }
+  }
+
+  test('they send the head with status 200 once, and the later head is dropped', () => {
+    const { bytes, observed } = sent((response) => {
+      response.keepAlive(alive, early)
+      expect([response.headersSent, response.isHeadSent]).toEqual([false, true])
+      response.keepAlive(alive, early)
+      response.writeHead(200, { 'x-late': 'yes' }).write(Buffer.from('data: 1\n\n'))
+      response.keepAlive(alive, early)
+      response.end('data: 2\n\n')
+      response.keepAlive(alive, early)
+    })
+    const [head, body] = bytes.split(/\r\n\r\n(.*)/s)
+    expect(head).toMatch(/^HTTP\/1.1 200 OK\r\n/)
+    expect(head).toContain('x-known: yes')
+    expect(head).not.toContain('x-late')
+    expect(body).toBe(': alive\n\n: alive\n\ndata: 1\n\n: alive\n\ndata: 2\n\n')
+    expect(observed).toBe('data: 1\n\ndata: 2\n\n')
+  })
+
+  test.each([
+    ['in one write', (response: Response) => response.end('{}')],
+    [
+      'before its end',
+      (response: Response) => {
+        response.write(Buffer.from('{}'))
+        response.end()
+      },
+    ],
+  ])('a refusal behind them is sent in the form of the early head, %s', (_, refuse) => {
+    const { bytes, observed } = sent((response) => {
+      response.keepAlive(alive, early)
+      refuse(response.writeHead(502, {}))
+      expect(response.status).toBe(200)
+    })
+    expect(bytes.split('\r\n\r\n')[1]).toBe(': alive\n\ndata: {}')
+    expect(observed).toBe('data: {}')
+  })
+
+  test('a refusal without them keeps its status and body', () => {
+    const { bytes } = sent((response) => response.writeHead(502, {}).end('{}'))
+    expect(bytes).toMatch(/^HTTP\/1.1 502 [^]*\r\n\r\n\{\}$/)
+  })
+})

@@ -38,6 +38,13 @@ const CRLF = '\r\n'
 /** The end of a chunk, followed by the last chunk. */
 const LAST_CHUNK_AFTER = '\r\n0\r\n\r\n'
 
+/** A head that is sent before it is known how the response goes on. Its status is 200. */
+export interface EarlyHead {
+  readonly headers: ResponseHeaders
+  /** Writes the body of a response with another status as it must follow this head. */
+  refusal(body: Buffer): Buffer
+}
+
 /** Gets the pieces of a response's body as they are sent, without changing them. */
 export interface ResponseObserver {
   onPiece(piece: Buffer): void
@@ -59,7 +66,11 @@ export class Response {
    * sending.
    */
   closesImmediately = false
+  /** The head that `keepAlive` has sent; undefined if `writeHead` came first. */
+  early: EarlyHead | undefined
   #headers: ResponseHeaders = {}
+  /** Whether the status is another one than that of the head that was sent early. */
+  #isRefusal = false
   /** Headers that `setHeader` was given. */
   #presetHeaders: ResponseHeaders | undefined
   /**
@@ -84,7 +95,7 @@ export class Response {
     this.closesConnection = !traits.keepAlive
   }
 
-  /** Whether `writeHead` was called or the head was sent. */
+  /** Whether `writeHead` was called or the head was sent, other than early. */
   get headersSent(): boolean {
     return this.status > 0
   }
@@ -138,8 +149,30 @@ export class Response {
     this.#headersAtHead = make
   }
 
+  /**
+   * Sends bytes that are no part of the answer, such as a comment between two events, while a client waits.
+   * Observers do not get them. Before `writeHead`, `head` is sent first, once; what `writeHead` is given
+   * then comes too late for the client.
+   */
+  keepAlive(bytes: Buffer, head: EarlyHead): void {
+    if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return
+    if (this.headersSent) {
+      this.#sendPiece(this.#takeHead(undefined), bytes)
+      return
+    }
+    if (!this.early) this.#headers = { ...this.#presetHeaders, ...head.headers }
+    this.early ??= head
+    this.#sendPiece(this.#takeHead(undefined), bytes)
+    this.status = 0
+  }
+
   /** Sets status and headers; a header given here replaces one set by `setHeader`. */
   writeHead(status: number, headers: ResponseHeaders): this {
+    if (this.early) {
+      this.status = 200
+      this.#isRefusal = status !== 200
+      return this
+    }
     this.status = status
     this.#headers = this.#presetHeaders ? { ...this.#presetHeaders, ...headers } : headers
     return this
@@ -151,8 +184,9 @@ export class Response {
    */
   write(piece: Buffer): boolean {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return true
-    this.observer?.onPiece(piece)
-    return this.#sendPiece(this.#takeHead(undefined), piece)
+    const sent = this.#formed(piece)
+    this.observer?.onPiece(sent)
+    return this.#sendPiece(this.#takeHead(undefined), sent)
   }
 
   /**
@@ -161,7 +195,7 @@ export class Response {
    */
   end(rest?: Buffer | string, before?: Buffer): void {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return
-    const last = typeof rest === 'string' ? Buffer.from(rest) : rest
+    const last = this.#formed(typeof rest === 'string' ? Buffer.from(rest) : rest)
     const head = this.#takeHead(before ? undefined : (last?.length ?? 0))
     this.#hasEnded = true
     if (this.observer) {
@@ -265,6 +299,11 @@ export class Response {
     return this.closesConnection
       ? `${head}connection: close\r\n\r\n`
       : `${head}connection: keep-alive\r\nkeep-alive: timeout=${IDLE_TIMEOUT_SECONDS}\r\n\r\n`
+  }
+
+  // The body of a refusal is written in one piece.
+  #formed<Piece extends Buffer | undefined>(piece: Piece): Piece | Buffer {
+    return this.#isRefusal && this.early && piece && piece.length > 0 ? this.early.refusal(piece) : piece
   }
 
   #sendPiece(head: string, piece: Buffer): boolean {

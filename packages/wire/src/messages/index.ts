@@ -19,6 +19,7 @@ export { messagesErrorBody, forwardableError as passedOnError } from './errors.t
 export { adaptMessagesRequest } from './native/adapt-request.ts'
 export { MESSAGES_COMPARISON_RULES, MESSAGES_PROMPT_RULES } from './native/prompt.ts'
 export { MessagesTap, usageOfMessage } from './native/tap.ts'
+export { PING_FRAME } from './stream/encoder.ts'
 export { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
 
 /** Codec of the messages protocol. */

@@ -25,7 +25,8 @@ interface Waiting {
 }
 
 const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
-const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
+/** An event without content. The protocol allows it anywhere in a stream. */
+export const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
 
 /** The `delta` of an event up to its text, by kind of part. */
 const DELTAS = {
