@@ -49,6 +49,7 @@ describe('the documented defaults', () => {
         hold_wait: 2_000,
         pass_through: false,
         retries: 2,
+        early_stream: 0,
         trusted_proxies: [],
         metrics_token: '',
         usage_log_days: 90,

@@ -1,6 +1,9 @@
 import type { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
 import { Client, Query } from 'pg'
+import { expectedOfTls } from '../domain/database-url.ts'
+import { connectInOrder, connectionPlan } from '../store/postgres/connect.ts'
 import { mapDatabaseError } from '../store/postgres/failure.ts'
 import {
   MAX_TABLES,
@@ -33,21 +36,36 @@ export async function openPostgresSource(
   url: string,
   { sendsClearPassword = false, limits = READ_LIMITS }: ServerTrust & { readonly limits?: ReadLimits } = {},
 ): Promise<SourceDatabase> {
-  const socket = new Socket()
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: limits.ms,
-    application_name: 'sluice import',
-    stream: () => socket,
-    // Values remain texts; `RowReader` checks and converts them.
-    types: { getTypeParser: () => (text: string) => text },
+  const expected = expectedOfTls(url)
+  if (expected !== undefined) throw new Error(`expected ${expected}`)
+  const plan = connectionPlan(url, { statement_timeout: limits.ms }, 'the address')
+  const connect = async (ssl: ConnectionOptions | false): Promise<LimitedConnection> => {
+    const socket = new Socket()
+    const client = new Client({
+      connectionString: plan.connectionString,
+      ssl,
+      connectionTimeoutMillis: CONNECT_MS,
+      application_name: 'sluice import',
+      stream: () => socket,
+      // Values remain texts; `RowReader` checks and converts them.
+      types: { getTypeParser: () => (text: string) => text },
+    })
+    client.on('error', () => {})
+    if (!sendsClearPassword) refuseClearPassword(client)
+    const stop = (): void => void socket.destroy()
+    const wire = new ConnectionReadLimits(socket, limits, stop)
+    try {
+      await wire.greeting(client.connect())
+      return { client, wire, stop }
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw error
+    }
+  }
+  const { client, wire, stop } = await connectInOrder(plan, connect).catch((error: unknown) => {
+    throw mapDatabaseError(error)
   })
-  client.on('error', () => {})
-  if (!sendsClearPassword) refuseClearPassword(client)
   const read = new ReadMeter(limits)
-  const stop = (): void => void socket.destroy()
-  const wire = new ConnectionReadLimits(socket, limits, stop)
   const query = (
     table: string,
     text: string,
@@ -55,9 +73,8 @@ export async function openPostgresSource(
   ): Promise<readonly SourceRow[]> =>
     wire.answer(table, rowsOf(client, stop, countRowsOnWire(read.table(table), wire), text, values))
   try {
-    await wire.greeting(client.connect())
     await query('', 'begin isolation level repeatable read read only')
-    await query('', 'set local row_security = off')
+    await query('', ['set local row_security = off', plan.start ?? ''].join('; '))
   } catch (error) {
     await client.end().catch(() => {})
     throw mapDatabaseError(error)
@@ -105,6 +122,13 @@ export async function openPostgresSource(
     },
     close: () => client.end(),
   }
+}
+
+/** A connection whose answers are limited in size and time; `stop` breaks it. */
+interface LimitedConnection {
+  readonly client: Client
+  readonly wire: ConnectionReadLimits
+  readonly stop: () => void
 }
 
 /** The part of the driver's client that sends the password. */

@@ -43,7 +43,7 @@ const FORMS: { readonly [Name in Endpoint]?: StreamForm } = {
 /** The stream of a Gemini client as one JSON array. */
 const JSON_ARRAY: StreamForm = { keepAlive: Buffer.from(' '), refusal: (body) => body }
 
-/** The calls whose clients may have to be kept waiting: `docs/api.md: Silence`. */
+/** The calls whose clients may have to be kept waiting: `docs/operations.md: Silent streams`. */
 export class EarlyStreams {
   readonly #calls = new DenseSet<EarlyStream>()
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openPostgresSource } from '../../src/import/postgres-source.ts'
 import { openClient } from '../../src/store/postgres/connect.ts'
 import { plainConfiguration } from '../fixtures/configuration.ts'
 import { type OwnPostgres, startOwnPostgres, withoutCrashes } from '../fixtures/own-postgres.ts'
@@ -122,6 +123,40 @@ describe.skipIf(withoutCrashes('databases with TLS'))('a database with TLS and a
       env: { DATABASE_URL: changed(server.url, 'localhost', { sslmode: 'verify-full', sslrootcert: root }) },
     })
     expect(program.out()).not.toContain('DATABASE_URL')
+  })
+
+  test('the database of an import is reached with TLS by the same parameters', async () => {
+    await configure('localhost', 'hostssl')
+    const sslrootcert = fixture('localhost.cert.pem')
+    const tablesAt = async (parameters: Record<string, string>): Promise<unknown> => {
+      try {
+        const source = await openPostgresSource(changed(server.url, 'localhost', parameters))
+        const tables = await source.tables()
+        await source.close()
+        return tables
+      } catch (error) {
+        return error instanceof Error ? error.message : error
+      }
+    }
+    const accepted = [
+      {},
+      { sslmode: 'prefer' },
+      { sslmode: 'require' },
+      { sslmode: 'verify-full', sslrootcert },
+    ]
+    for (const parameters of accepted)
+      expect(await tablesAt(parameters), JSON.stringify(parameters)).toBeInstanceOf(Array)
+    expect(await tablesAt({ sslmode: 'verify-full' })).toMatch(
+      /^the database has a certificate of an authority that is not known here .*: add sslrootcert=FILE .* to the address$/,
+    )
+    expect(await tablesAt({ sslmode: 'require', sslrootcert: fixture('vertex.cert.pem') })).toMatch(
+      /not known here/,
+    )
+    expect(await tablesAt({ sslmode: 'verify-full', sslrootcert: '/no/such/file' })).toMatch(
+      /^sslrootcert of the address: expected a file that can be read/,
+    )
+    expect(await tablesAt({ sslmode: 'disable' })).toMatch(/^the database accepts encrypted connections only/)
+    expect(await tablesAt({ sslmode: 'no-verify' })).toMatch(/^expected one of disable, prefer, require/)
   })
 
   test('verify-full checks the name of the server, and verify-ca does not', async () => {
