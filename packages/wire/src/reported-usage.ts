@@ -178,7 +178,9 @@ const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creat
  * `total_tokens`;
  * - Gemini may leave reasoning out of the details too: the part of `total_tokens` that nothing explains is
  * reasoning. `byTotal` reports it, because whether it is plausible depends on the request;
- * - a detail larger than its number, which `total_tokens` does not explain, is reduced to that number;
+ * - a detail larger than its number, which `total_tokens` does not explain, is reduced to that number. Without
+ * `total_tokens`, cached tokens that exceed the prompt are counted beside it
+ * (`docs/decisions/cached-tokens.md`);
  * - tokens of audio and images are reported without regard to the cache. They count as uncached as far as
  * possible, except for those in `cached_tokens_details`; the others are cached;
  * - if tokens are reported as both read and written, the larger number is kept, and the other is limited to the
@@ -225,8 +227,11 @@ function readUsage(usage: UpstreamCounts, total: number | undefined): ReportedUs
   const write = createTokenDetail(written, prompt)
 
   const excess = Math.max((total ?? 0) - prompt - completion, 0)
-  const added = findExplainingDetails(excess, [reasoning, read, write, audio])
-  const thought = excess - sumOfDetails(added)
+  const hasTotal = usage['total_tokens'] !== undefined && usage['total_tokens'] !== null
+  const added = hasTotal
+    ? findExplainingDetails(excess, [reasoning, read, write, audio])
+    : [read, write].filter(({ isLarger }) => isLarger)
+  const thought = hasTotal ? excess - sumOfDetails(added) : 0
   const output = completion + thought + sumOfDetails(added.filter((detail) => detail === reasoning))
   const input = prompt + sumOfDetails(added.filter((detail) => detail !== reasoning))
   const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)

@@ -277,6 +277,20 @@ describe('a detail that cannot be true', () => {
     })
   })
 
+  test('without a total_tokens, cached tokens that exceed the prompt are beside it', () => {
+    const prompt = { prompt_tokens: 100, completion_tokens: 20 }
+    expect(readInclusiveUsage({ ...prompt, prompt_tokens_details: { cached_tokens: 400 } })).toEqual(
+      usage({ input: 100, cacheRead: 400, output: 20 }),
+    )
+    expect(readInclusiveUsage({ ...prompt, cache_creation_input_tokens: 500, total_tokens: null })).toEqual({
+      ...usage({ input: 100, cacheWrite5m: 500, output: 20 }),
+      lifetimeIsUnknown: true,
+    })
+    expect(readInclusiveUsage({ ...prompt, prompt_tokens_details: { cached_tokens: 100 } })).toEqual(
+      usage({ cacheRead: 100, output: 20 }),
+    )
+  })
+
   test('a detail of usage is added to its count if total_tokens shows that the count lacks it', () => {
     expect(
       readInclusiveUsage({
