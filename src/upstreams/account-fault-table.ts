@@ -119,14 +119,31 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
     [
       { codes: ['API_KEY_INVALID'], kind: 'key_refused' },
       { ...PAYMENT, source: 'https://discuss.ai.google.dev/t/183654' },
-      { words: 'API key not valid.', kind: 'key_refused' },
-      { words: 'API key expired.', kind: 'key_refused' },
-      { words: 'User location is not supported for the API use.', kind: 'account_lacks_model' },
+      {
+        words: 'API key not valid.',
+        kind: 'key_refused',
+        source: 'https://github.com/zeroclaw-labs/zeroclaw/issues/194',
+      },
+      {
+        words: 'API key expired.',
+        kind: 'key_refused',
+        source: 'https://portkey.ai/error-library/authentication-error-10130',
+      },
+      {
+        words: 'User location is not supported for the API use.',
+        kind: 'account_lacks_model',
+        source: 'https://discuss.ai.google.dev/t/191818',
+      },
       {
         words: 'User location is not supported for the API use without a billing account linked.',
         kind: 'account_lacks_model',
+        source: 'https://github.com/google-gemini/cookbook/issues/135',
       },
-      { words: 'Your prepayment credits are depleted.', kind: 'account_fault' },
+      {
+        words: 'Your prepayment credits are depleted.',
+        kind: 'account_fault',
+        source: 'https://discuss.ai.google.dev/t/183654',
+      },
     ],
   ),
   // Reasons of Google's service infrastructure, for Gemini and Vertex AI.
@@ -187,18 +204,27 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
       {
         words: "You don't have access to the model with the specified model ID.",
         kind: 'account_lacks_model',
+        source: 'https://github.com/anthropics/claude-code/issues/536',
       },
-      { status: [403], words: 'Model access is denied due to *', kind: 'account_lacks_model' },
+      {
+        status: [403],
+        words: 'Model access is denied due to *',
+        kind: 'account_lacks_model',
+        source: 'https://github.com/ministryofjustice/modernisation-platform-environments/pull/18323',
+      },
       {
         words: 'Model use case details have not been submitted for this account.',
         kind: 'account_lacks_model',
-      },
-      {
-        words: 'Access to this model is not available for channel program accounts.',
-        kind: 'account_lacks_model',
+        source: 'https://github.com/anthropics/claude-code/issues/16997',
       },
       { status: [403], words: 'User: * is not authorized to perform: *', kind: 'account_lacks_model' },
-      { status: [400], words: 'Operation not allowed', kind: 'account_fault', isOnlyThere: true },
+      {
+        status: [400],
+        words: 'Operation not allowed',
+        kind: 'account_fault',
+        isOnlyThere: true,
+        source: 'https://github.com/aws/aws-cli/issues/8717',
+      },
     ],
   ),
   ...lines('xAI', host('x.ai'), 'https://docs.x.ai/developers/debugging', [
@@ -282,6 +308,12 @@ export const ACCOUNT_FAULTS: readonly AccountAnswer[] = [
         kind: 'account_lacks_model',
       },
     ],
+  ),
+  ...lines(
+    'StepFun',
+    host('stepfun.com', 'stepfun.ai'),
+    'https://platform.stepfun.com/docs/zh/api-reference/error-codes',
+    [PAYMENT],
   ),
   ...lines('Baidu', host('baidubce.com'), 'https://ai.baidu.com/ai-doc/AppBuilder/4m8sgh88y', [
     { codes: ['BILLING_INSUFFICIENT_BALANCE'], kind: 'account_fault' },

@@ -58,6 +58,7 @@ const ANSWERS: readonly [
   ['https://api.z.ai/api/paas/v4', 429, { code: '1302' }, undefined],
   ['https://ark.cn-beijing.volces.com/api/v3', 404, { code: 'ModelNotOpen' }, 'account_lacks_model'],
   ['https://api.deepseek.com/v1', 402, { message: 'Insufficient Balance' }, 'account_fault'],
+  ['https://api.stepfun.com/v1', 402, { message: 'x' }, 'account_fault'],
 ]
 
 test.each(ANSWERS)('at %s, %i with %j means %s', (base, status, error, kind) => {
