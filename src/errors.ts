@@ -11,7 +11,7 @@ export interface ErrorKind {
    * `x-should-retry: false` is sent, which official clients obey.
    */
   readonly recurs: boolean
-  /** Code sent to clients of the Messages protocol; if absent, these clients get no code. */
+  /** Code sent to clients of the Messages protocol if it differs. */
   readonly inMessages?: string
 }
 
@@ -27,14 +27,12 @@ export const ERRORS = {
     status: 400,
     type: 'invalid_request_error',
     recurs: true,
-    inMessages: 'guard_blocked',
   },
   tool_not_priced: { status: 400, type: 'invalid_request_error', recurs: true },
   model_price_error: {
     status: 400,
     type: 'invalid_request_error',
     recurs: true,
-    inMessages: 'model_price_error',
   },
   unauthorized: { status: 401, type: 'authentication_error', recurs: true },
   missing_api_key: { status: 401, type: 'authentication_error', recurs: true },
@@ -51,10 +49,9 @@ export const ERRORS = {
     status: 403,
     type: 'permission_error',
     recurs: true,
-    inMessages: 'insufficient_quota',
   },
-  budget_exceeded: { status: 403, type: 'permission_error', recurs: true, inMessages: 'budget_exceeded' },
-  quota_held: { status: 429, type: 'rate_limit_error', recurs: false, inMessages: 'quota_held' },
+  budget_exceeded: { status: 403, type: 'permission_error', recurs: true },
+  quota_held: { status: 429, type: 'rate_limit_error', recurs: false },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
   operator_limit: { status: 403, type: 'permission_error', recurs: true },
   other_site: { status: 403, type: 'permission_error', recurs: true },
@@ -66,20 +63,17 @@ export const ERRORS = {
     type: 'invalid_request_error',
     code: 'model_not_found',
     recurs: true,
-    inMessages: 'model_not_found',
   },
   too_many_calls: { status: 400, type: 'invalid_request_error', recurs: true },
   idempotency_conflict: {
     status: 422,
     type: 'invalid_request_error',
     recurs: true,
-    inMessages: 'idempotency_conflict',
   },
   idempotency_not_kept: {
     status: 409,
     type: 'invalid_request_error',
     recurs: true,
-    inMessages: 'idempotency_not_kept',
   },
   method_not_allowed: { status: 405, type: 'invalid_request_error', recurs: true },
   changed_meanwhile: { status: 409, type: 'invalid_request_error', recurs: true },
@@ -101,15 +95,14 @@ export const ERRORS = {
   loop_detected: { status: 500, type: 'api_error', recurs: true },
   upstream_error: { status: 500, type: 'api_error', recurs: false },
   not_implemented: { status: 501, type: 'gateway_error', recurs: true },
-  model_not_found: { status: 503, type: 'gateway_error', recurs: true, inMessages: 'model_not_found' },
+  model_not_found: { status: 503, type: 'gateway_error', recurs: true },
   identity_provider_unavailable: { status: 503, type: 'api_error', recurs: false },
   call_stopped: { status: 503, type: 'gateway_error', recurs: true },
-  overloaded: { status: 503, type: 'gateway_error', recurs: false, inMessages: 'overloaded' },
+  overloaded: { status: 503, type: 'gateway_error', recurs: false },
   storage_unavailable: {
     status: 503,
     type: 'gateway_error',
     recurs: false,
-    inMessages: 'storage_unavailable',
   },
 } as const satisfies Record<string, ErrorKind>
 

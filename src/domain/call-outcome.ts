@@ -46,6 +46,8 @@ export const FAILED_REASONS = ['failed', 'cut', 'stopped', 'crash', 'lost-node']
 export const CALL_NOTES = [
   /** The provider reported a regular end, but the arguments of a tool call were truncated. */
   'cut_arguments',
+  /** The provider reported a reason for the end of its answer that is not known; it counts as a good end. */
+  'unknown_end',
   /** A guard blocked the response. */
   'guard_blocked',
   /** The provider reported a usage that is not believed, so the call is charged what it held. */

@@ -14,6 +14,8 @@ export interface UpstreamInterruption {
   readonly cause: string
   /** The upstream's error message, redacted, if there was one. */
   readonly upstreamMessage: string | undefined
+  /** Whether it counts for the health of the channel. */
+  readonly isOfChannel: boolean
 }
 
 /** An attempt for the usage log, with its target and the upstream's error message. */

@@ -5,8 +5,8 @@ import type {
   UpstreamResponseListener,
 } from '@sluice/http1'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
-import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
+import { AnswerInAnyForm } from './answer-in-any-form.ts'
 import type { Call } from './call.ts'
 import {
   CALL_STOPPED,
@@ -45,6 +45,7 @@ export class Attempt implements UpstreamResponseListener {
   /** Index in the set of running attempts; only the set changes it. */
   index = -1
   #error: ErrorResponse | undefined
+  #answer: AnswerInAnyForm | undefined
   #succeeded = false
   #hasFirstByte = false
 
@@ -140,17 +141,17 @@ export class Attempt implements UpstreamResponseListener {
     this.#call.servedByHead = statedServiceOfHead(headers)
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, head)
-    } else if (this.#handler.accepts(contentType)) {
+    } else {
       this.#succeeded = true
-      this.#handler.onSuccess(isMediaType(contentType) ? contentType : this.#ownContentType)
-    } else this.#giveUp(failureWithoutResponse('unexpected content type'))
+      this.#answer = new AnswerInAnyForm(this.#call, this.#target, this.#handler, this.#upstream, contentType)
+    }
   }
 
   onData(chunk: Buffer): void {
     try {
       if (!this.#hasFirstByte) this.#noteFirstByte()
       this.#call.content?.answerReceived(chunk)
-      if (!this.#error) this.#handler.onData(chunk)
+      if (!this.#error) this.#answer?.onData(chunk)
       else if (this.#error.add(chunk)) this.#giveUp(this.#error.failure)
     } catch (error) {
       this.#handler.crash(error)
@@ -161,7 +162,7 @@ export class Attempt implements UpstreamResponseListener {
     this.#upstream.noteSilence()
     this.#guarded(() => {
       if (this.#error) this.#handler.onFailure(this.#error.failure)
-      else this.#handler.onEnd()
+      else this.#answer?.onEnd()
     })
   }
 
@@ -180,10 +181,6 @@ export class Attempt implements UpstreamResponseListener {
     const { model, request } = this.#call.plan
     if (this.#error || model.balance !== 'latency') return
     this.#load.noteFirstByte(this.#target.channel, request, performance.now() - this.#startedAt)
-  }
-
-  get #ownContentType(): string {
-    return this.isStream ? 'text/event-stream' : 'application/json'
   }
 
   #giveUp(failure: Failure): void {

@@ -130,6 +130,11 @@ export class Attempts {
       if (outcome === 'failed' || outcome === 'over') break
       left = failed.mayChange(outcome) ? plans.filter(({ reason }) => reason === outcome) : []
     }
+    const { last } = failed
+    if (last?.passOn) {
+      await last.passOn()
+      return
+    }
     if (failed.hasAny) throw failed.finalError(() => shortestRestMs(this.#services, plans))
     throw failed.preparationError ?? this.#unserved(plans)
   }
@@ -245,9 +250,10 @@ export class Attempts {
       else failed.add(failure)
       if (rule.blames === 'model')
         this.#services.missing.add(channel, call.plan.request.model, performance.now())
+      if (failure.culprit && failure.hasUsage && !failed.mayPayAgain()) return { outcome: 'over', keys: [] }
       if (rule.next === 'keys') continue
       const outcome = OUTCOMES[rule.next]
-      const mayAskAgain = outcome === 'failed' && failure.kind !== 'no_answer' && rule.blames === 'channel'
+      const mayAskAgain = outcome === 'failed' && failure.kind !== 'no_answer' && rule.blames !== 'model'
       return { outcome, keys: mayAskAgain ? keys.slice(index + 1) : [] }
     }
     return { outcome: 'failed', keys: [] }
@@ -391,7 +397,7 @@ export class Attempts {
   // An upstream that breaks off its responses counts as failed. If the client left, the result is unknown.
   // `end` is undefined if the call could not be settled.
   #count(counted: CountedAttempt, attempt: Attempt, end: AttemptEnd | undefined, { cut, hold }: Call): void {
-    if (cut && cut.upstreamMessage === undefined) counted.failed(performance.now())
+    if (cut?.isOfChannel) counted.failed(performance.now())
     else if (
       end === undefined ||
       end === 'settled' ||

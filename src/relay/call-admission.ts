@@ -147,7 +147,7 @@ export class CallAdmission {
       throw error
     } finally {
       this.#running.delete(entry)
-      if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
+      if (!hold.isSettled && !hold.isParked) call.settleUndelivered()
       call.content?.relayed()
     }
   }

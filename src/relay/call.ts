@@ -9,6 +9,7 @@ import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { ToolUse } from '@sluice/wire/tool-use'
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StatedService } from '@sluice/wire/service-tier'
 import { cacheVerdictText } from '@sluice/wire/cache-diagnosis'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
@@ -33,7 +34,12 @@ import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import { plausibleMeasure, priceResponse } from './price-response.ts'
 import type { EarlyStream } from './early-stream.ts'
-import type { ChargeBasis, ResponseEnding, PricedUsage } from './price-usage.ts'
+import {
+  type ChargeBasis,
+  chargeBasisOfFailure,
+  type ResponseEnding,
+  type PricedUsage,
+} from './price-usage.ts'
 import type { IncomingCall, Plan, AttemptTarget } from './request-stages.ts'
 import { hasOtherModels } from '../domain/records/model.ts'
 import { SentPrompt } from './sent-prompt.ts'
@@ -93,6 +99,8 @@ export class Call implements MediaRequester {
   readonly takeMemory: Plan['takeMemory']
   /** How the upstream's response broke off, if it did. */
   cut: UpstreamInterruption | undefined
+  /** The usage that the last attempt reported in an answer that was not delivered because it failed. */
+  undelivered: { readonly target: AttemptTarget; readonly usage: ReportedUsage } | undefined
   /** Texts of the request. They are removed from the error messages of providers before these are stored. */
   readonly words: ComparedRequestTexts
   prompts: CallPrompts | undefined
@@ -124,6 +132,7 @@ export class Call implements MediaRequester {
   /** The last model that is tried after filtered answers; undefined if there is none. */
   lastForFiltered: Plan | undefined
   #isStopped = false
+  #hasUnknownEnd = false
   /** Whether the provider reported a usage that is not believed. */
   #isImplausible = false
   #firstByteMs: number | null = null
@@ -210,6 +219,7 @@ export class Call implements MediaRequester {
 
   /** Begins an attempt. If an earlier attempt got a first byte, its time is forgotten. */
   beginAttempt(target: AttemptTarget): void {
+    this.undelivered = undefined
     if (this.#prompt.request !== target.request) this.#prompt = new SentPrompt(target.request)
     this.#firstByteMs = null
     this.content?.beginAttempt()
@@ -263,9 +273,17 @@ export class Call implements MediaRequester {
     )
   }
 
-  /** Records that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
-  noteCut(channel: string, cause: string, upstreamMessage?: string): void {
-    this.cut = { cause, upstreamMessage }
+  /**
+   * Records that an upstream broke off in the middle of its response. `upstreamMessage` is redacted.
+   * `isOfChannel`: whether it counts for the health of the channel.
+   */
+  noteCut(
+    channel: string,
+    cause: string,
+    upstreamMessage?: string,
+    isOfChannel = upstreamMessage === undefined,
+  ): void {
+    this.cut = { cause, upstreamMessage, isOfChannel }
     this.incoming.record.failure = cause
     this.services.metrics.add('upstreamErrors', 1, channel, cause)
   }
@@ -291,13 +309,14 @@ export class Call implements MediaRequester {
     lasting?: StorableResponse,
   ): Promise<Usage> {
     if (this.services.telemetry) this.#names = basis?.names?.()
+    this.#hasUnknownEnd = basis?.hasUnknownEnd === true
     const priced = priceResponse(this, target, basis)
     const book = (known: PricedUsage): Promise<Usage> => {
       const bookNow = (cacheBreak: CacheBreak | '' = ''): Promise<Usage> => {
         this.#cacheBreak = cacheBreak
         return this.#book(target, known, delivered, lasting)
       }
-      if (!target || !basis || this.cut) return bookNow()
+      if (!target || !basis || this.cut || basis.ending === 'failed') return bookNow()
       const { plan } = this
       const { usage } = known
       if (target.channel.cache_diagnostics) this.#cacheVerdict = cacheVerdictText(basis.diagnosis)
@@ -330,9 +349,12 @@ export class Call implements MediaRequester {
     return reportUnpricedTools(this, target, this.services.unpriced)
   }
 
-  /** Ends a call that delivered nothing. Errors are ignored because nothing can be lost. */
-  settleForNothing(target: AttemptTarget | undefined): void {
-    this.settle(target, undefined, false).catch(() => {})
+  /**
+   * Ends a call that delivered nothing. Only the usage that the last attempt reported is charged, if there is any.
+   * The client need not wait until that is durable.
+   */
+  settleUndelivered(target = this.undelivered?.target, usage = this.undelivered?.usage): void {
+    this.settle(target, usage && chargeBasisOfFailure(usage), false).catch(() => {})
   }
 
   /** Ends the call and charges what was measured. Resolves when the charge is durable. */
@@ -396,7 +418,7 @@ export class Call implements MediaRequester {
         ? 'usage_implausible'
         : this.guards?.hasBlocked
           ? 'guard_blocked'
-          : lasting?.note,
+          : (lasting?.note ?? (this.#hasUnknownEnd ? 'unknown_end' : undefined)),
       guards: this.guards?.text ?? '',
       provenance: target && lasting?.provenance?.(target, this, usage),
     }

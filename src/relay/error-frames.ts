@@ -33,7 +33,7 @@ export function upstreamErrorFrame(target: AttemptTarget, tap: Tap, error: Strea
 function afterHeld(own: Buffer | undefined, target: AttemptTarget, tap: Tap, error: StreamError): Buffer {
   if (own && tap.endsWithError) return own
   const last = tap.failureFrame(streamErrorText(target, error.data))
-  if (!own) return last
+  if (!own || own.length === 0) return last
   return Buffer.concat(
     ENDED.test(own.subarray(-4).toString('latin1')) ? [own, last] : [own, BLANK_LINE, last],
   )

@@ -20,6 +20,8 @@ export class FailedAttempts implements Disposable {
   #channels: Set<Channel> | undefined
   /** The first error of a channel for which no request could be prepared; undefined if there is none. */
   preparationError: unknown
+  /** Number of answers that failed and reported usage. */
+  #paid = 0
   #model: string | undefined
   #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
 
@@ -31,6 +33,20 @@ export class FailedAttempts implements Disposable {
   /** Whether any attempt failed so far. */
   get hasAny(): boolean {
     return this.#failures.length > 0
+  }
+
+  /** The last failure; undefined if there was none. */
+  get last(): Failure | undefined {
+    return this.#failures.at(-1)
+  }
+
+  /**
+   * Whether another attempt may follow an answer that failed although the provider is to be paid for it. Returns
+   * true once.
+   */
+  mayPayAgain(): boolean {
+    this.#paid += 1
+    return this.#paid === 1
   }
 
   /** Adds a failure of which no warning is logged, for instance the client's disconnect. */

@@ -45,15 +45,6 @@ export const FAILURES = {
     counts: true,
     alert: null,
   },
-  /** Like `request_refused`, but within a stream that has not begun. */
-  stream_refused: {
-    blames: 'request',
-    rest: 'none',
-    next: 'channels',
-    client: 'words',
-    counts: true,
-    alert: null,
-  },
   too_long: {
     blames: 'request',
     rest: 'none',
@@ -125,6 +116,24 @@ export const FAILURES = {
     client: 'hidden',
     counts: true,
     alert: 'channel.resting',
+  },
+  /** The model ended its answer with something that cannot be used, such as a call that cannot be read. */
+  failed_end: {
+    blames: 'none',
+    rest: 'none',
+    next: 'channels',
+    client: 'words',
+    counts: true,
+    alert: null,
+  },
+  /** The server does not have the endpoint, or was started without it. */
+  not_supported: {
+    blames: 'none',
+    rest: 'none',
+    next: 'channels',
+    client: 'words',
+    counts: true,
+    alert: null,
   },
   no_answer: {
     blames: 'channel',
@@ -207,12 +216,15 @@ export const KIND_OF_STATUS: ReadonlyMap<number, FailureKind> = new Map<number, 
   [402, 'account_fault'],
   [403, 'key_refused'],
   [404, 'model_missing'],
+  [405, 'not_supported'],
   [407, 'key_refused'],
   [409, 'request_refused'],
   [413, 'request_refused'],
   [422, 'request_refused'],
   [429, 'limited'],
+  [451, 'request_refused'],
   [500, 'server_error'],
+  [501, 'not_supported'],
   [503, 'server_error'],
   [529, 'server_error'],
 ])

@@ -1,3 +1,5 @@
+import type { AnswerError } from '@sluice/wire/answer-error'
+import type { FailureCulprit } from '@sluice/wire/end-reasons'
 import {
   convertErrorType,
   readUpstreamError,
@@ -25,7 +27,7 @@ import { forwardedRetryAfter, type PausingHead, requestedPauseMs } from '../upst
 import { exhaustedLimitMs } from '../upstreams/stated-limits.ts'
 import { type FailureKind, KIND_OF_STATUS, ruleOf } from './failure-table.ts'
 import type { ComparedRequestTexts } from './provider-messages.ts'
-import { isFilteredRequest, isTooLongRequest } from './refused-requests.ts'
+import { isFilteredRequest, isModeratedRequest, isTooLongRequest, tooLongError } from './refused-requests.ts'
 import type { AttemptTarget } from './request-stages.ts'
 
 /** Maximum characters of an upstream's message that are forwarded. */
@@ -58,6 +60,15 @@ export interface Failure {
   readonly inStream?: { readonly type: string; readonly code: string }
   /** Whether the attempt is charged like one that its client left, although nothing was delivered. */
   readonly isCharged?: boolean
+  /** Who caused it, if the answer ended for a reason that means a failure. */
+  readonly culprit?: FailureCulprit | undefined
+  /** Set if nothing was delivered of an answer that reports its usage. */
+  readonly hasUsage?: boolean
+  /**
+   * Sends the answer as the upstream wrote it, if no other attempt follows. Set for complete answers that are not
+   * converted.
+   */
+  readonly passOn?: () => Promise<void>
 }
 
 /** An upstream's complete error body, for clients that speak the upstream's protocol. */
@@ -79,6 +90,8 @@ interface RefusalFacts {
   readonly retryAfter: string | undefined
   /** The redacted body, otherwise unchanged, for clients that speak the protocol of the error. */
   readonly envelope: ErrorEnvelope | undefined
+  /** Whether an identical request would fail in the same way. */
+  readonly recurs: boolean
 }
 
 /** An upstream's refusal, forwarded with its own status and message. `docs/api.md: Errors`. */
@@ -105,12 +118,16 @@ export class UpstreamRefusal extends Error {
 /** Type and code of an upstream's error that names none, for the statuses that are forwarded. */
 const FORWARDED: ReadonlyMap<number, { readonly type: string; readonly code: string }> = new Map([
   [400, { type: 'invalid_request_error', code: 'bad_request' }],
+  [403, { type: 'permission_error', code: 'content_filter' }],
+  [405, { type: 'invalid_request_error', code: 'method_not_allowed' }],
   [404, { type: 'invalid_request_error', code: 'not_found' }],
   [409, { type: 'invalid_request_error', code: 'conflict' }],
   [413, { type: 'request_too_large', code: 'request_too_large' }],
   [422, { type: 'invalid_request_error', code: 'unprocessable_entity' }],
   [429, { type: 'rate_limit_error', code: 'rate_limit_exceeded' }],
+  [451, { type: 'invalid_request_error', code: 'unavailable_for_legal_reasons' }],
   [500, { type: 'api_error', code: 'server_error' }],
+  [501, { type: 'api_error', code: 'not_implemented' }],
   [503, { type: 'api_error', code: 'service_unavailable' }],
   [529, { type: 'overloaded_error', code: 'overloaded' }],
 ])
@@ -173,6 +190,7 @@ const CAUSE_OF_KIND: Partial<Record<FailureKind, FailureCause>> = {
 /** What an upstream's error means. Codes and types come before the status, and the status before words. */
 function kindOf({ channel, words }: UpstreamContext, status: number, error: UpstreamErrorText): FailureKind {
   const isInRequest = (text: string): boolean => words?.mayContain(text) ?? false
+  if (isModeratedRequest(status, error, isInRequest)) return 'filtered'
   const fault = accountFaultOf(channel, { ...error, status }, isInRequest)
   if (fault) return fault
   const kind = KIND_OF_STATUS.get(status) ?? 'other_status'
@@ -208,11 +226,20 @@ function readError(
   return client === protocol ? own : { ...own, ...convertErrorType(own, client) }
 }
 
+/** Statuses that clients get in place of those that mean an account, if a request was refused for its content. */
+const MODERATED_STATUS = 403
+
+/** The status with which a failure is forwarded. */
+function forwardedStatus(kind: FailureKind, status: number): number {
+  if (kind === 'too_long') return 400
+  return kind === 'filtered' && KIND_OF_STATUS.get(status) !== 'request_refused' ? MODERATED_STATUS : status
+}
+
 function refusalOf(
   context: UpstreamContext,
   {
     kind,
-    status,
+    status: received,
     body,
     error,
     retryAfter,
@@ -224,18 +251,23 @@ function refusalOf(
     readonly retryAfter: string | undefined
   },
 ): UpstreamRefusal | undefined {
-  const { channel } = context
+  const { channel, client } = context
+  const status = forwardedStatus(kind, received)
   const forwarded = FORWARDED.get(status)
   if (!forwarded || ruleOf({ kind }).client === 'hidden') return undefined
-  const message = redact(error.message ?? `the upstream answered ${status}`, channel)
+  const said = redact(error.message ?? `the upstream answered ${received}`, channel)
+  const isTooLong = kind === 'too_long'
+  const { message, code } = isTooLong ? tooLongError(client, said, error.code) : { ...error, message: said }
+  const type = isTooLong ? undefined : error.type
   return new UpstreamRefusal(message.slice(0, MAX_MESSAGE_LENGTH), {
     status,
-    type: redact(error.type ?? forwarded.type, channel),
-    hasOwnType: error.type !== undefined,
-    code: redact(error.code ?? forwarded.code, channel),
-    hasOwnCode: error.code !== undefined,
+    type: redact(type ?? forwarded.type, channel),
+    hasOwnType: type !== undefined,
+    code: redact(code ?? forwarded.code, channel),
+    hasOwnCode: code !== undefined,
     retryAfter: PASSING.has(status) ? forwardedRetryAfter(retryAfter) : undefined,
     envelope: envelopeOf(context, body),
+    recurs: kind === 'not_supported',
   })
 }
 
@@ -270,31 +302,50 @@ function textOf(channel: Channel, body: Buffer): string | undefined {
 }
 
 /**
- * The failure of a stream that begins with an error. It is handled like the corresponding status, but another
- * channel may be tried.
+ * The failure of an answer with status 200 that is or contains an error: that of the status which the error
+ * states. A status that would be hidden from clients counts as 500, so that they get the provider's words.
  */
-export function errorInFirstEvent(target: AttemptTarget, data: string): Failure {
-  const failure = failureOfAnswer(target, { status: statusOfError(data), body: Buffer.from(data) })
+export function failureInAnswer(
+  target: AttemptTarget,
+  { data, culprit }: AnswerError,
+  cause: string,
+): Failure {
+  const stated = statusOfError(data)
+  const isKnown = KIND_OF_STATUS.has(target.channel.status_mapping.get(stated) ?? stated)
+  const failure = failureOfAnswer(target, { status: isKnown ? stated : 500, body: Buffer.from(data) })
+  const isOfModel = culprit === 'model' && failure.kind === 'server_error'
   return {
     ...failure,
-    kind: failure.kind === 'request_refused' ? 'stream_refused' : failure.kind,
-    cause: 'error in the first event',
+    kind: isOfModel ? 'failed_end' : failure.kind,
+    cause: culprit ? 'failed end' : cause,
+    culprit,
   }
 }
 
 /** An error event of a stream, for the client, with the upstream's message redacted. */
 export function streamErrorText(context: UpstreamContext, data: string): ErrorContent {
-  const { channel } = context
+  const { channel, client } = context
   const error = readError(context, Buffer.from(data))
-  const message = redact(error.message ?? 'the upstream reported an error', channel)
+  const said = redact(error.message ?? 'the upstream reported an error', channel)
   const status = statusOfError(data)
+  if (kindOf(context, status, error) === 'too_long') {
+    const { message, code = 'bad_request' } = tooLongError(client, said, error.code)
+    const hasOwnCode = code !== 'bad_request'
+    return {
+      type: 'invalid_request_error',
+      code,
+      hasOwnCode,
+      message: message.slice(0, MAX_MESSAGE_LENGTH),
+      status: 400,
+    }
+  }
   return {
     type:
       error.type === undefined ? (FORWARDED.get(status)?.type ?? 'api_error') : redact(error.type, channel),
     ...(error.code === undefined
-      ? { code: 'upstream_error' }
+      ? { code: 'upstream_error', hasOwnCode: false }
       : { code: redact(error.code, channel), hasOwnCode: true }),
-    message: message.slice(0, MAX_MESSAGE_LENGTH),
+    message: said.slice(0, MAX_MESSAGE_LENGTH),
     status,
   }
 }
@@ -312,12 +363,6 @@ export function failureWithoutResponse(cause: string, upstreamMessage?: string):
   }
 }
 
-/** The failure of a response with status 200 that contains an error. */
-export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
-  const failure = failureWithoutResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
-  return { ...failure, failureCause: 'provider_failed' }
-}
-
 /** The failure of an answer that the provider filtered before it had content, if another model may be tried. */
 export const FILTERED_ANSWER: Failure = {
   kind: 'filtered',
@@ -331,6 +376,7 @@ export const FILTERED_ANSWER: Failure = {
     hasOwnCode: false,
     retryAfter: undefined,
     envelope: undefined,
+    recurs: false,
   }),
 }
 

@@ -23,12 +23,12 @@ describe('bytes for the client', () => {
     expect(outgoing.take()).toBe(COMMENT)
   })
 
-  test('bytes before the first event of a stream are held back up to 4 KiB, and then sent to the client', () => {
+  test('bytes before the first event of a stream are held back up to 1 MiB, and then sent to the client', () => {
     const outgoing = new OutgoingBytes()
-    outgoing.add(Buffer.alloc(4_096, ':'), false)
+    outgoing.add(Buffer.alloc(1_048_576, ':'), false)
     expect(outgoing.isDue).toBe(false)
     outgoing.add(Buffer.from('\n'), false)
-    expect(outgoing.take()).toHaveLength(4_097)
+    expect(outgoing.take()).toHaveLength(1_048_577)
   })
 
   test('comments before the first event of a stream wait for five seconds at most, and later ones do not wait', () => {

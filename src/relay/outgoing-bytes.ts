@@ -1,14 +1,14 @@
-/** Maximum number of bytes before a stream's first event that are held back. */
-const MAX_HELD_BYTES = 4_096
 /**
- * Maximum time in milliseconds for which bytes before the first event are held, because clients and proxies
- * treat a silent connection as dead.
+ * Maximum number of bytes before a stream's first event that are held back. The first events of a response repeat
+ * its instructions and tools.
  */
+const MAX_HELD_BYTES = 1_048_576
+/** Maximum time in milliseconds for which bytes before content are held if another model may replace the answer. */
 const MAX_HELD_MS = 5_000
 
 /**
- * Collects bytes for the client's next write. Comments before a stream's first event are held until that
- * event. If the event is an error, nothing has been sent, and another upstream can be tried. `docs/api.md:
+ * Collects bytes for the client's next write. Comments and leading events, which say only that an answer begins, are
+ * held until the next event. If that is an error, nothing has been sent, and another upstream can be tried. `docs/api.md:
  * Events`.
  */
 export class OutgoingBytes {
@@ -21,7 +21,7 @@ export class OutgoingBytes {
   #bufferedSince = 0
   #isHeldBack = true
 
-  /** Adds bytes. `isEvent`: whether an event begins in these bytes or has begun before. */
+  /** Adds bytes. `isEvent`: whether an event other than leading ones begins in these bytes or has begun before. */
   add(bytes: Buffer, isEvent: boolean): void {
     this.#chunks.push(bytes)
     if (!this.#isHeldBack) return

@@ -11,8 +11,7 @@ import {
   upstreamErrorFrame,
 } from './error-frames.ts'
 import {
-  errorInFirstEvent,
-  errorWithStatus200,
+  failureInAnswer,
   type Failure,
   failureWithoutResponse,
   streamErrorText,
@@ -204,10 +203,8 @@ export class PassthroughResponse extends ResponseHandler {
     return this.state === 'draining'
   }
 
-  #failureOf({ tap }: Passthrough, { data }: StreamError): Failure {
-    return tap
-      ? errorInFirstEvent(this.target, data)
-      : errorWithStatus200(this.target.channel, Buffer.from(data))
+  #failureOf({ tap }: Passthrough, error: StreamError): Failure {
+    return failureInAnswer(this.target, error, tap ? 'error in the first event' : 'error with status 200')
   }
 
   // Whether nothing was sent to a client that is still connected, so that another channel can be tried.
@@ -286,7 +283,7 @@ export class PassthroughResponse extends ResponseHandler {
   ): Promise<void> {
     const { response } = this.call
     const passthrough = this.#passthrough
-    if (ending === 'cut' && passthrough?.hasContent !== true) this.call.settleForNothing(this.target)
+    if (ending === 'cut' && passthrough?.hasContent !== true) this.call.settleUndelivered(this.target)
     else await this.#charge(ending, isComplete, ending !== 'client_gone' || response.headersSent)
     if (ending === 'client_gone' || response.isAborted) return
     const bytes = last()

@@ -23,6 +23,11 @@ export function priceResponse(
     const priced = priceUsage(inputs, { ...credible, reported: undefined, tools: [] })
     return Promise.resolve(priced).then((counted) => ({ ...counted, quota: call.hold.amount }))
   }
+  if (basis.ending === 'failed')
+    return Promise.resolve(priceUsage(inputs, credible)).then((priced) => ({
+      ...priced,
+      quota: Math.min(priced.quota, call.hold.amount),
+    }))
   call.prompts?.remember(target.plan, credible)
   return priceUsage(inputs, credible)
 }

@@ -25,9 +25,9 @@ type CountPrompt = () => Promise<number>
 
 /**
  * How a response ended. One that its client left, or that was stopped, is charged even if nothing of it had
- * arrived.
+ * arrived. Of one that failed and was not delivered, only the reported usage is charged.
  */
-export type ResponseEnding = 'complete' | 'cut' | 'client_gone' | 'stopped'
+export type ResponseEnding = 'complete' | 'cut' | 'client_gone' | 'stopped' | 'failed'
 
 /** Computes the charge for a usage, plus media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
@@ -58,6 +58,8 @@ export interface ChargeBasis {
   readonly served: StatedService | undefined
   /** What the response states about the prompt cache. */
   readonly diagnosis?: CacheDiagnosis | undefined
+  /** Whether the response ended for a reason that is not known. */
+  readonly hasUnknownEnd?: boolean | undefined
   /** The id, model and finish reasons of the response. Called only if telemetry is on. */
   names?(): AnswerMetadata | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
@@ -99,12 +101,29 @@ export function chargeBasisOfStream(
     served: statedServiceSoFar(tap),
     diagnosis: tap.diagnosis,
     tools,
+    hasUnknownEnd: tap.names?.hasUnknownEnd,
     names: () => tap.names,
     arrived: () => tap.arrived,
     hasText: () => !isReplay && emittedBytes > 0,
     text: () => (isReplay ? '' : tap.text),
   }
 }
+
+/** Facts of an answer that failed and was not delivered, for the charge of what it reports. */
+export function chargeBasisOfFailure(reported: ReportedUsage): ChargeBasis {
+  return {
+    ending: 'failed',
+    isComplete: true,
+    reported: { ...numbersOfReport(reported), ...(reported.tools && { tools: reported.tools }) },
+    served: reported.served,
+    tools: NO_USES,
+    arrived: () => undefined,
+    hasText: () => false,
+    text: () => '',
+  }
+}
+
+const NO_USES: readonly ToolUse[] = []
 
 /** A charge and the reason for it. */
 export interface PricedUsage {

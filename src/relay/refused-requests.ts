@@ -1,3 +1,4 @@
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { UpstreamErrorText } from '@sluice/wire/upstream-error'
 
 /** Codes and types of refusals of requests that are longer than the model's context. */
@@ -59,31 +60,75 @@ export function isTooLongRequest(
   isInRequest: (text: string) => boolean,
 ): boolean {
   if (TOO_LONG_CODES.has(code ?? '') || TOO_LONG_CODES.has(type ?? '')) return true
-  const words = TOO_LONG_WORDS.map((pattern) => pattern.exec(message)?.[0]).find((one) => one !== undefined)
+  const said = message.replace(REPEATED_BY_OPENROUTER, '')
+  const words = TOO_LONG_WORDS.map((pattern) => pattern.exec(said)?.[0]).find((one) => one !== undefined)
   return words !== undefined && !isInRequest(words)
 }
 
-/** Finish reasons of answers that were filtered, in all protocols. */
-const FILTERED_ENDS: ReadonlySet<string | undefined> = new Set([
-  'content_filter',
-  'content_filtered',
-  'guardrail_intervened',
-  'refusal',
-  'sensitive',
-  'SAFETY',
-  'RECITATION',
-  'BLOCKLIST',
-  'PROHIBITED_CONTENT',
-  'SPII',
-  'IMAGE_SAFETY',
-])
-
-/** Whether these finish reasons say that the answer was filtered. */
-export function isFilteredEnd(reasons: readonly (string | undefined)[]): boolean {
-  return reasons.length > 0 && reasons.every((reason) => FILTERED_ENDS.has(reason))
-}
+/** OpenRouter's words before those of the provider behind it. */
+const REPEATED_BY_OPENROUTER = /^Provider returned error: /
 
 /** Whether an upstream refuses a request because of its content. */
 export function isFilteredRequest({ code, type }: UpstreamErrorText): boolean {
   return FILTERED_CODES.has(code ?? '') || FILTERED_CODES.has(type ?? '')
+}
+
+/** Statuses that may speak of the account or of the request; what they say decides. */
+const OF_ACCOUNT_OR_REQUEST: ReadonlySet<number> = new Set([402, 403])
+
+/**
+ * Sentences of refusals of a request with a status that usually speaks of the account. OpenRouter's moderation
+ * (https://openrouter.ai/docs/api-reference/errors), xAI (https://docs.x.ai/developers/debugging).
+ */
+const MODERATION_WORDS: readonly RegExp[] = [
+  /^\S+ requires moderation on .{1,60}\. Your input was flagged\b/,
+  /^Your input was flagged\b/,
+  /^Your chosen model requires moderation and your input was flagged\b/,
+  /^Content violates usage guidelines\b/,
+  /^Request blocked: prompt injection patterns detected\b/,
+]
+
+/** Whether an error with a status that usually speaks of the account refuses the request because of its content. */
+export function isModeratedRequest(
+  status: number,
+  { code, type, message = '' }: UpstreamErrorText,
+  isInRequest: (text: string) => boolean,
+): boolean {
+  if (!OF_ACCOUNT_OR_REQUEST.has(status)) return false
+  if (isFilteredRequest({ code, type, message })) return true
+  const words = MODERATION_WORDS.map((pattern) => pattern.exec(message)?.[0]).find((one) => one !== undefined)
+  return words !== undefined && !isInRequest(words)
+}
+
+/** How clients of a dialect recognize that a request is too long for the model. */
+interface TooLongForm {
+  readonly code?: string
+  /** The words with which the message begins. */
+  readonly words?: string
+}
+
+const BY_CODE: TooLongForm = { code: 'context_length_exceeded' }
+const TOO_LONG_FORMS: Readonly<Partial<Record<ProtocolName, TooLongForm>>> = {
+  chat: BY_CODE,
+  responses: BY_CODE,
+  messages: { words: 'prompt is too long: ' },
+  gemini: { words: 'The input token count exceeds the maximum number of tokens allowed: ' },
+}
+
+/** Number of characters by which clients recognize the words: `prompt is too l`, `The input token`. */
+const KNOWN_CHARACTERS = 15
+
+/**
+ * Message and code of the error for a request that is too long, as clients of each dialect recognize it: they
+ * then shorten the conversation.
+ */
+export function tooLongError(
+  client: ProtocolName,
+  message: string,
+  code: string | undefined,
+): { readonly message: string; readonly code: string | undefined } {
+  const form = TOO_LONG_FORMS[client]
+  const { words } = form ?? {}
+  const isKnown = words === undefined || message.startsWith(words.slice(0, KNOWN_CHARACTERS))
+  return { message: isKnown ? message : `${words}${message}`, code: form?.code ?? code }
 }

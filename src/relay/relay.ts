@@ -325,7 +325,7 @@ export class Relay {
       await this.#attempts.run(call, [plan])
     } finally {
       if (guards) this.#guards.ended(guards)
-      if (!hold.isSettled) call.settleForNothing(undefined)
+      if (!hold.isSettled) call.settleUndelivered()
     }
   }
 

@@ -1,3 +1,4 @@
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import { GatewayError } from '../errors.ts'
 import { ResponseMemory } from '../limits/request-memory.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -109,7 +110,7 @@ export abstract class ResponseHandler {
       return
     }
     this.close()
-    this.call.settleForNothing(this.target)
+    this.call.settleUndelivered(this.target)
     this.settled(Promise.resolve())
   }
 
@@ -139,10 +140,14 @@ export abstract class ResponseHandler {
     this.state = 'over'
   }
 
-  /** Ends the attempt with a failure, of which the client has received nothing. */
-  protected undelivered(failure: Failure): void {
+  /**
+   * Ends the attempt with a failure, of which the client has received nothing. `usage`: what an answer that
+   * failed reports, which is charged if no later attempt is delivered.
+   */
+  protected undelivered(failure: Failure, usage?: ReportedUsage): void {
     this.#finish()
-    this.#resolve(failure)
+    this.call.undelivered = usage && { target: this.target, usage }
+    this.#resolve(usage ? { ...failure, hasUsage: true } : failure)
   }
 
   /**

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { areFilteredEnds } from '@sluice/wire/end-reasons'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
 import type { Call } from './call.ts'
@@ -15,7 +16,7 @@ import {
   upstreamErrorFrame,
 } from './error-frames.ts'
 import {
-  errorInFirstEvent,
+  failureInAnswer,
   type Failure,
   GATEWAY_STOPPING,
   isStoppedCall,
@@ -31,7 +32,6 @@ import { OutputWatch } from './output-watch.ts'
 import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
 import { noteCheck } from './guards/guard-turns.ts'
 import { PromptCount } from './prompt-count.ts'
-import { isFilteredEnd } from './refused-requests.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -48,7 +48,14 @@ const GUARDED_BYTES = 2_048
 const MAX_UNREAD_MS = 60_000
 /** Interval, in milliseconds, at which a running stream records its cost so far. */
 const MARK_INTERVAL_MS = 5_000
+/**
+ * Milliseconds for which the beginning of a stream is held back, because the event after it may be an error, after
+ * which another channel is tried.
+ */
+const MAX_LEAD_MS = 1_000
 const NO_BYTES = Buffer.alloc(0)
+/** Cause of the failure of a stream that begins with an error. */
+const FIRST_EVENT = 'error in the first event'
 /** Marks the end of the upstream's response in the queue of chunks. */
 const END = Symbol('end')
 
@@ -73,6 +80,8 @@ export class StreamedResponse extends ResponseHandler {
    */
   readonly #unread: (Buffer | typeof END | Failure)[] = []
   readonly #keepAlive = new KeepAlive()
+  /** Runs while leading events are held back. */
+  #leadTimer: NodeJS.Timeout | undefined
   #clientPausedAt = 0
   /** Number of writes to the client. */
   #writes = 0
@@ -125,7 +134,8 @@ export class StreamedResponse extends ResponseHandler {
       this.close()
       this.#outgoing.drop()
       if (failure.isCharged) return this.refused(chargeBasisOfStream(this.#tap, 'stopped', false), failure)
-      return isShort ? this.refused(chargeBasisOfStream(this.#tap, 'cut', false)) : this.undelivered(failure)
+      if (isShort) return this.refused(chargeBasisOfStream(this.#tap, 'cut', false))
+      return this.undelivered(failure, this.#tap.error && this.#tap.usage)
     }
     this.#cut(failure)
   }
@@ -179,6 +189,7 @@ export class StreamedResponse extends ResponseHandler {
 
   protected override close(): void {
     super.close()
+    clearTimeout(this.#leadTimer)
     this.#tap.release()
   }
 
@@ -221,7 +232,7 @@ export class StreamedResponse extends ResponseHandler {
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.#fail(errorInFirstEvent(this.target, error.data))
+      return this.#fail(failureInAnswer(this.target, error, FIRST_EVENT))
     }
     if (step.forward) this.#forward(step.forward)
     if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
@@ -251,10 +262,13 @@ export class StreamedResponse extends ResponseHandler {
     }
     const [{ channel }, { error }] = [this.target, this.#tap]
     if (error && !error.afterContent && this.#mayGoElsewhere)
-      this.#fail(errorInFirstEvent(this.target, error.data))
+      this.#fail(failureInAnswer(this.target, error, FIRST_EVENT))
     else if (error) {
       const parts = streamErrorText(this.target, error.data)
-      this.call.noteCut(channel.name, 'error in the stream', parts.message)
+      const { kind } = failureInAnswer(this.target, error, FIRST_EVENT)
+      const isOfChannel =
+        error.culprit === 'upstream' || (!this.#hasContent && ruleOf({ kind }).rest === 'breaker')
+      this.call.noteCut(channel.name, 'error in the stream', parts.message, isOfChannel)
       this.call.noteError(errorInStream(parts))
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
     } else if (isComplete && this.#tap.isBlocked) this.#refuse(true)
@@ -264,7 +278,7 @@ export class StreamedResponse extends ResponseHandler {
       this.call.mayReplaceFiltered &&
       this.#mayGoElsewhere &&
       !this.#hasContent &&
-      isFilteredEnd(this.#tap.names?.reasons ?? [])
+      areFilteredEnds(this.#tap.names?.reasons ?? [])
     )
       this.#fail(FILTERED_ANSWER)
     else if (isComplete) {
@@ -289,6 +303,8 @@ export class StreamedResponse extends ResponseHandler {
     // If a filtered answer may be replaced, nothing is sent before its content.
     const isDue = this.call.mayReplaceFiltered ? this.#hasContent : this.#tap.sawEvent || this.#tap.isMidEvent
     this.#outgoing.add(bytes, isDue)
+    if (!isDue && !this.call.mayReplaceFiltered)
+      this.#leadTimer ??= setTimeout(() => this.#releaseLead(), MAX_LEAD_MS)
     if (this.#pauses.has('hold')) return
     const { continueInBackground } = this.#tap
     const opening = this.#gate.open(
@@ -309,6 +325,12 @@ export class StreamedResponse extends ResponseHandler {
       this.upstream.cancel()
       this.#fail(failureOfWrite(this.call.hold.writeFailure))
     })
+  }
+
+  #releaseLead(): void {
+    if (this.state !== 'waiting') return
+    this.#outgoing.release()
+    if (!this.#pauses.has('hold')) this.#sendOutgoing()
   }
 
   #sendOutgoing(): void {
@@ -397,8 +419,8 @@ export class StreamedResponse extends ResponseHandler {
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
       // The upstream continues without its client; the call is charged when the end is known.
-    } else if (ending === 'cut' && tap.contentFrames + tap.tools.begun.length === 0)
-      this.call.settleForNothing(this.target)
+    } else if (ending === 'cut' && !this.#hasContent)
+      this.call.settleUndelivered(this.target, tap.error && tap.usage)
     else {
       const basis = chargeBasisOfStream(tap, ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent

@@ -1,17 +1,19 @@
+import { areFilteredEnds } from '@sluice/wire/end-reasons'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { closeJson } from '@sluice/wire/json/json-outline'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ChargeBasis, ResponseEnding } from './price-usage.ts'
-import { errorWithStatus200, type Failure, failureWithoutResponse, FILTERED_ANSWER } from './failure.ts'
-import { isFilteredEnd } from './refused-requests.ts'
+import { type Failure, failureInAnswer, failureWithoutResponse, FILTERED_ANSWER } from './failure.ts'
 import type { WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
 /** Maximum bytes of the responses of one call that are kept in memory until the call is charged. */
 const MAX_BYTES = 64 * 1024 * 1024
 
+/** Cause of the failure of a response that is an error. */
+const WITH_200 = 'error with status 200'
 /** Maximum bytes that are read of a response that has not arrived completely. */
 const MAX_PARTIAL_BYTES = 4 * 1024 * 1024
 
@@ -46,17 +48,12 @@ export class WholeResponse extends ResponseHandler {
     const bytes = this.#bytes.take()
     const reply = this.#read(bytes)
     const { facts } = reply
-    if (!facts.valid) {
-      const { channel } = this.target
-      this.onFailure(
-        facts.error
-          ? errorWithStatus200(channel, bytes)
-          : failureWithoutResponse('no answer of its protocol'),
-      )
+    if (facts.error || !facts.valid) {
+      this.#failed(reply)
     } else if (
       this.call.mayReplaceFiltered &&
       this.state === 'waiting' &&
-      isFilteredEnd(facts.names?.().reasons ?? []) &&
+      areFilteredEnds(facts.names?.().reasons ?? []) &&
       facts.text() === ''
     )
       this.onFailure(FILTERED_ANSWER)
@@ -74,6 +71,26 @@ export class WholeResponse extends ResponseHandler {
       this.close()
       this.settled(this.#deliver(reply))
     }
+  }
+
+  // An error within the answer. One with content says nothing about the health of the channel, unless the upstream
+  // itself ended it.
+  #failed(reply: WholeReply): void {
+    const { error, usage, valid } = reply.facts
+    if (!error) return this.onFailure(failureWithoutResponse('no answer of its protocol'))
+    if (this.state === 'draining') return this.settleWithoutClient(valid ? reply.facts : undefined)
+    const hasContent = valid && reply.facts.text() !== ''
+    const culprit = error.culprit ?? (hasContent ? 'model' : undefined)
+    const failure = failureInAnswer(this.target, { ...error, culprit }, WITH_200)
+    const isNative = this.target.request.protocol === this.target.client
+    const isPassedOn = isNative && valid && (hasContent || !error.isStated)
+    this.close()
+    this.undelivered(isPassedOn ? { ...failure, passOn: () => this.#passOn(reply) } : failure, usage)
+  }
+
+  async #passOn(reply: WholeReply): Promise<void> {
+    const checked = reply.check ? await reply.check(new AbortController().signal) : reply
+    await this.#deliver(checked)
   }
 
   // While the external services of guards check the response, the client may leave and the call may be
@@ -197,6 +214,7 @@ function chargeBasis(
     reported: facts?.usage,
     served: facts?.usage?.served ?? facts?.served,
     diagnosis: facts?.diagnosis,
+    hasUnknownEnd: facts?.hasUnknownEnd,
     tools: facts?.tools ?? [],
     names: () => facts?.names?.(),
     arrived: () => facts?.arrived?.(),

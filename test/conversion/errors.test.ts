@@ -85,7 +85,11 @@ describe("an upstream error in the envelope of the client's dialect", () => {
     expect(answer.status).toBe(500)
     expect(answer.json()).toEqual({
       type: 'error',
-      error: { type: 'gateway_error', message: expect.stringMatching(/\(request id: \S+\)$/) },
+      error: {
+        type: 'gateway_error',
+        code: 'upstream_error',
+        message: expect.stringMatching(/\(request id: \S+\)$/),
+      },
       request_id: answer.headers['request-id'],
     })
     expect(answer.text).not.toContain('upstream-key')

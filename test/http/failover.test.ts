@@ -33,7 +33,7 @@ const NEVER_BEGUN: [string, Behaviour][] = [
   ['sclosed', { kind: 'raw', bytes: STREAM_HEAD, ending: 'close' }],
   ['sreset', { kind: 'raw', bytes: STREAM_HEAD, ending: 'reset' }],
   ['shalf', { kind: 'raw', bytes: `${STREAM_HEAD}data: {"id":"chat`, ending: 'close' }],
-  ['serror', { kind: 'stream', frames: [`data: ${errorBody('no')}\n\n`], ending: 'no done' }],
+  ['serror', { kind: 'stream', frames: [`data: ${errorBody('no', 'server_error')}\n\n`], ending: 'no done' }],
 ]
 const MODELS = [
   ...RETRIED.map(([name]) => name),
@@ -110,7 +110,7 @@ describe('failures before the first byte', () => {
 
   test.each([
     ['ends before its first event', []],
-    ['brings an error and nothing else', [`data: ${errorBody('canary')}\n\n`]],
+    ['brings an error and nothing else', [`data: ${errorBody('canary', 'server_error')}\n\n`]],
   ])('the next channel is tried after a stream that %s', async (_, frames) => {
     fixture.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream', events: 2 })
@@ -122,7 +122,7 @@ describe('failures before the first byte', () => {
   })
 
   const comments = ': OPENROUTER PROCESSING\n\n'.repeat(3)
-  const error = `data: ${errorBody('canary')}\n\n`
+  const error = `data: ${errorBody('canary', 'server_error')}\n\n`
   test.each([
     ['and an error', [comments, error]],
     ['with line ends of another kind, and an error', [': hm\r\n\r\nretry: 10\r\n\r\n', error]],
@@ -138,7 +138,7 @@ describe('failures before the first byte', () => {
 
   test('the recorded time to the first byte is that of the delivered response, without failed attempts', async () => {
     const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()
-    const frames = [`data: ${errorBody('no')}\n\n`]
+    const frames = [`data: ${errorBody('no', 'server_error')}\n\n`]
     fixture.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream', events: 2, after })
     const call = fixture.chat('ann', askStream('r503'))
@@ -186,7 +186,7 @@ describe('no other channel is tried', () => {
   )
 
   test('no other channel is tried once comments before the first event exceed the maximum that is held back', async () => {
-    const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]
+    const frames = [`: ${'x'.repeat(1_048_576)}\n\n`, `data: ${errorBody('canary')}\n\n`]
     fixture.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream' })
     const answer = await (await fixture.live('ann', askStream('begun'))).end()

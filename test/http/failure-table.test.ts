@@ -103,6 +103,12 @@ test('the page lists the answers about accounts that the code knows, and no othe
 
 const WORDS = 'canary words'
 
+/** An answer whose only choice states an error beside its finish reason. */
+function choiceWith(finish_reason: string): string {
+  const message = { role: 'assistant', content: null }
+  return JSON.stringify({ choices: [{ index: 0, message, finish_reason, error: { message: WORDS } }] })
+}
+
 /** Examples of the table that are not a status and perhaps a code. */
 const EXAMPLES: Readonly<Record<string, Behaviour>> = {
   'a stream that begins with a 400': {
@@ -110,6 +116,10 @@ const EXAMPLES: Readonly<Record<string, Behaviour>> = {
     frames: [`data: ${errorBody(WORDS)}\n\n`],
     ending: 'no done',
   },
+  'a 200 with a 400': { kind: 'whole', body: errorBody(WORDS) },
+  'a 200 with a 500': { kind: 'whole', body: errorBody(WORDS, 'server_error') },
+  'an answer that ended with network_error': { kind: 'whole', body: choiceWith('network_error') },
+  'an answer that ended with malformed_tool_use': { kind: 'whole', body: choiceWith('malformed_tool_use') },
   'no connection': { kind: 'drop' },
   'no answer in time': { kind: 'silence' },
   'a broken answer': { kind: 'raw', bytes: 'HTTP/1.1 200 OK\r\ncontent-', ending: 'close' },
@@ -123,17 +133,23 @@ interface Example {
   readonly isStream: boolean
 }
 
+/** The status that an error within an answer counts as. */
+function statusOfExample(name: string): number | undefined {
+  const [, stated] = /with a (\d{3})$/.exec(name) ?? []
+  return stated === undefined ? (name.includes('ended') ? 500 : undefined) : Number(stated)
+}
+
 /** The examples in a row, as the behaviour of a provider. */
 function examplesOf({ kind, came }: Row): Example[] {
   return [...came.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) => {
     const [, digits, code] = /^(\d{3})(?: (\S+))?$/.exec(name) ?? []
-    const status = digits === undefined ? undefined : Number(digits)
+    const status = digits === undefined ? statusOfExample(name) : Number(digits)
     const behaviour =
-      status === undefined
+      digits === undefined
         ? EXAMPLES[name]
         : ({
             kind: 'status',
-            status,
+            status: Number(digits),
             body: errorBody(WORDS, 'invalid_request_error', code ?? null),
           } as const)
     return behaviour

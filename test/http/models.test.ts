@@ -411,7 +411,7 @@ describe('clients that may not list models', () => {
     for (const path of PATHS.slice(0, 2)) {
       const answer = await get(path, native(key))
       expect(answer.status).toBe(status)
-      expect(answer.json().error).toEqual({ type: 'gateway_error', message: expect.any(String) })
+      expect(answer.json().error).toEqual({ type: 'gateway_error', code, message: expect.any(String) })
     }
   })
   test('the model list is refused with 401 without a key', async () => {

@@ -1,3 +1,5 @@
+import { endReasonOf } from './end-reasons.ts'
+
 /** Maximum length, in characters, of a stored id or model name. */
 const MAX_NAME_LENGTH = 256
 /** Maximum number of choices whose finish reasons are stored. */
@@ -11,6 +13,8 @@ export class AnswerMetadata {
   id: string | undefined
   /** Name of the model that answered; undefined if the answer states none. */
   model: string | undefined
+  /** Whether a choice ended for a reason that is not known. */
+  hasUnknownEnd = false
   readonly #reasons: (string | undefined)[] = []
 
   /** Notes id and model, unless they are already known. Values other than short texts are ignored. */
@@ -21,6 +25,7 @@ export class AnswerMetadata {
 
   /** Notes why a choice ended. */
   finish(choice: number, reason: unknown): void {
+    if (typeof reason === 'string' && reason !== '' && !endReasonOf(reason)) this.hasUnknownEnd = true
     if (typeof reason === 'string' && REASON.test(reason) && choice >= 0 && choice < MAX_CHOICES)
       this.#reasons[choice] = reason
   }

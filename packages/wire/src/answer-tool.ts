@@ -36,6 +36,10 @@ export class AnswerToolDecoder implements StreamDecoder {
     this.#tool = tool
   }
 
+  get sawEvent(): boolean {
+    return this.#decoder.sawEvent
+  }
+
   get usage(): ReportedUsage | undefined {
     return this.#decoder.usage
   }

@@ -1,9 +1,10 @@
+import { errorInAnswer } from './answer-error.ts'
 import { NO_USAGE } from './usage.ts'
 import { VectorListReader, type RawVector } from './vectors.ts'
 import { plausibleCountAt } from './reported-usage.ts'
 import { type EmbeddingsApi, embedRequests, splitTexts, type VectorResponseReader } from './texts-to-embed.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
-import { asRecord } from './json/record.ts'
+import { asRecord, parseRecord } from './json/record.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ReplyFacts } from './reply-facts.ts'
 import { ChunkList } from './sse/chunk-list.ts'
@@ -91,14 +92,17 @@ class CohereReading implements VectorResponseReader {
   }
 
   end(): ReplyFacts {
-    const scan = scanned(this.#chunks.take())
+    const bytes = this.#chunks.take()
+    const scan = scanned(bytes)
     const vectors = (scan && vectorsIn(scan)) ?? []
     this.count = vectors.length
     for (const text of vectors) this.#onVector({ form: 'numbers', text: Buffer.from(text) })
     const units = asRecord(asRecord(scan?.value('meta'))?.['billed_units'])
     const input = plausibleCountAt(units ?? {}, 'input_tokens')
     const usage = input > 0 ? { ...NO_USAGE, input } : undefined
-    return { valid: vectors.length > 0, error: false, usage, text: () => '' }
+    const valid = vectors.length > 0
+    const error = valid ? undefined : errorInAnswer(parseRecord(bytes.toString()), false)
+    return { valid, error, usage, text: () => '' }
   }
 }
 

@@ -104,6 +104,8 @@ export interface StreamDecoder {
    * pushed bytes are.
    */
   copiesTexts?: boolean
+  /** Whether an event has arrived that is more than the beginning of an answer; comments do not count. */
+  readonly sawEvent: boolean
   /** The usage that the upstream has reported so far. It is final when the stream has ended. */
   readonly usage: ReportedUsage | undefined
   /**

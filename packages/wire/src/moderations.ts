@@ -1,3 +1,4 @@
+import { errorInAnswer } from './answer-error.ts'
 import {
   type Check,
   checkMembers,
@@ -14,7 +15,7 @@ import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
 import { knownNames, requestNames } from './request-names.ts'
 import { readInclusiveUsage } from './reported-usage.ts'
 import { parseRecord } from './json/record.ts'
-import { isErrorMember, type ReplyFacts } from './reply-facts.ts'
+import type { ReplyFacts } from './reply-facts.ts'
 
 /** The fields of a moderation request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ModerationsRequest {
@@ -114,7 +115,7 @@ export const moderationFieldNames = requestNames(CHECKS.keys(), {
  */
 export function readModerationsReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
-  const error = isErrorMember(reply['error'])
+  const error = errorInAnswer(reply, Array.isArray(reply['results']))
   const usage = readInclusiveUsage(reply['usage'])
   return {
     valid: Array.isArray(reply['results']) && !error,

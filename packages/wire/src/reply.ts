@@ -1,3 +1,4 @@
+import type { FailureCulprit } from './end-reasons.ts'
 import type { ConversionProtocol } from './protocols.ts'
 import type { ToolUse } from './tool-use.ts'
 import type { ReceivedMedia } from './received-media.ts'
@@ -72,6 +73,8 @@ export interface Stop {
   readonly reason: StopReason
   /** The stop sequence that ended the reply, if the upstream reports it. */
   readonly sequence?: string
+  /** Set if the upstream reported a reason that is not known. */
+  readonly isUnknown?: true
 }
 
 /**
@@ -129,6 +132,8 @@ export type ReplyEvent =
       readonly code?: unknown
       /** HTTP status that the upstream states for the error. */
       readonly status?: number | undefined
+      /** Set if the reply ended for a reason that means a failure: who caused it. */
+      readonly culprit?: FailureCulprit | undefined
     }
 
 /** A part of a reply at its start, without the content that arrives later. */

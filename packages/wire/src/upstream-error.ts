@@ -6,7 +6,10 @@ export interface ErrorContent {
   readonly type: string
   readonly code: string
   readonly message: string
-  /** Whether `code` was sent by an upstream; otherwise this gateway chose it. */
+  /**
+   * Whether `code` was sent by an upstream; false if the upstream sent none, absent if this is an error of the
+   * gateway.
+   */
   readonly hasOwnCode?: boolean
   /** HTTP status that matches the error, if the error was sent within a stream and the status is known. */
   readonly status?: number
@@ -27,7 +30,9 @@ const MAX_NAME_LENGTH = 128
 const MAX_BODY_BYTES = 65_536
 
 /**
- * Members that may contain the message, in order of precedence; `detail` may be a list of objects with `msg`.
+ * Members that may contain the message, in order of precedence. Each may be a text, an object with one of these
+ * members, or a list of either: `detail: [{msg}]` (FastAPI), `message: {detail: [{msg}]}` (Mistral),
+ * `errors: [{message}]` (Cloudflare), `error_msg` (Baidu), `status_msg` (MiniMax), `faultstring` (Apigee).
  */
 const MESSAGE_KEYS = [
   'message',
@@ -35,10 +40,18 @@ const MESSAGE_KEYS = [
   'detail',
   'msg',
   'error_message',
+  'error_msg',
+  'status_msg',
+  'faultstring',
   'error',
   'errors',
+  'fault',
+  'base_resp',
   'title',
 ] as const
+
+/** Maximum depth at which a message is searched. */
+const MAX_DEPTH = 5
 
 const NO_DETAILS: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
 
@@ -60,19 +73,45 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   if (typeof outer === 'string') return { ...NO_DETAILS, message: nonEmptyText(outer, MAX_MESSAGE_LENGTH) }
   const envelope = asRecord(outer)
   if (!envelope) return NO_DETAILS
-  const error = asRecord(first(envelope['error'])) ?? envelope
-  const code = name(error['code']) ?? name(envelope['code'])
+  const error = errorObject(envelope)
+  const code = name(error['code']) ?? name(envelope['code']) ?? name(envelope['error_code'])
+  const raw = rawError(error)
+  const message = messageIn(error) ?? messageIn(envelope)
   return {
-    message: messageIn(error) ?? messageIn(envelope),
-    type: name(error['type']),
-    code: /^[1-5]\d\d$/.test(code ?? '') ? undefined : code,
+    message: message === RAW_SAYS_MORE && raw?.message !== undefined ? `${message}: ${raw.message}` : message,
+    type: name(error['type']) ?? name(envelope['error_type']) ?? name(envelope['__type']),
+    code: /^[1-5]\d\d$/.test(code ?? '') ? raw?.code : code,
   }
+}
+
+/** The object with the facts of an error: `error`, the error of a failed response, or the body itself. */
+function errorObject(envelope: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return (
+    asRecord(first(envelope['error'])) ??
+    asRecord(asRecord(envelope['response'])?.['error']) ??
+    asRecord(envelope['base_resp']) ??
+    envelope
+  )
+}
+
+/** OpenRouter's message for an error of the provider behind it, whose own words are in `metadata.raw`. */
+const RAW_SAYS_MORE = 'Provider returned error'
+
+/** The error of the provider behind OpenRouter. */
+function rawError(error: Readonly<Record<string, unknown>>): UpstreamErrorText | undefined {
+  const raw = asRecord(error['metadata'])?.['raw']
+  return typeof raw === 'string' && raw !== '' ? readUpstreamError(Buffer.from(raw)) : undefined
 }
 
 /** HTTP status by error type or code, including Google's status names. */
 const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],
+  ['exceed_context_size_error', 400],
+  ['invalid_prompt', 400],
+  ['content_filter', 400],
+  ['cyber_policy', 400],
+  ['validationException', 400],
   ['authentication_error', 401],
   ['invalid_api_key', 401],
   ['permission_error', 403],
@@ -82,7 +121,15 @@ const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['rate_limit_error', 429],
   ['rate_limit_exceeded', 429],
   ['insufficient_quota', 429],
+  ['billing_error', 402],
+  ['throttlingException', 429],
+  ['not_supported_error', 501],
   ['service_unavailable', 503],
+  ['serviceUnavailableException', 503],
+  ['server_is_overloaded', 503],
+  ['slow_down', 503],
+  ['unavailable_error', 503],
+  ['timeout_error', 504],
   ['overloaded_error', 529],
   ['ABORTED', 409],
   ['DEADLINE_EXCEEDED', 504],
@@ -102,24 +149,42 @@ const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
  */
 export function statusOfError(data: string): number {
   const envelope = parseRecord(data)
-  const error = asRecord(first(envelope?.['error'])) ?? envelope
-  for (const value of [error?.['code'], error?.['status'], envelope?.['code'], envelope?.['status']]) {
+  if (!envelope) return 500
+  const error = errorObject(envelope)
+  for (const value of [...STATUS_KEYS.map((key) => error[key]), ...STATUS_KEYS.map((key) => envelope[key])]) {
     const status = Number(value)
     if (Number.isInteger(status) && status >= 400 && status <= 599) return status
   }
   for (const key of ['type', 'status', 'code']) {
-    const status = STATUS_BY_TYPE.get(error?.[key])
+    const status = STATUS_BY_TYPE.get(error[key])
     if (status !== undefined) return status
   }
-  return 500
+  return STATUS_OF_MINIMAX.get(asRecord(envelope['base_resp'])?.['status_code']) ?? 500
 }
 
-function messageIn(error: Readonly<Record<string, unknown>>): string | undefined {
+/** Members that may state an HTTP status. */
+const STATUS_KEYS = ['code', 'status', 'http_code', 'status_code', 'statusCode', 'error_code'] as const
+
+/** HTTP status by MiniMax's codes, which come with status 200: https://platform.minimax.io/docs/api-reference/errorcode */
+const STATUS_OF_MINIMAX: ReadonlyMap<unknown, number> = new Map([
+  [1002, 429],
+  [1004, 401],
+  [1008, 402],
+  [1026, 400],
+  [1027, 400],
+  [1039, 429],
+  [1041, 429],
+  [2013, 400],
+  [2049, 401],
+  [2056, 429],
+])
+
+function messageIn(error: Readonly<Record<string, unknown>>, depth = 0): string | undefined {
+  if (depth === MAX_DEPTH) return undefined
   for (const key of MESSAGE_KEYS) {
     const value = first(error[key])
-    const found =
-      nonEmptyText(value, MAX_MESSAGE_LENGTH) ??
-      nonEmptyText(asRecord(value)?.['message'] ?? asRecord(value)?.['msg'], MAX_MESSAGE_LENGTH)
+    const inner = asRecord(value)
+    const found = nonEmptyText(value, MAX_MESSAGE_LENGTH) ?? (inner && messageIn(inner, depth + 1))
     if (found !== undefined) return found
   }
   return undefined

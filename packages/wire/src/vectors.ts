@@ -1,8 +1,9 @@
+import { errorInAnswer } from './answer-error.ts'
 import { JsonOutline } from './json/json-outline.ts'
 import { ChunkList } from './sse/chunk-list.ts'
 import type { Usage } from './usage.ts'
 import { parseRecord } from './json/record.ts'
-import { isErrorMember, type ReplyFacts } from './reply-facts.ts'
+import type { ReplyFacts } from './reply-facts.ts'
 import type { VectorResponseReader } from './texts-to-embed.ts'
 
 /**
@@ -184,7 +185,7 @@ export class VectorListReader implements VectorResponseReader {
   end(): ReplyFacts {
     this.#reader.end()
     const reply = parseRecord(this.outline)
-    const error = reply !== undefined && isErrorMember(reply['error'])
+    const error = errorInAnswer(reply, this.count > 0)
     const valid = reply !== undefined && !error && this.count > 0
     return { valid, error, usage: valid ? this.#usageOf(reply) : undefined, text: () => '' }
   }

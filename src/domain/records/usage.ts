@@ -107,7 +107,7 @@ export const USAGE = declareRecord(
       type: oneOfType(['', ...CALL_NOTES], 'a note'),
       default: '',
       about:
-        'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; guard_blocked: a guard blocked the answer; usage_implausible: the reported usage is not believed, and the call is charged what it held; else empty',
+        'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; unknown_end: the reason that the provider reported for the end of its answer is not known; guard_blocked: a guard blocked the answer; usage_implausible: the reported usage is not believed, and the call is charged what it held; else empty',
     },
     guards: {
       type: text,

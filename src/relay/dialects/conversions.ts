@@ -5,6 +5,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
 import { withAcceptedSampling } from '@sluice/wire/sampling'
+import { FailedAnswer } from '@sluice/wire/answer-error'
 import { AnswerToolDecoder, answerToolCallAsText } from '@sluice/wire/answer-tool'
 import { withAcceptedCacheMarks } from '@sluice/wire/cache-marks'
 import { requestedChoiceCount, type Reply, replyText } from '@sluice/wire/reply'
@@ -360,15 +361,17 @@ function convertedReply(
   try {
     decoded = upstream.decodeReply(bytes, choices)
     if (answerTool !== undefined) decoded = answerToolCallAsText(decoded, answerTool)
-  } catch {
-    return { facts: NO_REPLY, body: () => bytes }
+  } catch (failure) {
+    const { error, usage } = failure instanceof FailedAnswer ? failure : NO_ERROR
+    return { facts: { valid: false, error, usage, text: () => '' }, body: () => bytes }
   }
   const signed = withCutOffStop(decoded)
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
   const { arrived } = reply
   const facts: ReplyFacts = {
     valid: true,
-    error: false,
+    error: undefined,
+    hasUnknownEnd: [reply, ...(reply.others ?? [])].some(({ stop }) => stop.isUnknown),
     usage: reply.usage,
     served: reply.served,
     diagnosis: { id: reply.id, verdict: reply.cacheVerdict },
@@ -414,7 +417,7 @@ function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerMetadata {
   return names
 }
 
-const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }
+const NO_ERROR = { error: undefined, usage: undefined }
 
 function minted(upstream: ProtocolName): ReplyIdentity {
   return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', ''), upstream }

@@ -100,6 +100,9 @@ function withoutCopies(decoder: StreamDecoder): StreamDecoder {
     get usage() {
       return decoder.usage
     },
+    get sawEvent() {
+      return decoder.sawEvent
+    },
     arrived: decoder.arrived,
     push: (chunk) => decoder.push(chunk),
     end: () => decoder.end(),

@@ -47,8 +47,6 @@ export class ConvertingTap implements Tap {
   sentEvents = 0
   /** Events are always forwarded as a whole. */
   readonly isMidEvent = false
-  /** Always true, because this tap writes only events, never comments. */
-  readonly sawEvent = true
   /**
    * The id, model and finish reasons that the upstream has stated; the reasons are those of the chat
    * protocol.
@@ -85,6 +83,10 @@ export class ConvertingTap implements Tap {
 
   get tools(): ReportedToolUses {
     return this.#decoder.tools ?? NO_TOOL_USES
+  }
+
+  get sawEvent(): boolean {
+    return this.#decoder.sawEvent
   }
 
   get usage(): ReportedUsage | undefined {
@@ -187,9 +189,9 @@ export class ConvertingTap implements Tap {
       WRITER.text(this.#encoder.push([event.takeFirst()]))
   }
 
-  #fail({ type, message, code, status }: ReplyEvent & { readonly kind: 'failure' }): void {
+  #fail({ type, message, code, status, culprit }: ReplyEvent & { readonly kind: 'failure' }): void {
     const data = JSON.stringify({ error: { type, message, code, status } })
-    this.error = { data, afterContent: this.emittedBytes > 0 }
+    this.error = { data, culprit, afterContent: this.emittedBytes > 0 }
   }
 
   #completed(event: ReplyEvent): ReplyEvent {
@@ -203,6 +205,7 @@ export class ConvertingTap implements Tap {
 
   #cut(end: ReplyEvent & { readonly kind: 'end' }): ReplyEvent {
     const stops = [end.stop, ...(end.others ?? [])]
+    this.names.hasUnknownEnd = stops.some(({ isUnknown }) => isUnknown)
     for (const [choice, { reason }] of stops.entries()) this.names.finish(choice, FINISH_REASONS[reason])
     const [stop = end.stop, ...others] = stops.map((said, choice) => {
       if (said.reason === CUT_OFF_STOP.reason || !this.#calls.areCutIn(choice)) return said

@@ -1,3 +1,4 @@
+import { errorInAnswer } from '@sluice/wire/answer-error'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import type { Channel } from '../../domain/records/channel.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
@@ -136,8 +137,10 @@ function prepared(
     ...(context && { errorBody: (bytes: Buffer) => context.errorBody(bytes) }),
     tap: throwNoStreams,
     reply(bytes) {
-      const valid = typeof parseRecord(bytes.toString())?.[counting.countedIn] === 'number'
-      return { facts: { valid, usage: NO_USAGE, error: false, text: () => '' }, body: () => bytes }
+      const reply = parseRecord(bytes.toString())
+      const valid = typeof reply?.[counting.countedIn] === 'number'
+      const error = errorInAnswer(reply, valid)
+      return { facts: { valid, usage: NO_USAGE, error, text: () => '' }, body: () => bytes }
     },
   }
 }

@@ -89,7 +89,6 @@ type WholeCheck = (turns: GuardTurns) => Promise<Buffer>
  * answer is sent.
  */
 class GuardedWhole implements Passthrough {
-  readonly error: undefined
   readonly hasContent = false
   readonly #inner: Passthrough
   readonly #beginCheck: (bytes: Buffer) => WholeCheck | undefined
@@ -101,6 +100,10 @@ class GuardedWhole implements Passthrough {
   constructor(inner: Passthrough, beginCheck: (bytes: Buffer) => WholeCheck | undefined) {
     this.#inner = inner
     this.#beginCheck = beginCheck
+  }
+
+  get error(): Passthrough['error'] {
+    return this.#inner.error
   }
 
   get hasBegun(): boolean {

@@ -5,6 +5,7 @@ import {
   type AnswerForms,
   chatAnswerForms,
   completionsAnswerForms,
+  converseAnswerForms,
   parseEvents,
   geminiAnswerForms,
   type Json,
@@ -233,4 +234,27 @@ test.each([
   ],
 ])('a response counts as complete or not: %j, %s', (whole, expected) => {
   expect(responsesAnswerForms.isComplete(whole)).toBe(expected)
+})
+
+test('a Converse answer has the same content whole and as a stream', () => {
+  const content = [
+    { reasoningContent: { reasoningText: { text: 'Hmm', signature: 's' } } },
+    { reasoningContent: { redactedContent: 'QUJD' } },
+    { text: 'Hello' },
+    { toolUse: { toolUseId: 't1', name: 'f', input: { a: 1 } } },
+    { citationsContent: { content: [{ text: 'cited' }] } },
+  ]
+  const whole = {
+    output: { message: { role: 'assistant', content } },
+    stopReason: 'tool_use',
+    usage: { inputTokens: 1, outputTokens: 2, totalTokens: 3 },
+  }
+  expect(converseAnswerForms.whole(parseEvents(converseAnswerForms.frames(whole, WITH_USAGE)))).toEqual(whole)
+})
+
+test.each(['incomplete', 'failed'])('a response with the status %s keeps it as a stream', (status) => {
+  const whole = { id: 'resp_1', object: 'response', status, output: [] }
+  const frames = responsesAnswerForms.frames(whole, WITH_USAGE)
+  expect(frames).toContain(`event: response.${status}`)
+  expect(responsesAnswerForms.whole(parseEvents(frames))).toEqual(whole)
 })

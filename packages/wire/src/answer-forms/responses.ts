@@ -5,15 +5,14 @@ type Event = Json & { readonly type: string }
 
 /** Converts responses of the Responses API between one JSON object and a stream of events. */
 export const responsesAnswerForms: AnswerForms = {
-  whole: (events) =>
-    asRecord(events.findLast(({ data }) => data['type'] === 'response.completed')?.data['response']),
+  whole: (events) => asRecord(events.findLast(({ data }) => isEnd(data['type']))?.data['response']),
   frames(whole) {
     const begun = { ...whole, status: 'in_progress', output: [], usage: null, completed_at: null }
     const events: Event[] = [
       { type: 'response.created', response: begun },
       { type: 'response.in_progress', response: begun },
       ...recordsInList(whole['output']).flatMap((item, index) => itemEvents(item, index)),
-      { type: 'response.completed', response: whole },
+      { type: endOf(whole), response: whole },
     ]
     return events
       .map((event, sequence_number) => namedFrame(Object.assign({}, event, { sequence_number })))
@@ -25,6 +24,17 @@ export const responsesAnswerForms: AnswerForms = {
       recordsInList(item['content']).some(({ type }) => type === 'refusal'),
     )
   },
+}
+
+const ENDS: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed'])
+
+function isEnd(type: unknown): boolean {
+  return typeof type === 'string' && ENDS.has(type.slice('response.'.length))
+}
+
+/** The type of the last event of a response. */
+function endOf({ status }: Json): string {
+  return `response.${ENDS.has(status) ? String(status) : 'completed'}`
 }
 
 /** The text parts of items that are streamed; `list` is the field of the item that contains them. */

@@ -389,7 +389,7 @@ describe('a whole reply', () => {
     const facts = usageOfReply(
       reply({ choices: [choice({ content: 'one' }), choice({ content: null, reasoning_content: 'two' })] }),
     )
-    expect(facts).toMatchObject({ valid: true, error: false, usage: usage({ input: 100, output: 20 }) })
+    expect(facts).toMatchObject({ valid: true, error: undefined, usage: usage({ input: 100, output: 20 }) })
     expect(facts.text()).toBe('one\ntwo')
   })
 
@@ -399,12 +399,18 @@ describe('a whole reply', () => {
   })
 
   test('a whole chat reply that is an error, invalid JSON or cut off is not read as a valid reply', () => {
-    expect(usageOfReply(reply({ error: { message: 'no' } }))).toMatchObject({ valid: false, error: true })
-    expect(usageOfReply(Buffer.from('{"error":"no"}'))).toMatchObject({ valid: false, error: true })
-    expect(usageOfReply(reply({ error: null }))).toMatchObject({ valid: true, error: false })
+    expect(usageOfReply(reply({ error: { message: 'no' } }))).toMatchObject({
+      valid: false,
+      error: { data: expect.any(String) },
+    })
+    expect(usageOfReply(Buffer.from('{"error":"no"}'))).toMatchObject({
+      valid: false,
+      error: { data: expect.any(String) },
+    })
+    expect(usageOfReply(reply({ error: null }))).toMatchObject({ valid: true, error: undefined })
     for (const rubbish of ['', '[]', 'null', '<html>', '{"choices":[', '{"choices":{}}', '{}']) {
       const facts = usageOfReply(Buffer.from(rubbish))
-      expect(facts).toMatchObject({ valid: false, error: false })
+      expect(facts).toMatchObject({ valid: false, error: undefined })
       expect(facts.text()).toBe('')
     }
   })
@@ -447,7 +453,7 @@ describe('recorded traffic', () => {
     for (const name of replies) {
       const bytes = readFileSync(join(folder ?? '', 'chat', name))
       const facts = usageOfReply(bytes)
-      expect(facts, name).toMatchObject({ valid: true, error: false })
+      expect(facts, name).toMatchObject({ valid: true, error: undefined })
       const { usage: raw } = JSON.parse(bytes.toString()) as { usage: { total_tokens: number } }
       expect(facts.usage && promptTokens(facts.usage) + facts.usage.output, name).toBe(raw.total_tokens)
     }

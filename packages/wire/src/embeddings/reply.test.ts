@@ -128,11 +128,14 @@ describe('a response of embeddings', () => {
     '{"data":[{"embedding":[1',
     '{"data":[{"embedding":"AAAA',
   ])('an invalid embeddings response is recognized: %s', (text) => {
-    expect(read(text)).toMatchObject({ valid: false, error: false, text })
+    expect(read(text)).toMatchObject({ valid: false, error: undefined, text })
   })
 
   test('an embeddings response whose body is an error is recognized as an error, and not as a valid response', () => {
-    expect(read('{"error":{"message":"no"}}')).toMatchObject({ valid: false, error: true })
+    expect(read('{"error":{"message":"no"}}')).toMatchObject({
+      valid: false,
+      error: { data: expect.any(String) },
+    })
   })
 })
 

@@ -1,4 +1,5 @@
-import { isErrorMember, type ReplyFacts } from '../reply-facts.ts'
+import { errorInAnswer } from '../answer-error.ts'
+import type { ReplyFacts } from '../reply-facts.ts'
 import { VectorReader } from '../vectors.ts'
 import type { VectorForm } from './request.ts'
 import { convertVector } from './vectors.ts'
@@ -67,7 +68,7 @@ export class EmbeddingsReply {
  */
 export function embeddingsFacts(outline: string): ReplyFacts {
   const reply = parseRecord(outline) ?? {}
-  const error = isErrorMember(reply['error'])
+  const error = errorInAnswer(reply, Array.isArray(reply['data']))
   const valid = !error && hasVectors(reply['data'])
   const usage = valid ? readEmbeddingsUsage((key) => reply[key]) : undefined
   return { valid, error, usage, text: () => '' }

@@ -1,7 +1,9 @@
+import { type AnswerError, errorInAnswer, errorOfEnd } from '../answer-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { finishReasonOf } from './stop-reasons.ts'
 import { modelWithoutPrefix } from './model-name.ts'
 import { memberInEitherSpelling, valueNodeOf } from './field-spelling.ts'
 import type { ReceivedMedia } from '../received-media.ts'
@@ -72,6 +74,24 @@ export function textOfPlainChunk(
   if (!part || more.length > 0 || typeof text !== 'string' || text === '') return undefined
   if (Object.keys(part).some((name) => name !== 'text' && name !== 'thought')) return undefined
   return chunk['error'] === undefined ? { text, isThought: part['thought'] === true } : undefined
+}
+
+/** The error of a candidate that ended for a reason that means a failure; undefined for any other candidate. */
+export function errorOfCandidate(candidate: Fields): AnswerError | undefined {
+  return errorOfEnd(finishReasonOf(candidate['finishReason']), candidate['finishMessage'])
+}
+
+/** The error that a response is or contains; undefined if there is none. A blocked prompt is not an error. */
+export function errorOfAnswer(answer: Fields): AnswerError | undefined {
+  const { candidates } = answer
+  const isAnswer = Array.isArray(candidates) || blockReason(answer) !== undefined
+  const error = errorInAnswer(answer, isAnswer || 'usageMetadata' in answer)
+  if (error || !Array.isArray(candidates)) return error
+  for (const candidate of candidates) {
+    const found = errorOfCandidate(asRecord(candidate) ?? {})
+    if (found) return found
+  }
+  return undefined
 }
 
 /** Why a prompt was refused; undefined if it was not. */

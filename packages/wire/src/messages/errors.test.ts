@@ -18,7 +18,9 @@ describe("the gateway's own errors", () => {
   test('an error of the gateway in the middle of a messages stream is sent as an error event', () => {
     expect(
       messagesErrorFrame({ type: 'api_error', code: 'upstream_error', message: 'a\n"b"' }).toString(),
-    ).toBe('event: error\ndata: {"type":"error","error":{"type":"api_error","message":"a\\n\\"b\\""}}\n\n')
+    ).toBe(
+      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"a\\n\\"b\\"","code":"upstream_error"}}\n\n',
+    )
   })
 })
 

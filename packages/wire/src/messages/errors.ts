@@ -23,19 +23,13 @@ export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
-/**
- * The gateway's own errors whose code an `error` event states although they are not permission errors, each
- * with the type that the event states.
- */
+/** The types that an `error` event states for some of the gateway's own errors, by their code. */
 const CODED_TYPES: ReadonlyMap<string, string> = new Map([['quota_held', 'gateway_error']])
 
-/**
- * Writes the text of an `error` event. Permission errors have a code, so that clients can tell a used-up
- * budget from missing quota, and both from quota that other calls hold.
- */
+/** Writes the text of an `error` event, with its code unless nobody has stated one. */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
   const coded = hasOwnCode ? undefined : CODED_TYPES.get(code)
-  const hasCode = hasOwnCode || coded !== undefined || (type === 'permission_error' && code !== '')
+  const hasCode = code !== '' && hasOwnCode !== false
   const error = { type: coded ?? type, message, ...(hasCode && { code }) }
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
 }

@@ -210,7 +210,7 @@ describe('a whole messages reply', () => {
     '{"content":"x"}',
     '{"type":"error","error":{"message":"m"},"content":[]}',
   ])('a body that is not a messages reply is refused: %s', (text) => {
-    expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow('no response')
+    expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow(/no response|an error/)
   })
 
   test('a whole messages reply is encoded in the documented order and form', () => {
@@ -287,8 +287,11 @@ describe('a whole messages reply', () => {
     for (const error of [{}, 'busy']) expect(() => decoded({ content: [], error })).toThrow(WireError)
   })
 
-  test('an unknown stop reason of messages is read as a normal end', () => {
-    expect(decoded({ content: [], stop_reason: 'unheard_of' }).stop).toEqual({ reason: 'end' })
+  test('an unknown stop reason of messages is read as a normal end, and marked as unknown', () => {
+    expect(decoded({ content: [], stop_reason: 'unheard_of' }).stop).toEqual({
+      reason: 'end',
+      isUnknown: true,
+    })
     expect(decoded({ content: [], stop_reason: 'model_context_window_exceeded' }).stop).toEqual({
       reason: 'length',
     })
@@ -444,7 +447,7 @@ describe('reading a messages stream', () => {
 
   test('an error event of a messages stream is decoded as a failure of the upstream', () => {
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
-    expect(failureOf(START + data(error))).toEqual({
+    expect(failureOf(START + data(error))).toMatchObject({
       kind: 'failure',
       type: 'overloaded_error',
       message: 'Overloaded',
@@ -472,8 +475,8 @@ describe('reading a messages stream', () => {
   ])(
     'an error event %s of a messages stream is decoded as a failure with its type and message',
     (_kind, error, type) => {
-      expect(failureOf(error)).toEqual({ kind: 'failure', type, message: 'busy' })
-      expect(read(START + text(0, 'a') + error + END).at(-1)).toEqual({
+      expect(failureOf(error)).toMatchObject({ kind: 'failure', type, message: 'busy' })
+      expect(read(START + text(0, 'a') + error + END).at(-1)).toMatchObject({
         kind: 'failure',
         type,
         message: 'busy',
@@ -688,7 +691,7 @@ describe('writing a messages stream', () => {
     encoder.push([STARTED, started(0, 'text'), said(0, 'a')])
     expect(encoder.push([{ kind: 'failure', type: 'x', message: 'y' }])).toBe('')
     expect(encoder.failureFrame({ type: 'api_error', code: 'upstream_error', message: 'm' })).toBe(
-      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"m"}}\n\n',
+      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"m","code":"upstream_error"}}\n\n',
     )
     expect(encoder.finalFrames()).toBe('')
   })

@@ -1,8 +1,9 @@
+import { endReasonOf } from '../end-reasons.ts'
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
 /**
- * Stop reasons of this protocol, each with the gateway's own name for it; `docs/api.md: Messages response`.
+ * Stop reasons for clients, each with the gateway's own name for it; `docs/api.md: Messages response`.
  */
 const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
   ['end_turn', 'end'],
@@ -13,10 +14,6 @@ const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
   ['pause_turn', 'pause'],
 ]
 
-const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map([
-  ...STOPS,
-  ['model_context_window_exceeded', 'length'],
-])
 const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
 
 /**
@@ -26,8 +23,10 @@ const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
 export function readStop(holder: unknown): Stop | undefined {
   const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
   if (typeof reason !== 'string' || reason === '') return undefined
+  const end = endReasonOf(reason)
   return {
-    reason: FROM_WIRE.get(reason) ?? 'end',
+    reason: end && 'stop' in end ? end.stop : 'end',
+    ...(!end && { isUnknown: true }),
     ...(typeof sequence === 'string' && { sequence }),
   }
 }

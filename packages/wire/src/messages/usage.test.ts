@@ -285,21 +285,21 @@ describe('a whole reply', () => {
       { type: 'web_search_tool_result', tool_use_id: 's', content: [{ title: 'not the model' }] },
     ]
     const found = facts({ type: 'message', content })
-    expect(found).toMatchObject({ valid: true, error: false })
+    expect(found).toMatchObject({ valid: true, error: undefined })
     expect(found.text()).toBe('hm\nhi\nf\n{"a":1}\nweb_search')
   })
 
   test.each([
     [
       { type: 'error', error: { type: 'overloaded_error', message: 'm' } },
-      { valid: false, error: true },
+      { valid: false, error: { data: expect.any(String) } },
     ],
     [
       { error: 'x', content: [] },
-      { valid: false, error: true },
+      { valid: false, error: { data: expect.any(String) } },
     ],
-    [{ type: 'message' }, { valid: false, error: false }],
-    [[], { valid: false, error: false }],
+    [{ type: 'message' }, { valid: false, error: undefined }],
+    [[], { valid: false, error: undefined }],
   ])('a whole messages reply without readable content has no text to count: %j', (value, expected) => {
     expect(facts(value)).toMatchObject(expected)
   })
@@ -307,7 +307,7 @@ describe('a whole reply', () => {
   test('a whole messages reply that is not JSON is not valid, and has no usage', () => {
     expect(usageOfMessage(Buffer.from('<html>'))).toMatchObject({
       valid: false,
-      error: false,
+      error: undefined,
       usage: undefined,
     })
   })
@@ -326,7 +326,7 @@ describe('recorded traffic', () => {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const { usage } = JSON.parse(bytes.toString()) as { usage: Record<string, number | undefined> }
       const found = usageOfMessage(bytes)
-      expect(found, name).toMatchObject({ valid: true, error: false })
+      expect(found, name).toMatchObject({ valid: true, error: undefined })
       expect(found.usage, name).toMatchObject({
         input: usage['input_tokens'],
         output: usage['output_tokens'],

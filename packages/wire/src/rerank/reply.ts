@@ -1,9 +1,10 @@
+import { errorInAnswer } from '../answer-error.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { type ScanLimits, scanObject } from '../json/json-scan.ts'
 import { isErrorMember, type ReplyFacts } from '../reply-facts.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import { type RerankRequest, documentTextNode, bytesOfValue } from './request.ts'
-import { asRecord } from '../json/record.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
 import {
   plausibleCountAt,
   type UpstreamCounts,
@@ -47,21 +48,27 @@ const LISTS = ['results', 'data'] as const
  * upstream wrote it.
  */
 export function readRerankReply(
-  bytes: Buffer,
+  received: Buffer,
   scan: ScannedObject,
   request: RerankRequest,
   documentForm: DocumentForm,
 ): RerankReply {
-  const reply = scanned(bytes)
-  const error = reply !== undefined && isErrorMember(reply.value('error'))
+  const reply = scanned(isListAtRoot(received) ? asResults(received) : received)
   const list = reply && LISTS.map((key) => reply.span(key)).find((member) => isList(reply, member))
-  const ranked = reply && list && !error ? rankedResults(reply, list, request.documents.length) : undefined
+  const error =
+    list && !isErrorMember(reply.value('error'))
+      ? undefined
+      : errorInAnswer(parseRecord(received.toString()), false)
+  const found = reply && list && !error ? rankedResults(reply, list, request.documents.length) : undefined
+  // Without any member, an empty list could be anything.
+  const ranked = received === reply?.bytes || found?.length ? found : undefined
   if (!reply || !list || !ranked) {
     const facts = { valid: false, error, usage: undefined, text: () => '' }
-    return { facts, body: () => bytes }
+    return { facts, body: () => received }
   }
+  const { bytes } = reply
   return {
-    facts: { valid: true, error: false, usage: readRerankUsage(reply), text: () => '' },
+    facts: { valid: true, error: undefined, usage: readRerankUsage(reply), text: () => '' },
     body: (charged) => {
       const best = ranked.toSorted((a, b) => b.score - a.score).slice(0, request.topN)
       const results = best.map((result) => resultPieces(reply, result, scan, request, documentForm))
@@ -74,6 +81,18 @@ export function readRerankReply(
       return Buffer.concat([...pieces, END])
     },
   }
+}
+
+/** Whether an answer is a list, as that of text-embeddings-inference: https://huggingface.github.io/text-embeddings-inference/ */
+function isListAtRoot(bytes: Buffer): boolean {
+  return bytes.subarray(0, MAX_SPACE_BYTES).toString('latin1').trimStart().startsWith('[')
+}
+
+/** Number of bytes before an answer that may be white space. */
+const MAX_SPACE_BYTES = 64
+
+function asResults(list: Buffer): Buffer {
+  return Buffer.concat([Buffer.from('{"results":'), list, END])
 }
 
 const COMMA = Buffer.from(',')
@@ -102,11 +121,11 @@ function rankedResults(
   for (const element of reply.elements(node)) {
     if (reply.kindOf(element) !== 'object') return undefined
     const index = numberIn(reply, element, 'index')?.value ?? -1
-    const score = numberIn(reply, element, 'relevance_score')
+    const score = numberIn(reply, element, 'relevance_score') ?? numberIn(reply, element, 'score')
     if (!Number.isInteger(index) || index < 0 || index >= documents || seen.has(index)) return undefined
     if (!score || !Number.isFinite(score.value)) return undefined
     seen.add(index)
-    const document = reply.memberOf(element, 'document')
+    const document = reply.memberOf(element, 'document') ?? reply.memberOf(element, 'text')
     results.push({ index, score: score.value, scoreNode: score.node, document })
   }
   return results

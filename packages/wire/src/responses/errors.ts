@@ -1,3 +1,5 @@
+import { type AnswerError, errorInAnswer, errorOfEnd } from '../answer-error.ts'
+import { asRecord } from '../json/record.ts'
 import type { ErrorContent } from '../upstream-error.ts'
 
 /**
@@ -33,4 +35,14 @@ export function responseError({ type, code, hasOwnCode, message }: ErrorContent)
   readonly message: string
 } {
   return { code: CODES.get(code) ?? CODES.get(type) ?? (hasOwnCode ? code : 'server_error'), message }
+}
+
+/** The error that a complete response is or contains; undefined if there is none. */
+export function errorOfResponse(
+  response: Readonly<Record<string, unknown>> | undefined,
+): AnswerError | undefined {
+  return (
+    errorInAnswer(response, Array.isArray(response?.['output'])) ??
+    errorOfEnd(asRecord(response?.['incomplete_details'])?.['reason'])
+  )
 }

@@ -1,16 +1,16 @@
+import { endReasonOf } from '../end-reasons.ts'
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
 /**
- * Reasons why a response is incomplete, each with the gateway's own name for it. With any other reason, a
- * response is complete.
+ * Reasons for clients why a response is incomplete, each with the gateway's own name for it. With any other
+ * reason, a response is complete.
  */
 const INCOMPLETE = [
   ['max_output_tokens', 'length'],
   ['content_filter', 'refusal'],
 ] as const satisfies readonly (readonly [wire: string, reason: StopReason])[]
 
-const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map(INCOMPLETE)
 const TO_WIRE: ReadonlyMap<StopReason, string> = new Map(INCOMPLETE.map(([wire, reason]) => [reason, wire]))
 
 /** What is known about a response besides its status: whether it contains tool calls. */
@@ -25,7 +25,9 @@ export function readResponsesStop(
 ): Stop {
   if (response['status'] === 'incomplete') {
     const reason = asRecord(response['incomplete_details'])?.['reason']
-    return { reason: FROM_WIRE.get(reason) ?? 'length' }
+    const end = typeof reason === 'string' ? endReasonOf(reason) : undefined
+    if (typeof reason === 'string' && !end) return { reason: 'length', isUnknown: true }
+    return { reason: end?.class === 'filtered' || end?.class === 'refused' ? 'refusal' : 'length' }
   }
   return { reason: calledTools ? 'tool-calls' : 'end' }
 }

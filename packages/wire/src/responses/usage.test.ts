@@ -64,7 +64,7 @@ describe('a whole response', () => {
       { type: 'function_call', name: 'f', arguments: '{}' },
     ]
     const read = facts({ id: 'resp_1', status: 'completed', output, usage: USAGE })
-    expect(read).toMatchObject({ id: 'resp_1', status: 'completed', valid: true, error: false })
+    expect(read).toMatchObject({ id: 'resp_1', status: 'completed', valid: true, error: undefined })
     expect(read.text()).toBe('Hmm\nHello\nf\n{}')
   })
 

@@ -24,7 +24,10 @@ export abstract class FrameLoop {
   protected lastFrameAt = 0
   /** Whether no frame was read yet. The first frame may begin with a byte order mark. */
   protected isFirst = true
-  /** Whether a frame with data was read. A frame with only comments or other fields is not an event. */
+  /**
+   * Whether a frame with data was read that is more than the beginning of an answer. A frame with only comments
+   * or other fields is not an event.
+   */
   sawEvent = false
   /** Audio, images and hidden reasoning that have arrived so far. */
   readonly arrived = new ReceivedMedia()
@@ -118,12 +121,27 @@ export abstract class FrameLoop {
     const data = frameData(this.isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
     this.isFirst = false
     if (data === undefined) return 'forward'
-    this.sawEvent = true
+    this.sawEvent ||= !isLeadingEvent(text, data)
     const before = this.progress
     const verdict = this.readFrame(data, text)
     if (this.progress > before && frame.length <= MAX_TEMPLATE_BYTES) this.#templates.learn(frame, data)
     return verdict
   }
+}
+
+/** Events that precede an answer, after which it may still turn out to be an error. */
+const LEADING_NAME = /^event: ?(?:response\.(?:created|in_progress)|ping)\s*$/m
+const LEADING_TYPE = /(?<!\\)"type"\s*:\s*"(?:response\.(?:created|in_progress)|ping)"/
+/** Number of characters at the beginning and at the end of an event in which its type is searched. */
+const TYPE_CHARACTERS = 512
+
+/** Whether an event says only that an answer has begun, or keeps the connection alive. */
+export function isLeadingEvent(frame: string, data: string): boolean {
+  return (
+    LEADING_NAME.test(frame.slice(0, TYPE_CHARACTERS)) ||
+    LEADING_TYPE.test(data.slice(0, TYPE_CHARACTERS)) ||
+    LEADING_TYPE.test(data.slice(-TYPE_CHARACTERS))
+  )
 }
 
 const MAX_TEMPLATES = 4

@@ -1,3 +1,4 @@
+import type { AnswerError } from '../answer-error.ts'
 import { AnswerMetadata } from '../answer-metadata.ts'
 import type { CacheDiagnosis } from '../cache-diagnosis.ts'
 import type { Usage } from '../usage.ts'
@@ -23,10 +24,8 @@ export interface TapPushResult {
   readonly terminal: boolean
 }
 
-/** Error that the upstream sent as an event of the stream. */
-export interface StreamError {
-  /** Data of the error event, unchanged. */
-  readonly data: string
+/** Error that the upstream sent as an event of the stream, or for which it ended the answer. */
+export interface StreamError extends AnswerError {
   /** Whether generated text was forwarded before the error. */
   readonly afterContent: boolean
 }
@@ -92,6 +91,10 @@ export abstract class StreamTap extends FrameLoop {
   readonly #texts = new Map<number, TextBuffer>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
+  /** The error for which the answer ended, until the stream ends, because its usage may follow. */
+  #failed: StreamError | undefined
+  /** The frames from the one with that reason on. */
+  readonly #failedFrames: Buffer[] = []
   /** The event that is being forwarded before it is complete, because it is large. */
   #large: LargeEvent | undefined
 
@@ -112,9 +115,12 @@ export abstract class StreamTap extends FrameLoop {
   /** Reads a frame that matches no template; calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): FrameAction
 
-  /** Whether clients take an upstream's error frame as the end of the stream. */
+  /**
+   * Whether clients take an upstream's error frame as the end of the stream. They take a reason that means a
+   * failure for a good end.
+   */
   get endsWithError(): boolean {
-    return true
+    return this.#failed === undefined
   }
 
   /** The generated text so far, for counting tokens. A very long text is shortened to its beginning. */
@@ -141,6 +147,7 @@ export abstract class StreamTap extends FrameLoop {
     const { bytes, wasRead } = this.readRest()
     if (wasRead && this.verdict !== 'swallow') this.#hold(bytes)
     if (this.error && wasRead) this.errorFrame ??= bytes
+    this.#endFailed()
     return {
       ending: Buffer.concat(this.#ending),
       cutBytes: wasRead ? 0 : bytes.length,
@@ -188,10 +195,20 @@ export abstract class StreamTap extends FrameLoop {
     return this.emittedBytes
   }
 
+  /**
+   * Makes the stream end with an error, because the answer has ended for a reason that means a failure. From
+   * the current frame on, nothing is forwarded; frames are read for their usage until the stream ends.
+   */
+  protected failAtEnd(error: AnswerError): void {
+    this.#failed ??= { ...error, afterContent: this.contentFrames > 0 }
+    this.resetTemplates()
+  }
+
   protected readFrame(data: string, frame: string): FrameAction {
     const before = this.emittedBytes
     const { progress } = this.arrived
-    const verdict = this.read(data, frame)
+    const read = this.read(data, frame)
+    const verdict = this.#failed ? this.#holdFailed(read, frame) : read
     if (
       this.emittedBytes > before ||
       this.arrived.progress > progress ||
@@ -220,6 +237,18 @@ export abstract class StreamTap extends FrameLoop {
     return true
   }
 
+  #holdFailed(verdict: FrameAction, frame: string): FrameAction {
+    if (verdict === 'end') this.#endFailed()
+    else this.#failedFrames.push(Buffer.from(frame))
+    return verdict === 'end' ? 'end' : 'swallow'
+  }
+
+  #endFailed(): void {
+    if (!this.#failed || this.error) return
+    this.error = this.#failed
+    if (this.#failedFrames.length > 0) this.errorFrame = Buffer.concat(this.#failedFrames)
+  }
+
   get #isTerminal(): boolean {
     return this.done || this.error !== undefined
   }
@@ -246,7 +275,7 @@ export abstract class StreamTap extends FrameLoop {
       if (lastFrameAt > copyFrom) kept.push(bytes.subarray(copyFrom, lastFrameAt))
       copyFrom = at
       if (this.verdict === 'swallow') continue
-      if (this.error) this.errorFrame = Buffer.from(bytes.subarray(lastFrameAt, at))
+      if (this.error) this.errorFrame ??= Buffer.from(bytes.subarray(lastFrameAt, at))
       this.#hold(bytes.subarray(lastFrameAt))
       at = bytes.length
       copyFrom = at

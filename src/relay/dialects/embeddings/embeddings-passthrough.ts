@@ -41,7 +41,7 @@ export class EmbeddingsPassthrough implements Passthrough {
   }
 
   get error(): StreamError | undefined {
-    return this.#facts?.error ? { data: this.#reply.outline, afterContent: false } : undefined
+    return this.#facts?.error && { ...this.#facts.error, afterContent: false }
   }
 
   push(chunk: Buffer): PassthroughOutput {

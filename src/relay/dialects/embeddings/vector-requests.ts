@@ -103,7 +103,7 @@ class ConvertedPassthrough implements Passthrough {
   }
 
   get error(): StreamError | undefined {
-    return this.#facts?.error ? { data: this.#reply.outline, afterContent: this.hasBegun } : undefined
+    return this.#facts?.error && { ...this.#facts.error, afterContent: this.hasBegun }
   }
 
   push(chunk: Buffer): PassthroughOutput {

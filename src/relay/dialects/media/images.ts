@@ -133,7 +133,9 @@ class ImagePassthrough implements Passthrough {
   }
 
   end(): boolean {
-    return this.#reply.facts.images > 0
+    const { images, error } = this.#reply.facts
+    this.error = error && { ...error, afterContent: false }
+    return images > 0 && !error
   }
 
   rest(): Buffer {

@@ -11,6 +11,7 @@ import {
   readTextField,
   type TranscriptFacts,
 } from '@sluice/wire/media'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
 import type { Call } from '../../call.ts'
 import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
@@ -86,7 +87,7 @@ function transcriptResponses(length: RecordingLength): PassthroughResponses {
 
 const NO_FACTS: TranscriptFacts = {
   isValid: false,
-  isError: false,
+  error: undefined,
   usage: undefined,
   seconds: 0,
   lastCue: 0,
@@ -95,7 +96,7 @@ const NO_FACTS: TranscriptFacts = {
 
 /** Passes a transcript in JSON through to the client. */
 class JsonPassthrough implements Passthrough {
-  readonly error: undefined
+  error: StreamError | undefined
   readonly #length: RecordingLength
   readonly #outline = new JsonOutline()
   readonly #held = new WithheldChunk()
@@ -120,7 +121,9 @@ class JsonPassthrough implements Passthrough {
   }
 
   end(): boolean {
-    return jsonTranscript(this.#outline.text ?? '').isValid
+    const { isValid, error } = jsonTranscript(this.#outline.text ?? '')
+    this.error = error && { ...error, afterContent: this.#hasBegun }
+    return isValid
   }
 
   rest(): Buffer {

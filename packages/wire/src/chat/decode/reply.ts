@@ -1,3 +1,4 @@
+import { errorInAnswer, FailedAnswer } from '../../answer-error.ts'
 import { WireError } from '../../wire-error.ts'
 import { ReceivedMedia } from '../../received-media.ts'
 import {
@@ -12,11 +13,10 @@ import {
   type StartedPart,
 } from '../../reply.ts'
 import { asRecord, stringOrEmpty } from '../../json/record.ts'
-import { isErrorMember } from '../../reply-facts.ts'
 import type { Fields } from '../../field.ts'
 import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, recordReceivedMedia } from '../answer.ts'
 import { ToolCallDecoder, parseChatReply } from './tool-call-decoder.ts'
-import { readChatStop } from '../stop-reasons.ts'
+import { matchedStopOf, readChatStop } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
 import { usageInChatReply } from '../usage.ts'
 import type { CopyablePart } from '../../frame-writer.ts'
@@ -26,7 +26,9 @@ import type { FrameTextMatch } from '../../sse/frame-template.ts'
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const reply = parseChatReply(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
-  if (!reply || !choice || isErrorMember(reply['error']))
+  const error = errorInAnswer(reply, choice !== undefined)
+  if (error) throw new FailedAnswer(error, reply && usageInChatReply(reply))
+  if (!reply || !choice)
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const id = stringOrEmpty(reply['id'])
   const arrived = new ReceivedMedia()
@@ -53,7 +55,10 @@ function read(choice: Fields, id: string, arrived: ReceivedMedia): Choice {
   parts.setReplyId(id)
   parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
   parts.end()
-  return { parts: combineEvents(events), stop: readChatStop(finishReasonOf(choice), parts) }
+  return {
+    parts: combineEvents(events),
+    stop: readChatStop(finishReasonOf(choice), parts, matchedStopOf(choice)),
+  }
 }
 
 /** Finds the first choice: the one with index 0, or without an index. */

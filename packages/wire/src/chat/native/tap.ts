@@ -1,7 +1,15 @@
+import {
+  type AnswerError,
+  culpritOfChoices,
+  errorInAnswer,
+  errorOfChoice,
+  isReplyWith,
+} from '../../answer-error.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
+import { endReasonOf } from '../../end-reasons.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
+import { isErrorObject, type ReplyFacts } from '../../reply-facts.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
@@ -78,7 +86,8 @@ export class ChatTap extends StreamTap {
     }
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
-      this.error = { data, afterContent: this.contentFrames > 0 }
+      const culprit = culpritOfChoices(facts?.chunk['choices'])
+      this.error = { data, culprit, afterContent: this.contentFrames > 0 }
       // An error frame is forwarded, so its usage and other facts are read like those of any frame.
       if (facts) this.#take(facts)
       return 'end'
@@ -106,7 +115,8 @@ export class ChatTap extends StreamTap {
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
     for (const delta of facts.deltas) recordReceivedMedia(delta, this.arrived, this.elidedBytes)
-    for (const { index, pieces, finished, reason, cites } of facts.choices) {
+    for (const { index, pieces, finished, reason, cites, error } of facts.choices) {
+      if (error) this.failAtEnd(error)
       if (cites) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
       this.#finished.set(index, finished || this.#finished.get(index) === true)
       if (finished) this.names.finish(index, reason)
@@ -129,6 +139,8 @@ interface ChunkChoice {
   readonly finished: boolean
   /** The finish reason as the upstream wrote it. */
   readonly reason: unknown
+  /** Set if the choice ended for a reason that means a failure, or states an error. */
+  readonly error: AnswerError | undefined
   /** Whether the choice cites a web page. */
   readonly cites: boolean
 }
@@ -166,7 +178,7 @@ function readChunk(data: string): ChunkFacts | undefined {
     usage: usageInChatReply(chunk),
     hasUsageObject: tellsUsage,
     isUsageChunk: choices?.length === 0 && tellsUsage,
-    isError: isErrorMember(chunk['error']) || chunk['object'] === 'error',
+    isError: isErrorObject(chunk),
   }
 }
 
@@ -186,6 +198,7 @@ function readChoice(value: unknown): ChunkChoice {
     pieces: generatedText(choice?.['delta'] ?? completionAsMessage(choice)),
     cites: citesWebPage(choice?.['delta'] ?? choice?.['message']),
     reason: choice?.['finish_reason'],
+    error: errorOfChoice(choice),
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
   }
 }
@@ -197,9 +210,10 @@ function readChoice(value: unknown): ChunkChoice {
 export function usageOfReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const choices = reply['choices']
-  const error = isErrorMember(reply['error'])
+  const error = errorInAnswer(reply, Array.isArray(choices))
   return {
-    valid: Array.isArray(choices) && !error,
+    valid: Array.isArray(choices) && isReplyWith(error),
+    hasUnknownEnd: Array.isArray(choices) && choices.some(hasUnknownEnd),
     usage: usageInChatReply(reply),
     served: statedTier(reply['service_tier']),
     ...(citesPageIn(choices) && { tools: [SEARCH_INFERRED_FROM_CITATION] }),
@@ -208,6 +222,11 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
     text: () => textOf(choices),
     arrived: () => arrivedIn(choices),
   }
+}
+
+function hasUnknownEnd(choice: unknown): boolean {
+  const reason = asRecord(choice)?.['finish_reason']
+  return typeof reason === 'string' && reason !== '' && !endReasonOf(reason)
 }
 
 /** Id, model and finish reasons of a complete reply. */

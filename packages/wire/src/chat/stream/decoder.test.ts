@@ -386,7 +386,7 @@ describe('the end of a stream', () => {
 
   test('an error in the middle of a chat stream is decoded as a failure, and nothing follows it', () => {
     const error = { error: { message: 'too much', type: 'rate_limit_error' } }
-    const failure = { kind: 'failure', type: 'rate_limit_error', message: 'too much' }
+    const failure = { kind: 'failure', type: 'rate_limit_error', message: 'too much', status: 429 }
     expect(decode(chunk({ content: 'x' }), frame(error), DONE).slice(3)).toEqual([failure])
     expect(decode(`event: error\n${frame({ message: 'too much', type: 'rate_limit_error' })}`)).toEqual([
       failure,

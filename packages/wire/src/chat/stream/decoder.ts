@@ -1,13 +1,13 @@
+import { type AnswerError, culpritOfChoices, errorOfChoice, failureEvent } from '../../answer-error.ts'
 import type { CopyablePart } from '../../frame-writer.ts'
 import type { FrameText, FrameTextMatch } from '../../sse/frame-template.ts'
 import { withUniquePartIndex, type Stop } from '../../reply.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { asRecord, parseRecord, stringOrEmpty } from '../../json/record.ts'
-import { isErrorMember } from '../../reply-facts.ts'
+import { isErrorObject } from '../../reply-facts.ts'
 import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
-import { readUpstreamError } from '../../upstream-error.ts'
 import {
   SEARCH_INFERRED_FROM_CITATION,
   citesWebPage,
@@ -18,7 +18,7 @@ import {
 import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyPartsDecoder } from '../decode/reply.ts'
 import type { Fields } from '../../field.ts'
 import { parseChatReply } from '../decode/tool-call-decoder.ts'
-import { readChatStop } from '../stop-reasons.ts'
+import { matchedStopOf, readChatStop } from '../stop-reasons.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import { usageInChatReply } from '../usage.ts'
 
@@ -34,6 +34,10 @@ const FIRST_CALL = 2
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
+  /** The stop sequence that ended the choice, if the upstream states one. */
+  sequence?: string | undefined
+  /** Set if the choice ended for a reason that means a failure. */
+  error?: AnswerError | undefined
 }
 
 /**
@@ -67,8 +71,7 @@ export class ChatStreamDecoder extends FrameReader {
   protected read(data: string, frame: string): void {
     if (this.isTerminator(data)) return this.#finish()
     const chunk = parseChatReply(data)
-    const isFailure = chunk && (isErrorMember(chunk['error']) || chunk['object'] === 'error')
-    if (isFailure || isErrorEvent(frame)) return this.#fail(data, chunk)
+    if ((chunk && isErrorObject(chunk)) || isErrorEvent(frame)) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk)
     return undefined
   }
@@ -94,8 +97,7 @@ export class ChatStreamDecoder extends FrameReader {
     const choices = chunk?.['choices']
     if (!chunk || !Array.isArray(choices) || choices.length !== 1) return undefined
     const choice = firstChoice(choices)
-    if (!choice || finishReasonOf(choice) || usageInChatReply(chunk) || isErrorMember(chunk['error']))
-      return undefined
+    if (!choice || finishReasonOf(choice) || usageInChatReply(chunk) || isErrorObject(chunk)) return undefined
     if (logprobsOf(choice)) return undefined
     return pieceOfDelta(asRecord(choice['delta']))
   }
@@ -105,7 +107,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   protected handleClose(): void {
-    if (this.#choices.every(({ finishReason }) => finishReason !== undefined)) this.#finish()
+    if (this.#choices.every(({ finishReason, error }) => finishReason !== undefined || error)) this.#finish()
   }
 
   #take(chunk: Fields): void {
@@ -130,6 +132,8 @@ export class ChatStreamDecoder extends FrameReader {
     if (citesWebPage(delta)) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
     if (delta) open.parts.read(delta, logprobsOf(choice))
     open.finishReason = finishReasonOf(choice) ?? open.finishReason
+    open.sequence ??= matchedStopOf(choice)
+    open.error ??= errorOfChoice(choice)
   }
 
   /** Returns the choice with this index; creates it, and those before it, if they do not exist. */
@@ -163,9 +167,11 @@ export class ChatStreamDecoder extends FrameReader {
       })
       return
     }
+    const failed = this.#choices.find(({ error }) => error)
+    if (failed?.error) return this.emit(failureEvent(failed.error))
     for (const { parts } of this.#choices) parts.end()
     const [stop = { reason: 'end' }, ...others] = this.#choices.map(
-      ({ parts, finishReason }): Stop => readChatStop(finishReason, parts),
+      ({ parts, finishReason, sequence }): Stop => readChatStop(finishReason, parts, sequence),
     )
     this.emit({ kind: 'end', stop, usage: this.#usage, ...(others.length > 0 && { others }) })
   }
@@ -173,13 +179,7 @@ export class ChatStreamDecoder extends FrameReader {
   #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
     this.#usage = preferLaterUsage(this.#usage, chunk && usageInChatReply(chunk))
-    const { type, message } = readUpstreamError(Buffer.from(data))
-    this.emit({
-      kind: 'failure',
-      type,
-      message: message ?? 'The upstream reported an error in the middle of its response.',
-      code: asRecord(chunk?.['error'])?.['code'] ?? chunk?.['code'],
-    })
+    this.emit(failureEvent({ data, culprit: culpritOfChoices(chunk?.['choices']) }))
   }
 }
 

@@ -1,10 +1,12 @@
+import { errorInAnswer, errorOfEnd, FailedAnswer } from '../../answer-error.ts'
 import { WireError } from '../../wire-error.ts'
+import { endReasonOf } from '../../end-reasons.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { statedTier, withStatedService } from '../../service-tier.ts'
-import { asRecord } from '../../json/record.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import type { Reply, ReplyPart, Stop, StopReason } from '../../reply.ts'
+import type { Reply, ReplyPart, Stop } from '../../reply.ts'
 import type { Fields } from '../../field.ts'
 import { NO_USAGE } from '../../usage.ts'
 import {
@@ -24,7 +26,12 @@ export function decodeReply(bytes: Buffer): Reply {
   const output = scan?.span('output')
   const message = scan && memberAt(scan, output?.node, 'message')
   const content = scan && memberAt(scan, message, 'content')
-  if (!scan || content === undefined || scan.kindOf(content) !== 'array')
+  const isAnswer = scan && content !== undefined && scan.kindOf(content) === 'array'
+  const error = isAnswer
+    ? errorOfEnd(scan.value('stopReason'))
+    : errorInAnswer(parseRecord(bytes.toString()), false)
+  if (error) throw new FailedAnswer(error, scan && readConverseUsage(scan.value('usage')))
+  if (!isAnswer)
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   return {
     id: '',
@@ -96,20 +103,11 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Stop reasons of Converse. An unknown reason counts as a normal end. */
-const REASONS: ReadonlyMap<unknown, StopReason> = new Map<unknown, StopReason>([
-  ['tool_use', 'tool-calls'],
-  ['max_tokens', 'length'],
-  ['model_context_window_exceeded', 'length'],
-  ['stop_sequence', 'stop-sequence'],
-  ['guardrail_intervened', 'refusal'],
-  ['content_filtered', 'refusal'],
-])
-
 /** Reads a stop reason; undefined if there is none. */
 export function readStop(reason: unknown): Stop | undefined {
   if (typeof reason !== 'string' || reason === '') return undefined
-  return { reason: REASONS.get(reason) ?? 'end' }
+  const end = endReasonOf(reason)
+  return { reason: end && 'stop' in end ? end.stop : 'end', ...(!end && { isUnknown: true }) }
 }
 
 /**

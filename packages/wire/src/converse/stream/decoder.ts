@@ -1,12 +1,12 @@
+import { type AnswerError, errorOfEnd, failureEvent } from '../../answer-error.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Stop } from '../../reply.ts'
-import { isErrorMember } from '../../reply-facts.ts'
+import { isErrorObject } from '../../reply-facts.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { eventNameOfFrame, isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
-import { readUpstreamError } from '../../upstream-error.ts'
 import { isServerCall, readConverseUsage, readStop } from '../decode/reply.ts'
 
 /** A block that has not ended yet. */
@@ -35,6 +35,8 @@ export class ConverseStreamDecoder extends FrameReader {
   #parts = 0
   #isStarted = false
   #stop: Stop | undefined
+  /** Set if the reply ended for a reason that means a failure. */
+  #error: AnswerError | undefined
   #usage: ReportedUsage | undefined
 
   get usage(): ReportedUsage | undefined {
@@ -43,7 +45,7 @@ export class ConverseStreamDecoder extends FrameReader {
 
   protected read(data: string, frame: string): void {
     const event = parseRecord(data)
-    if (isErrorEvent(frame) || (event && isErrorMember(event['error']))) return this.#report(data)
+    if (isErrorEvent(frame) || (event && isErrorObject(event))) return this.#report(data)
     if (!event) return
     const type = eventNameOfFrame(frame) ?? ''
     switch (type) {
@@ -58,6 +60,7 @@ export class ConverseStreamDecoder extends FrameReader {
         return this.#end(blockIndex(event))
       case 'messageStop':
         this.#stop = readStop(event['stopReason']) ?? { reason: 'end' }
+        this.#error = errorOfEnd(event['stopReason'])
         break
       case 'metadata':
         this.#usage = readConverseUsage(event['usage'], event['serviceTier']) ?? this.#usage
@@ -176,15 +179,17 @@ export class ConverseStreamDecoder extends FrameReader {
   #finish(stop: Stop): void {
     if (!this.#isStarted)
       return this.#fail('api_error', 'The upstream ended a message that it did not begin.')
-    for (const index of this.#open.keys()) this.#end(index)
     this.isOver = true
+    if (this.#error) return this.emit(failureEvent(this.#error))
+    for (const index of this.#open.keys()) this.#end(index)
     this.emit({ kind: 'end', stop, usage: this.#usage })
   }
 
   #report(data: string): void {
-    const { type = 'error', message = '', code } = readUpstreamError(Buffer.from(data))
     this.isOver = true
-    this.emit({ kind: 'failure', type: type === 'error' ? 'api_error' : type, message, code })
+    const failure = failureEvent({ data })
+    const { type = 'error' } = failure
+    this.emit({ ...failure, type: type === 'error' ? 'api_error' : type })
   }
 
   #fail(type: string, message: string): void {

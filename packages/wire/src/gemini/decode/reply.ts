@@ -1,3 +1,4 @@
+import { FailedAnswer } from '../../answer-error.ts'
 import { WireError } from '../../wire-error.ts'
 import { ReceivedMedia } from '../../received-media.ts'
 import {
@@ -8,7 +9,6 @@ import {
   type ReplyEvent,
   type StartedPart,
 } from '../../reply.ts'
-import { isErrorMember } from '../../reply-facts.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import {
@@ -17,6 +17,7 @@ import {
   type FindArgumentsText,
   blockReason,
   candidateAt,
+  errorOfAnswer,
   idAndModelOf,
   recordReceivedMedia,
   partsOfCandidate,
@@ -45,10 +46,12 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const usage = new StreamUsage()
   const answers = jsonTextsOfResponses(bytes.toString()).map((text): Answer => {
     const fields = parseRecord(text)
-    if (!fields || isErrorMember(fields['error'])) return refuse()
+    if (!fields) return refuse()
     usage.read(fields)
     return { text, fields }
   })
+  const error = answers.map(({ fields }) => errorOfAnswer(fields)).find((found) => found)
+  if (error) throw new FailedAnswer(error, usage.usage)
   const [begin] = answers
   const identity = begin && idAndModelOf(begin.fields)
   const arrived = new ReceivedMedia()

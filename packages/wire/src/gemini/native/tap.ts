@@ -1,9 +1,11 @@
+import { isReplyWith } from '../../answer-error.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
+import { endReasonOf } from '../../end-reasons.ts'
 import { executedCodeOutput } from '../../executed-code.ts'
 import type { Usage } from '../../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
+import { isErrorObject, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText, FrameTemplate } from '../../sse/frame-template.ts'
@@ -12,6 +14,8 @@ import type { ErrorContent } from '../../upstream-error.ts'
 import {
   jsonTextsOfResponses,
   blockReason,
+  errorOfAnswer,
+  errorOfCandidate,
   recordReceivedMedia,
   partsOfCandidate,
   textOfPlainChunk,
@@ -76,7 +80,7 @@ export class GeminiTap extends StreamTap {
     const wasForwarded = this.#isForwarded
     this.#isForwarded = false
     const chunk = parseRecord(data)
-    if (isErrorEvent(frame) || (chunk && isErrorMember(chunk['error']))) {
+    if (isErrorEvent(frame) || (chunk && isErrorObject(chunk))) {
       if (chunk) this.#takeUsage(chunk)
       this.error = { data, afterContent: this.contentFrames > 0 }
       return 'end'
@@ -121,6 +125,8 @@ export class GeminiTap extends StreamTap {
       const number = indexOf(candidate)
       const hasReason = finishReasonOf(candidate['finishReason']) !== undefined
       if (hasReason) this.names.finish(number, candidate['finishReason'])
+      const error = hasReason ? errorOfCandidate(candidate) : undefined
+      if (error) this.failAtEnd(error)
       this.#finished.set(number, hasReason || this.#finished.get(number) === true)
       const parts = partsOfCandidate(candidate)
       recordReceivedMedia(parts, this.arrived, this.elidedBytes)
@@ -149,17 +155,23 @@ function indexOf({ index }: Fields): number {
  */
 export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   const answers = jsonTextsOfResponses(bytes.toString()).map((text) => parseRecord(text) ?? {})
-  const error = answers.some((answer) => isErrorMember(answer['error']))
+  const error = answers.map(errorOfAnswer).find((found) => found)
   const candidates = answers.flatMap(({ candidates: all }) =>
     Array.isArray(all) ? (all as readonly unknown[]).map((one) => asRecord(one) ?? {}) : [],
   )
   const usage = new StreamUsage()
   for (const answer of answers) usage.read(answer)
   return {
-    valid: !error && (candidates.length > 0 || answers.some((answer) => blockReason(answer) !== undefined)),
+    valid:
+      isReplyWith(error) &&
+      (candidates.length > 0 || answers.some((answer) => blockReason(answer) !== undefined)),
     usage: usage.usage,
     tools: usage.tools.uses,
     error,
+    hasUnknownEnd: candidates.some(({ finishReason }) => {
+      const reason = finishReasonOf(finishReason)
+      return reason !== undefined && !endReasonOf(reason)
+    }),
     names() {
       const names = new AnswerMetadata()
       for (const answer of answers) names.note(answer['responseId'], answer['modelVersion'])

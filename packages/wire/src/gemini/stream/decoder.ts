@@ -1,6 +1,7 @@
+import { type AnswerError, failureEvent } from '../../answer-error.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
-import { isErrorMember } from '../../reply-facts.ts'
+import { isErrorObject } from '../../reply-facts.ts'
 import type { CopyablePart } from '../../frame-writer.ts'
 import type { StatedService } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
@@ -12,6 +13,7 @@ import {
   argumentsTextFinder,
   blockReason,
   candidateAt,
+  errorOfCandidate,
   idAndModelOf,
   recordReceivedMedia,
   partsOfCandidate,
@@ -37,6 +39,8 @@ const THINKING = 1
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
+  /** Set if the candidate ended for a reason that means a failure. */
+  error?: AnswerError | undefined
 }
 
 /**
@@ -73,7 +77,7 @@ export class GeminiStreamDecoder extends FrameReader {
 
   protected read(data: string, frame: string): void {
     const chunk = parseRecord(data)
-    if (isErrorEvent(frame) || (chunk && isErrorMember(chunk['error']))) return this.#fail(data, chunk)
+    if (isErrorEvent(frame) || (chunk && isErrorObject(chunk))) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk, data)
     return undefined
   }
@@ -114,6 +118,8 @@ export class GeminiStreamDecoder extends FrameReader {
     )
     const [stop, ...others] = stops
     if (!stop || stops.length < this.#choices.length) return
+    const failed = this.#choices.find(({ error }) => error)
+    if (failed?.error) return this.emit(failureEvent(failed.error))
     for (const { parts } of this.#choices) parts.end()
     this.emit({ kind: 'end', stop, usage: this.usage, ...(others.length > 0 && { others }) })
   }
@@ -137,6 +143,7 @@ export class GeminiStreamDecoder extends FrameReader {
         logprobsOf(candidate),
       )
       open.finishReason = finishReasonOf(candidate['finishReason']) ?? open.finishReason
+      open.error ??= errorOfCandidate(candidate)
     }
     if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
   }
@@ -163,13 +170,7 @@ export class GeminiStreamDecoder extends FrameReader {
   #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
     if (chunk) this.#usage.read(chunk)
-    const { type, message, code, status } = readGeminiError(Buffer.from(data))
-    this.emit({
-      kind: 'failure',
-      type,
-      message: message ?? 'The upstream reported an error in the middle of its answer.',
-      code: code ?? asRecord(chunk?.['error'])?.['code'],
-      status,
-    })
+    const { type, code } = readGeminiError(Buffer.from(data))
+    this.emit({ ...failureEvent({ data }), type, ...(code !== undefined && { code }) })
   }
 }

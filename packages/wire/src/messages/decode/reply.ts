@@ -1,8 +1,9 @@
+import { errorInAnswer, errorOfEnd, FailedAnswer } from '../../answer-error.ts'
 import { cacheVerdictMember } from '../../cache-diagnosis.ts'
 import { WireError } from '../../wire-error.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
-import { asRecord } from '../../json/record.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Reply, ReplyPart } from '../../reply.ts'
 import { isErrorMember } from '../../reply-facts.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -17,7 +18,13 @@ import { readMessagesUsage } from '../usage.ts'
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
   const content = scan?.span('content')
-  if (!scan || !content || scan.kindOf(content.node) !== 'array' || isErrorMember(scan.value('error')))
+  const isAnswer = scan && content && scan.kindOf(content.node) === 'array'
+  const error =
+    !isAnswer || isErrorMember(scan.value('error'))
+      ? errorInAnswer(parseRecord(bytes.toString()), isAnswer === true)
+      : errorOfEnd(scan.value('stop_reason'))
+  if (error) throw new FailedAnswer(error, scan && readMessagesUsage(scan.value('usage'), []))
+  if (!isAnswer)
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const tools = toolUsesIn(scan.value('content'))
   const searches = new ServerSearchReader()

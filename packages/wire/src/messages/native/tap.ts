@@ -1,10 +1,12 @@
+import { errorInAnswer, errorOfEnd, isReplyWith } from '../../answer-error.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
+import { endReasonOf } from '../../end-reasons.ts'
 import { executedCodeOutput } from '../../executed-code.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { messageDiagnosis } from '../../cache-diagnosis.ts'
-import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
+import { isErrorObject, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
@@ -84,7 +86,7 @@ export class MessagesTap extends StreamTap {
         return this.#fail(data, event)
       default:
         // A proxy between gateway and provider may report errors in a different format.
-        return isErrorMember(event['error']) ? this.#fail(data, event) : 'forward'
+        return isErrorObject(event) ? this.#fail(data, event) : 'forward'
     }
   }
 
@@ -141,6 +143,8 @@ export class MessagesTap extends StreamTap {
     if (typeof reason !== 'string' || reason === '') return
     this.#sawFinish = true
     this.names.finish(0, reason)
+    const error = errorOfEnd(reason)
+    if (error) this.failAtEnd(error)
   }
 
   #fail(data: string, event: Event | undefined): FrameAction {
@@ -160,9 +164,11 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const content = reply['content']
   const tools = toolUsesIn(content)
-  const error = reply['type'] === 'error' || isErrorMember(reply['error'])
+  const reason = reply['stop_reason']
+  const error = errorInAnswer(reply, Array.isArray(content)) ?? errorOfEnd(reason)
   return {
-    valid: Array.isArray(content) && !error,
+    hasUnknownEnd: typeof reason === 'string' && reason !== '' && !endReasonOf(reason),
+    valid: Array.isArray(content) && isReplyWith(error),
     usage: readMessagesUsage(reply['usage'], tools),
     diagnosis: messageDiagnosis(reply),
     tools,

@@ -1,10 +1,11 @@
+import { type AnswerError, errorOfEnd, failureEvent } from '../../answer-error.ts'
 import { type CacheDiagnosis, messageDiagnosis } from '../../cache-diagnosis.ts'
 import type { CopyablePart } from '../../frame-writer.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { isErrorMember } from '../../reply-facts.ts'
+import { isErrorObject } from '../../reply-facts.ts'
 import type { ReplyPart, StartedPart, Stop } from '../../reply.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
@@ -12,7 +13,6 @@ import { FrameReader } from '../../sse/frame-reader.ts'
 import type { FrameText } from '../../sse/frame-template.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
 import type { ToolUseCounter } from '../../tool-use.ts'
-import { readUpstreamError } from '../../upstream-error.ts'
 import { inputText } from '../decode/reply.ts'
 import {
   blockIndex,
@@ -70,6 +70,8 @@ export class MessagesStreamDecoder extends FrameReader {
   readonly #counts = new StreamedUsage()
   readonly #searches = new ServerSearchReader()
   #stop: Stop | undefined
+  /** Set if the message ended for a reason that means a failure. */
+  #error: AnswerError | undefined
   #isComplete = false
 
   /** `memory` records the size of incomplete events, which counts against the client's share of memory. */
@@ -109,6 +111,7 @@ export class MessagesStreamDecoder extends FrameReader {
       case 'message_delta':
         this.#counts.add(event['usage'], true)
         this.#stop = readStop(event['delta']) ?? this.#stop
+        this.#error ??= errorOfEnd(asRecord(event['delta'])?.['stop_reason'])
         return
       case 'message_stop':
         return this.#finish()
@@ -118,7 +121,7 @@ export class MessagesStreamDecoder extends FrameReader {
         return this.#report(data, event)
       default:
         // A proxy between gateway and provider may report errors in a different format.
-        if (isErrorMember(event['error'])) this.#report(data, event)
+        if (isErrorObject(event)) this.#report(data, event)
     }
   }
 
@@ -169,6 +172,7 @@ export class MessagesStreamDecoder extends FrameReader {
     this.#id = textOf(message['id'])
     this.diagnosis = messageDiagnosis(message)
     this.#stop = readStop(message)
+    this.#error = errorOfEnd(message['stop_reason'])
     this.#counts.add(message['usage'], this.#stop !== undefined)
     this.emit({
       kind: 'start',
@@ -264,17 +268,20 @@ export class MessagesStreamDecoder extends FrameReader {
 
   #finish(): void {
     if (!this.#started) return this.#fail('api_error', 'The upstream ended a message that it did not begin.')
-    for (const index of this.#open.keys()) this.#end(index)
     this.isOver = true
     this.#isComplete = true
+    if (this.#error) return this.emit(failureEvent(this.#error))
+    for (const index of this.#open.keys()) this.#end(index)
     this.emit({ kind: 'end', stop: this.#stop ?? { reason: 'end' }, usage: this.usage })
   }
 
   /** Reports an error of the upstream. */
   #report(data: string, event: Event | undefined): void {
     this.#counts.add(usageInError(event), false)
-    const { type = 'error', message = '' } = readUpstreamError(Buffer.from(data))
-    this.#fail(type === 'error' ? 'api_error' : type, message)
+    this.isOver = true
+    const failure = failureEvent({ data })
+    const { type = 'error' } = failure
+    this.emit({ ...failure, type: type === 'error' ? 'api_error' : type })
   }
 
   #fail(type: string, message: string): void {

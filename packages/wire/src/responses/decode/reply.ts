@@ -1,3 +1,4 @@
+import { FailedAnswer } from '../../answer-error.ts'
 import { cacheVerdictMember } from '../../cache-diagnosis.ts'
 import { WireError } from '../../wire-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
@@ -11,7 +12,7 @@ import {
   type ReplyPart,
   type ReplyText,
 } from '../../reply.ts'
-import { isErrorMember } from '../../reply-facts.ts'
+import { errorOfResponse } from '../errors.ts'
 import { readResponsesStop } from '../stop-reasons.ts'
 import { statedServiceMember } from '../../service-tier.ts'
 import { toolUsesInResponse, usageInResponse } from '../usage.ts'
@@ -24,12 +25,9 @@ export function decodeReply(bytes: Buffer): Reply {
   const text = bytes.toString()
   const response = parseRecord(text)
   const output = response?.['output']
-  if (
-    !response ||
-    !Array.isArray(output) ||
-    isErrorMember(response['error']) ||
-    response['status'] === 'failed'
-  )
+  const error = errorOfResponse(response)
+  if (error) throw new FailedAnswer(error, response && usageInResponse(response))
+  if (!response || !Array.isArray(output))
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const textsIn = itemTextFinders(text, (scan) => elementsOfList(scan, scan.span('output')?.node))
   const items = output.map((item: unknown) => asRecord(item) ?? {})

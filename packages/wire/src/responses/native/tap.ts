@@ -1,8 +1,10 @@
+import { isReplyWith } from '../../answer-error.ts'
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
+import { endReasonOf } from '../../end-reasons.ts'
 import { executedCodeOutput } from '../../executed-code.ts'
-import { isErrorMember, type ReplyFacts } from '../../reply-facts.ts'
-import type { FrameAction } from '../../sse/frame-loop.ts'
+import { isErrorObject, type ReplyFacts } from '../../reply-facts.ts'
+import { type FrameAction, isLeadingEvent } from '../../sse/frame-loop.ts'
 import type { FrameText, FrameTemplate } from '../../sse/frame-template.ts'
 import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
 import { responseDiagnosis } from '../../cache-diagnosis.ts'
@@ -10,7 +12,7 @@ import { laterStatedService, statedTier } from '../../service-tier.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
-import { responseError } from '../errors.ts'
+import { errorOfResponse, responseError } from '../errors.ts'
 import {
   type Event,
   eventType,
@@ -101,12 +103,12 @@ export class ResponsesTap extends StreamTap {
   }
 
   /**
-   * Whether the event must be held back until it is complete, because its first bytes do not contain the
-   * response's id. Most servers write the id first.
+   * Whether the event must be held back until it is complete: because its first bytes do not contain the
+   * response's id, which most servers write first, or because the event after it may be an error.
    */
   protected override needsWholeEvent(head: string): boolean {
     this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
-    return this.responseId === ''
+    return this.responseId === '' || (!this.sawEvent && isLeadingEvent(head, head))
   }
 
   protected read(data: string, frame: string): FrameAction {
@@ -120,7 +122,7 @@ export class ResponsesTap extends StreamTap {
     }
     this.#count(event)
     const type = eventType(event, frame)
-    if (TERMINAL_EVENTS.has(type)) return this.#end(type, event, data)
+    if (TERMINAL_EVENTS.has(type)) return this.#end(type, event)
     if (type === 'error') return this.#fail(data, event)
     if (type === SOUND) {
       this.arrived.addSound(stringOrEmpty(event['delta']).length + this.elidedBytes)
@@ -140,7 +142,7 @@ export class ResponsesTap extends StreamTap {
       recordItemToolUse(this.tools, outputIndex(event), event['item'])
     } else if (type === 'response.output_item.done')
       this.#readDone(outputIndex(event), asRecord(event['item']))
-    return isErrorMember(event['error']) ? this.#fail(data, event) : 'forward'
+    return isErrorObject(event) ? this.#fail(data, event) : 'forward'
   }
 
   protected pieceOf(data: string): FrameText | undefined {
@@ -218,7 +220,7 @@ export class ResponsesTap extends StreamTap {
     for (const piece of executedCodeOutput(item)) this.emit(index, piece)
   }
 
-  #end(type: string, event: Event, data: string): FrameAction {
+  #end(type: string, event: Event): FrameAction {
     const response = responseInEvent(event) ?? {}
     this.#begin(response)
     this.status = type.slice('response.'.length)
@@ -227,8 +229,15 @@ export class ResponsesTap extends StreamTap {
     if (this.encrypted.length === 0) this.encrypted.push(...inItems(output, encryptedIn))
     if (this.itemIds.length === 0) this.itemIds.push(...inItems(output, itemIdIn))
     this.usage = usageInResponse(response, this.tools) ?? this.usage
-    if (type === 'response.failed') {
-      this.error ??= { data, afterContent: this.contentFrames > 0 }
+    const failed = type === 'response.failed' ? { ...response, status: 'failed' } : response
+    const error = errorOfResponse(failed)
+    if (error) {
+      this.error ??= { ...error, afterContent: this.contentFrames > 0 }
+      // Clients would take the event for the end of an answer that may be used.
+      if (error.isOfEnd) {
+        this.errorFrame = Buffer.alloc(0)
+        this.status = undefined
+      }
       return 'end'
     }
     this.done = true
@@ -272,14 +281,16 @@ export function usageOfCompaction(bytes: Buffer): ResponseFacts {
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}
   const { id, previous_response_id: previousId, status, output } = response
-  const error = isErrorMember(response['error']) || status === 'failed'
+  const error = errorOfResponse(response)
+  const end = endOf(response)
   return {
+    hasUnknownEnd: typeof end === 'string' && !endReasonOf(end),
     id: typeof id === 'string' ? id : '',
     previousId: typeof previousId === 'string' ? previousId : '',
     status: typeof status === 'string' ? status : undefined,
     encrypted: inItems(output, encryptedIn),
     itemIds: inItems(output, itemIdIn),
-    valid: Array.isArray(output) && !error,
+    valid: Array.isArray(output) && isReplyWith(error),
     usage: usageInResponse(response),
     served: statedTier(response['service_tier']),
     diagnosis: responseDiagnosis(response),

@@ -1,13 +1,13 @@
+import { failureEvent } from '../../answer-error.ts'
 import { type CacheDiagnosis, responseDiagnosis } from '../../cache-diagnosis.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { isErrorMember } from '../../reply-facts.ts'
+import { isErrorObject } from '../../reply-facts.ts'
 import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { type CopyablePart, decodeFrameText } from '../../frame-writer.ts'
 import type { FrameText, FrameTextMatch } from '../../sse/frame-template.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
-import { readUpstreamError } from '../../upstream-error.ts'
 import {
   elementsOfList,
   itemTextFinders,
@@ -28,6 +28,7 @@ import {
   textIndex,
   textsOfDelta,
 } from '../event.ts'
+import { errorOfResponse } from '../errors.ts'
 import { readResponsesStop } from '../stop-reasons.ts'
 import { recordItemToolUse, usageInResponse } from '../usage.ts'
 import { ToolUseCounter } from '../../tool-use.ts'
@@ -106,7 +107,7 @@ export class ResponsesStreamDecoder extends FrameReader {
       case 'error':
         return this.#fail(data, event)
       default:
-        if (isErrorMember(event['error'])) this.#fail(data, event)
+        if (isErrorObject(event)) this.#fail(data, event)
     }
   }
 
@@ -165,6 +166,11 @@ export class ResponsesStreamDecoder extends FrameReader {
     const response = responseInEvent(event) ?? {}
     this.#usage = usageInResponse(response, this.tools) ?? this.#usage
     if (type === 'response.failed' || type === 'response.cancelled') return this.#fail(data, event)
+    const error = errorOfResponse(response)
+    if (error) {
+      this.isOver = true
+      return this.emit(failureEvent(error))
+    }
     this.#start(response)
     const output = response['output']
     const textsIn = itemTextFinders(data, (scan) => {
@@ -190,15 +196,8 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.isOver = true
     const response = event && responseInEvent(event)
     const failure = asRecord(response?.['error'])
-    const { type, message, code } = readUpstreamError(
-      Buffer.from(failure ? JSON.stringify({ error: failure }) : data),
-    )
-    this.emit({
-      kind: 'failure',
-      type: type === 'error' ? undefined : type,
-      message: message ?? 'The upstream reported an error in the middle of its response.',
-      ...(code !== undefined && { code }),
-    })
+    const read = failureEvent({ data: failure ? JSON.stringify({ error: failure }) : data })
+    this.emit({ ...read, type: read.type === 'error' ? undefined : read.type })
   }
 }
 

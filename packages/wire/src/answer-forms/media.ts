@@ -1,0 +1,52 @@
+import { asRecord } from '../json/record.ts'
+import { type AnswerForms, type Json, namedFrame, recordsInList } from './answer-forms.ts'
+
+/** Members of an event with an image that belong to the whole answer. */
+const OF_ANSWER = ['background', 'output_format', 'quality', 'size', 'usage'] as const
+
+/** Converts answers with images between one JSON object and a stream of events of this kind. */
+export const imageAnswerForms = (kind: 'image_generation' | 'image_edit'): AnswerForms => ({
+  whole(events) {
+    const finals = events.map(({ data }) => data).filter(({ type }) => type === `${kind}.completed`)
+    const last = finals.at(-1)
+    if (!last) return undefined
+    const members = OF_ANSWER.flatMap((name) => (last[name] === undefined ? [] : [[name, last[name]]]))
+    const data = finals.map(({ b64_json, url }) => (url === undefined ? { b64_json } : { url }))
+    return { created: last['created_at'], data, ...(Object.fromEntries(members) as Json) }
+  },
+  frames(whole) {
+    const { data, created, usage, ...others } = whole
+    const images = recordsInList(data)
+    return images
+      .map((image, at) => ({
+        type: `${kind}.completed`,
+        created_at: created,
+        ...others,
+        ...image,
+        ...(at === images.length - 1 && usage !== undefined && { usage }),
+      }))
+      .map(namedFrame)
+      .join('')
+  },
+  isComplete: ({ data }) => recordsInList(data).length > 0,
+})
+
+/** Converts transcripts between one JSON object and a stream of events. */
+export const transcriptAnswerForms: AnswerForms = {
+  whole(events) {
+    const last = asRecord(events.findLast(({ data }) => data['type'] === 'transcript.text.done')?.data)
+    if (!last) return undefined
+    const { type: _type, ...whole } = last
+    return whole
+  },
+  frames(whole) {
+    const { text, usage, logprobs } = whole
+    const last = { text, ...(logprobs !== undefined && { logprobs }), ...(usage !== undefined && { usage }) }
+    const events = [
+      { type: 'transcript.text.delta', delta: text },
+      { type: 'transcript.text.done', ...last },
+    ]
+    return events.map(namedFrame).join('')
+  },
+  isComplete: ({ text }) => typeof text === 'string',
+}

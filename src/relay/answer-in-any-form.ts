@@ -1,0 +1,154 @@
+import { errorInAnswer } from '@sluice/wire/answer-error'
+import { parseRecord } from '@sluice/wire/json/record'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
+import { ResponseMemory } from '../limits/request-memory.ts'
+import { isMediaType } from '../upstreams/media-type.ts'
+import { type AnswerForm, answerOfEvents, eventsOfAnswer, formOfBytes, hasOtherForm } from './answer-form.ts'
+import type { Call } from './call.ts'
+import { type Failure, failureInAnswer, failureWithoutResponse } from './failure.ts'
+import type { AttemptTarget } from './request-stages.ts'
+import type { ResponseHandler } from './response-handler.ts'
+import type { UpstreamFlow } from './upstream-flow.ts'
+
+const EVENTS = 'text/event-stream'
+const JSON_TYPE = 'application/json'
+
+/** Maximum bytes of an answer that are collected in order to change its form. */
+const MAX_BYTES = 64 * 1024 * 1024
+
+/**
+ * Passes a successful response on to its handler in the form that was requested. Its form is what its first bytes
+ * are, whatever its content type says. If that is not what was requested, it is collected and changed.
+ */
+export class AnswerInAnyForm {
+  readonly #call: Call
+  readonly #target: AttemptTarget
+  readonly #handler: ResponseHandler
+  readonly #upstream: UpstreamFlow
+  readonly #contentType: string
+  /** Bytes that wait for the form to be known, or for the rest of the answer. */
+  #held: ChunkList | undefined
+  /** Set while the answer is collected. */
+  #collected: AnswerForm | undefined
+  #memory: ResponseMemory | undefined
+  /** Whether bytes go directly to the handler, or are ignored because it has failed. */
+  #isPassed = false
+  #isOver = false
+
+  constructor(
+    call: Call,
+    target: AttemptTarget,
+    handler: ResponseHandler,
+    upstream: UpstreamFlow,
+    contentType: string,
+  ) {
+    this.#call = call
+    this.#target = target
+    this.#handler = handler
+    this.#upstream = upstream
+    this.#contentType = contentType
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#isPassed) return this.#handler.onData(chunk)
+    if (this.#isOver) return
+    if (this.#collected) return this.#collect(chunk)
+    const bytes = this.#held ? Buffer.concat([this.#held.take(), chunk]) : chunk
+    const form = formOfBytes(bytes, false)
+    if (form === undefined) (this.#held ??= new ChunkList()).add(Buffer.from(bytes))
+    else this.#begin(form, bytes)
+  }
+
+  onEnd(): void {
+    if (this.#isOver) return
+    if (!this.#isPassed && !this.#collected) {
+      const bytes = this.#held?.take() ?? Buffer.alloc(0)
+      this.#begin(formOfBytes(bytes, true) ?? 'other', bytes)
+    }
+    if (this.#collected) this.#change(this.#collected)
+    else if (this.#isPassed) this.#handler.onEnd()
+  }
+
+  #begin(form: AnswerForm, bytes: Buffer): void {
+    const contentType = this.#typeOf(form)
+    if (this.#isOtherForm(form, contentType)) {
+      this.#collected = form
+      this.#collect(bytes)
+    } else if (contentType !== undefined && this.#handler.accepts(contentType)) {
+      this.#isPassed = true
+      this.#handler.onSuccess(isMediaType(contentType) ? contentType : this.#isStream ? EVENTS : JSON_TYPE)
+      if (bytes.length > 0) this.#handler.onData(bytes)
+    } else if (form === 'json') {
+      this.#collected = form
+      this.#collect(bytes)
+    } else this.#fail(failureWithoutResponse('unexpected content type'))
+  }
+
+  /** Whether the answer has another form than was requested, from which that one can be made. */
+  #isOtherForm(form: AnswerForm, contentType = ''): boolean {
+    const { request } = this.#target
+    const isOther = this.#isStream ? form === 'json' : form === 'events' && contentType.startsWith(EVENTS)
+    return isOther && hasOtherForm(request)
+  }
+
+  // The content type that the bytes have. Images and audio are of many types, and a transcript may look like events.
+  #typeOf(form: AnswerForm): string | undefined {
+    const stated = this.#contentType
+    const statesEvents = /^text\/event-stream\b/i.test(stated)
+    if (this.#target.request.passed) {
+      if (form === 'json' && !/\bjson\b|^text\/(?!event-stream)|^$/i.test(stated)) return JSON_TYPE
+      return form === 'events' && this.#isStream && !statesEvents ? EVENTS : stated
+    }
+    if (form === 'page') return undefined
+    if (form === 'events') return statesEvents ? stated : EVENTS
+    if (form === 'json') return statesEvents || !/\bjson\b/i.test(stated) ? JSON_TYPE : stated
+    return this.#isStream ? EVENTS : stated
+  }
+
+  get #isStream(): boolean {
+    return this.#call.plan.request.stream
+  }
+
+  #collect(chunk: Buffer): void {
+    const held = (this.#held ??= new ChunkList())
+    held.add(Buffer.from(chunk))
+    if (held.length > MAX_BYTES) return this.#fail(failureWithoutResponse('answer too large'))
+    const { token, user } = this.#call.hold.account
+    const owner = { client: user.id, key: token.id }
+    const memory = (this.#memory ??= new ResponseMemory(this.#call.services.memory, owner))
+    memory.resize(held.length)
+    if (!memory.isShort) return
+    this.#upstream.pause()
+    void memory.whenEnough().then(() => this.#upstream.resume())
+  }
+
+  #change(form: AnswerForm): void {
+    this.#isOver = true
+    const bytes = this.#held?.take() ?? Buffer.alloc(0)
+    this.#memory?.resize(0)
+    const { request } = this.#target
+    const changed = this.#isStream && form === 'json' ? eventsOfAnswer(request, bytes) : undefined
+    const made = changed ?? (form === 'events' ? answerOfEvents(request, bytes) : undefined)
+    const contentType = form === 'json' ? EVENTS : JSON_TYPE
+    if (!made || !this.#handler.accepts(contentType))
+      return this.#handler.onFailure(this.#failureOf(form, bytes))
+    this.#handler.onSuccess(contentType)
+    this.#handler.onData(made)
+    this.#handler.onEnd()
+  }
+
+  #failureOf(form: AnswerForm, bytes: Buffer): Failure {
+    if (form === 'events') return failureWithoutResponse('stream ended early')
+    const error = errorInAnswer(parseRecord(bytes.toString()), false)
+    return error
+      ? failureInAnswer(this.#target, error, 'error with status 200')
+      : failureWithoutResponse('no answer of its protocol')
+  }
+
+  #fail(failure: Failure): void {
+    this.#isOver = true
+    this.#memory?.resize(0)
+    this.#upstream.cancel()
+    this.#handler.onFailure(failure)
+  }
+}
