@@ -149,7 +149,7 @@ function streamOf(protocol: ConversionProtocol, events: readonly object[]): Beha
   const bytes = Buffer.concat(events.map((event) => frameOf(protocol, event)))
   return {
     kind: 'stream',
-    frames: choppedAtRandom(bytes, 2000, random),
+    chunks: choppedAtRandom(bytes, 2000, random),
     ending: protocol === 'chat' ? 'done' : 'no done',
     ...(protocol === 'converse' && { headers: { 'content-type': 'application/vnd.amazon.eventstream' } }),
   }

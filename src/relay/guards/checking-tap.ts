@@ -179,11 +179,12 @@ export class CheckingTap extends WrappedTap {
     if (this.#stream.checks.withholds) this.#drop()
   }
 
-  /** When the stream breaks off: the events held back for services that cannot change the answer. */
+  /** When the stream breaks off: the events held back, if services cannot change the answer. */
   takeUncheckedEvents(): Buffer {
     this.#stop.abort()
     const { withholds } = this.#stream.checks
-    const frames = withholds || this.#isBlocked ? [] : [this.#released, ...this.heldFrames()]
+    const last = this.#framesOf(this.inner.takeUncheckedEvents?.() ?? Buffer.alloc(0))
+    const frames = withholds || this.#isBlocked ? [] : [this.#released, ...this.heldFrames(), last]
     this.#drop()
     return Buffer.from(frames.join(''))
   }
