@@ -29,8 +29,11 @@ beforeAll(async () => {
     channels: CHANNELS.map((name) =>
       channel(name, upstream.baseUrl(name), { protocol: name, ...(name === 'converse' && BEDROCK) }),
     ),
-    guards: [{ name: 'codes', do: 'redact', match: { regex: CODE.source } }],
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    guards: [
+      { name: 'codes', do: 'redact', match: { regex: CODE.source }, tokens: ['token-ann'] },
+      { name: 'stop', do: 'block', match: { regex: CODE.source }, tokens: ['token-ben'] },
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('ben')])],
   }))
 })
 afterAll(() => fixture?.close())
@@ -129,13 +132,14 @@ async function ask(
   to: ConversionProtocol,
   form: Form,
   behaviour: Behaviour,
+  key = 'ann',
 ): Promise<Loose[] | undefined> {
   fixture.upstream.script(to, behaviour)
   const [path, body] = requestOf(protocolOf(client), to, form)
   const answer = await call(fixture.gateway.url, JSON.stringify(body), {
     path: client === 'gemini array' ? path.replace('?alt=sse', '') : path,
-    key: 'ann',
-    headers: { 'x-goog-api-key': 'sk-ann' },
+    key,
+    headers: { 'x-goog-api-key': `sk-${key}` },
   })
   if (answer.status !== 200) return undefined
   if (form === 'streamed' && client !== 'gemini array') return eventsOf(answer.text)
@@ -207,6 +211,17 @@ describe.each(ROADS)('an answer to a %s client from a %s channel', (client, to) 
     }
     expect(found).toEqual([])
     expect(read).toBeGreaterThan(0)
+  })
+
+  test.skipIf(isArray)('has nothing of a text for which a guard has blocked it', async () => {
+    const found: string[] = []
+    for (const { where, body } of changed(form.whole, () => TEXT)) {
+      if (SIGNED[to]?.test(where)) continue
+      const given = await ask(client, to, 'whole', { kind: 'whole', body: JSON.stringify(body) }, 'ben')
+      const paths = readable(protocolOf(client), given ?? [])
+      if (paths.length > 0) found.push(`${where} -> ${paths.join()}`)
+    }
+    expect(found).toEqual([])
   })
 
   test.each(spellings)('has no text that guards have not checked, streamed: %s', async (_, change, at) => {

@@ -1,8 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { JsonArraySplitter, EventsToJsonArray } from '@sluice/wire/gemini'
-import { eventTexts, type StreamedText, type EventText } from '@sluice/wire/guarded-events'
+import { eventTexts, type StreamContext, type StreamedText, type EventText } from '@sluice/wire/guarded-events'
 import {
-  type AnswerContext,
   type TextChange,
   decodeStringAt,
   applyTextChanges,
@@ -58,7 +57,7 @@ const BYTE_ORDER_MARK = '\ufeff'
 const SAME = Symbol('same')
 
 /** The guards that check a call's stream, and facts about the stream. */
-export interface GuardedStream extends AnswerContext {
+export interface GuardedStream extends StreamContext {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
