@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BANKS } from '../../test/bank-fixture.ts'
 import type { ContentEntry } from './entries.ts'
@@ -57,11 +58,17 @@ describe.each(BANKS)('the content log in $name', (engine) => {
     const before = await partitions()
     expect(await fileHas('the cipher of k2')).toBe(true)
     expect(await first.prune(soon.dropDay - 1, 0)).toBe(0)
+    // Whoever has an old view of the database delays nothing.
+    const reader = new Client({ connectionString: database.place })
+    await reader.connect()
+    await reader.query('begin isolation level repeatable read')
+    await reader.query('select count(*) from pg_class')
     expect(await first.prune(soon.dropDay, 0)).toBe(2)
     expect(await partitions()).toBe(before - 1)
     expect((await first.keys(['k2', 'k8'])).map(({ id }) => id)).toEqual(['k8'])
     expect((await other.heads([soon.id, later.id])).map(({ id }) => id)).toEqual([later.id])
     expect([await fileHas('the cipher of k2'), await fileHas('the cipher of k8')]).toEqual([false, true])
+    await reader.end()
     // What is added later has a partition again.
     await first.write((writer) => writer.append([{ ...later, id: soon.id, keyId: 'k8' }]))
     expect((await other.heads([soon.id])).map(({ id }) => id)).toEqual([soon.id])

@@ -244,23 +244,32 @@ async function partitionsUntil(query: Query, today: number): Promise<readonly st
 const TO_REWRITE = 'insert into content_rewrites default values'
 
 /**
- * Rewrites the key table, because PostgreSQL keeps the bytes of deleted keys in its file until then. If that
- * fails, for example because the table is read all the time or the disk is full, the next call tries again.
+ * Writes the key table to a new file, because PostgreSQL keeps the bytes of deleted keys in its file until then. Unlike
+ * `vacuum full`, this also removes rows that another transaction might still see. If it fails, for example because the
+ * table is read all the time or the disk is full, the next call tries again.
  */
 async function rewriteKeys(query: Query): Promise<void> {
   const [row] = await query('select max(id) as last from content_rewrites')
   const last = row?.['last']
   if (typeof last !== 'number') return
   try {
-    await query(`set lock_timeout = ${REWRITE_LOCK_MS}`)
-    await query('vacuum full content_keys')
+    await query('begin')
+    await query(`set local lock_timeout = ${REWRITE_LOCK_MS}`)
+    for (const statement of REWRITE) await query(statement)
     await query('delete from content_rewrites where id <= $1', [last])
+    await query('commit')
   } catch {
     // The rows of content_rewrites stay, so that the next call tries again.
-  } finally {
-    await query('reset lock_timeout')
+    await query('rollback').catch(() => {})
   }
 }
+
+const REWRITE = [
+  'lock table content_keys in access exclusive mode',
+  'create temporary table kept_content_keys on commit drop as select * from content_keys',
+  'truncate content_keys',
+  'insert into content_keys select * from kept_content_keys',
+]
 
 function marksOf(rows: readonly Readonly<Record<string, unknown>>[]): DeletionMark[] {
   return rows.map((row) => ({ ...row, tokenId: row['tokenId'] ?? undefined }) as unknown as DeletionMark)

@@ -192,7 +192,22 @@ export class WholeResponse extends ResponseHandler {
         hold.writeFailure ??
         new StoreUnavailable('a background call could not be parked', { refusesWrites: true })
       )
-    this.#send(reply.body(NO_USAGE))
+    const checked = reply.check ? await this.#checkBegun(reply.check) : reply
+    if (checked) this.#send(checked.body(NO_USAGE))
+  }
+
+  /** Resolves to a response that continues in the background, as guards let it pass; undefined if the client left. */
+  async #checkBegun(check: NonNullable<WholeReply['check']>): Promise<WholeReply | undefined> {
+    const gone = new AbortController()
+    const forget = this.call.onClientGone(() => gone.abort())
+    try {
+      return await check(gone.signal)
+    } catch (error) {
+      if (!gone.signal.aborted) throw error
+      return undefined
+    } finally {
+      forget()
+    }
   }
 
   #send(body: Buffer): void {

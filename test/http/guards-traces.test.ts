@@ -136,6 +136,18 @@ test('a response that its provider stores is redacted by the guards of the key t
     expect((await read('ann', `${id}${part}`)).status).toBe(400)
 })
 
+test('what a response in the background says at its beginning is checked, however long it is', async () => {
+  for (const words of [1, 2000]) {
+    const begun = JSON.parse((wholeResponse({ text: `${'a '.repeat(words)} code-3-x` }) as { body: string }).body)
+    const body = JSON.stringify({ ...begun, status: 'in_progress', background: true, usage: null })
+    fixture.upstream.script('native', { kind: 'whole', body })
+    const answer = await respond('ann', { model: 'native', input: 'hi', background: true })
+    expect(answer.text).toContain('"status":"in_progress"')
+    expect(answer.text).toContain('[REDACTED]')
+    expect(answer.text).not.toContain('code-3-x')
+  }
+})
+
 test('a stream that a guard blocks costs what was generated until then, and its provider is not read to the end', async () => {
   const frames = [contentFrame('It is '), contentFrame(CUT), contentFrame(' and more')]
   fixture.upstream.script('m', { kind: 'stream', frames, ending: 'stall' })

@@ -189,6 +189,41 @@ describe('a member that may select another model or price', () => {
     },
   )
 
+  const ADVISOR = { type: 'advisor_20260301', name: 'advisor', model: 'dear' }
+  const ASKED = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'advisor', input: {} }
+  const ADVICE = {
+    type: 'advisor_tool_result',
+    tool_use_id: 'srvtoolu_1',
+    content: { type: 'advisor_result', text: 'Begin with the tests.' },
+  }
+  const SEARCH = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_search', input: { query: 'q' } }
+  const said = (...content: object[]): object => ({ role: 'assistant', content })
+  const wrote = (text: string): object => ({ role: 'user', content: text })
+  const asked = (model: string, tools: object[], messages: object[]): string =>
+    JSON.stringify({ model, max_tokens: 5, messages, tools })
+
+  test.each([
+    [
+      'beside others',
+      [said({ type: 'text', text: 'a' }, ASKED, ADVICE, SEARCH)],
+      [said({ type: 'text', text: 'a' }, SEARCH)],
+    ],
+    ['alone', [said(ASKED, ADVICE)], []],
+    ['in two messages', [said(ASKED), said(ADVICE, { type: 'text', text: 'b' })], [said({ type: 'text', text: 'b' })]],
+    ['not at all', [said({ type: 'text', text: 'advisor' })], [said({ type: 'text', text: 'advisor' })]],
+  ])('what a removed advisor said in earlier turns is removed with it: %s', async (_, turns, left) => {
+    const history = [wrote('hi'), ...turns, wrote('go on')]
+    const given = asked('messages', [ADVISOR, ...OTHERS], history)
+    const { text, listed } = await sent('messages', '/v1/messages', given)
+    expect(text).toBe(asked('messages', OTHERS, [wrote('hi'), ...left, wrote('go on')]))
+    expect(listed).toBe(JSON.stringify(left) === JSON.stringify(turns) ? 'tools.model' : 'tools.model, messages.advisor')
+  })
+
+  test('what an advisor said in earlier turns is sent where no advisor is removed', async () => {
+    const given = asked('messages', OTHERS, [wrote('hi'), said(ASKED, ADVICE), wrote('go on')])
+    expect(await sent('messages', '/v1/messages', given)).toMatchObject({ text: given, listed: undefined })
+  })
+
   test('a tool for which the provider asks another model is sent whole where the channel allows models', async () => {
     const tools = [{ type: 'openrouter:advisor', parameters: { model: 'dear' } }]
     const given = `{"model":"open",${REQUESTS.chat[1]},"tools":${JSON.stringify(tools)}}`

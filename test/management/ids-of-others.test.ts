@@ -13,10 +13,12 @@ const BEN = { id: 300_003, accessToken: 'the-access-token-of-ben' }
 const AS_ANN = { authorization: ANN.accessToken, 'gateway-user': String(ANN.id) }
 const KEY_OF_ANN = { authorization: 'Bearer sk-ann', 'x-goog-api-key': 'sk-ann' }
 
+type Pair = readonly [others: string, missing: string]
+
 let fixture: Fixture
 let live: LiveResponse
 /** What another user has, and something of the same form that nobody has. */
-let pairs: readonly (readonly [others: string, missing: string])[]
+let pairs: readonly Pair[]
 let callOfBen = ''
 
 beforeAll(async () => {
@@ -36,13 +38,14 @@ beforeAll(async () => {
     ],
   }))
   const { upstream, gateway } = fixture
-  upstream.script('stalling', { kind: 'stream', events: 3, ending: 'stall' })
+  // The call goes on until the last test has ended.
+  upstream.script('stalling', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 1_000 })
   const said = await fixture.chat('ben', ask('m'), { headers: { 'x-session-id': 'ben' } })
   callOfBen = String(said.headers['x-request-id'])
   const kept = await call(gateway.url, { model: 'm', input: 'hi' }, { key: 'ben', path: '/v1/responses' })
   const { id: response } = JSON.parse(kept.text) as { id: string }
   live = await open(gateway.url, askStream('stalling'), { key: 'ben' })
-  await live.until('word2')
+  await live.until('word0')
   await contentOf(gateway.url, BEN, callOfBen)
   const { data: row } = await manage<{ session: string }>(gateway.url, BEN, `GET /api/log/self/${callOfBen}`)
   pairs = [
@@ -140,23 +143,39 @@ test('an id of another user gets the answer of a missing one, in every path, par
   )
   const differing: string[] = []
   let asked = 0
-  // Endpoints of higher roles refuse every request alike.
-  for (const endpoint of ENDPOINTS)
-    for (const [others, missing] of /^(?:admin|root)$/.test(endpoint.access) ? pairs.slice(0, 1) : pairs) {
-      const wanted = requestsWith(endpoint, missing)
-      for (const request of requestsWith(endpoint, others)) {
-        const like = wanted.next().value as Asked
-        const [got, expected] = [
-          await answerTo(endpoint, request, others),
-          await answerTo(endpoint, like, missing),
-        ]
-        asked += 2
-        if (got !== expected)
-          differing.push(
-            `${endpoint.method} ${endpoint.path} ${request.place} ${others}\n  ${got}\n  ${expected}`,
-          )
-      }
+  const compare = async (endpoint: Endpoint, [others, missing]: Pair): Promise<void> => {
+    const wanted = requestsWith(endpoint, missing)
+    for (const request of requestsWith(endpoint, others)) {
+      const like = wanted.next().value as Asked
+      const [got, expected] = [
+        await answerTo(endpoint, request, others),
+        await answerTo(endpoint, like, missing),
+      ]
+      asked += 2
+      if (got !== expected)
+        differing.push(
+          `${endpoint.method} ${endpoint.path} ${request.place} ${others}\n  ${got}\n  ${expected}`,
+        )
     }
+  }
+  // Endpoints of higher roles refuse every request alike.
+  const jobs = ENDPOINTS.flatMap((endpoint) =>
+    (/^(?:admin|root)$/.test(endpoint.access) ? pairs.slice(0, 1) : pairs).map((pair) => ({ endpoint, pair })),
+  )
+  const isRead = ({ endpoint }: (typeof jobs)[number]): boolean => endpoint.method === 'GET'
+  const inLanes = async (lanes: number, which: typeof jobs): Promise<void> => {
+    const waiting = which.values()
+    const work = async (): Promise<void> => {
+      for (const { endpoint, pair } of waiting) await compare(endpoint, pair)
+    }
+    await Promise.all(Array.from({ length: lanes }, work))
+  }
+  // What only reads has the same answers at the same time. Each user has four places for live streams.
+  await Promise.all([
+    inLanes(3, jobs.filter((job) => isRead(job) && isEndless(job.endpoint))),
+    inLanes(3, jobs.filter((job) => isRead(job) && !isEndless(job.endpoint))),
+  ])
+  await inLanes(1, jobs.filter((job) => !isRead(job)))
   expect(differing).toEqual([])
   expect(asked).toBeGreaterThan(1_000)
   // Nothing of the other user was changed.
@@ -183,18 +202,19 @@ test.each(DELETIONS.map((one) => [`${one.method} ${one.path}`, one] as const))(
     const names = endpoint.kind === 'json' ? shapeOf(endpoint.query) : []
     expect(names.length).toBeGreaterThan(0)
     const queries = names.flatMap((name) => [`${name}=`, `${name}=2&${name}=2`, `${name}=2&${name}=3`, name])
+    const refuse = async (query: string, account: typeof BEN): Promise<void> => {
+      const { status, body } = await manage(
+        fixture.gateway.url,
+        account,
+        `DELETE ${path}?${query}` as 'DELETE /',
+      )
+      const isHidden = account === BEN && endpoint.access !== 'account'
+      expect([status, body['code']], query).toEqual(
+        isHidden ? [403, 'role_too_low'] : [400, 'invalid_request'],
+      )
+    }
     for (const query of [...queries, 'users=2', 'User=2', '=2'])
-      for (const account of [ADMIN, BEN]) {
-        const { status, body } = await manage(
-          fixture.gateway.url,
-          account,
-          `DELETE ${path}?${query}` as 'DELETE /',
-        )
-        const isHidden = account === BEN && endpoint.access !== 'account'
-        expect([status, body['code']], query).toEqual(
-          isHidden ? [403, 'role_too_low'] : [400, 'invalid_request'],
-        )
-      }
+      await Promise.all([ADMIN, BEN].map((account) => refuse(query, account)))
     const { status } = await manage(fixture.gateway.url, BEN, `GET /api/content/${callOfBen}`)
     expect(status).toBe(200)
   },

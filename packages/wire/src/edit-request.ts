@@ -88,7 +88,12 @@ function rerouting(
       const text = other === undefined ? withoutModels(scan, node) : changedText(other, withoutModels)
       if (text !== undefined) {
         const { remove, replace } = changed('tools.model')
-        if (key === 'tools') remove.push(...invalidWithout(scan, node, text))
+        if (key === 'tools') {
+          remove.push(...invalidWithout(scan, node, text))
+          const messages = scan.span('messages')
+          const turns = messages && withoutAdvice(scan, messages.node, replaced.get('messages'))
+          if (turns !== undefined) changed('messages.advisor').replace.set('messages', turns)
+        }
         if (!remove.includes(key) || other !== undefined) replace.set(key, text)
       }
     }
@@ -119,6 +124,37 @@ function invalidWithout(scan: ScannedObject, tools: Node, text: string): readonl
         choice && (choice['type'] === type || (name !== undefined && choice['name'] === name)),
     )
   return isGone ? ['tool_choice'] : NOTHING
+}
+
+/**
+ * Returns the messages of a request whose advisor was removed without the calls and the results of the advisor, because
+ * Anthropic refuses results of a tool that is not offered; undefined if there are none. Messages that have nothing else
+ * go too. `given` is the text by which the messages will be replaced.
+ * @see https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool
+ */
+function withoutAdvice(scan: ScannedObject, messages: Node, given: string | undefined): string | undefined {
+  return given === undefined ? turnsWithoutAdvice(scan, messages) : changedText(given, turnsWithoutAdvice)
+}
+
+function turnsWithoutAdvice(scan: ScannedObject, messages: Node): string | undefined {
+  if (scan.kindOf(messages) !== 'array') return undefined
+  return renderArray(scan, messages, (message) => {
+    const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
+    if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'
+    const text = renderArray(scan, content, (block) => (isAdvice(scan, block) ? 'goes' : 'stays'))
+    if (text === undefined) return 'stays'
+    return text === '[]' ? 'goes' : { text: replaceMemberValue(scan, message, content, text) }
+  })
+}
+
+function isAdvice(scan: ScannedObject, block: Node): boolean {
+  if (scan.kindOf(block) !== 'object') return false
+  const valueOf = (name: string): unknown => {
+    const value = scan.memberOf(block, name)
+    return value === undefined || scan.kindOf(value) !== 'string' ? undefined : scan.parse(value)
+  }
+  const type = valueOf('type')
+  return type === 'advisor_tool_result' || (type === 'server_tool_use' && valueOf('name') === 'advisor')
 }
 
 /**

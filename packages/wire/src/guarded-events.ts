@@ -12,6 +12,11 @@ import { isMediaContent } from './answer-words.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
+/** What is known of a stream. */
+export interface StreamContext extends AnswerContext {
+  readonly dialect: ClientProtocol
+}
+
 /** A text of an answer that arrives in pieces, in several events of a stream. */
 export interface StreamedText {
   /**
@@ -76,7 +81,7 @@ const ALL = ['']
  * whether it is a piece of a longer text, so that members which the API does not describe can contain pieces
  * too.
  */
-export function eventTexts(scan: ScannedObject, origin: AnswerContext): EventTexts {
+export function eventTexts(scan: ScannedObject, origin: StreamContext): EventTexts {
   const found = textsOfEvent(scan, origin)
   const { read, ...event } = READERS[origin.dialect](scan, found, origin)
   const texts = found.texts.flatMap((text) => read(text, wayTo(text)) ?? [])

@@ -23,7 +23,7 @@ import { findUnusualWords, isAnswerWord, isMediaContent } from './answer-words.t
 import { isMemberName, isSealed, type ValueKind } from './guarded-values.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
-import type { ClientProtocol } from './protocols.ts'
+import type { ServedProtocol } from './protocols.ts'
 import {
   isTermAt,
   memberKind,
@@ -87,7 +87,7 @@ export interface GeneratedTexts {
 /** Facts that are needed to find the texts of an answer, but that the answer does not state. */
 export interface AnswerContext {
   /** The protocol of the client, in which the answer is written. */
-  readonly dialect: ClientProtocol
+  readonly dialect: ServedProtocol
   /** Whether reasoning is signed by its provider, so that it cannot be changed. */
   readonly signsReasoning: boolean
 }

@@ -1,16 +1,17 @@
 import { applyEdits } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
-import type { ClientProtocol } from './protocols.ts'
+import type { ClientProtocol, ServedProtocol } from './protocols.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /**
  * Replaces the content of a complete response by a refusal in the protocol of the response: `content_filter`,
- * `refusal`, an incomplete response, or `SAFETY`. All other members stay unchanged.
+ * `refusal`, an incomplete response, or `SAFETY`; a ranking has no results. All other members stay unchanged.
  */
-export function replaceAnswerByRefusal(scan: ScannedObject): Buffer {
+export function replaceAnswerByRefusal(scan: ScannedObject, dialect: ServedProtocol): Buffer {
   const replace = new Map<string, string>()
-  if (scan.kind('choices') === 'array') replace.set('choices', refusedChoices(scan))
+  if (dialect === 'rerank') replace.set('results', '[]')
+  else if (scan.kind('choices') === 'array') replace.set('choices', refusedChoices(scan))
   else if (scan.kind('candidates') === 'array') replace.set('candidates', refusedCandidates(scan))
   else if (scan.has('stop_reason'))
     for (const [name, text] of [
@@ -30,15 +31,16 @@ export function replaceAnswerByRefusal(scan: ScannedObject): Buffer {
 }
 
 /** A complete response with a refusal, used if there is no answer whose other members could be kept. */
-export function refusalInDialect(dialect: ClientProtocol): Buffer {
-  return replaceAnswerByRefusal(scanObject(Buffer.from(EMPTY[dialect])))
+export function refusalInDialect(dialect: ServedProtocol): Buffer {
+  return replaceAnswerByRefusal(scanObject(Buffer.from(EMPTY[dialect])), dialect)
 }
 
-const EMPTY: Readonly<Record<ClientProtocol, string>> = {
+const EMPTY: Readonly<Record<ServedProtocol, string>> = {
   chat: '{"object":"chat.completion","choices":[{}]}',
   messages: '{"type":"message","role":"assistant","stop_reason":null}',
   responses: '{"object":"response"}',
   gemini: '{"candidates":[{}]}',
+  rerank: '{}',
 }
 
 function refusedChoices(scan: ScannedObject): string {

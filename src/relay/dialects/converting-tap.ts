@@ -135,6 +135,12 @@ export class ConvertingTap implements Tap {
     return Buffer.from(this.#lastFrames)
   }
 
+  takeUncheckedEvents(): Buffer {
+    const last = Buffer.from(this.#lastFrames)
+    this.#lastFrames = ''
+    return last
+  }
+
   failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }

@@ -139,7 +139,8 @@ export interface Tap extends StorableResponse {
   /** Set if events are held back for guards' services: returns the events that were not sent. */
   heldFrames?(): readonly string[]
   /**
-   * When the stream breaks off: returns the events held back for services that cannot change the response.
+   * When the stream breaks off: returns the events that were held back, apart from those that guards' services
+   * would have judged. `failureFrame` does not repeat them.
    */
   takeUncheckedEvents?(): Buffer
   /**

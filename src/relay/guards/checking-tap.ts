@@ -1,6 +1,6 @@
 import { findToolCallsAndImages, type FoundToolCall } from '@sluice/wire/tool-calls-and-images'
-import { type StreamedText, eventTexts } from '@sluice/wire/guarded-events'
-import { type AnswerContext, decodeStringAt } from '@sluice/wire/guarded-texts'
+import { type StreamContext, type StreamedText, eventTexts } from '@sluice/wire/guarded-events'
+import { decodeStringAt } from '@sluice/wire/guarded-texts'
 import { JsonArraySplitter } from '@sluice/wire/gemini'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
@@ -29,7 +29,7 @@ const CALL_BYTES = 512
 const COMMENT = ': checking\n\n'
 
 /** The checks for a stream that is held back until services have checked it, and facts about the stream. */
-export interface StreamToCheck extends AnswerContext {
+export interface StreamToCheck extends StreamContext {
   readonly checks: ServiceChecks
   /** The guards that need no service. They check the texts that services let pass. */
   readonly guards: CallGuards
@@ -179,11 +179,12 @@ export class CheckingTap extends WrappedTap {
     if (this.#stream.checks.withholds) this.#drop()
   }
 
-  /** When the stream breaks off: the events held back for services that cannot change the answer. */
+  /** When the stream breaks off: the events held back, if services cannot change the answer. */
   takeUncheckedEvents(): Buffer {
     this.#stop.abort()
     const { withholds } = this.#stream.checks
-    const frames = withholds || this.#isBlocked ? [] : [this.#released, ...this.heldFrames()]
+    const last = this.#framesOf(this.inner.takeUncheckedEvents?.() ?? Buffer.alloc(0))
+    const frames = withholds || this.#isBlocked ? [] : [this.#released, ...this.heldFrames(), last]
     this.#drop()
     return Buffer.from(frames.join(''))
   }

@@ -1,4 +1,7 @@
+import { frameData } from '@sluice/wire/sse/frame-splitter'
+import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import type { Fields } from '@sluice/wire/field'
 import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { isStreamedTextEnded } from './streamed-text-map.ts'
@@ -62,4 +65,39 @@ export function checkableFramePart(frame: string): string {
 export function frameWithData(frame: string, data: string): string {
   const others = frame.split(LINE_END).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
   return `${[...others, `data: ${data}`].join('\n')}\n\n`
+}
+
+/** Members of an event with an error, in all dialects, and of a response that has failed. */
+const ERROR_MEMBERS = ['type', 'sequence_number', 'error', 'code', 'message', 'param', 'status', 'request_id']
+const FAILED_RESPONSE_MEMBERS = [
+  'id',
+  'object',
+  'created_at',
+  'status',
+  'error',
+  'incomplete_details',
+  'model',
+  'usage',
+]
+
+/**
+ * Returns an event that reports an error, without anything that a model generated. In a dialect that numbers events,
+ * it gets this number.
+ */
+export function frameWithErrorAlone(frame: string, sequence: number): string {
+  const event = parseRecord(frameData(frame) ?? '')
+  if (!event) return checkableFramePart(frame)
+  const { message, response } = event
+  const failed = asRecord(response)
+  const kept = {
+    ...picked(event, ERROR_MEMBERS),
+    ...(typeof message === 'object' && { message: undefined }),
+    ...('sequence_number' in event && { sequence_number: sequence }),
+    ...(failed && { response: { ...picked(failed, FAILED_RESPONSE_MEMBERS), output: [] } }),
+  }
+  return frameWithData(checkableFramePart(frame), JSON.stringify(kept))
+}
+
+function picked(record: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(names.flatMap((name) => (name in record ? [[name, record[name]]] : [])))
 }

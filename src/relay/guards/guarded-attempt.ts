@@ -7,7 +7,7 @@ import type { AttemptRequest, ChannelPlan } from '../request-stages.ts'
 import { guardedFile } from './guarded-file.ts'
 import { applyGuardsToScan } from './guarded-request.ts'
 import { guardedPassthrough } from './guarded-passthrough.ts'
-import { checkWholeReply, restorePseudonymsInReply } from './guarded-reply.ts'
+import { checkWholeReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { CheckingTap } from './checking-tap.ts'
 
@@ -37,12 +37,11 @@ export function guardedAttempt(
   const { name } = plan.dialect
   // If the request has a `streamType`, the stream is one JSON array instead of events.
   const isArray = plan.request.streamType !== undefined
+  const answer = { dialect: name, signsReasoning: SIGNS_REASONING[request.protocol] }
+  const reply: AttemptRequest['reply'] = (bytes) => checkWholeReply(request.reply(bytes), guards, answer)
   const dialect = CLIENT_PROTOCOLS.find((one): one is ClientProtocol => one === name)
-  // Answers of rerank are not checked, but they may repeat documents of the request, in which placeholders
-  // must be replaced.
-  if (!dialect)
-    return { ...request, reply: (bytes) => restorePseudonymsInReply(request.reply(bytes), guards.pseudonyms) }
-  const origin = { dialect, signsReasoning: SIGNS_REASONING[request.protocol] }
+  if (!dialect) return { ...request, reply }
+  const origin = { ...answer, dialect }
   return {
     ...request,
     tap(promptTokens, memory) {
@@ -52,7 +51,7 @@ export function guardedAttempt(
       const checked = checks ? new CheckingTap(tap, { checks, guards, ...origin, isArray }, held) : tap
       return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
-    reply: (bytes) => checkWholeReply(request.reply(bytes), guards, origin),
+    reply,
   }
 }
 

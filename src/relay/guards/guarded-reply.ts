@@ -10,7 +10,6 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
-import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { GuardTurns } from './guard-turns.ts'
@@ -45,7 +44,17 @@ function withPassed(
 ): Buffer {
   const scan = scanned(bytes)
   if (!scan) return passed === undefined ? refusalInDialect(origin.dialect) : bytes
-  return passed === undefined ? replaceAnswerByRefusal(scan) : withChecked(scan, passed, guards, origin)
+  return passed === undefined ? refusalOf(scan, origin) : withChecked(scan, passed, guards, origin)
+}
+
+/** Returns a refusal in place of an answer; of its other members, only words of the protocol are left. */
+function refusalOf(scan: ScannedObject, origin: AnswerContext): Buffer {
+  const refused = scanObject(replaceAnswerByRefusal(scan, origin.dialect), RESPONSE_LIMITS)
+  const { texts } = findAnswerTexts(refused, origin)
+  return applyTextChanges(
+    refused.bytes,
+    texts.map(({ from, to }) => ({ from, to, text: '""' })),
+  )
 }
 
 /** Checks a whole answer, in the client's dialect, before it is charged. */
@@ -92,12 +101,6 @@ function withForm(
       if (checked !== undefined) await reply.keep?.(target, call, charged)
     },
   }
-}
-
-/** Replaces placeholders with the values of the request in a whole answer that is not checked. */
-export function restorePseudonymsInReply(reply: WholeReply, pseudonyms: Pseudonyms): WholeReply {
-  if (pseudonyms.size === 0) return reply
-  return { ...reply, body: (charged) => Buffer.from(pseudonyms.restoreJson(reply.body(charged).toString())) }
 }
 
 /** Checks a whole answer first with guards' services. The other guards then check the result. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { AnswerContext } from '@sluice/wire/guarded-texts'
+import type { StreamContext } from '@sluice/wire/guarded-events'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { expect, test } from 'vitest'
 import { type GuardAction, redactionMatchOf } from '../../domain/guard.ts'
@@ -150,7 +150,7 @@ test.each(
 )(
   "$what ($dialect, $action) is sent as the guard's rules leave it, however it is cut into events and bytes",
   ({ dialect, action, event, read }) => {
-    const origin: AnswerContext = { dialect, signsReasoning: false }
+    const origin: StreamContext = { dialect, signsReasoning: false }
     fc.assert(
       fc.property(text, cuts, cuts, (given, ofText, ofBytes) => {
         const { guards, screen } = guardsWith(action)

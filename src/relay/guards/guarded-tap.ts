@@ -1,8 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { JsonArraySplitter, EventsToJsonArray } from '@sluice/wire/gemini'
-import { eventTexts, type StreamedText, type EventText } from '@sluice/wire/guarded-events'
+import { eventTexts, type StreamContext, type StreamedText, type EventText } from '@sluice/wire/guarded-events'
 import {
-  type AnswerContext,
   type TextChange,
   decodeStringAt,
   applyTextChanges,
@@ -24,6 +23,7 @@ import {
   isTerminator,
   scanEventData,
   frameWithData,
+  frameWithErrorAlone,
 } from './event-frames.ts'
 import { GuardedStreamedText } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
@@ -57,7 +57,7 @@ const BYTE_ORDER_MARK = '\ufeff'
 const SAME = Symbol('same')
 
 /** The guards that check a call's stream, and facts about the stream. */
-export interface GuardedStream extends AnswerContext {
+export interface GuardedStream extends StreamContext {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
@@ -160,17 +160,31 @@ export class GuardedTap extends WrappedTap {
   failureFrame(error: ErrorContent): Buffer {
     const unjudged = this.takeUncheckedEvents()
     const rest = this.#isBlocked ? '' : this.#endAll()
-    const last = this.#lastWritten(rest + this.#framesOf(this.inner.failureFrame(error)))
+    const last = this.#lastWritten(
+      rest + this.#errorAlone(this.#framesOf(this.inner.failureFrame(error)), this.inner.errorFrame ? 1 : 0),
+    )
     return unjudged.length > 0 ? Buffer.concat([unjudged, last]) : last
   }
 
-  /**
-   * When the stream breaks off: returns the events that were held back for services that cannot change the
-   * answer, checked by the other guards.
-   */
+  /** The upstream's own event with its error; undefined if there is none. */
+  override get errorFrame(): Buffer | undefined {
+    const frame = this.inner.errorFrame
+    return frame && Buffer.from(this.#errorAlone(frame.toString(), 0))
+  }
+
+  // `docs/guards.md: What is no text`: errors are not checked. An event with one may repeat what was generated.
+  #errorAlone(frame: string, before: number): string {
+    const { changesAnswer, withholds } = this.#stream.guards
+    return changesAnswer || withholds
+      ? frameWithErrorAlone(frame, this.#sequence + this.#added + before)
+      : frame
+  }
+
+  /** When the stream breaks off: returns the events that were held back, as far as guards let them pass. */
   takeUncheckedEvents(): Buffer {
     const held = this.inner.takeUncheckedEvents?.()
-    if (!held || held.length === 0) return NO_BYTES
+    // The end of a complete stream has been checked together with what was held back before it.
+    if (!held || held.length === 0 || this.#last) return NO_BYTES
     const sent = this.#guard(held)
     return this.#written(this.#isBlocked ? sent : sent + this.#endAll())
   }

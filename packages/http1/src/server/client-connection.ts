@@ -47,6 +47,10 @@ export class ClientConnection implements RequestSource, ResponseSink {
   /** Whether the client has closed its side of the connection. */
   #isHalfClosed = false
   readonly #halfCloseTimeout = new HalfCloseTimeout(() => this.#abandon())
+  /** Whether the response waits for an upstream, see `needsUpstream`. */
+  #needsUpstream = false
+  /** Whether what the client sends behind its request is dropped, and the connection ends after the response. */
+  #isDropping = false
   /** Whether the response continues until the client leaves, see `lastsUntilClientLeaves`. */
   #isEndless = false
   /** Whether the end of a response waits to be taken by the operating system. */
@@ -114,7 +118,10 @@ export class ClientConnection implements RequestSource, ResponseSink {
     const isFull = this.#pipelinedBytes > MAX_PIPELINED_BYTES
     // If reading paused, an endless response would not notice that its client is gone.
     if (isFull && this.#isEndless && this.#state === 'open') return this.#leave()
-    const isPaused = isFull || this.#isSending || (this.#request?.isPaused ?? false)
+    // The same holds for a response that waits for an upstream. Clients must be prepared for the end of a connection on
+    // which they pipeline, and should pipeline nothing behind a POST (RFC 9112, section 9.3.2).
+    if (isFull && this.#needsUpstream) this.#dropPipelined()
+    const isPaused = (isFull && !this.#isDropping) || this.#isSending || (this.#request?.isPaused ?? false)
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
     if (isPaused) this.#socket.pause()
@@ -136,7 +143,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
 
   #handleData(bytes: Buffer): void {
     this.bytesRead += bytes.length
-    if (this.#state !== 'open') return
+    if (this.#state !== 'open' || this.#isDropping) return
     if (this.#reader.isComplete || this.#pipelined.length > 0) {
       this.#pipelined.push(Buffer.from(bytes))
       this.#pipelinedBytes += bytes.length
@@ -167,6 +174,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.#request = request
     this.#response = response
     this.#isEndless = false
+    this.#needsUpstream = false
     this.#halfCloseTimeout.reset()
     this.#counted.markBusy()
     this.#stepTimeout.begin('body')
@@ -224,7 +232,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
     const { closesConnection } = this.#response as Response
     this.#request = undefined
     this.#response = undefined
-    if (closesConnection || (this.#isHalfClosed && this.#pipelined.length === 0)) return this.#end()
+    const hasNoMore = this.#isDropping || (this.#isHalfClosed && this.#pipelined.length === 0)
+    if (closesConnection || hasNoMore) return this.#end()
     this.#reader.next()
     this.#stepTimeout.begin('next request')
     this.#readSoon()
@@ -252,10 +261,15 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#state === 'ending' || this.#state === 'closed') return
     this.#state = 'ending'
     this.#stepTimeout.begin('close')
-    this.#pipelined.length = 0
-    this.#pipelinedBytes = 0
+    this.#dropPipelined()
     this.#socket.end()
     this.updateReading()
+  }
+
+  #dropPipelined(): void {
+    this.#isDropping = true
+    this.#pipelined.length = 0
+    this.#pipelinedBytes = 0
   }
 
   #refuse(error: RequestError): void {
@@ -306,6 +320,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
    */
   needsUpstream(): void {
     this.#halfCloseTimeout.needsUpstream()
+    this.#needsUpstream = true
+    this.updateReading()
   }
 
   /**
