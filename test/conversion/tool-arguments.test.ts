@@ -113,13 +113,16 @@ describe('empty arguments', () => {
 
 describe('arguments that are text other than an object', () => {
   test.each(['nul', 'not json', '[]', '7', '{"a":'])(
-    'a chat history whose tool call has arguments other than a JSON object is a 400 before the upstream is called: %s',
+    'arguments in a chat history that are no JSON object arrive at a messages channel as raw_arguments: %s',
     async (args) => {
       fixture.upstream.forget(MODEL.messages)
+      fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Again.' }]))
       const answer = await chat(chatHistory(args))
-      expect(answer.status).toBe(400)
-      expect(answer.json().error.message).toContain('expected the text of a JSON object')
-      expect(fixture.upstream.received(MODEL.messages)).toEqual([])
+      expect(answer.status).toBe(200)
+      const [call] = sentTo(fixture, MODEL.messages).messages.flatMap(({ content }) =>
+        (content as { type: string }[]).filter(({ type }) => type === 'tool_use'),
+      )
+      expect(call).toMatchObject({ input: { raw_arguments: args } })
     },
   )
 

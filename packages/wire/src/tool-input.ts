@@ -27,6 +27,15 @@ export function inputObject(input: string): string | undefined {
 }
 
 /**
+ * Returns the input of a tool call in the history as a JSON object, which some protocols require. Text that
+ * is none, such as arguments that were cut off, becomes its member `raw_arguments`, so that one bad call does
+ * not end a conversation.
+ */
+export function historyInput(input: string): string {
+  return inputObject(input) ?? JSON.stringify({ raw_arguments: input })
+}
+
+/**
  * Passes on the inputs of the tool calls in one stream as they arrive. The beginning of an input is held back
  * as long as it may become `null` or another text in `EMPTY_INPUTS`.
  */

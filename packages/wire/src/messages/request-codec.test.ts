@@ -401,10 +401,12 @@ describe('writing a messages request', () => {
   )
 
   test.each(['not json', '[]', '"x"', '5', '{"a":', 'nul', '{"a":1} {}'])(
-    'a tool call whose input is not an object is not encoded to messages, and the error names the call: %s',
+    'the input of a tool call that is not an object is encoded as its text in raw_arguments: %s',
     (input) => {
       const turns = [say('user', words('a')), say('assistant', call('call_1', input))]
-      expect(refusal(() => encode({ turns }))).toContain('the tool call "call_1"')
+      expect(encode({ turns }).body.messages[1]?.content[0]).toMatchObject({
+        input: { raw_arguments: input },
+      })
     },
   )
 

@@ -13,7 +13,7 @@ import type {
 } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
 import { jsonArrayOf, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
-import { inputObject } from '../../tool-input.ts'
+import { historyInput } from '../../tool-input.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /** Placeholder for a text that is missing or blank although upstreams require it. */
@@ -89,15 +89,9 @@ export class BlockWriter {
   }
 
   #writeCall({ id, name, input }: ToolCallPart): string {
-    const object = inputObject(input)
-    if (object === undefined)
-      throw new WireError(
-        'invalid_request',
-        `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
-      )
     const call = renderObject([
       ...jsonMembersOf({ toolUseId: wireId(id, this.#capabilities.hasShortIds), name }),
-      ['input', object],
+      ['input', historyInput(input)],
     ])
     return renderObject([['toolUse', call]])
   }

@@ -20,7 +20,7 @@ import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { WireError } from '../../wire-error.ts'
 import { parseRecord } from '../../json/record.ts'
 import type { Capabilities, GeminiCapabilities } from '../../model-capabilities.ts'
-import { inputObject } from '../../tool-input.ts'
+import { historyInput } from '../../tool-input.ts'
 import { UNSIGNED_CALL_SIGNATURE } from '../signature.ts'
 import {
   thinkingBudgetOf,
@@ -243,17 +243,11 @@ class ContentsWriter {
 
   #writeCall({ id, name, input, cache }: ToolCallPart, signature: string | undefined): string {
     if (cache) reportDropped(this.#dropped, 'cache_control')
-    const args = inputObject(input)
-    if (args === undefined)
-      throw new WireError(
-        'invalid_request',
-        `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
-      )
     this.#names.set(id, name)
     const call = renderObject([
       ['id', JSON.stringify(id)],
       ['name', JSON.stringify(name)],
-      ['args', args],
+      ['args', historyInput(input)],
     ])
     return renderObject([
       ['functionCall', call],

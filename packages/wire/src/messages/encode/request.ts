@@ -1,4 +1,3 @@
-import { WireError } from '../../wire-error.ts'
 import { refuseSeveralChoices } from '../../reply.ts'
 import type { DroppedFields, UpstreamModel } from '../../codec.ts'
 import type {
@@ -18,7 +17,7 @@ import { textOfMedia } from '../../media-source.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
-import { inputObject } from '../../tool-input.ts'
+import { historyInput } from '../../tool-input.ts'
 import { writeCacheMark } from '../cache-mark.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodableTurns, isBlankText } from './turns.ts'
@@ -157,14 +156,8 @@ function encodePart(part: Exclude<Part, SearchPart>): string {
     case 'thinking':
       return JSON.stringify({ type: 'thinking', thinking: part.text, signature: part.proof?.value ?? '' })
     case 'tool-call': {
-      const input = inputObject(part.input)
-      if (input === undefined)
-        throw new WireError(
-          'invalid_request',
-          `Invalid arguments of the tool call ${JSON.stringify(part.id.slice(0, 64))}: expected the text of a JSON object.`,
-        )
       const head = JSON.stringify({ type: 'tool_use', id: wireId(part.id), name: part.name })
-      return joined(head, `"input":${input}`, writeCacheMark(part.cache))
+      return joined(head, `"input":${historyInput(part.input)}`, writeCacheMark(part.cache))
     }
     case 'tool-result':
       return encodeResult(part)
