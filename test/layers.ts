@@ -23,7 +23,7 @@ export const LAYERS: readonly (readonly string[])[] = [
  */
 export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   accounts: ['ledger'],
-  '@sluice/wire': ['json', 'sse'],
+  '@sluice/wire': ['json', 'sse', 'schemas'],
   upstreams: [],
   api: [],
 }

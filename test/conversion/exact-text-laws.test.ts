@@ -39,6 +39,15 @@ const schemas = fc
   .tuple(object, object)
   .map(([one, other]) => `{"properties": ${one},"type":"object" , "enum":[${other},"x"],"7":${other}}`)
 
+/** A schema that is in the subset for structured output. */
+const closedSchemas = fc
+  .tuple(object, object)
+  .map(
+    ([one, other]) =>
+      `{"properties": {"10":{"default":${one},"type":"string"}, "2": {"type":"number","default":${other}}},` +
+      `"additionalProperties":false ,"type":"object","required":["2"]}`,
+  )
+
 const MESSAGES = [{ role: 'user', content: 'hi' }]
 
 async function converted(from: 'chat' | 'messages', request: object): Promise<string> {
@@ -81,9 +90,9 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test('response schemas keep their exact text when a chat request is converted to Messages', async () => {
+  test('response schemas in the subset for structured output keep their exact text when a chat request is converted to Messages', async () => {
     await fc.assert(
-      fc.asyncProperty(schemas, async (schema) => {
+      fc.asyncProperty(closedSchemas, async (schema) => {
         const format = {
           type: 'json_schema',
           json_schema: { name: 'n', schema: new Raw(schema), strict: true },
@@ -113,7 +122,7 @@ describe('JSON that a conversion keeps exactly', () => {
         const format = { type: 'json_schema', schema: new Raw(schema) }
         const request = { model: 'gpt', max_tokens: 9, messages: MESSAGES, output_config: { format } }
         expect(await converted('messages', request)).toContain(
-          `"response_format":{"type":"json_schema","json_schema":{"name":"response","schema":${schema},"strict":true}}`,
+          `"response_format":{"type":"json_schema","json_schema":{"name":"response","schema":${schema},"strict":false}}`,
         )
       }),
       { numRuns: lawRuns(300) },

@@ -76,7 +76,8 @@ function sent(lane: string, answer: FullResponse): Sent {
 }
 
 const SAMPLING = { temperature: 0.5, top_p: 0.9, top_k: 5 }
-const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } }
+const parameters = { type: 'object', properties: {}, additionalProperties: false }
+const tool = { type: 'function', function: { name: 'f', parameters } }
 
 describe('a chat request for a messages channel', () => {
   test.each([
@@ -202,7 +203,7 @@ describe('a chat request for a messages channel', () => {
       },
     })
     expect(answer.headers['x-gateway-dropped']).toBeUndefined()
-    const input_schema = { type: 'object', properties: {} }
+    const input_schema = parameters
     expect(sentTo(fixture, 'claude')).toMatchObject({
       tools: [
         { name: 'a', strict: true, input_schema },
@@ -255,9 +256,9 @@ describe('a messages request for a chat channel', () => {
   })
 
   test('a Messages request converted to chat keeps strict tools strict', async () => {
-    await asChat({ model: 'plain', tools: [{ name: 'f', input_schema: { type: 'object' }, strict: true }] })
+    await asChat({ model: 'plain', tools: [{ name: 'f', input_schema: parameters, strict: true }] })
     expect(sentTo(fixture, 'gpt')['tools']).toEqual([
-      { type: 'function', function: { name: 'f', parameters: { type: 'object' }, strict: true } },
+      { type: 'function', function: { name: 'f', parameters, strict: true } },
     ])
   })
 

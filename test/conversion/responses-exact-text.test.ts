@@ -10,6 +10,13 @@ const OTHERS = ['chat', 'messages'] as const
 const schemas = fc
   .tuple(objectTexts(), objectTexts())
   .map(([one, other]) => `{"properties": ${one},"type":"object","10":1,"2":${other}}`)
+/** The same in the subset for structured output. */
+const closedSchemas = fc
+  .tuple(objectTexts(), objectTexts())
+  .map(
+    ([one, other]) =>
+      `{"properties": {"10":{"default":${one},"type":"string"}},"type":"object","additionalProperties": false,"default":${other}}`,
+  )
 const asked = (fields: object): Buffer => Buffer.from(jsonText({ model: 'm', input: 'Hi', ...fields }))
 
 const converted = (to: (typeof OTHERS)[number], fields: object): string =>
@@ -41,7 +48,7 @@ describe.each(OTHERS)('JSON that a conversion from responses to %s keeps exactly
 
   test('the schema of a structured answer keeps its exact text when a responses request is converted', () => {
     fc.assert(
-      fc.property(schemas, (schema) => {
+      fc.property(closedSchemas, (schema) => {
         const text = { format: { type: 'json_schema', name: 'n', schema: new Raw(schema) } }
         expect(converted(to, { text })).toContain(`"schema":${schema}`)
       }),

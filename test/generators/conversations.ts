@@ -85,6 +85,11 @@ const rounds: fc.Arbitrary<Turn[]> = fc
     ]
   })
 
+/** A schema that all providers enforce, with keys and digits that a parser would move or change. */
+const STRICT_SCHEMA =
+  '{"type": "object","properties":{"10":{"type":"string"},"2":{"type":"number","enum":[1.0,9007199254740993]}},' +
+  '"required":["2","10"],"additionalProperties":false}'
+
 const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
   fc
     .record({
@@ -98,7 +103,7 @@ const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
       ({ name, description, rest, strict, cache }): Tool => ({
         name,
         description,
-        schema: `{"type":"object","properties":{},"x":${rest}}`,
+        schema: strict ? STRICT_SCHEMA : `{"type":"object","properties":{},"x":${rest}}`,
         strict,
         ...cache,
       }),

@@ -335,7 +335,7 @@ describe('a schema for the answer', () => {
       const { status, text } = await chat(model, { response_format: FORMAT })
       expect(status, text).toBe(200)
       expect(sent().outputConfig.textFormat.structure.jsonSchema).toEqual({
-        schema: JSON.stringify(FORMAT.json_schema.schema),
+        schema: JSON.stringify({ ...FORMAT.json_schema.schema, additionalProperties: false }),
         name: 'person',
       })
     },

@@ -117,7 +117,7 @@ function object(schema: Fields, source: Source, depth: number): unknown {
 
 function array(schema: Fields, name: string, source: Source, depth: number): unknown[] {
   const tuple = asList(schema.prefixItems).map(asFields)
-  const min = Math.min(asNumber(schema.minItems) ?? 0, MAX_VALUES)
+  const min = Math.min(asNumber(schema.minItems) ?? itemsInWords(schema) ?? 0, MAX_VALUES)
   const max = asNumber(schema.maxItems) ?? Number.POSITIVE_INFINITY
   const wanted = depth < REQUIRED_ONLY_DEPTH ? Math.max(1, tuple.length) : tuple.length
   const length = source.valuesLeft <= 0 ? min : Math.min(Math.max(min, wanted), max)
@@ -125,6 +125,12 @@ function array(schema: Fields, name: string, source: Source, depth: number): unk
     build(tuple[at] ?? asFields(schema.items), name, source, depth + 1),
   )
   return schema.uniqueItems === true ? distinct(items, asFields(schema.items)) : items
+}
+
+/** The minimum number of items that a description states, as for providers whose schemas lack `minItems`. */
+function itemsInWords({ description }: Fields): number | undefined {
+  const stated = /at least (\d+) items/.exec(asString(description) ?? '')
+  return stated ? Number(stated[1]) : undefined
 }
 
 /** Makes the items of a list different: enumeration values in turn, numbers and texts with a counter. */

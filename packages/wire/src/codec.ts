@@ -40,6 +40,8 @@ export interface UpstreamModel {
   /** The model's name at the upstream. */
   readonly name: string
   readonly capabilities: Capabilities
+  /** The address of its server; absent for one that follows OpenAI's rules. */
+  readonly baseUrl?: string
 }
 
 /**

@@ -315,7 +315,13 @@ function fit(
     hasTiers && mustNameStandardTier(channel) ? { ...marked, isStandardTier: true as const } : marked
   const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
   const provider = providerMemberFor(given, channel, dropped)
-  return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }
+  return {
+    spoken,
+    conversation,
+    upstream: { name, capabilities, baseUrl: channel.base_url },
+    provider,
+    dropped,
+  }
 }
 
 function streamDecoder(

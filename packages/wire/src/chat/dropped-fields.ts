@@ -23,6 +23,7 @@ export type DroppedName =
   | 'cache_control'
   | 'content'
   | 'reasoning_content'
+  | 'response_format'
   | 'signature'
   | 'title'
   | 'is_error'

@@ -1,8 +1,11 @@
-import type { OutputFormat } from '../conversation.ts'
+import type { DroppedFields, UpstreamModel } from '../codec.ts'
+import type { Conversation, OutputFormat } from '../conversation.ts'
 import { requireEnumValue, requireObject, nullToUndefined, readSchemaText } from '../field.ts'
 import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
+import { FORMAT_KINDS, schemaFormat, schemaMembers, withFormatAsInstruction } from '../output-format.ts'
+import { formatForServer, schemasOf } from '../schemas/accepted-schemas.ts'
+import { reportDropped } from './dropped-fields.ts'
 
 /**
  * Decodes `response_format`; `docs/api.md: Chat completions`. Some servers accept a schema with
@@ -26,6 +29,23 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
       return schemaFormat(readSchemaText(scan, holder, 'schema', path), described, path)
     }
   }
+}
+
+/**
+ * Adapts the output format to the server. One that accepts no schemas gets it as an instruction, and must
+ * write a JSON object.
+ */
+export function withSupportedFormat(
+  conversation: Conversation,
+  upstream: UpstreamModel,
+  dropped: DroppedFields,
+): Conversation {
+  const { outputFormat } = conversation
+  if (outputFormat?.kind !== 'json-schema') return conversation
+  if (schemasOf(upstream).takesFormat)
+    return { ...conversation, outputFormat: formatForServer(outputFormat, upstream, dropped) }
+  reportDropped(dropped, 'response_format')
+  return { ...withFormatAsInstruction(conversation, outputFormat), outputFormat: { kind: 'json-object' } }
 }
 
 /** Encodes the output format as JSON text. */

@@ -23,6 +23,7 @@ type DroppedName =
   | 'parallel_tool_calls'
   | 'reasoning_content'
   | 'response_format'
+  | 'schema'
   | 'seed'
   | 'stop'
   | 'thinking'

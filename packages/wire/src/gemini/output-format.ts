@@ -6,6 +6,8 @@ import { jsonMembersOf, type MemberText } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { withFormatAsInstruction } from '../output-format.ts'
+import { fromGoogleSchema } from '../schemas/google-schema.ts'
+import { toGeminiSchema } from '../schemas/gemini-schema.ts'
 import { reportDropped } from './dropped-fields.ts'
 import { memberInEitherSpelling, valueNodeOf, topMember } from './field-spelling.ts'
 
@@ -35,17 +37,20 @@ export function decodeOutputFormat(scan: ScannedObject, dropped: DroppedFields):
     json === undefined
       ? openApi === undefined
         ? undefined
-        : lowerCaseTypes(scan, openApi)
+        : decodeGoogleSchema(scan, openApi, dropped)
       : scan.textOf(json)
   if (schema === undefined) return type === undefined ? undefined : { kind: 'json-object' }
   return { kind: 'json-schema', schema, name: undefined, description: undefined, strict: undefined }
 }
 
 /** Encodes the output format as members of `generationConfig`. */
-export function encodeOutputFormat(format: OutputFormat | undefined): MemberText[] {
+export function encodeOutputFormat(format: OutputFormat | undefined, dropped: DroppedFields): MemberText[] {
   if (!format) return []
   const type = jsonMembersOf({ responseMimeType: JSON_TYPE })
-  return format.kind === 'json-object' ? type : [...type, ['responseJsonSchema', format.schema]]
+  if (format.kind === 'json-object') return type
+  const schema = toGeminiSchema(format.schema)
+  if (schema !== format.schema) reportDropped(dropped, 'schema')
+  return [...type, ['responseJsonSchema', schema]]
 }
 
 /**
@@ -63,55 +68,14 @@ export function withSupportedFormat(
   return withFormatAsInstruction(conversation, outputFormat)
 }
 
-/** Names of types as OpenAPI writes them. Other protocols use lower case. */
-const TYPES: ReadonlySet<unknown> = new Set([
-  'ARRAY',
-  'BOOLEAN',
-  'INTEGER',
-  'NULL',
-  'NUMBER',
-  'OBJECT',
-  'STRING',
-])
-
-/** Members of a schema that contain one schema or a list of schemas. */
-const SCHEMAS = ['items', 'additionalProperties', 'not', 'anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
-/** Members of a schema that contain schemas by name. */
-const NAMED_SCHEMAS = ['properties', 'patternProperties', '$defs', 'definitions', 'defs'] as const
-
-const UPPER_A = 0x41
-const UPPER_Z = 0x5a
-const TO_LOWER = 0x20
-
 /**
- * Returns the text of a schema in OpenAPI's style with the names of types in lower case. All other bytes stay
- * unchanged, because names of properties, enumerated values and defaults may look like types.
+ * Returns the text of a schema in Google's form as JSON Schema. Reports it if more than the spelling of the
+ * types was changed.
  */
-export function lowerCaseTypes(scan: ScannedObject, schema: Node): string {
-  const start = scan.startOf(schema)
-  const copy = Buffer.from(scan.bytes.subarray(start, scan.endOf(schema)))
-  for (const type of typesIn(scan, schema)) {
-    if (scan.kindOf(type) !== 'string' || !TYPES.has(scan.parse(type))) continue
-    for (let at = scan.startOf(type) - start; at < scan.endOf(type) - start; at++) {
-      const byte = copy[at] as number
-      if (byte >= UPPER_A && byte <= UPPER_Z) copy[at] = byte + TO_LOWER
-    }
-  }
-  return copy.toString()
-}
-
-/** Finds the values of `type` in a schema and in the schemas inside it. */
-function typesIn(scan: ScannedObject, node: Node): Node[] {
-  if (scan.kindOf(node) === 'array') return scan.elements(node).flatMap((element) => typesIn(scan, element))
-  if (scan.kindOf(node) !== 'object') return []
-  const type = scan.memberOf(node, 'type')
-  const own = type === undefined ? [] : scan.kindOf(type) === 'array' ? scan.elements(type) : [type]
-  const inner = SCHEMAS.flatMap((name) => scan.memberOf(node, name) ?? [])
-  const named = NAMED_SCHEMAS.flatMap((name) => {
-    const holder = scan.memberOf(node, name)
-    return holder !== undefined && scan.kindOf(holder) === 'object' ? scan.values(holder) : []
-  })
-  return [...own, ...[...inner, ...named].flatMap((one) => typesIn(scan, one))]
+export function decodeGoogleSchema(scan: ScannedObject, node: Node, dropped: DroppedFields): string {
+  const { schema, isMoreThanSpelling } = fromGoogleSchema(scan.textOf(node))
+  if (isMoreThanSpelling) reportDropped(dropped, 'schema')
+  return schema
 }
 
 /** Finds a schema in an object; throws `invalid_request` with its path if it is not an object. */

@@ -10,6 +10,8 @@ import {
   type ConversationWithSchema,
 } from '../output-format.ts'
 import { readSchemaText } from '../field.ts'
+import { formatForClaude } from '../schemas/accepted-schemas.ts'
+import type { EnforcedSchemas } from '../schemas/closed-schema.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { reportDropped } from './dropped-fields.ts'
 
@@ -54,17 +56,21 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
 /**
  * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot be forced to
  * follow a schema must call a tool with this schema instead. If it cannot be forced to call a tool either,
- * the format is written into the system prompt.
+ * the format is written into the system prompt, as is one that is too complex to be enforced.
  */
 export function withSupportedFormat(
   conversation: Conversation,
   capabilities: Capabilities,
+  enforced: EnforcedSchemas,
   dropped: DroppedFields,
 ): ConversationWithSchema {
   const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
   if (format.kind === 'json-object') return withFormatAsInstruction(conversation, format)
-  if (canFollowSchema(conversation, capabilities)) return { ...conversation, outputFormat: format }
+  if (canFollowSchema(conversation, capabilities)) {
+    const accepted = formatForClaude(format, enforced, dropped)
+    if (accepted) return { ...conversation, outputFormat: accepted }
+  }
   const name = answerTool(conversation, capabilities)
   if (name !== undefined) return { ...withFormatAsTool(conversation, format, name), parallelTools: false }
   reportDropped(dropped, 'response_format')

@@ -478,7 +478,12 @@ describe('writing a messages request', () => {
   })
 
   test('tools in an encoded messages request always have a schema, which keeps the content of a given one', () => {
-    const schema = { type: 'object', properties: {}, $defs: { a: {} }, additionalProperties: false }
+    const schema = {
+      type: 'object',
+      properties: {},
+      $defs: { a: { type: 'string' } },
+      additionalProperties: false,
+    }
     const { body, dropped } = encode({
       tools: [
         { ...TOOL, schema: undefined },

@@ -13,11 +13,12 @@ import type {
 import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import { sharedMembers } from '../../shared-fields.ts'
+import { toolForServer } from '../../schemas/accepted-schemas.ts'
 import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { writeCacheDirective, hasCacheMark } from '../cache-control.ts'
 import { reportDropped } from '../dropped-fields.ts'
-import { encodeOutputFormat } from '../output-format.ts'
+import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { encodeEffort } from '../thinking.ts'
 import { supportsWebSearch, encodeTool, encodeToolChoice, encodeWebSearch } from '../tools.ts'
 import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
@@ -31,10 +32,12 @@ const MAX_STOPS = 4
  * upstream's cache. Throws `invalid_request` if chat cannot express something that must not be dropped.
  */
 export function encodeRequest(
-  conversation: Conversation,
-  { name, capabilities }: UpstreamModel,
+  requested: Conversation,
+  upstream: UpstreamModel,
   dropped: DroppedFields,
 ): Buffer {
+  const { name, capabilities } = upstream
+  const conversation = withSupportedFormat(requested, upstream, dropped)
   const { stream, stop, outputFormat, webSearch, topK, logprobs } = conversation
   if (stop.length > MAX_STOPS)
     throw new WireError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
@@ -56,7 +59,7 @@ export function encodeRequest(
       stream: stream || undefined,
       stream_options: stream ? { include_usage: true } : undefined,
     }),
-    ...encodeTools(conversation, dropped),
+    ...encodeTools(conversation, upstream, dropped),
     ['response_format', outputFormat && encodeOutputFormat(outputFormat)],
     ...jsonMembersOf({
       reasoning_effort: encodeEffort(conversation, capabilities, dropped),
@@ -72,6 +75,7 @@ export function encodeRequest(
 /** Encodes the tools. Without tools the tool choice is not sent either, because upstreams would refuse it. */
 function encodeTools(
   { tools, toolChoice, parallelTools }: Conversation,
+  upstream: UpstreamModel,
   dropped: DroppedFields,
 ): MemberText[] {
   if (tools.length === 0) {
@@ -79,7 +83,7 @@ function encodeTools(
     return []
   }
   return [
-    ['tools', jsonArrayOf(tools.map(encodeTool))],
+    ['tools', jsonArrayOf(tools.map((tool) => encodeTool(toolForServer(tool, upstream, dropped))))],
     ...jsonMembersOf({
       tool_choice: toolChoice && encodeToolChoice(toolChoice),
       parallel_tool_calls: parallelTools,

@@ -9,21 +9,28 @@ import {
   withFormatAsTool,
   type ConversationWithSchema,
 } from '../../output-format.ts'
+import { formatForClaude } from '../../schemas/accepted-schemas.ts'
+import type { EnforcedSchemas } from '../../schemas/closed-schema.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /**
  * Adapts the output format to the model: a schema if the model can follow one, otherwise a tool that it must
- * call, otherwise an instruction in the prompt. `docs/api.md: Chat completions`.
+ * call, otherwise an instruction in the prompt, which is also used for a schema
+ * that is too complex to be enforced. `docs/api.md: Chat completions`.
  */
 export function withSupportedFormat(
   conversation: Conversation,
   capabilities: Capabilities,
+  enforced: EnforcedSchemas,
   dropped: DroppedFields,
 ): ConversationWithSchema {
   const { outputFormat: format } = conversation
   if (!format) return { ...conversation, outputFormat: undefined }
   if (format.kind === 'json-object') return withFormatAsInstruction(conversation, format)
-  if (capabilities.converse.schema === 'format') return { ...conversation, outputFormat: format }
+  if (capabilities.converse.schema === 'format') {
+    const accepted = formatForClaude(format, enforced, dropped)
+    if (accepted) return { ...conversation, outputFormat: accepted }
+  }
   const name = answerTool(conversation, capabilities)
   if (name !== undefined) return withFormatAsTool(conversation, format, name)
   reportDropped(dropped, 'response_format')

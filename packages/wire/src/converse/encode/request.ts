@@ -8,6 +8,8 @@ import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
+import { toolForClaude } from '../../schemas/accepted-schemas.ts'
+import { EnforcedSchemas } from '../../schemas/closed-schema.ts'
 import { reportDropped } from './dropped-fields.ts'
 import { BlockWriter, TEXT_BLOCK_PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
@@ -30,8 +32,9 @@ export function encodeRequest(
   dropLogprobs(requested, dropped)
   refuseSeveralChoices(requested)
   const { converse } = capabilities
+  const enforced = new EnforcedSchemas()
   const conversation = withSystem(
-    withSupportedFormat(withSystemTextsInTurns(requested), capabilities, dropped),
+    withSupportedFormat(withSystemTextsInTurns(requested), capabilities, enforced, dropped),
     converse.takesSystem,
   )
   const writer = new BlockWriter(converse, dropped)
@@ -40,7 +43,7 @@ export function encodeRequest(
   const body = renderObject([
     ['system', system.length > 0 ? jsonArrayOf(system) : undefined],
     ['messages', jsonArrayOf(encodeTurns(conversation.turns, converse, dropped))],
-    ['toolConfig', encodeTools(conversation, converse, dropped)],
+    ['toolConfig', encodeTools(conversation, converse, enforced, dropped)],
     ...encodeInference(conversation, capabilities, dropped),
     ['outputConfig', outputFormat && encodeOutputFormat(outputFormat)],
     ['serviceTier', tierOf(conversation, dropped)],
@@ -172,6 +175,7 @@ function withWords(parts: readonly Written[]): readonly string[] {
 function encodeTools(
   conversation: Conversation,
   capabilities: ConverseCapabilities,
+  enforced: EnforcedSchemas,
   dropped: DroppedFields,
 ): string | undefined {
   const { toolChoice, parallelTools, webSearch } = conversation
@@ -192,7 +196,7 @@ function encodeTools(
   if (chosen.length === 0) throw new WireError('invalid_request', 'tool_choice: expected one of the tools')
   const writer = new BlockWriter(capabilities, dropped)
   const texts = chosen.flatMap((tool) => [
-    encodeTool(tool, capabilities, dropped),
+    encodeTool(tool, capabilities, enforced, dropped),
     ...writer.cachePoint(tool.cache),
   ])
   return renderObject([
@@ -226,16 +230,20 @@ function choiceOf(
 }
 
 function encodeTool(
-  { name, description, schema = '{}', strict }: Tool,
+  tool: Tool,
   { takesStrict }: ConverseCapabilities,
+  enforced: EnforcedSchemas,
   dropped: DroppedFields,
 ): string {
-  if (strict === true && !takesStrict) reportDropped(dropped, 'tools.strict')
+  const isRefused = tool.strict === true && !takesStrict
+  if (isRefused) reportDropped(dropped, 'tools.strict')
+  const offered = isRefused ? { ...tool, strict: undefined } : tool
+  const { name, description, schema, strict } = toolForClaude(offered, withType, enforced, dropped)
   const spec = renderObject([
     // Upstreams refuse an empty description.
     ...jsonMembersOf({ name, description: description || undefined }),
-    ['inputSchema', renderObject([['json', withType(schema)]])],
-    ['strict', strict === true && takesStrict ? 'true' : undefined],
+    ['inputSchema', renderObject([['json', schema]])],
+    ['strict', strict === true ? 'true' : undefined],
   ])
   return renderObject([['toolSpec', spec]])
 }

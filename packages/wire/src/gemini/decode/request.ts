@@ -33,7 +33,7 @@ import {
 } from '../native/request.ts'
 import { reportDropped, reportDroppedTopLevelFields } from '../dropped-fields.ts'
 import { modelWithoutPrefix } from '../model-name.ts'
-import { decodeOutputFormat, lowerCaseTypes, findSchemaObject } from '../output-format.ts'
+import { decodeGoogleSchema, decodeOutputFormat, findSchemaObject } from '../output-format.ts'
 import { memberInEitherSpelling, valueNodeOf, topMember, parseTopMember } from '../field-spelling.ts'
 import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
@@ -361,17 +361,22 @@ function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped:
       name: requireText(given['name'], `${at}.name`),
       description:
         description === undefined ? undefined : requireText(description, `${at}.description`) || undefined,
-      schema: schemaOf(scan, node, at),
+      schema: schemaOf(scan, node, at, dropped),
       strict: undefined,
     }
   })
 }
 
-function schemaOf(scan: ScannedObject, declaration: Node, path: string): string | undefined {
+function schemaOf(
+  scan: ScannedObject,
+  declaration: Node,
+  path: string,
+  dropped: DroppedFields,
+): string | undefined {
   const json = findSchemaObject(scan, declaration, 'parametersJsonSchema', path)
   if (json !== undefined) return scan.textOf(json)
   const openApi = findSchemaObject(scan, declaration, 'parameters', path)
-  return openApi === undefined ? undefined : lowerCaseTypes(scan, openApi)
+  return openApi === undefined ? undefined : decodeGoogleSchema(scan, openApi, dropped)
 }
 
 function decodeChoice(

@@ -43,8 +43,8 @@ const TIERS: ReadonlySet<string> = new Set(['flex', 'priority'])
 /**
  * Encodes a request. It contains neither the model nor whether to stream, which are in the path. Fields are
  * written in a fixed order, so that equal conversations have equal bytes and hit the upstream's cache.
- * Schemas are written into fields that accept JSON Schema unchanged. Throws `invalid_request` if this
- * protocol cannot express something that must not be dropped.
+ * Schemas are written into fields that accept JSON Schema. Throws `invalid_request` if this protocol cannot
+ * express something that must not be dropped.
  */
 export function encodeRequest(
   requested: Conversation,
@@ -105,7 +105,7 @@ function configOf(
       responseLogprobs: conversation.logprobs && true,
       logprobs: conversation.logprobs?.top,
     }),
-    ...encodeOutputFormat(outputFormat),
+    ...encodeOutputFormat(outputFormat, dropped),
     ...jsonMembersOf({ thinkingConfig }),
   ])
   return config === '{}' ? undefined : config

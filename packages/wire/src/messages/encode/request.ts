@@ -15,6 +15,8 @@ import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { textOfMedia } from '../../media-source.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
+import { toolForClaude } from '../../schemas/accepted-schemas.ts'
+import { EnforcedSchemas } from '../../schemas/closed-schema.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
 import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { historyInput } from '../../tool-input.ts'
@@ -46,7 +48,8 @@ export function encodeRequest(
   if (requested.choices?.field === 'n') reportDropped(dropped, 'n')
   else refuseSeveralChoices(requested)
   dropSeedAndPenalties(requested, dropped)
-  const conversation = withSupportedFormat(withSystemTextsInTurns(requested), capabilities, dropped)
+  const enforced = new EnforcedSchemas()
+  const conversation = withSupportedFormat(withSystemTextsInTurns(requested), capabilities, enforced, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled
@@ -59,7 +62,7 @@ export function encodeRequest(
     ['max_tokens', String(max_tokens)],
     ['system', system.length > 0 ? jsonArrayOf(system.map(encodePart)) : undefined],
     ['messages', jsonArrayOf(messages)],
-    ...encodeTools(conversation, dropped),
+    ...encodeTools(conversation, enforced, dropped),
     ...jsonMembersOf({ thinking }),
     ['output_config', encodeOutputConfig(output_config, conversation.outputFormat)],
     ...jsonMembersOf({
@@ -82,10 +85,14 @@ function encodeOutputConfig(
   return renderObject([...jsonMembersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
 }
 
-function encodeTools(conversation: Conversation, dropped: DroppedFields): MemberText[] {
+function encodeTools(
+  conversation: Conversation,
+  enforced: EnforcedSchemas,
+  dropped: DroppedFields,
+): MemberText[] {
   const { webSearch, toolChoice, parallelTools } = conversation
   const tools = [
-    ...conversation.tools.map(encodeTool),
+    ...conversation.tools.map((tool) => encodeTool(toolForClaude(tool, withType, enforced, dropped))),
     ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : []),
   ]
   if (tools.length > 0)
@@ -96,10 +103,10 @@ function encodeTools(conversation: Conversation, dropped: DroppedFields): Member
   return []
 }
 
-function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): string {
+function encodeTool({ name, description, schema, strict, cache }: Tool): string {
   return renderObject([
     ...jsonMembersOf({ name, description }),
-    ['input_schema', withType(schema)],
+    ['input_schema', schema],
     ...jsonMembersOf({ strict, ...writeCacheMark(cache) }),
   ])
 }
@@ -144,8 +151,7 @@ function encodeStop(stop: readonly string[], dropped: DroppedFields): readonly s
 const DEFAULT_DOCUMENT = 'application/pdf'
 
 /**
- * Encodes a part as the JSON text of its block. A tool's input is the text that the model wrote. Throws
- * `invalid_request` if it is not a JSON object, which this protocol requires.
+ * Encodes a part as the JSON text of its block. A tool's input is the text that the model wrote.
  */
 function encodePart(part: Exclude<Part, SearchPart>): string {
   switch (part.kind) {

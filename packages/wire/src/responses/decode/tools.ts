@@ -11,8 +11,8 @@ import {
   readSchemaText,
   requireText,
 } from '../../field.ts'
-import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { isStrictSchema } from '../../schemas/strict-subset.ts'
 import { reportDropped } from '../dropped-fields.ts'
 
 /**
@@ -76,8 +76,7 @@ export class OfferedTools {
       form: { type: 'function', name, ...(namespace !== undefined && { namespace }) },
       description: optionalText(tool, 'description', path),
       schema,
-      strict:
-        strict === undefined ? isStrictSchema(schema) || undefined : requireBoolean(strict, `${path}.strict`),
+      strict: strict === undefined ? isEnforcedByDefault(schema) : requireBoolean(strict, `${path}.strict`),
     })
   }
 
@@ -171,33 +170,11 @@ function optionalText(tool: Fields, key: string, path: string): string | undefin
 }
 
 /**
- * Whether a schema can be used in strict mode: all objects are closed and require all of their members. Tools
- * are strict by default in this protocol if their schema allows it. In other protocols strictness must be
- * stated.
+ * Tools are strict by default in this protocol if their schema allows it. In other protocols strictness must
+ * be stated.
  */
-function isStrictSchema(text: string | undefined): boolean {
-  const schema = text === undefined ? undefined : parseRecord(text)
-  return schema?.['type'] === 'object' && isClosed(schema)
-}
-
-function isClosed(value: unknown): boolean {
-  if (Array.isArray(value)) return value.every(isClosed)
-  const schema = asRecord(value)
-  if (!schema) return true
-  const properties = asRecord(schema['properties'])
-  if (schema['type'] === 'object' || properties) {
-    const required = schema['required']
-    if (schema['additionalProperties'] !== false) return false
-    const names = Object.keys(properties ?? {})
-    if (names.length > 0 && !hasAll(required, names)) return false
-  }
-  return Object.values(schema).every(isClosed)
-}
-
-function hasAll(list: unknown, names: readonly string[]): boolean {
-  if (!Array.isArray(list)) return false
-  const listed: ReadonlySet<unknown> = new Set(list)
-  return names.every((name) => listed.has(name))
+function isEnforcedByDefault(schema: string | undefined): true | undefined {
+  return schema !== undefined && isStrictSchema(schema) ? true : undefined
 }
 
 type FormType = Exclude<ClientTool['type'], 'function' | 'custom' | 'tool_search'>

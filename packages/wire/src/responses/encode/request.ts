@@ -18,6 +18,7 @@ import { CACHE_BREAKPOINT_FIELD, writeBreakpoint } from '../../cache-marks.ts'
 import { decodeCustomInput, searchSizeFor } from '../../openai-tools.ts'
 import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
+import { formatForServer, toolForServer } from '../../schemas/accepted-schemas.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
 import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
@@ -48,9 +49,10 @@ export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): num
  */
 export function encodeRequest(
   conversation: Conversation,
-  { name, capabilities }: UpstreamModel,
+  upstream: UpstreamModel,
   dropped: DroppedFields,
 ): Buffer {
+  const { name, capabilities } = upstream
   const { stop, thinking, topK, logprobs } = conversation
   refuseSeveralChoices(conversation)
   if (stop.length > 0) reportDropped(dropped, 'stop')
@@ -76,8 +78,8 @@ export function encodeRequest(
       top_p: conversation.topP,
       stream: conversation.stream || undefined,
     }),
-    ...encodeTools(conversation, dropped),
-    ['text', encodeText(conversation, verbosity)],
+    ...encodeTools(conversation, upstream, dropped),
+    ['text', encodeText(conversation, verbosity, upstream, dropped)],
     ...jsonMembersOf({
       reasoning,
       include: include.length > 0 ? include : undefined,
@@ -89,10 +91,16 @@ export function encodeRequest(
   return Buffer.from(request)
 }
 
-function encodeText({ outputFormat }: Conversation, verbosity: string | undefined): string | undefined {
-  if (!outputFormat && verbosity === undefined) return undefined
+function encodeText(
+  { outputFormat: format }: Conversation,
+  verbosity: string | undefined,
+  upstream: UpstreamModel,
+  dropped: DroppedFields,
+): string | undefined {
+  if (!format && verbosity === undefined) return undefined
+  const accepted = format?.kind === 'json-schema' ? formatForServer(format, upstream, dropped) : format
   return renderObject([
-    ['format', outputFormat && encodeOutputFormat(outputFormat)],
+    ['format', accepted && encodeOutputFormat(accepted)],
     ['verbosity', verbosity],
   ])
 }
@@ -102,9 +110,14 @@ function encodeText({ outputFormat }: Conversation, verbosity: string | undefine
  */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
+  upstream: UpstreamModel,
   dropped: DroppedFields,
 ): MemberText[] {
-  const written = [...tools.map(encodeTool), ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : [])]
+  const accepted = tools.map((tool) => toolForServer(tool, upstream, dropped))
+  const written = [
+    ...accepted.map(encodeTool),
+    ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : []),
+  ]
   if (tools.some(({ cache }) => cache)) reportDropped(dropped, 'cache_control')
   if (written.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')

@@ -1,0 +1,84 @@
+import type { DroppedFields, UpstreamModel } from '../codec.ts'
+import type { OutputSchema, Tool } from '../conversation.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
+import { OPENAI_SCHEMAS, serverSchemas, type ServerSchemas } from './chat-servers.ts'
+import { type EnforcedSchemas, toClosedFormat, toClosedSchema } from './closed-schema.ts'
+import { toToolSchema } from './tool-schema.ts'
+
+/** How `x-gateway-dropped` names schemas that were changed, or that are not enforced as the client asked. */
+const DROPPED = 'schema'
+
+/** What the server of a model accepts of schemas, in chat and responses requests. */
+export function schemasOf({ baseUrl }: UpstreamModel): ServerSchemas {
+  return baseUrl === undefined ? OPENAI_SCHEMAS : serverSchemas(baseUrl)
+}
+
+/** Adapts a tool to a server that speaks chat or responses. */
+export function toolForServer(tool: Tool, upstream: UpstreamModel, dropped: DroppedFields): Tool {
+  if (tool.schema === undefined || tool.form?.custom) return tool
+  const schema = toToolSchema(tool.schema)
+  const isRefused = tool.strict === true && !schemasOf(upstream).enforces(schema, upstream.name)
+  if (schema === tool.schema && !isRefused) return tool
+  dropped.add(DROPPED)
+  return { ...tool, schema, ...(isRefused && { strict: false }) }
+}
+
+/** Adapts an output format to a server that speaks chat or responses. */
+export function formatForServer(
+  format: OutputSchema,
+  upstream: UpstreamModel,
+  dropped: DroppedFields,
+): OutputSchema {
+  if (format.strict !== true || schemasOf(upstream).enforces(format.schema, upstream.name)) return format
+  dropped.add(DROPPED)
+  return { ...format, strict: false }
+}
+
+/**
+ * Adapts a tool to Anthropic or Bedrock. `withType` adds to a schema what its root needs. A tool that can no
+ * longer be enforced beside the other schemas of the request is sent without `strict`.
+ */
+export function toolForClaude(
+  tool: Tool,
+  withType: (schema: string) => string,
+  enforced: EnforcedSchemas,
+  dropped: DroppedFields,
+): Tool {
+  const { schema: given = '{}', strict } = tool
+  const plain = toToolSchema(given)
+  const schema = withType(plain)
+  if (strict !== true) {
+    if (plain !== given) dropped.add(DROPPED)
+    return { ...tool, schema }
+  }
+  const closed = toClosedSchema(schema)
+  const isEnforced = enforced.takesTool(closed)
+  if (plain !== given || closed !== schema || !isEnforced) dropped.add(DROPPED)
+  return isEnforced ? { ...tool, schema: closed } : { ...tool, schema, strict: false }
+}
+
+/**
+ * Adapts an output format to Anthropic or Bedrock. Returns undefined if the schema cannot be enforced: it is
+ * too complex, or it leaves all names of properties to the model, and would allow only `{}` when closed.
+ */
+export function formatForClaude(
+  format: OutputSchema,
+  enforced: EnforcedSchemas,
+  dropped: DroppedFields,
+): OutputSchema | undefined {
+  const closed = toClosedFormat(format)
+  if (closed.schema !== format.schema && allowsOnlyEmpty(closed.schema) && !allowsOnlyEmpty(format.schema))
+    return undefined
+  if (!enforced.takesFormat(closed.schema)) return undefined
+  if (closed.schema !== format.schema) dropped.add(DROPPED)
+  return closed
+}
+
+function allowsOnlyEmpty(schema: string): boolean {
+  const { type, properties, additionalProperties } = parseRecord(schema) ?? {}
+  return (
+    type === 'object' &&
+    additionalProperties === false &&
+    Object.keys(asRecord(properties) ?? {}).length === 0
+  )
+}
