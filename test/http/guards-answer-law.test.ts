@@ -199,19 +199,22 @@ describe.each(ROADS)('an answer to a %s client from a %s channel', (client, to) 
   })
 
   // A whole answer has one form for both clients of Gemini.
-  test.skipIf(isArray).each(spellings)('has no text that guards have not checked, whole: %s', async (_, change, at) => {
-    const found: string[] = []
-    let read = 0
-    for (const [number, { where, body }] of [...changed(form.whole, change)].entries()) {
-      if ((at > 0 && (number + at) % DAY_SHARE !== 0) || SIGNED[to]?.test(where)) continue
-      const given = await ask(client, to, 'whole', { kind: 'whole', body: JSON.stringify(body) })
-      read += given ? 1 : 0
-      const paths = readable(protocolOf(client), given ?? [])
-      if (paths.length > 0) found.push(`${where} -> ${paths.join()}`)
-    }
-    expect(found).toEqual([])
-    expect(read).toBeGreaterThan(0)
-  })
+  test.skipIf(isArray).each(spellings)(
+    'has no text that guards have not checked, whole: %s',
+    async (_, change, at) => {
+      const found: string[] = []
+      let read = 0
+      for (const [number, { where, body }] of [...changed(form.whole, change)].entries()) {
+        if ((at > 0 && (number + at) % DAY_SHARE !== 0) || SIGNED[to]?.test(where)) continue
+        const given = await ask(client, to, 'whole', { kind: 'whole', body: JSON.stringify(body) })
+        read += given ? 1 : 0
+        const paths = readable(protocolOf(client), given ?? [])
+        if (paths.length > 0) found.push(`${where} -> ${paths.join()}`)
+      }
+      expect(found).toEqual([])
+      expect(read).toBeGreaterThan(0)
+    },
+  )
 
   test.skipIf(isArray)('has nothing of a text for which a guard has blocked it', async () => {
     const found: string[] = []

@@ -46,7 +46,12 @@ function eventsOf(protocol: ConversionProtocol): Buffer[] {
   })
 }
 
-async function askBroken(client: Client, to: ConversionProtocol, key: string, chunks: readonly Buffer[]): Promise<string> {
+async function askBroken(
+  client: Client,
+  to: ConversionProtocol,
+  key: string,
+  chunks: readonly Buffer[],
+): Promise<string> {
   const headers = { ...(to === 'converse' && { 'content-type': 'application/vnd.amazon.eventstream' }) }
   fixture.upstream.script(to, { kind: 'stream', chunks, ending: 'no done', headers })
   const protocol: ClientProtocol = client === 'gemini array' ? 'gemini' : client
@@ -92,19 +97,28 @@ const MESSAGE = { type: 'message', content: [{ type: 'output_text', text: CODE }
 const FAILURES: readonly (readonly [Exclude<ConversionProtocol, 'converse'>, object])[] = [
   ['chat', { error: ERROR, choices: [{ index: 0, delta: { content: CODE } }] }],
   ['messages', { type: 'error', error: ERROR, message: { content: [{ type: 'text', text: CODE }] } }],
-  ['messages', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: CODE }, error: ERROR }],
+  [
+    'messages',
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: CODE }, error: ERROR },
+  ],
   ['responses', { type: 'response.failed', sequence_number: 90, response: { ...FAILED, output: [MESSAGE] } }],
   ['responses', { type: 'response.output_text.delta', output_index: 0, delta: CODE, error: ERROR }],
-  ['gemini', { error: { code: 500, message: 'it failed' }, candidates: [{ content: { parts: [{ text: CODE }] } }] }],
+  [
+    'gemini',
+    { error: { code: 500, message: 'it failed' }, candidates: [{ content: { parts: [{ text: CODE }] } }] },
+  ],
 ]
 
-test.each(FAILURES)('an error in a %s stream has nothing beside it that guards have not checked: %j', async (to, event) => {
-  for (const [, key] of KEYS) {
-    const text = await askBroken(to, to, key, [...eventsOf(to).slice(0, 4), frameOf(to, event)])
-    expect(text).toContain('error')
-    expect(text).not.toContain(CODE)
-  }
-})
+test.each(FAILURES)(
+  'an error in a %s stream has nothing beside it that guards have not checked: %j',
+  async (to, event) => {
+    for (const [, key] of KEYS) {
+      const text = await askBroken(to, to, key, [...eventsOf(to).slice(0, 4), frameOf(to, event)])
+      expect(text).toContain('error')
+      expect(text).not.toContain(CODE)
+    }
+  },
+)
 
 test('the numbers of the events of a stream that breaks off have no gap and no repetition', async () => {
   for (const [, key] of KEYS)

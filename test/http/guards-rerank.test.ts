@@ -17,10 +17,23 @@ beforeAll(async () => {
     guards: [
       { name: 'mask', do: 'redact', where, match, tokens: ['token-ann'] },
       { name: 'stop', do: 'block', where, match, tokens: ['token-ben'] },
-      { name: 'judge', do: 'redact', where, match: { webhook: { url: services.url } }, tokens: ['token-eve'] },
+      {
+        name: 'judge',
+        do: 'redact',
+        where,
+        match: { webhook: { url: services.url } },
+        tokens: ['token-eve'],
+      },
       { name: 'swap', do: 'replace', where: ['input'], match: { pii: ['email'] }, tokens: ['token-kim'] },
     ],
-    users: [ROOT, user(2, 'ann', ['ann', 'ben', 'eve', 'kim'].map((name) => token(name)))],
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        ['ann', 'ben', 'eve', 'kim'].map((name) => token(name)),
+      ),
+    ],
   }))
 })
 afterAll(async () => {

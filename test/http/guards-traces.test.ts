@@ -138,7 +138,9 @@ test('a response that its provider stores is redacted by the guards of the key t
 
 test('what a response in the background says at its beginning is checked, however long it is', async () => {
   for (const words of [1, 2000]) {
-    const begun = JSON.parse((wholeResponse({ text: `${'a '.repeat(words)} code-3-x` }) as { body: string }).body)
+    const begun = JSON.parse(
+      (wholeResponse({ text: `${'a '.repeat(words)} code-3-x` }) as { body: string }).body,
+    )
     const body = JSON.stringify({ ...begun, status: 'in_progress', background: true, usage: null })
     fixture.upstream.script('native', { kind: 'whole', body })
     const answer = await respond('ann', { model: 'native', input: 'hi', background: true })

@@ -59,23 +59,26 @@ function requestOf(body: object, connection = 'keep-alive'): string {
 test.each<[string, Behaviour]>([
   ['that no answer has come for', { kind: 'silence' }],
   ['whose stream has begun', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 }],
-])('a call %s is aborted when its client leaves, however much it has sent behind it', async (_, behaviour) => {
-  for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.destroy()]) {
-    fixture.upstream.script('m', behaviour)
-    const request = requestOf(behaviour.kind === 'stream' ? askStream('m') : ask('m'))
-    const { socket } = rawConnection(fixture.gateway.port, request)
-    await fixture.upstream.receivedAtLeast('m', 1)
-    const call = fixture.upstream.only('m')
-    if (behaviour.kind === 'stream') await call.sentAtLeast(2)
-    await new Promise((resolve) => void socket.write(request.repeat(1_000), resolve))
-    const before = call.eventsSent
-    leave(socket)
-    await call.ended
-    expect(call.completed).toBe(false)
-    // Of an endless stream with 20 events in a second.
-    expect(call.eventsSent - before).toBeLessThan(20)
-  }
-})
+])(
+  'a call %s is aborted when its client leaves, however much it has sent behind it',
+  async (_, behaviour) => {
+    for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.destroy()]) {
+      fixture.upstream.script('m', behaviour)
+      const request = requestOf(behaviour.kind === 'stream' ? askStream('m') : ask('m'))
+      const { socket } = rawConnection(fixture.gateway.port, request)
+      await fixture.upstream.receivedAtLeast('m', 1)
+      const call = fixture.upstream.only('m')
+      if (behaviour.kind === 'stream') await call.sentAtLeast(2)
+      await new Promise((resolve) => void socket.write(request.repeat(1_000), resolve))
+      const before = call.eventsSent
+      leave(socket)
+      await call.ended
+      expect(call.completed).toBe(false)
+      // Of an endless stream with 20 events in a second.
+      expect(call.eventsSent - before).toBeLessThan(20)
+    }
+  },
+)
 
 test('a connection on which more is sent behind a call than is kept for later ends after its response', async () => {
   let answer = (): void => {}
@@ -92,6 +95,9 @@ test('a connection on which more is sent behind a call than is kept for later en
 
 test('requests that are sent behind a call are answered one after the other', async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'done' })
-  const few = rawConnection(fixture.gateway.port, requestOf(ask('m')).repeat(2) + requestOf(ask('m'), 'close'))
+  const few = rawConnection(
+    fixture.gateway.port,
+    requestOf(ask('m')).repeat(2) + requestOf(ask('m'), 'close'),
+  )
   expect((await few.closed()).match(/HTTP\/1\.1 200 /g)).toHaveLength(3)
 })

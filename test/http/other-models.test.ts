@@ -209,14 +209,20 @@ describe('a member that may select another model or price', () => {
       [said({ type: 'text', text: 'a' }, SEARCH)],
     ],
     ['alone', [said(ASKED, ADVICE)], []],
-    ['in two messages', [said(ASKED), said(ADVICE, { type: 'text', text: 'b' })], [said({ type: 'text', text: 'b' })]],
+    [
+      'in two messages',
+      [said(ASKED), said(ADVICE, { type: 'text', text: 'b' })],
+      [said({ type: 'text', text: 'b' })],
+    ],
     ['not at all', [said({ type: 'text', text: 'advisor' })], [said({ type: 'text', text: 'advisor' })]],
   ])('what a removed advisor said in earlier turns is removed with it: %s', async (_, turns, left) => {
     const history = [wrote('hi'), ...turns, wrote('go on')]
     const given = asked('messages', [ADVISOR, ...OTHERS], history)
     const { text, listed } = await sent('messages', '/v1/messages', given)
     expect(text).toBe(asked('messages', OTHERS, [wrote('hi'), ...left, wrote('go on')]))
-    expect(listed).toBe(JSON.stringify(left) === JSON.stringify(turns) ? 'tools.model' : 'tools.model, messages.advisor')
+    expect(listed).toBe(
+      JSON.stringify(left) === JSON.stringify(turns) ? 'tools.model' : 'tools.model, messages.advisor',
+    )
   })
 
   test('what an advisor said in earlier turns is sent where no advisor is removed', async () => {

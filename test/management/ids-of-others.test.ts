@@ -160,7 +160,10 @@ test('an id of another user gets the answer of a missing one, in every path, par
   }
   // Endpoints of higher roles refuse every request alike.
   const jobs = ENDPOINTS.flatMap((endpoint) =>
-    (/^(?:admin|root)$/.test(endpoint.access) ? pairs.slice(0, 1) : pairs).map((pair) => ({ endpoint, pair })),
+    (/^(?:admin|root)$/.test(endpoint.access) ? pairs.slice(0, 1) : pairs).map((pair) => ({
+      endpoint,
+      pair,
+    })),
   )
   const isRead = ({ endpoint }: (typeof jobs)[number]): boolean => endpoint.method === 'GET'
   const inLanes = async (lanes: number, which: typeof jobs): Promise<void> => {
@@ -172,10 +175,19 @@ test('an id of another user gets the answer of a missing one, in every path, par
   }
   // What only reads has the same answers at the same time. Each user has four places for live streams.
   await Promise.all([
-    inLanes(3, jobs.filter((job) => isRead(job) && isEndless(job.endpoint))),
-    inLanes(3, jobs.filter((job) => isRead(job) && !isEndless(job.endpoint))),
+    inLanes(
+      3,
+      jobs.filter((job) => isRead(job) && isEndless(job.endpoint)),
+    ),
+    inLanes(
+      3,
+      jobs.filter((job) => isRead(job) && !isEndless(job.endpoint)),
+    ),
   ])
-  await inLanes(1, jobs.filter((job) => !isRead(job)))
+  await inLanes(
+    1,
+    jobs.filter((job) => !isRead(job)),
+  )
   expect(differing).toEqual([])
   expect(asked).toBeGreaterThan(1_000)
   // Nothing of the other user was changed.

@@ -182,11 +182,10 @@ export class CheckingTap extends WrappedTap {
   /** When the stream breaks off: the events held back, if services cannot change the answer. */
   takeUncheckedEvents(): Buffer {
     this.#stop.abort()
-    const { withholds } = this.#stream.checks
     const last = this.#framesOf(this.inner.takeUncheckedEvents?.() ?? Buffer.alloc(0))
-    const frames = withholds || this.#isBlocked ? [] : [this.#released, ...this.heldFrames(), last]
+    const frames = [this.#released, ...this.heldFrames(), last]
     this.#drop()
-    return Buffer.from(frames.join(''))
+    return Buffer.from(this.#stream.checks.withholds || this.#isBlocked ? '' : frames.join(''))
   }
 
   override release(): void {

@@ -1,11 +1,12 @@
 import { createHash, type Hash } from 'node:crypto'
 import { JsonArraySplitter, EventsToJsonArray } from '@sluice/wire/gemini'
-import { eventTexts, type StreamContext, type StreamedText, type EventText } from '@sluice/wire/guarded-events'
 import {
-  type TextChange,
-  decodeStringAt,
-  applyTextChanges,
-} from '@sluice/wire/guarded-texts'
+  eventTexts,
+  type StreamContext,
+  type StreamedText,
+  type EventText,
+} from '@sluice/wire/guarded-events'
+import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type RefusableStream, refusableStream } from '@sluice/wire/refused-answer'
