@@ -1,10 +1,11 @@
 import type { UpstreamModel } from '@sluice/wire/codec'
 import type { Conversation } from '@sluice/wire/conversation'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import { PLAIN_SERVER } from '@sluice/wire/server-rules'
 
 /** The upstream model of that name with its capabilities; an unknown name has all of them. */
 export function upstreamOf(name: string): UpstreamModel {
-  return { name, capabilities: capabilitiesOf(name, name) }
+  return { name, capabilities: capabilitiesOf(name, name), server: PLAIN_SERVER }
 }
 
 /** A conversation with default values except the given ones. */

@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts'
 import type { PoolClient } from '../limits/fair-pool.ts'
 import { type SlotEntry, FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Conversation, MediaPart, Part, Turn } from '@sluice/wire/conversation'
+import { pictureType } from '@sluice/wire/media-source'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
 /** Maximum number of files that are fetched at the same time, for all calls together. */
@@ -123,7 +124,8 @@ export class MediaFetcher {
       })
       batch.add(bytes.length)
       const stated = isSpecific(served) ? served : mediaType
-      return { kind: 'inline', mediaType: await mediaTypeOf(stated, bytes), data: bytes.toString('base64') }
+      const data = bytes.toString('base64')
+      return { kind: 'inline', mediaType: await mediaTypeOf(stated, data), data }
     } catch (error) {
       batch.abort()
       if (!(error instanceof MediaUnavailable)) throw error
@@ -136,12 +138,10 @@ export class MediaFetcher {
   }
 
   async #withType(part: MediaPart): Promise<MediaPart> {
-    if (part.source.kind !== 'inline' || isSpecific(part.source.mediaType)) return part
-    const { data } = part.source
-    return {
-      ...part,
-      source: { ...part.source, mediaType: await mediaTypeOf('', Buffer.from(data, 'base64')) },
-    }
+    if (part.source.kind !== 'inline') return part
+    const { data, mediaType: stated } = part.source
+    const mediaType = await mediaTypeOf(stated, data)
+    return mediaType === stated ? part : { ...part, source: { ...part.source, mediaType } }
   }
 
   // Returns the HTTP agent that fetches files. It is replaced when the operator changes its options.
@@ -258,12 +258,13 @@ function isSpecific(mediaType: string): boolean {
   return !GENERIC_TYPES.has(mediaType) && !mediaType.includes('*')
 }
 
-// If the type is not stated, it is detected from the first bytes.
-async function mediaTypeOf(mediaType: string, bytes: Buffer): Promise<string> {
-  if (isSpecific(mediaType)) return mediaType
+// Pictures have the type of their bytes. Other types are detected only if they are not stated.
+async function mediaTypeOf(mediaType: string, data: string): Promise<string> {
+  const picture = pictureType(data)
+  if (picture !== undefined || isSpecific(mediaType)) return picture ?? mediaType
   // Imported on demand, because few types must be detected.
   const { fileTypeFromBuffer } = await import('file-type')
-  return (await fileTypeFromBuffer(bytes))?.mime ?? 'application/octet-stream'
+  return (await fileTypeFromBuffer(Buffer.from(data, 'base64')))?.mime ?? 'application/octet-stream'
 }
 
 function truncatedUrl(url: string): string {

@@ -55,8 +55,9 @@ export function parseRequest(
       ? read.then((one) => withService(one, session))
       : withService(read, session)
   }
-  const dialect = json as Dialect
-  const scan = scanObject(body.bytes, dialect.scanLimits)
+  const usual = json as Dialect
+  const scan = scanObject(body.bytes, usual.scanLimits)
+  const dialect = usual.ofForm?.(scan) ?? usual
   dialect.names.check(scan)
   const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
   const serviceTier = requestedTier(member)

@@ -9,6 +9,7 @@ import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import type { StatedService } from './service-tier.ts'
+import type { ServerRules } from './server-rules.ts'
 import type { ReportedToolUses } from './tool-use.ts'
 import type { ErrorContent } from './upstream-error.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
@@ -42,6 +43,7 @@ export interface UpstreamModel {
   readonly capabilities: Capabilities
   /** The address of its server; absent for one that follows OpenAI's rules. */
   readonly baseUrl?: string
+  readonly server: ServerRules
 }
 
 /**

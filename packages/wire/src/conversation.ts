@@ -29,6 +29,8 @@ export interface Conversation {
   readonly stop: readonly string[]
   /** How much the model should think; undefined if the request does not state it. */
   readonly thinking: Thinking | undefined
+  /** Whether the client asks to see the model's thoughts; absent if it leaves that to the model. */
+  readonly showsThoughts?: true
   /** Required format of the reply's text; undefined for any format. */
   readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined if not requested. */

@@ -67,6 +67,39 @@ export function textOfMedia({
   return readTextFile(bytes, { mediaType, name: '' })?.text ?? bytes.toString()
 }
 
+/** First bytes of pictures, at their offsets, with their media types. */
+const PICTURES: readonly (readonly [offset: number, bytes: string, mediaType: string])[] = [
+  [0, '\x89PNG\r\n\x1a\n', 'image/png'],
+  [0, '\xff\xd8\xff', 'image/jpeg'],
+  [0, 'GIF87a', 'image/gif'],
+  [0, 'GIF89a', 'image/gif'],
+  [8, 'WEBP', 'image/webp'],
+]
+/** Number of characters of base64 that contain the first bytes of a picture. */
+const PICTURE_HEAD = 24
+
+/**
+ * The media type of a picture by its first bytes; undefined if they are no picture's. Providers compare both, and
+ * refuse a picture that is stated to be of another type.
+ */
+export function pictureType(base64: string): string | undefined {
+  const head = Buffer.from(base64.slice(0, PICTURE_HEAD), 'base64').toString('latin1')
+  const found = PICTURES.find(([offset, bytes]) => head.startsWith(bytes, offset))
+  return found?.[2] === 'image/webp' && !head.startsWith('RIFF') ? undefined : found?.[2]
+}
+
+/** Media types of files that are no texts, whatever their bytes are. */
+const NO_TEXT_TYPE = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf\b)/i
+
+/** Whether a file is sent as a text to providers that take files of text only so. */
+export function isTextFile(
+  { mediaType, data }: { readonly mediaType: string; readonly data: string },
+  name = '',
+): boolean {
+  if (NO_TEXT_TYPE.test(mediaType)) return false
+  return readTextFile(Buffer.from(data, 'base64'), { mediaType, name }) !== undefined
+}
+
 /** Writes media as a `data:` URL. */
 export function dataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
   return `data:${mediaType};base64,${data}`

@@ -33,6 +33,11 @@ export interface Capabilities {
   readonly thinking: ThinkingForm
   /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
+  /**
+   * Whether thoughts arrive without their words unless a request has `thinking.display: summarized`. Source:
+   * Anthropic, extended thinking: `omitted` is the default from Claude Opus 4.7 on.
+   */
+  readonly hidesThoughts: boolean
   /** Efforts that the model accepts in chat requests, ascending; undefined if unknown. */
   readonly efforts: readonly EffortName[] | undefined
   /** Whether the model refuses chat requests with tools unless they set the effort to `none`. */
@@ -95,6 +100,7 @@ const UNKNOWN: TableCapabilities = {
   takesPenalties: true,
   thinking: 'budget',
   alwaysThinks: false,
+  hidesThoughts: false,
   efforts: undefined,
   toolsNeedNoEffort: false,
   takesSchema: true,
@@ -136,9 +142,9 @@ const TABLE: readonly Row[] = [
   [
     ({ text, claude }) =>
       /claude-(?:fable|mythos)/i.test(text) || (isAtLeast(claude, 5, 5) && !/haiku/i.test(text)),
-    { sampling: 'none', thinking: 'adaptive', alwaysThinks: true },
+    { sampling: 'none', thinking: 'adaptive', alwaysThinks: true, hidesThoughts: true },
   ],
-  [({ claude }) => isAtLeast(claude, 4, 7), { sampling: 'none', thinking: 'adaptive' }],
+  [({ claude }) => isAtLeast(claude, 4, 7), { sampling: 'none', thinking: 'adaptive', hidesThoughts: true }],
   [({ claude }) => isAtLeast(claude, 4, 5), { sampling: 'no-top-p-beside-temperature' }],
   [({ claude }) => isAtLeast(claude, 4, 1), { sampling: 'no-top-p-beside-temperature', takesSchema: false }],
   [({ claude }) => isAtLeast(claude, 3, 7), { takesSchema: false }],
@@ -332,8 +338,6 @@ export interface ConverseCapabilities {
   /** Whether a turn may contain both texts and tool calls, or both texts and tool results. */
   readonly mixesTools: boolean
   readonly takesSystem: boolean
-  /** Whether ids of tool calls must consist of nine letters and digits. */
-  readonly hasShortIds: boolean
 }
 
 type ConverseRow = readonly [covers: (name: string) => boolean, capabilities: Partial<ConverseCapabilities>]
@@ -350,7 +354,6 @@ const UNKNOWN_ON_CONVERSE: ConverseCapabilities = {
   statesFailures: false,
   mixesTools: true,
   takesSystem: true,
-  hasShortIds: false,
 }
 
 const CLAUDE = {
@@ -368,7 +371,7 @@ const NOVA = {
   schema: 'tool',
   statesFailures: true,
 } as const
-const MISTRAL = { topK: 'top_k', hasShortIds: true } as const
+const MISTRAL = { topK: 'top_k' } as const
 const named =
   (pattern: RegExp): ConverseRow[0] =>
   (name) =>

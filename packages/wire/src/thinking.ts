@@ -1,5 +1,6 @@
 import type { Effort, Thinking } from './conversation.ts'
 import { refuseField } from './field-check.ts'
+import { asRecord } from './json/record.ts'
 import { requireEnumValue, requireObject, nullToUndefined, requireText } from './field.ts'
 
 /** Names of efforts in requests: `none` switches thinking off, `minimal` is the lowest effort above it. */
@@ -91,6 +92,12 @@ export function decodeThinkingConfig(value: unknown, path: string): Thinking | u
   }
   const includes = nullToUndefined(config['includeThoughts']) ?? nullToUndefined(config['include_thoughts'])
   return includes === true ? { kind: 'adaptive', effort: undefined } : undefined
+}
+
+/** Whether Gemini's thinking settings ask for the thoughts. */
+export function includesThoughts(config: unknown): boolean {
+  const { includeThoughts, include_thoughts: other } = asRecord(config) ?? {}
+  return (includeThoughts ?? other) === true
 }
 
 function decodeBudget(budget: unknown, path: string): Thinking {

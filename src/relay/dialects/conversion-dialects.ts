@@ -7,7 +7,7 @@ import {
   RESPONSES_BREAKPOINTS,
 } from '@sluice/wire/cache-marks'
 import { supportsWebSearch, CHAT_COMPARISON_RULES, CHAT_PROMPT_RULES, chatCodec } from '@sluice/wire/chat'
-import type { Codec, UpstreamCodec } from '@sluice/wire/codec'
+import type { Codec, UpstreamCodec, UpstreamModel } from '@sluice/wire/codec'
 import type { Conversation, SharedField } from '@sluice/wire/conversation'
 import type { ConversationComparisonRules } from '@sluice/wire/conversation-digests'
 import {
@@ -73,7 +73,7 @@ export interface UpstreamDialect {
   /** The web search tool offered to an upstream for a conversation; undefined if it is left out. */
   search(conversation: Conversation, model: string): OfferedTool | undefined
   /** The maximum of output tokens that will be sent to an upstream; undefined if none is sent. */
-  outputMaximum(conversation: Conversation, capabilities: Capabilities): number | undefined
+  outputMaximum(conversation: Conversation, upstream: UpstreamModel): number | undefined
 }
 
 /** A dialect of clients whose calls can be converted for channels with another dialect. */
@@ -147,7 +147,7 @@ export const messagesConversion: ConversionDialect = {
   hasThinkingField: true,
   cacheMarks: () => MESSAGES_CACHE_MARKS,
   search: ({ webSearch }) => webSearch && { type: 'web_search_20250305', maxUses: webSearch.maxUses },
-  outputMaximum: messagesMaxTokens,
+  outputMaximum: (conversation, { capabilities }) => messagesMaxTokens(conversation, capabilities),
 }
 
 /** The responses protocol, for conversion to and from other dialects. */
@@ -183,7 +183,7 @@ export const geminiConversion: ConversionDialect = {
   cacheMarks: () => undefined,
   // Most models refuse functions together with web search; the functions are kept.
   search: ({ webSearch, tools }) => (webSearch && tools.length === 0 ? { type: 'googleSearch' } : undefined),
-  outputMaximum: geminiMaxTokens,
+  outputMaximum: (conversation, { capabilities }) => geminiMaxTokens(conversation, capabilities),
 }
 
 /** Bedrock's Converse API, to which other dialects are converted. */
@@ -198,7 +198,7 @@ export const converseConversion: UpstreamDialect = {
   hasThinkingField: false,
   cacheMarks: (_channel, capabilities) => converseCacheMarks(capabilities.converse),
   search: () => undefined,
-  outputMaximum: converseMaxTokens,
+  outputMaximum: (conversation, { capabilities }) => converseMaxTokens(conversation, capabilities),
 }
 
 /**

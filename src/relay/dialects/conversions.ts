@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
+import { type ConversionProtocol, type ProtocolName, PROTOCOLS } from '@sluice/wire/protocols'
 import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
@@ -32,6 +32,9 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import { withReadableResults } from '@sluice/wire/readable-results'
+import { serverRulesOf } from '@sluice/wire/server-rules'
+import { restoreToolNames, withAcceptedNames, withClientToolNames } from '@sluice/wire/wire-names'
 import type { SentRequest } from '@sluice/wire/hidden-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutRestrictedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
@@ -80,8 +83,10 @@ interface Fitted {
 
 /** A conversation encoded as a request for the channel. */
 interface Encoded {
-  /** The conversation with all media included. */
-  readonly inline: Conversation
+  /** The conversation as it was sent: with all media, and with names that the provider accepts. */
+  readonly sent: Conversation
+  /** The client's name of a tool that the provider calls; undefined if no name was changed. */
+  readonly toolName: ((wire: string) => string) | undefined
   readonly body: Buffer
   readonly dropped: ReadonlySet<string>
 }
@@ -155,7 +160,7 @@ export class Conversions {
     let encoded: Encoded | undefined
     return {
       channel,
-      outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream.capabilities),
+      outputMaximum: upstreamDialect(spoken).outputMaximum(conversation, upstream),
       choices: PROTOCOLS[spoken].hasChoices ? requestedChoiceCount(conversation) : 1,
       sent: sentThinking(spoken, conversation, upstream),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
@@ -181,9 +186,13 @@ export class Conversions {
     const { codec } = upstreamDialect(spoken)
     const dropped: DroppedFields = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
+    const protocol = spoken as ConversionProtocol
+    const readable = withReadableResults(inline, protocol)
+    const { conversation: sent, toolName } = withAcceptedNames(readable, protocol, upstream.server)
     return {
-      inline,
-      body: withProviderMember(codec.encodeRequest(inline, upstream, dropped), provider),
+      sent,
+      toolName,
+      body: withProviderMember(codec.encodeRequest(sent, upstream, dropped), provider),
       dropped,
     }
   }
@@ -191,14 +200,14 @@ export class Conversions {
   #prepare(
     client: Client,
     { spoken, conversation, upstream, history }: Fitted,
-    { inline, body, dropped }: Encoded,
+    { sent, toolName, body, dropped }: Encoded,
   ): AttemptRequest {
     const { codec, path, headers, prompt } = upstreamDialect(spoken)
-    const answerTool = codec.answerTool(inline, upstream.capabilities)
+    const answerTool = codec.answerTool(sent, upstream.capabilities)
     // The turns can be large and must not be kept in memory during the whole response.
     const replyContext: ReplyContext = {
-      tools: inline.tools,
-      ...(inline.repeated && { repeated: inline.repeated }),
+      tools: conversation.tools,
+      ...(conversation.repeated && { repeated: conversation.repeated }),
     }
     const retained = client.keeping && new RetainedResponse(client.keeping)
     return {
@@ -212,7 +221,7 @@ export class Conversions {
       beginsWithPrompt: client.beginsWithPrompt,
       tap: (promptTokens, memory) =>
         new ConvertingTap(
-          streamDecoder(codec, memory, answerTool, requestedChoiceCount(conversation)),
+          streamDecoder(codec, memory, { answerTool, toolName, choices: requestedChoiceCount(conversation) }),
           streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, replyContext }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
@@ -224,6 +233,7 @@ export class Conversions {
           choices: requestedChoiceCount(conversation),
           model: upstream.name,
           answerTool,
+          toolName,
           replyContext,
           history,
           retained,
@@ -315,10 +325,11 @@ function fit(
     hasTiers && mustNameStandardTier(channel) ? { ...marked, isStandardTier: true as const } : marked
   const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
   const provider = providerMemberFor(given, channel, dropped)
+  const server = serverRulesOf(channel, name)
   return {
     spoken,
     conversation,
-    upstream: { name, capabilities, baseUrl: channel.base_url },
+    upstream: { name, capabilities, server, baseUrl: channel.base_url },
     provider,
     dropped,
   }
@@ -327,10 +338,10 @@ function fit(
 function streamDecoder(
   upstream: UpstreamCodec,
   memory: EventMemory,
-  answerTool: string | undefined,
-  choices: number,
+  { answerTool, toolName, choices }: Pick<ReplyTo, 'answerTool' | 'toolName' | 'choices'>,
 ): StreamDecoder {
-  const decoder = upstream.streamDecoder(memory, choices)
+  const plain = upstream.streamDecoder(memory, choices)
+  const decoder = toolName ? restoreToolNames(plain, toolName) : plain
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
@@ -352,6 +363,7 @@ interface ReplyTo {
   /** The upstream's name for the model, used if its response does not name it. */
   readonly model: string
   readonly answerTool: string | undefined
+  readonly toolName: ((wire: string) => string) | undefined
   readonly replyContext: ReplyContext
   readonly history: SignedHistory
   readonly retained: RetainedResponse | undefined
@@ -361,12 +373,13 @@ function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { spoken, choices, model, answerTool, replyContext, history, retained }: ReplyTo,
+  { spoken, choices, model, answerTool, toolName, replyContext, history, retained }: ReplyTo,
 ): WholeReply {
   let decoded: Reply
   try {
     decoded = upstream.decodeReply(bytes, choices)
     if (answerTool !== undefined) decoded = answerToolCallAsText(decoded, answerTool)
+    if (toolName) decoded = withClientToolNames(decoded, toolName)
   } catch (failure) {
     const { error, usage } = failure instanceof FailedAnswer ? failure : NO_ERROR
     return { facts: { valid: false, error, usage, text: () => '' }, body: () => bytes }

@@ -199,6 +199,8 @@ export interface DialectFacts {
 
 /** A dialect whose requests are JSON. */
 export interface Dialect extends DialectFacts {
+  /** Returns the dialect in which a body is read that has another form; undefined for the usual form. */
+  readonly ofForm?: (scan: ScannedObject) => Dialect | undefined
   /**
    * How conversations in this dialect are compared with earlier ones; absent if requests contain no
    * conversation.

@@ -11,7 +11,7 @@ import type { ConversionPlanner } from './conversions.ts'
 
 /**
  * Creates the requests for the model `name` to each channel: by `native` for channels that speak the client's
- * dialect, converted for the others. `decode` is called once, with the dialects to which the request is
+ * dialect, converted for the others; without `native`, all are converted. `decode` is called once, with the dialects to which the request is
  * converted, and only if there are any. The channel that signed the latest turn comes first among those of
  * its priority.
  */
@@ -20,16 +20,16 @@ export function planChannels(
   name: string,
   channels: readonly Channel[],
   model: Model,
-  native: (channel: Channel) => ChannelPlan,
+  native: ((channel: Channel) => ChannelPlan) | undefined,
   decode: (spoken: ReadonlySet<ProtocolName>) => Promise<ConversionPlanner>,
 ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]> {
   const spoken = new Map(channels.map((channel) => [channel, dialectForChannel(channel, dialect, name)]))
-  const others = new Set([...spoken.values()].filter((one) => one !== dialect))
-  if (others.size === 0) return channels.map(native)
+  const others = new Set([...spoken.values()].filter((one) => !native || one !== dialect))
+  if (native && others.size === 0) return channels.map(native)
   return decode(others).then((converted) =>
     withOriginFirst(channels, spoken, dialect, converted.origin).flatMap((channel) => {
       const one = spoken.get(channel) ?? dialect
-      return one === dialect ? [native(channel)] : converted(channel, one, model)
+      return native && one === dialect ? [native(channel)] : converted(channel, one, model)
     }),
   )
 }

@@ -25,18 +25,50 @@ import {
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
 /**
- * Decodes `reasoning_effort`, and `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it.
- * If `reasoning` states how much to think, `reasoning_effort` is ignored. In `reasoning`, `enabled: false`
- * turns thinking off, `max_tokens` takes precedence over `effort`, and `enabled: true` alone means medium
- * effort.
+ * Decodes the settings of thinking that chat clients send; the first that states how much to think decides:
+ * `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it, `thinking: {type, budget_tokens}` as
+ * Anthropic, z.ai, DeepSeek and Moonshot do, `reasoning_effort`, and `enable_thinking` with `thinking_budget` as
+ * Alibaba does. In `reasoning`, `enabled: false` turns thinking off, `max_tokens` takes precedence over `effort`,
+ * and `enabled: true` alone means medium effort. `value` returns a member of the request.
  */
 export function decodeThinking(
-  effort: unknown,
-  reasoning: unknown,
+  value: (member: string) => unknown,
   dropped: DroppedFields,
 ): Thinking | undefined {
+  const effort = value('reasoning_effort')
   const named = effort === undefined ? undefined : requireEnumValue(EFFORTS, effort, 'reasoning_effort')
-  return (reasoning === undefined ? undefined : decodeReasoning(reasoning, dropped)) ?? named
+  const reasoning = value('reasoning')
+  const routed = reasoning === undefined ? undefined : decodeReasoning(reasoning, dropped)
+  const enabled = value('enable_thinking')
+  return (
+    routed ??
+    decodeSwitch(value('thinking'), named) ??
+    (enabled === false ? THINKING_OFF : named) ??
+    (enabled === true ? enabledWith(value('thinking_budget'), 'thinking_budget') : undefined)
+  )
+}
+
+/** Decodes `thinking`. If it only switches thinking on, `reasoning_effort` states how much. */
+function decodeSwitch(value: unknown, named: Thinking | undefined): Thinking | undefined {
+  if (value === undefined) return undefined
+  const thinking = requireObject(value, 'thinking')
+  switch (thinking['type']) {
+    case 'disabled':
+      return THINKING_OFF
+    case 'enabled':
+    case 'adaptive': {
+      const budget = nullToUndefined(thinking['budget_tokens'])
+      return budget === undefined && named ? named : enabledWith(budget, 'thinking.budget_tokens')
+    }
+    default:
+      return undefined
+  }
+}
+
+function enabledWith(budget: unknown, path: string): Thinking {
+  return nullToUndefined(budget) === undefined
+    ? { kind: 'adaptive', effort: DEFAULT_EFFORT }
+    : explicitBudget(budget, path)
 }
 
 function decodeReasoning(value: unknown, dropped: DroppedFields): Thinking | undefined {
@@ -46,16 +78,16 @@ function decodeReasoning(value: unknown, dropped: DroppedFields): Thinking | und
   const effort = nullToUndefined(reasoning['effort'])
   if (reasoning['exclude'] === true) reportDropped(dropped, 'reasoning.exclude')
   const named = effort === undefined ? undefined : requireEnumValue(EFFORTS, effort, 'reasoning.effort')
-  const budget = tokens === undefined ? undefined : explicitBudget(tokens)
+  const budget = tokens === undefined ? undefined : explicitBudget(tokens, 'reasoning.max_tokens')
   if (enabled === undefined) return budget ?? named
   return requireBoolean(enabled, 'reasoning.enabled')
     ? (budget ?? named ?? { kind: 'adaptive', effort: DEFAULT_EFFORT })
     : THINKING_OFF
 }
 
-function explicitBudget(tokens: unknown): Thinking {
+function explicitBudget(tokens: unknown, path: string): Thinking {
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0)
-    refuseField('reasoning.max_tokens', 'a non-negative integer', describeValueKind(tokens))
+    refuseField(path, 'a non-negative integer', describeValueKind(tokens))
   return { kind: 'budget', tokens: tokens as number }
 }
 

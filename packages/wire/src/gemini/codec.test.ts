@@ -27,7 +27,7 @@ describe('a written Gemini request', () => {
     (thinking, name, expected) => {
       const asked = conversationOf({ turns: [USER], thinking: { kind: 'adaptive', effort: 'medium' } })
       const capabilities = capabilitiesOf(name, name, { thinking })
-      const body = geminiCodec.encodeRequest(asked, { name, capabilities }, new Set())
+      const body = geminiCodec.encodeRequest(asked, { ...upstreamOf(name), capabilities }, new Set())
       expect(JSON.parse(body.toString()).generationConfig?.thinkingConfig).toEqual(expected)
     },
   )

@@ -1,3 +1,4 @@
+import { serverRulesOf } from '@sluice/wire/server-rules'
 import { describe, expect, test } from 'vitest'
 import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import type { Reply } from '../reply.ts'
@@ -18,15 +19,22 @@ function folded(...events: readonly object[]): Reply | undefined {
 const completed = { type: 'response.completed', response: { id: 'r', model: 'm', output: [] } }
 
 describe('a written responses request', () => {
-  test('an encoded responses request has at least the 16 tokens that upstreams accept, for which quota is then held', () => {
-    const body = responsesCodec.encodeRequest(
-      conversationOf({ turns: [USER], maxTokens: 5 }),
-      upstreamOf('m'),
-      new Set(),
-    )
-    expect(JSON.parse(body.toString())).toMatchObject({ max_output_tokens: 16 })
-    expect(maxTokensOf({ maxTokens: 5 })).toBe(16)
-    expect(maxTokensOf({ maxTokens: undefined })).toBeUndefined()
+  test.each([
+    ['https://api.openai.com/v1', 16],
+    ['https://eu.api.openai.com/v1', 16],
+    ['https://mine.openai.azure.com/openai/v1', 16],
+    ['https://mine.services.ai.azure.com/openai/v1', 16],
+    ['http://127.0.0.1:8000/v1', 5],
+    ['https://openrouter.ai/api/v1', 5],
+  ])('an encoded responses request has at least the tokens that the server accepts: %s, %i', (base_url, least) => {
+    const upstream = { ...upstreamOf('m'), server: serverRulesOf({ base_url }, 'm') }
+    const dropped = new Set<string>()
+    const conversation = conversationOf({ turns: [USER], maxTokens: 5 })
+    const body = responsesCodec.encodeRequest(conversation, upstream, dropped)
+    expect(JSON.parse(body.toString())).toMatchObject({ max_output_tokens: least })
+    expect([...dropped]).toEqual(least > 5 ? ['max_output_tokens'] : [])
+    expect(maxTokensOf({ maxTokens: 5 }, upstream)).toBe(least)
+    expect(maxTokensOf({ maxTokens: undefined }, upstream)).toBeUndefined()
   })
 })
 

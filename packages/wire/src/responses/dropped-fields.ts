@@ -37,6 +37,7 @@ type DroppedName =
   | 'cache_control'
   | 'content'
   | 'is_error'
+  | 'max_output_tokens'
   | 'reasoning_content'
   | 'stop'
   | 'thinking'

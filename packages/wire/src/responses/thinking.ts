@@ -9,16 +9,14 @@ import {
   requestedEffort,
 } from '../thinking.ts'
 import { requireEnumValue, requireObject, nullToUndefined } from '../field.ts'
+import { asRecord } from '../json/record.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /** Efforts accepted by every upstream that has a setting for the effort. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
-/**
- * Decodes the effort in `reasoning`. Its setting for summaries is ignored, because summaries are always
- * returned.
- */
+/** Decodes the effort in `reasoning`. */
 export function decodeThinking(value: unknown, dropped: DroppedFields): Thinking | undefined {
   const given = nullToUndefined(value)
   if (given === undefined) return undefined
@@ -29,6 +27,12 @@ export function decodeThinking(value: unknown, dropped: DroppedFields): Thinking
   return nullToUndefined(effort) === undefined
     ? undefined
     : requireEnumValue(EFFORTS, effort, 'reasoning.effort')
+}
+
+/** Whether `reasoning` asks for summaries of the thoughts. `generate_summary` is an older name. */
+export function asksForSummary(value: unknown): boolean {
+  const { summary, generate_summary: older } = asRecord(value) ?? {}
+  return [summary, older].some((one) => typeof one === 'string' && one !== 'none')
 }
 
 /** The value of `reasoning` in a responses request. */

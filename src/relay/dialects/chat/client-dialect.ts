@@ -6,6 +6,8 @@ import {
   readChatRequest,
   usageOfReply,
 } from '@sluice/wire/chat'
+import { decodeResponsesForm, isResponsesForm, readResponsesForm } from '@sluice/wire/responses-in-chat'
+import { RESPONSES_COMPARISON_RULES, responsesFieldNames } from '@sluice/wire/responses'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
 import { chatStorageRules } from '../../answer-cache/answer-storage-rules.ts'
@@ -81,9 +83,44 @@ export function chatRequests(
     )
 }
 
+/** Responses requests that are answered in chat. */
+const responsesForm: ConversionDialect = {
+  ...chatConversion,
+  codec: { ...chatConversion.codec, decodeRequest: decodeResponsesForm },
+}
+
+/** Dialect of responses requests at the chat endpoint: converted for all channels. */
+function responsesFormDialect(conversions: Conversions): Dialect {
+  return {
+    name: 'chat',
+    endpoint: 'chat',
+    names: responsesFieldNames,
+    conversation: RESPONSES_COMPARISON_RULES,
+    read(scan, _headers, reader) {
+      const read = readResponsesForm(scan)
+      const forModel = (model: string): ParsedRequest => {
+        const { maxTokens, stream } = read
+        return {
+          ...read,
+          model,
+          ...(read.hasMedia && { measuredBounds: { hasMedia: true } }),
+          forChannels: (channels, configured) =>
+            planChannels('responses', model, channels, configured, undefined, (spoken) =>
+              conversions.decode(responsesForm, scan, { maxTokens, reader, spoken, target: { model, stream } }),
+            ),
+          forModel,
+        }
+      }
+      return forModel(read.model)
+    },
+  }
+}
+
 /** Dialect of chat completions: passed through to channels that speak it, converted for others. */
 export function chatDialect(conversions: Conversions): Dialect {
+  const ofResponses = responsesFormDialect(conversions)
   return {
+    ofForm: (scan) => (isResponsesForm(scan) ? ofResponses : undefined),
     name: 'chat',
     endpoint: 'chat',
     names: chatFieldNames,

@@ -5,7 +5,6 @@ import type {
   CacheMark,
   Conversation,
   MediaPart,
-  MediaSource,
   OpaquePart,
   Part,
   PartPosition,
@@ -39,7 +38,8 @@ import { refuseField } from '../../field-check.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { readCacheDirective } from '../cache-control.ts'
 import { isDetailOfGateway, readThoughts, readCallSignature } from '../reasoning-details.ts'
-import { readAudioData, readFileData, readMediaUrl } from '../../media-source.ts'
+import { readOpenAiPart } from '../../openai-parts.ts'
+import { outputMaximumIn } from '../native/request.ts'
 import { generatedText } from '../answer.ts'
 
 /**
@@ -49,9 +49,6 @@ import { generatedText } from '../answer.ts'
 export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conversation {
   const value = (key: string): unknown => nullToUndefined(scan.value(key))
   const number = (key: string): number | undefined => value(key) as number | undefined
-  const limits = [number('max_tokens'), number('max_completion_tokens')].filter(
-    (limit) => limit !== undefined,
-  )
   const stop = value('stop') ?? []
   const search = value('web_search_options')
   reportDroppedTopLevelFields(scan, dropped)
@@ -61,7 +58,7 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
     ...decodeMessages(requireArray(value('messages'), 'messages'), dropped),
     ...decodeToolChoice(value('tool_choice'), decodeTools(scan, dropped)),
     parallelTools: value('parallel_tool_calls') as boolean | undefined,
-    maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
+    maxTokens: outputMaximumIn(scan),
     temperature: number('temperature'),
     topP: number('top_p'),
     topK: number('top_k'),
@@ -71,7 +68,9 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
     stop: (Array.isArray(stop) ? (stop as string[]) : [stop as string]).filter((text) => text !== ''),
     thinking:
       decodeThinkingConfig(googleThinking(value('extra_body')), 'extra_body.google.thinking_config') ??
-      decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
+      decodeThinking(value, dropped),
+    // Chat has no setting for it: clients show what they get as `reasoning_content`.
+    showsThoughts: true,
     outputFormat: decodeOutputFormat(scan),
     webSearch:
       search === undefined ? undefined : decodeWebSearch(requireObject(search, 'web_search_options')),
@@ -212,7 +211,7 @@ class MessagesReader {
     if (given.some((detail) => !isDetailOfGateway(detail))) reportDropped(this.#dropped, 'unknown')
     const thoughts = readThoughts(thought, given)
     parts.push(...thoughts.first)
-    parts.push(...decodeContent(message['content'], `${path}.content`, this.#dropped))
+    parts.push(...decodeContent(message['content'], `${path}.content`))
     const refusal = optionalText(message, 'refusal', path)
     if (refusal !== '') parts.push({ kind: 'text', text: refusal })
     const calls = nullToUndefined(message['tool_calls'])
@@ -253,7 +252,7 @@ class MessagesReader {
 
   /** Decodes content. A cache mark of the whole message is moved to its last part. */
   #content(message: Fields, path: string): ContentPart[] {
-    const parts = decodeContent(message['content'], `${path}.content`, this.#dropped)
+    const parts = decodeContent(message['content'], `${path}.content`)
     markLast(parts, readCacheDirective(message, path).cache)
     return parts
   }
@@ -356,86 +355,24 @@ function functionCall(id: string, call: Fields, path: string): ToolCallPart {
 /** Part of a message's `content`. */
 type ContentPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
-/** Reads a part of a known type. Returns undefined if it is empty. */
-type PartReader = (part: Fields, path: string, dropped: DroppedFields) => ContentPart | undefined
-
-const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
-  ['text', (part, path) => textPart(part, 'text', path)],
-  ['refusal', (part, path) => textPart(part, 'refusal', path)],
-  ['thinking', thinkingPart],
-  [
-    'image_url',
-    (part, path) => {
-      const detail = fieldsIn(part['image_url'])?.['detail']
-      const hasDetail = nullToUndefined(detail) !== undefined && detail !== 'auto'
-      return {
-        ...media(linked(part, 'image_url', 'image/*', path), part, path),
-        ...(hasDetail && { detail: requireText(detail, `${path}.image_url.detail`) }),
-      }
-    },
-  ],
-  ['video_url', (part, path) => media(linked(part, 'video_url', 'video/*', path), part, path)],
-  ['input_audio', audioPart],
-  ['file', filePart],
-])
-
 /**
  * Decodes a message's content. A part of a type that only chat has becomes an opaque part. Throws
  * `invalid_request` for a part whose contents do not match its type.
  */
-function decodeContent(content: unknown, path: string, dropped: DroppedFields): ContentPart[] {
-  return readContentParts(content, path, (type, part, at): ContentPart[] => {
-    const read = PARTS.get(type)
-    if (!read) return [{ kind: 'opaque', protocol: 'chat', value: part }]
-    const decoded = read(part, at, dropped)
-    return decoded ? [decoded] : []
+function decodeContent(content: unknown, path: string): ContentPart[] {
+  return readContentParts(content, path, (type, part, at): readonly ContentPart[] => {
+    if (type === 'thinking') return thinkingPart(part, at)
+    return (
+      readOpenAiPart(type, part, at, readCacheDirective) ?? [
+        { kind: 'opaque', protocol: 'chat', value: part },
+      ]
+    )
   })
 }
 
-function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart | undefined {
-  const text = requireText(part[key], `${path}.${key}`)
-  return text === '' ? undefined : { kind: 'text', text, ...readCacheDirective(part, path) }
-}
-
 /** Reads a `thinking` part. Some providers send it as text, others as a list of parts with text. */
-function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
+function thinkingPart(part: Fields, path: string): readonly ThinkingPart[] {
   if (typeof part['thinking'] !== 'string') requireArray(part['thinking'], `${path}.thinking`)
   const text = generatedText({ content: [part] }).join('')
-  return text === '' ? undefined : { kind: 'thinking', text }
-}
-
-/** Reads the `{url}` in a member of a part. Some clients send the URL without the object. */
-function linked(part: Fields, key: string, family: string, path: string): MediaSource {
-  const value = part[key]
-  if (typeof value === 'string') return readMediaUrl(value, `${path}.${key}`, family)
-  const at = `${path}.${key}.url`
-  return readMediaUrl(requireText(requireObject(value, `${path}.${key}`)['url'], at), at, family)
-}
-
-function audioPart(part: Fields, path: string): MediaPart {
-  const at = `${path}.input_audio`
-  const audio = requireObject(part['input_audio'], at)
-  const format = requireText(audio['format'], `${at}.format`)
-  return media(readAudioData(requireText(audio['data'], `${at}.data`), format, `${at}.data`), part, path)
-}
-
-function filePart(part: Fields, path: string): MediaPart {
-  const at = `${path}.file`
-  const file = requireObject(part['file'], at)
-  const data = nullToUndefined(file['file_data'])
-  if (data === undefined && nullToUndefined(file['file_id']) !== undefined)
-    refuseField(`${at}.file_id`, 'file_data', 'the id of a file, which cannot be passed on to this model')
-  const name = nullToUndefined(file['filename'])
-  return {
-    ...media(readFileData(requireText(data, `${at}.file_data`), `${at}.file_data`), part, path),
-    ...(name !== undefined && { name: requireText(name, `${at}.filename`) }),
-  }
-}
-
-function media(source: MediaSource, part: Fields, path: string): MediaPart {
-  return { kind: 'media', source, ...readCacheDirective(part, path) }
-}
-
-function fieldsIn(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null ? (value as Fields) : undefined
+  return text === '' ? [] : [{ kind: 'thinking', text }]
 }

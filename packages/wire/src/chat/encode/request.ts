@@ -12,6 +12,7 @@ import type {
 } from '../../conversation.ts'
 import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
+import type { ServerRules } from '../../server-rules.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { toolForServer } from '../../schemas/accepted-schemas.ts'
 import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
@@ -36,7 +37,7 @@ export function encodeRequest(
   upstream: UpstreamModel,
   dropped: DroppedFields,
 ): Buffer {
-  const { name, capabilities } = upstream
+  const { name, capabilities, server } = upstream
   const conversation = withSupportedFormat(requested, upstream, dropped)
   const { stream, stop, outputFormat, webSearch, topK, logprobs } = conversation
   if (stop.length > MAX_STOPS)
@@ -47,7 +48,7 @@ export function encodeRequest(
   const request = renderObject([
     ...jsonMembersOf({
       model: name,
-      messages: encodeMessages(conversation, capabilities, dropped),
+      messages: encodeMessages(conversation, { ...capabilities, ...server }, dropped),
       [capabilities.maximumField]: conversation.maxTokens,
       temperature: conversation.temperature,
       top_p: conversation.topP,
@@ -95,7 +96,8 @@ function encodeTools(
 type ChatMessage = Readonly<Record<string, unknown>>
 
 /** What a model accepts or requires in messages of the history. */
-type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'>
+type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'> &
+  Pick<ServerRules, 'takesTextParts'>
 
 /** The parts of a turn, sorted by where chat has them: in a field of the message, or in another message. */
 interface SortedTurn {
@@ -126,7 +128,8 @@ function encodeMessages(
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
     throw new WireError('invalid_request', `'messages' contains nothing that can be sent to this model.`)
-  return requested.listsContent ? messages : messages.map(withPlainContent)
+  if (requested.listsContent) return messages
+  return messages.map((message) => withPlainContent(message, capabilities.takesTextParts))
 }
 
 function systemMessage(system: readonly TextPart[], dropped: DroppedFields): ChatMessage {
@@ -242,13 +245,18 @@ function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   return parts.length === 0 ? '' : parts
 }
 
-/** Renders content as a string if it is a single text without other properties. */
-function withPlainContent(message: ChatMessage): ChatMessage {
+/**
+ * Renders content that consists of texts as one string, because many servers accept lists only with images or
+ * files: in system messages with a blank line between the texts, elsewhere as they follow each other. Several
+ * texts stay a list where the server takes one, and where they have cache marks.
+ */
+function withPlainContent(message: ChatMessage, takesTextParts: boolean): ChatMessage {
   const parts = message['content']
-  if (!Array.isArray(parts) || parts.length !== 1) return message
-  const [part] = parts as [ChatPart]
-  const isPlain = part['type'] === 'text' && !hasCacheMark(part)
-  return isPlain ? { ...message, content: part['text'] } : message
+  if (!Array.isArray(parts) || (takesTextParts && parts.length !== 1)) return message
+  const texts = parts as readonly ChatPart[]
+  if (!texts.every((part) => part['type'] === 'text' && !hasCacheMark(part))) return message
+  const separator = message['role'] === 'system' ? '\n\n' : ''
+  return { ...message, content: texts.map((part) => part['text']).join(separator) }
 }
 
 /**

@@ -17,7 +17,8 @@ import {
   kindName,
   modelNameCheck,
   objectCheck,
-  outputTokensCheck,
+  NO_MAXIMUM,
+  outputTokensOrUnlimitedCheck,
   refuseField,
   requestSchema,
   textCheck,
@@ -84,8 +85,8 @@ const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelNameCheck],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
-  ['max_tokens', outputTokensCheck],
-  ['max_completion_tokens', outputTokensCheck],
+  ['max_tokens', outputTokensOrUnlimitedCheck],
+  ['max_completion_tokens', outputTokensOrUnlimitedCheck],
   ['stream', booleanCheck],
   ['stream_options', streamOptionsCheck],
   ['n', createValueCheck('an integer from 1 to 128', isInteger(1, 128))],
@@ -177,19 +178,26 @@ export function chatRequestSchema(): JsonSchema {
 export function readChatRequest(scan: ScannedObject): ChatRequest {
   checkMembers(scan, REQUIRED, CHAT_FIELD_CHECKS)
   const offered = offeredTools(scan)
-  const limits = [scan.value('max_tokens'), scan.value('max_completion_tokens')].filter(
-    (n) => typeof n === 'number',
-  )
   return {
     model: scan.value('model') as string,
     stream: scan.value('stream') === true,
     includeUsage: asRecord(scan.value('stream_options'))?.['include_usage'] === true,
     n: (scan.value('n') as number | null | undefined) ?? 1,
-    maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
+    maxTokens: outputMaximumIn(scan),
     messageCount: scan.span('messages')?.count ?? 0,
     ...(offered && { providerTools: offered }),
     ...promptBounds(scan),
   }
+}
+
+/**
+ * The larger one of `max_tokens` and `max_completion_tokens`; undefined if neither states a maximum.
+ */
+export function outputMaximumIn(scan: ScannedObject): number | undefined {
+  const limits = [scan.value('max_tokens'), scan.value('max_completion_tokens')].filter(
+    (limit): limit is number => typeof limit === 'number' && limit !== NO_MAXIMUM,
+  )
+  return limits.length > 0 ? Math.max(...limits) : undefined
 }
 
 function checkMessages(scan: ScannedObject, member: Member): void {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { WireError } from '../../wire-error.ts'
 import type { DroppedFields } from '../../codec.ts'
 import type {
@@ -13,6 +12,7 @@ import type {
 } from '../../conversation.ts'
 import type { ConverseCapabilities } from '../../model-capabilities.ts'
 import { jsonArrayOf, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
+import { isTextFile } from '../../media-source.ts'
 import { historyInput } from '../../tool-input.ts'
 import { reportDropped } from './dropped-fields.ts'
 
@@ -90,18 +90,18 @@ export class BlockWriter {
 
   #writeCall({ id, name, input }: ToolCallPart): string {
     const call = renderObject([
-      ...jsonMembersOf({ toolUseId: wireId(id, this.#capabilities.hasShortIds), name }),
+      ...jsonMembersOf({ toolUseId: id, name }),
       ['input', historyInput(input)],
     ])
     return renderObject([['toolUse', call]])
   }
 
   #writeResult({ callId, parts, isError }: ToolResultPart): string {
-    const { statesFailures, hasShortIds } = this.#capabilities
+    const { statesFailures } = this.#capabilities
     const content = parts.flatMap((part) => this.#writeInner(part))
     if (isError && !statesFailures) content.unshift(FAILED)
     const result = renderObject([
-      ['toolUseId', JSON.stringify(wireId(callId, hasShortIds))],
+      ['toolUseId', JSON.stringify(callId)],
       ['content', jsonArrayOf(content.length > 0 ? content : [TEXT_BLOCK_PLACEHOLDER])],
       ['status', isError && statesFailures ? '"error"' : undefined],
     ])
@@ -127,23 +127,6 @@ export class BlockWriter {
  */
 function cacheOf({ cache, parts }: ToolResultPart): CacheMark | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
-}
-
-const MAX_LENGTH = 64
-const SHORT_LENGTH = 9
-
-/**
- * Changes the id of a call so that the upstream accepts it. A call and its result still have the same id. Ids
- * of other providers may be too long or contain other characters, and some models accept only short ids.
- */
-function wireId(id: string, isShort: boolean): string {
-  if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
-  const plain = id.replaceAll(/[^\w-]/g, '_') || '_'
-  return plain.length <= MAX_LENGTH ? plain : digestOf(id)
-}
-
-function digestOf(id: string): string {
-  return hash('sha256', id).slice(0, MAX_LENGTH)
 }
 
 /** Type of a media block. */
@@ -185,7 +168,9 @@ const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> =
 /**
  * Media type of files of unknown type. They are sent as the type of document that clients send most often.
  */
-const UNKNOWN = 'application/octet-stream'
+const UNKNOWN: typeof FORMATS = new Map([['application/octet-stream', ['document', 'pdf']]])
+/** Files of text that have no format name are sent as plain text. */
+const TEXT = ['document', 'txt'] as const
 const MAX_NAME = 200
 
 /**
@@ -200,7 +185,8 @@ class MediaBlocks {
     if (source.kind === 'url')
       throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
     const [type = ''] = source.mediaType.toLowerCase().split(';')
-    const [kind, format] = FORMATS.get(type.trim() === UNKNOWN ? 'application/pdf' : type.trim()) ?? []
+    const known = FORMATS.get(type.trim())
+    const [kind, format] = known ?? (isTextFile(source, name) ? TEXT : (UNKNOWN.get(type.trim()) ?? []))
     if (kind === undefined)
       throw new WireError('invalid_request', `Files of this type cannot be sent to this model's provider.`)
     const block = {

@@ -10,6 +10,7 @@ import {
   disablingEffort,
   requestedEffort,
 } from '../../thinking.ts'
+import { displayOf } from '../../messages/encode/thinking.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /** Highest temperature in Converse. Other protocols allow up to 2. */
@@ -106,11 +107,13 @@ function inferenceOf(
 function claudeInference(
   conversation: Conversation,
   requested: Thinking,
-  { thinking: form, alwaysThinks }: Capabilities,
+  capabilities: Capabilities,
   plain: (additional: object) => Inference,
   dropped: DroppedFields,
 ): Inference {
   const { toolChoice, turns, maxTokens } = conversation
+  const { thinking: form, alwaysThinks } = capabilities
+  const display = displayOf(conversation, capabilities)
   const isForced = toolChoice?.kind === 'any' || toolChoice?.kind === 'tool'
   const isOff = isThinkingOff(requested)
   const needsThoughts = form === 'budget' && lacksThoughts(turns)
@@ -123,7 +126,7 @@ function claudeInference(
   if (form === 'adaptive') {
     const effort: Effort | undefined = isOff ? 'low' : requestedEffort(requested)
     const output = effort && { output_config: { effort } }
-    return { ...sampling, additional: { thinking: { type: 'adaptive' }, ...output } }
+    return { ...sampling, additional: { thinking: { type: 'adaptive', ...display }, ...output } }
   }
   const wantedBudget =
     requested.kind === 'budget'
@@ -133,7 +136,7 @@ function claudeInference(
   return {
     ...sampling,
     maxTokens: maxTokens === undefined || maxTokens > budget ? maxTokens : budget + maxTokens,
-    additional: { thinking: { type: 'enabled', budget_tokens: budget } },
+    additional: { thinking: { type: 'enabled', budget_tokens: budget, ...display } },
   }
 }
 

@@ -24,7 +24,7 @@ import {
 } from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
-import { decodeThinkingConfig } from '../../thinking.ts'
+import { decodeThinkingConfig, includesThoughts } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
 import {
   checkGenerationConfig,
@@ -80,6 +80,7 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
       memberInEitherSpelling(config, 'thinkingConfig'),
       'generationConfig.thinkingConfig',
     ),
+    ...(includesThoughts(memberInEitherSpelling(config, 'thinkingConfig')) && { showsThoughts: true }),
     outputFormat: decodeOutputFormat(scan, dropped),
     ...readChoiceCount('candidateCount', number('candidateCount')),
     ...readLogprobsRequest(memberInEitherSpelling(config, 'responseLogprobs') === true, number('logprobs')),
@@ -148,10 +149,16 @@ class ContentsReader {
   read(): Turn[] {
     const contents = topMember(this.#scan, 'contents')
     if (!contents) return []
-    const nodes = elementsOf(this.#scan, contents.node)
-    return nodes
-      .map((node, index) => this.#readTurn(node, `contents[${index}]`))
-      .filter(({ parts }) => parts.length > 0)
+    const turns: Turn[] = []
+    for (const [index, node] of elementsOf(this.#scan, contents.node).entries()) {
+      const { role, parts } = this.#readTurn(node, `contents[${index}]`)
+      const last = turns.at(-1)
+      // Chat helpers keep each chunk of a stream as a content.
+      if (role === 'assistant' && last?.role === role)
+        turns[turns.length - 1] = { role, parts: [...last.parts, ...parts] }
+      else if (parts.length > 0) turns.push({ role, parts })
+    }
+    return turns.map(({ role, parts }) => ({ role, parts: withWholeThoughts(parts) }))
   }
 
   #readTurn(node: Node, path: string): Turn {
@@ -162,10 +169,8 @@ class ContentsReader {
     if (parts === undefined) return { role, parts: [] }
     return {
       role,
-      parts: withWholeThoughts(
-        elementsOf(this.#scan, parts).flatMap((part, index) =>
-          this.#readPart({ node: part, path: `${path}.parts[${index}]` }),
-        ),
+      parts: elementsOf(this.#scan, parts).flatMap((part, index) =>
+        this.#readPart({ node: part, path: `${path}.parts[${index}]` }),
       ),
     }
   }
@@ -246,8 +251,8 @@ class ContentsReader {
 }
 
 /**
- * Joins consecutive thoughts of which only the last has a signature of another provider, because that
- * provider signed the whole text. Gemini itself does not sign thoughts, but the parts after them.
+ * Joins consecutive thoughts that another provider has signed as one: those without a signature before one with
+ * it, and those with the same signature. Gemini itself does not sign thoughts, but the parts after them.
  */
 function withWholeThoughts(parts: readonly Part[]): Part[] {
   const whole: Part[] = []
@@ -258,11 +263,18 @@ function withWholeThoughts(parts: readonly Part[]): Part[] {
       continue
     }
     const isEnd = part.kind === 'thinking' && part.proof?.protocol !== 'gemini'
-    if (isEnd) whole.push({ ...part, text: [...pieces, part].map(({ text }) => text).join('') })
+    if (isEnd) addSigned(whole, { ...part, text: [...pieces, part].map(({ text }) => text).join('') })
     else whole.push(...pieces, part)
     pieces = []
   }
   return [...whole, ...pieces]
+}
+
+function addSigned(whole: Part[], thought: ThinkingPart): void {
+  const last = whole.at(-1)
+  if (last?.kind === 'thinking' && last.proof?.value === thought.proof?.value)
+    whole[whole.length - 1] = { ...last, text: last.text + thought.text }
+  else whole.push(thought)
 }
 
 /** Elements of a list. A single element without a list is accepted too. */

@@ -26,7 +26,9 @@ import { decodeOutputFormat } from '../output-format.ts'
 import { openSignatureEnvelope } from '../../signature-envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearchReader } from '../blocks.ts'
+import { textOfForeignPart } from '../../block-text.ts'
 import { statedMaximum } from '../../tool-use.ts'
+import { DEFAULT_EFFORT } from '../../thinking.ts'
 
 /** Request fields that the conversion uses. All other fields are dropped and reported. */
 const READ: ReadonlySet<string> = new Set([
@@ -47,6 +49,9 @@ const READ: ReadonlySet<string> = new Set([
   'metadata',
   'service_tier',
 ])
+
+/** Value of `thinking.display` with which thoughts have words. */
+const SUMMARIZED = 'summarized'
 
 const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
 
@@ -73,6 +78,7 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
     frequencyPenalty: undefined,
     stop: (scan.value('stop_sequences') ?? []) as readonly string[],
     thinking: decodeThinking(scan, dropped),
+    ...(asRecord(scan.value('thinking'))?.['display'] === SUMMARIZED && { showsThoughts: true }),
     outputFormat: decodeOutputFormat(scan),
     ...decodeEndUser(scan.value('metadata'), dropped),
     ...decodeTier(scan.value('service_tier'), dropped),
@@ -109,7 +115,8 @@ function decodeThinking(scan: ScannedObject, dropped: DroppedFields): Thinking |
   if (given !== undefined && !EFFORTS.has(given))
     refuseField('output_config.effort', `'low', 'medium', 'high', 'xhigh' or 'max'`, 'something else')
   const effort = given as Effort | undefined
-  if (thinking?.['display'] !== undefined) reportDropped(dropped, 'thinking')
+  const display = thinking?.['display'] ?? SUMMARIZED
+  if (display !== SUMMARIZED) reportDropped(dropped, 'thinking')
 
   const kind = thinking?.['type']
   const isEffortUsed = kind === 'adaptive' || kind === undefined
@@ -122,8 +129,12 @@ function decodeThinking(scan: ScannedObject, dropped: DroppedFields): Thinking |
       return { kind: 'off' }
     case 'adaptive':
       return { kind: 'adaptive', effort }
-    case 'enabled':
-      return { kind: 'budget', tokens: thinking?.['budget_tokens'] as number }
+    case 'enabled': {
+      const tokens = thinking?.['budget_tokens']
+      return typeof tokens === 'number'
+        ? { kind: 'budget', tokens }
+        : { kind: 'adaptive', effort: DEFAULT_EFFORT }
+    }
     default:
       return refuseField('thinking.type', `'enabled', 'adaptive' or 'disabled'`, 'something else')
   }
@@ -324,8 +335,11 @@ function decodePlain(block: Block, place: Place): (TextPart | MediaPart | Opaque
     case 'document':
       if (asRecord(block['citations'])?.['enabled'] === true) reportDropped(dropped, 'citations')
       return [...decodeDocument(block, path)]
-    default:
+    default: {
+      const foreign = textOfForeignPart(block['type'], block)
+      if (foreign !== undefined) return [{ kind: 'text', text: foreign, ...readCacheMark(block, path) }]
       return [{ kind: 'opaque', protocol: 'messages', value: parseExact(scan.textOf(node)) }]
+    }
   }
 }
 
@@ -346,7 +360,8 @@ function decodeResultContent(place: Place): ToolResultPart['parts'] {
   const { scan, node, path } = place
   const kind = scan.kindOf(node)
   if (kind === 'string') return [{ kind: 'text', text: scan.parse(node) as string }]
-  if (kind !== 'array') return []
+  if (kind === 'null') return []
+  if (kind !== 'array') return [{ kind: 'text', text: scan.textOf(node) }]
   return scan.elements(node).flatMap((element, i) => {
     const at = { ...place, node: element, path: `${path}[${i}]` }
     return decodePlain(blockAt(at), at)

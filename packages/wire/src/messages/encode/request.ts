@@ -13,7 +13,7 @@ import type {
 import { jsonArrayOf, jsonMembersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
-import { textOfMedia } from '../../media-source.ts'
+import { isTextFile, textOfMedia } from '../../media-source.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { toolForClaude } from '../../schemas/accepted-schemas.ts'
 import { EnforcedSchemas } from '../../schemas/closed-schema.ts'
@@ -162,7 +162,7 @@ function encodePart(part: Exclude<Part, SearchPart>): string {
     case 'thinking':
       return JSON.stringify({ type: 'thinking', thinking: part.text, signature: part.proof?.value ?? '' })
     case 'tool-call': {
-      const head = JSON.stringify({ type: 'tool_use', id: wireId(part.id), name: part.name })
+      const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name })
       return joined(head, `"input":${historyInput(part.input)}`, writeCacheMark(part.cache))
     }
     case 'tool-result':
@@ -173,7 +173,7 @@ function encodePart(part: Exclude<Part, SearchPart>): string {
 }
 
 function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string {
-  const head = JSON.stringify({ type: 'tool_result', tool_use_id: wireId(callId) })
+  const head = JSON.stringify({ type: 'tool_result', tool_use_id: callId })
   const [first] = parts
   const isPlain = parts.length === 1 && first?.kind === 'text' && !first.cache
   const content = isPlain ? JSON.stringify(first.text) : `[${parts.map(encodePart).join(',')}]`
@@ -183,24 +183,29 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string
   })
 }
 
-/** Encodes media: an image as an image, plain text as text, and everything else as a document of its type. */
+/** Encodes media: an image as an image, a file of text as text, and everything else as a document of its type. */
 function encodeMedia({ source, name, cache }: MediaPart): string {
   const { mediaType } = source
-  const isImage = mediaType?.startsWith('image/') ?? source.kind === 'url'
+  const isText = source.kind === 'inline' && isTextFile(source, name)
+  const isImage = !isText && (mediaType?.startsWith('image/') ?? source.kind === 'url')
   return JSON.stringify({
     type: isImage ? 'image' : 'document',
-    source: encodeSource(source),
+    source: isText ? encodeText(source) : encodeSource(source),
     ...(!isImage && name !== undefined && { title: name }),
     ...writeCacheMark(cache),
   })
 }
 
+type InlineMedia = Extract<MediaPart['source'], { kind: 'inline' }>
+
 function encodeSource(source: MediaPart['source']): object {
   if (source.kind === 'url') return { type: 'url', url: source.url }
-  const mediaType = source.mediaType || DEFAULT_DOCUMENT
-  if (mediaType.split(';')[0]?.trim() === 'text/plain')
-    return { type: 'text', media_type: 'text/plain', data: textOfMedia(source) }
-  return { type: 'base64', media_type: mediaType, data: source.data }
+  return { type: 'base64', media_type: source.mediaType || DEFAULT_DOCUMENT, data: source.data }
+}
+
+/** Encodes a file of text. Anthropic takes texts of any kind, but only as plain text. */
+function encodeText(source: InlineMedia): object {
+  return { type: 'text', media_type: 'text/plain', data: textOfMedia(source) }
 }
 
 /** Adds members to the JSON text of an object. `member` is given as JSON text, `more` as values. */
@@ -209,12 +214,4 @@ function joined(object: string, member: string | undefined, more: object): strin
   return (
     [object.slice(0, -1), member, rest].filter((text) => text !== undefined && text !== '').join(',') + '}'
   )
-}
-
-/**
- * Replaces characters in ids of other providers that messages upstreams refuse. A call and its result still
- * have the same id.
- */
-function wireId(id: string): string {
-  return /^[\w-]+$/.test(id) ? id : id.replaceAll(/[^\w-]/g, '_') || '_'
 }

@@ -23,8 +23,8 @@ const MAX_TEMPERATURE = 1
 export interface ThinkingAndSampling {
   readonly max_tokens: number
   readonly thinking:
-    | { readonly type: 'enabled'; readonly budget_tokens: number }
-    | { readonly type: 'adaptive' | 'disabled' }
+    | { readonly type: 'enabled'; readonly budget_tokens: number; readonly display?: 'summarized' }
+    | { readonly type: 'adaptive' | 'disabled'; readonly display?: 'summarized' }
     | undefined
   readonly output_config: { readonly effort: Effort } | undefined
   readonly temperature: number | undefined
@@ -32,7 +32,10 @@ export interface ThinkingAndSampling {
   readonly top_k: number | undefined
 }
 
-type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice'> & {
+type Requested = Pick<
+  Conversation,
+  'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice' | 'showsThoughts'
+> & {
   readonly thinking: Thinking | undefined
 }
 
@@ -50,18 +53,19 @@ export function encodeSampling(
   dropped: DroppedFields,
 ): ThinkingAndSampling {
   const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
-  const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
+  const thinking = allowedThinking(requested, knownThinking(requested, capabilities), turns)
   if (!thinking && requested.thinking && !isThinkingOff(requested.thinking))
     reportDropped(dropped, 'thinking')
   if (!capabilities.isKnown && disablingEffort(requested.thinking) === 'minimal')
     reportDropped(dropped, 'thinking')
+  const display = displayOf(requested, capabilities)
   switch (thinking?.kind) {
     case 'budget': {
       dropSampling(requested, dropped)
       const budget = Math.max(thinking.tokens, MIN_BUDGET)
       return {
         max_tokens: maxTokens > budget ? maxTokens : budget + maxTokens,
-        thinking: { type: 'enabled', budget_tokens: budget },
+        thinking: { type: 'enabled', budget_tokens: budget, ...display },
         output_config: undefined,
         temperature: capabilities.sampling === 'none' ? undefined : 1,
         top_p: undefined,
@@ -72,7 +76,7 @@ export function encodeSampling(
       dropSampling(requested, dropped)
       return {
         max_tokens: maxTokens,
-        thinking: { type: 'adaptive' },
+        thinking: { type: 'adaptive', ...display },
         output_config: thinking.effort && { effort: thinking.effort },
         temperature: undefined,
         top_p: undefined,
@@ -97,11 +101,25 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
+/**
+ * The member of a thinking setting with which the model writes its thoughts out; empty if the client does not ask
+ * to see them, or the model shows them anyway.
+ */
+export function displayOf(
+  { showsThoughts }: Pick<Conversation, 'showsThoughts'>,
+  { hidesThoughts }: Pick<Capabilities, 'hidesThoughts'>,
+): { readonly display?: 'summarized' } {
+  return showsThoughts && hidesThoughts ? { display: 'summarized' } : {}
+}
+
 /** Converts the thinking settings to the form that the model supports; undefined if it supports none. */
 function knownThinking(
-  requested: Thinking | undefined,
-  { thinking, alwaysThinks }: Capabilities,
+  { thinking: requested, showsThoughts }: Requested,
+  { thinking, alwaysThinks, hidesThoughts }: Capabilities,
 ): Thinking | undefined {
+  // A model that thinks without being asked to still hides its thoughts.
+  if (!requested && alwaysThinks && hidesThoughts && showsThoughts)
+    return { kind: 'adaptive', effort: undefined }
   if (!requested || thinking === 'none') return undefined
   if (isThinkingOff(requested)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : THINKING_OFF
   if (thinking === 'adaptive') return { kind: 'adaptive', effort: requestedEffort(requested) }

@@ -107,10 +107,6 @@ const toolChoice: JsonSchema = {
 const thinking: JsonSchema = {
   ...typed.schema,
   properties: { type: isText.schema, budget_tokens: { type: ['integer', 'null'], minimum: 1 } },
-  ...schemaImplies(
-    { properties: { type: { const: 'enabled' } } },
-    { required: ['budget_tokens'], properties: { budget_tokens: { type: 'integer' } } },
-  ),
 }
 
 /**
@@ -214,17 +210,12 @@ function checkToolChoice(scan: ScannedObject, member: Member): void {
 
 function checkThinking(scan: ScannedObject, member: Member): void {
   typed(scan, member)
-  const { type, budget_tokens: budget } = asRecord(scan.value('thinking')) ?? {}
-  const isGiven = budget !== undefined && budget !== null
-  if (type !== 'enabled' && !isGiven) return
-  if (!Number.isInteger(budget) || (budget as number) < 1) {
-    const node = scan.memberOf(member.node, 'budget_tokens')
-    refuseField(
-      'thinking.budget_tokens',
-      'a positive integer',
-      node === undefined ? 'nothing' : kindName(scan, node),
-    )
-  }
+  const { budget_tokens: budget } = asRecord(scan.value('thinking')) ?? {}
+  const node = scan.memberOf(member.node, 'budget_tokens')
+  // Some clients only switch thinking on. Whether that suffices is the provider's decision.
+  if (node === undefined || budget === null) return
+  if (!Number.isInteger(budget) || (budget as number) < 1)
+    refuseField('thinking.budget_tokens', 'a positive integer', kindName(scan, node))
 }
 
 /** Types of tools that the client runs. Most of these tools have no `type`. */

@@ -2,7 +2,6 @@ import { WireError } from '../../wire-error.ts'
 import type { DroppedFields } from '../../codec.ts'
 import type {
   MediaPart,
-  MediaSource,
   Part,
   PartPosition,
   SystemText,
@@ -29,7 +28,7 @@ import { inputOrEmpty } from '../../tool-input.ts'
 import type { OfferedTools, ToolFunctionNames } from './tools.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { isSearch, readSearch } from '../search-item.ts'
-import { readAudioData, readFileData, readMediaUrl } from '../../media-source.ts'
+import { readOpenAiPart } from '../../openai-parts.ts'
 
 /** The system texts and turns of a conversation. */
 export interface DecodedInput {
@@ -398,82 +397,16 @@ function optionalText(item: Item, key: string, path: string): string {
   return value === undefined ? '' : requireText(value, `${path}.${key}`)
 }
 
-/** Part of a message's content or of a tool's output. */
-type ContentPart = TextPart | MediaPart
-
-/** Reads a content part of one type. Returns undefined if the part is empty. */
-type PartReader = (part: Fields, path: string, dropped: DroppedFields) => ContentPart | undefined
-
-const text: PartReader = (part, path, dropped) => {
-  const annotations = part['annotations']
-  if (Array.isArray(annotations) && annotations.length > 0) reportDropped(dropped, 'input.annotations')
-  return textPart(part, 'text', path)
-}
-
-const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
-  ['input_text', text],
-  ['output_text', text],
-  ['text', text],
-  ['summary_text', text],
-  ['refusal', (part, path) => textPart(part, 'refusal', path)],
-  ['input_image', imagePart],
-  ['input_file', (part, path) => ({ ...media(fileSource(part, path), part), ...nameOf(part, path) })],
-  ['input_audio', audioPart],
-])
-
 /**
  * Decodes the parts of content. Parts of unknown types are dropped and reported. Throws `invalid_request` if
  * a part's content does not fit its type.
  */
-function decodeContent(content: unknown, path: string, dropped: DroppedFields): ContentPart[] {
-  return readContentParts(content, path, (type, part, at): ContentPart[] => {
-    const read = PARTS.get(type)
+function decodeContent(content: unknown, path: string, dropped: DroppedFields): (TextPart | MediaPart)[] {
+  return readContentParts(content, path, (type, part, at) => {
+    const annotations = part['annotations']
+    if (Array.isArray(annotations) && annotations.length > 0) reportDropped(dropped, 'input.annotations')
+    const read = readOpenAiPart(type, part, at, readBreakpoint)
     if (!read) reportDropped(dropped, 'input.unknown')
-    const decoded = read?.(part, at, dropped)
-    return decoded ? [decoded] : []
+    return read ?? []
   })
-}
-
-function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart | undefined {
-  const value = requireText(part[key], `${path}.${key}`)
-  return value === '' ? undefined : { kind: 'text', text: value, ...readBreakpoint(part) }
-}
-
-function imagePart(part: Fields, path: string): MediaPart {
-  const detail = nullToUndefined(part['detail'])
-  const url = nullToUndefined(part['image_url'])
-  if (url === undefined) refuseFileId(part, path, 'image_url')
-  return {
-    ...media(readMediaUrl(requireText(url, `${path}.image_url`), `${path}.image_url`, 'image/*'), part),
-    ...(detail !== undefined && detail !== 'auto' && { detail: requireText(detail, `${path}.detail`) }),
-  }
-}
-
-function fileSource(part: Fields, path: string): MediaSource {
-  const data = nullToUndefined(part['file_data'])
-  if (data !== undefined) return readFileData(requireText(data, `${path}.file_data`), `${path}.file_data`)
-  const url = nullToUndefined(part['file_url'])
-  if (url === undefined) refuseFileId(part, path, 'file_data')
-  return readMediaUrl(requireText(url, `${path}.file_url`), `${path}.file_url`, 'application/*')
-}
-
-function audioPart(part: Fields, path: string): MediaPart {
-  const at = `${path}.input_audio`
-  const audio = requireObject(part['input_audio'], at)
-  const format = requireText(audio['format'], `${at}.format`)
-  return media(readAudioData(requireText(audio['data'], `${at}.data`), format, `${at}.data`), part)
-}
-
-function refuseFileId(part: Fields, path: string, expected: string): void {
-  if (nullToUndefined(part['file_id']) !== undefined)
-    refuseField(`${path}.file_id`, expected, 'the id of a file, which cannot be passed on to this model')
-}
-
-function nameOf(part: Fields, path: string): { name?: string } {
-  const name = nullToUndefined(part['filename'])
-  return name === undefined ? {} : { name: requireText(name, `${path}.filename`) }
-}
-
-function media(source: MediaSource, part: Fields): MediaPart {
-  return { kind: 'media', source, ...readBreakpoint(part) }
 }

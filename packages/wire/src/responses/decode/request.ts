@@ -13,7 +13,7 @@ import { OfferedTools, ToolFunctionNames } from './tools.ts'
 import { INCLUDE_LOGPROBS, reportDroppedTopLevelFields, SHARED_TOP_LEVEL_FIELDS } from '../dropped-fields.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { REPEATED_FIELDS } from '../response-object.ts'
-import { decodeThinking } from '../thinking.ts'
+import { asksForSummary, decodeThinking } from '../thinking.ts'
 import { decodeToolChoice } from '../tool-choice.ts'
 
 /** Request fields that refer to data stored at one upstream, which another upstream cannot read. */
@@ -66,6 +66,7 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
     frequencyPenalty: undefined,
     stop: [],
     thinking: decodeThinking(value('reasoning'), dropped),
+    ...(asksForSummary(value('reasoning')) && { showsThoughts: true }),
     outputFormat: decodeOutputFormat(scan),
     ...readLogprobsRequest(requestsLogprobs(value('include')), value('top_logprobs')),
     ...endUserOf(value),

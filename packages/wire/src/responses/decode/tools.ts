@@ -68,7 +68,11 @@ export class OfferedTools {
     else this.#drop(type)
   }
 
-  #readFunction(node: Node, tool: Fields, path: string, namespace: string | undefined): void {
+  #readFunction(given: Node, outer: Fields, outerPath: string, namespace: string | undefined): void {
+    // Some clients declare functions as in chat, in a member of the tool.
+    const inner = outer['name'] === undefined ? this.#scan.memberOf(given, 'function') : undefined
+    const [node, path] = inner === undefined ? [given, outerPath] : [inner, `${outerPath}.function`]
+    const tool = inner === undefined ? outer : requireObject(outer['function'], path)
     const name = requireText(tool['name'], `${path}.name`)
     const schema = readSchemaText(this.#scan, node, 'parameters', path)
     const strict = nullToUndefined(tool['strict'])

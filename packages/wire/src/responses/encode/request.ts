@@ -30,15 +30,15 @@ import { encodeThinking } from '../thinking.ts'
 import { encodeToolChoice } from '../tool-choice.ts'
 import { audioFormat, dataUrl, textOfMedia } from '../../media-source.ts'
 
-/** Lowest value that upstreams accept for the maximum of output tokens. */
-const MIN_OUTPUT_TOKENS = 16
-
 /** Value of `include` that requests the pages that a web search found. */
 const SEARCH_PAGES = 'web_search_call.action.sources'
 
-/** The maximum of output tokens sent for a conversation. */
-export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): number | undefined {
-  return maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS)
+/** The maximum of output tokens sent for a conversation: the client's, or the lowest that the server accepts. */
+export function maxTokensOf(
+  { maxTokens }: Pick<Conversation, 'maxTokens'>,
+  { server }: Pick<UpstreamModel, 'server'>,
+): number | undefined {
+  return maxTokens === undefined ? undefined : Math.max(maxTokens, server.minOutputTokens)
 }
 
 /**
@@ -53,6 +53,8 @@ export function encodeRequest(
   dropped: DroppedFields,
 ): Buffer {
   const { name, capabilities } = upstream
+  const maxTokens = maxTokensOf(conversation, upstream)
+  if (maxTokens !== conversation.maxTokens) reportDropped(dropped, 'max_output_tokens')
   const { stop, thinking, topK, logprobs } = conversation
   refuseSeveralChoices(conversation)
   if (stop.length > 0) reportDropped(dropped, 'stop')
@@ -73,7 +75,7 @@ export function encodeRequest(
       model: name,
       instructions,
       input,
-      max_output_tokens: maxTokensOf(conversation),
+      max_output_tokens: maxTokens,
       temperature: conversation.temperature,
       top_p: conversation.topP,
       stream: conversation.stream || undefined,

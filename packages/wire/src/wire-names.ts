@@ -1,0 +1,172 @@
+import { hash } from 'node:crypto'
+import type { Conversation, Part, ToolChoice } from './conversation.ts'
+import type { Reply, ReplyEvent, ReplyPart } from './reply.ts'
+import type { StreamDecoder } from './codec.ts'
+import type { ConversionProtocol } from './protocols.ts'
+
+/** Names that a provider accepts. */
+interface NameRule {
+  /** Matches the names that are accepted as they are. */
+  readonly accepted: RegExp
+  /** Characters that are not accepted. */
+  readonly others: RegExp
+  /** Maximum number of characters. */
+  readonly most: number
+  /** Whether names must begin with a letter or an underscore. */
+  readonly beginsWithLetter?: true
+}
+
+/** Names of functions at OpenAI and Anthropic, names and ids at Bedrock, and ids at OpenAI. */
+const PLAIN: NameRule = { accepted: /^[\w-]{1,64}$/, others: /[^\w-]/g, most: 64 }
+/** Anthropic: ids match `^[a-zA-Z0-9_-]+$`. */
+const MESSAGES_ID = PLAIN
+/** Google, `FunctionDeclaration.name`: letters, digits, `_`, `.`, `:` and `-`, at most 64, not first a digit. */
+const GEMINI_NAME: NameRule = {
+  accepted: /^[A-Za-z_][\w.:-]{0,63}$/,
+  others: /[^\w.:-]/g,
+  most: 64,
+  beginsWithLetter: true,
+}
+/** OpenAI states no pattern for ids, only the length: "Expected a string with maximum length 64". */
+const OPENAI_ID: NameRule = { accepted: /^[^]{1,64}$/, others: /[^\w-]/g, most: 64 }
+/** Google states no rule for ids. */
+const ANY_ID: NameRule = { accepted: /^/, others: /[^]/g, most: Infinity }
+/** Mistral: "must be a-z, A-Z, 0-9, with a length of 9". */
+const SHORT_ID: NameRule = { accepted: /^[A-Za-z\d]{9}$/, others: /[^]/g, most: 9 }
+
+/** Rules of each protocol's providers for the names of tools and for the ids of calls. */
+const RULES: Readonly<Record<ConversionProtocol, { readonly tool: NameRule; readonly id: NameRule }>> = {
+  chat: { tool: PLAIN, id: OPENAI_ID },
+  responses: { tool: PLAIN, id: OPENAI_ID },
+  messages: { tool: PLAIN, id: MESSAGES_ID },
+  converse: { tool: PLAIN, id: PLAIN },
+  gemini: { tool: GEMINI_NAME, id: ANY_ID },
+}
+
+/** Number of hexadecimal digits of a digest behind the readable beginning. */
+const DIGITS = 16
+
+/**
+ * Gives names that a provider accepts to those that it refuses. Different names never get equal ones. A name
+ * gets the same one in a longer conversation that begins with the same names.
+ */
+class NameMap {
+  readonly #rule: NameRule
+  readonly #byName = new Map<string, string>()
+  readonly #byWireName = new Map<string, string>()
+
+  constructor(rule: NameRule) {
+    this.#rule = rule
+  }
+
+  /** Whether no name was changed. */
+  get isIdentity(): boolean {
+    return [...this.#byName].every(([name, wire]) => name === wire)
+  }
+
+  wireName(name: string): string {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    let wire = this.#rule.accepted.test(name) ? name : fitted(name, this.#rule)
+    for (let number = 2; this.#byWireName.has(wire); number++) wire = fitted(name, this.#rule, number)
+    this.#byName.set(name, wire)
+    this.#byWireName.set(wire, name)
+    return wire
+  }
+
+  /** The name for which the provider got this one; any other name is returned unchanged. */
+  nameOf(wire: string): string {
+    return this.#byWireName.get(wire) ?? wire
+  }
+}
+
+/** A readable beginning and a digest. `number` tells names apart whose digests are equal or taken. */
+function fitted(name: string, { others, most, beginsWithLetter }: NameRule, number = 1): string {
+  const digest = hash('sha256', number === 1 ? name : `${number}\0${name}`)
+  if (most <= DIGITS) return shortDigest(digest, most)
+  const plain = name.replaceAll(others, '_')
+  const begun = beginsWithLetter && !/^[A-Za-z_]/.test(plain) ? `_${plain}` : plain
+  return `${begun.slice(0, most - DIGITS - 1)}_${digest.slice(0, DIGITS)}`
+}
+
+/** Letters and digits in place of a digest, which have more values than its first hexadecimal digits. */
+function shortDigest(digest: string, length: number): string {
+  return BigInt(`0x${digest}`).toString(36).slice(0, length)
+}
+
+/** A conversation whose names of tools and ids of calls a provider accepts, and the way back. */
+export interface NamedConversation<Given extends Conversation = Conversation> {
+  readonly conversation: Given
+  /** The client's name of a tool that the provider calls; absent if no name was changed. */
+  readonly toolName?: (wire: string) => string
+}
+
+/**
+ * Replaces the names of tools and the ids of calls that the providers of a protocol refuse. `hasShortIds`: as in
+ * `ServerRules`.
+ */
+export function withAcceptedNames(
+  conversation: Conversation,
+  protocol: ConversionProtocol,
+  { hasShortIds }: { readonly hasShortIds: boolean },
+): NamedConversation {
+  const rules = RULES[protocol]
+  const tools = new NameMap(rules.tool)
+  const ids = new NameMap(hasShortIds ? SHORT_ID : rules.id)
+  for (const { name } of conversation.tools) tools.wireName(name)
+  for (const { parts } of conversation.turns)
+    for (const part of parts) {
+      if (part.kind === 'tool-call') tools.wireName(part.name)
+      if (part.kind === 'tool-call') ids.wireName(part.id)
+      else if (part.kind === 'tool-result') ids.wireName(part.callId)
+    }
+  const { toolChoice } = conversation
+  if (toolChoice?.kind === 'tool') tools.wireName(toolChoice.name)
+  const [keepsTools, keepsIds] = [tools.isIdentity, ids.isIdentity]
+  if (keepsTools && keepsIds) return { conversation }
+  const renamed = (part: Part): Part => {
+    if (part.kind === 'tool-call')
+      return { ...part, id: ids.wireName(part.id), name: tools.wireName(part.name) }
+    return part.kind === 'tool-result' ? { ...part, callId: ids.wireName(part.callId) } : part
+  }
+  return {
+    conversation: {
+      ...conversation,
+      tools: conversation.tools.map((tool) => ({ ...tool, name: tools.wireName(tool.name) })),
+      toolChoice: toolChoice && renamedChoice(toolChoice, tools),
+      turns: conversation.turns.map((turn) => ({ ...turn, parts: turn.parts.map(renamed) })),
+    },
+    ...(!keepsTools && { toolName: (wire) => tools.nameOf(wire) }),
+  }
+}
+
+function renamedChoice(choice: ToolChoice, tools: NameMap): ToolChoice {
+  return choice.kind === 'tool' ? { ...choice, name: tools.wireName(choice.name) } : choice
+}
+
+/** Restores the client's names of tools in a reply. */
+export function withClientToolNames(reply: Reply, toolName: (wire: string) => string): Reply {
+  const restored = (part: ReplyPart): ReplyPart =>
+    part.kind === 'tool-call' ? { ...part, name: toolName(part.name) } : part
+  return {
+    ...reply,
+    parts: reply.parts.map(restored),
+    ...(reply.others && {
+      others: reply.others.map((other) => ({ ...other, parts: other.parts.map(restored) })),
+    }),
+  }
+}
+
+/** Makes a decoder restore the client's names of tools in a stream. */
+export function restoreToolNames(decoder: StreamDecoder, toolName: (wire: string) => string): StreamDecoder {
+  const restored = (event: ReplyEvent): ReplyEvent =>
+    event.kind === 'part-start' && event.part.kind === 'tool-call'
+      ? { ...event, part: { ...event.part, name: toolName(event.part.name) } }
+      : event
+  const push = decoder.push.bind(decoder)
+  const end = decoder.end.bind(decoder)
+  return Object.assign(decoder, {
+    push: (chunk: Buffer) => push(chunk).map(restored),
+    end: () => end().map(restored),
+  })
+}
