@@ -3,9 +3,12 @@ import type { Conversation } from '@sluice/wire/conversation'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { PLAIN_SERVER } from '@sluice/wire/server-rules'
 
-/** The upstream model of that name with its capabilities; an unknown name has all of them. */
+/**
+ * The upstream model of that name with its capabilities, at a server that takes texts as lists; an unknown name has
+ * all capabilities.
+ */
 export function upstreamOf(name: string): UpstreamModel {
-  return { name, capabilities: capabilitiesOf(name, name), server: PLAIN_SERVER }
+  return { name, capabilities: capabilitiesOf(name, name), server: { ...PLAIN_SERVER, takesTextParts: true } }
 }
 
 /** A conversation with default values except the given ones. */
