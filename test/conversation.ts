@@ -1,14 +1,15 @@
 import type { UpstreamModel } from '@sluice/wire/codec'
 import type { Conversation } from '@sluice/wire/conversation'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
-import { PLAIN_SERVER } from '@sluice/wire/server-rules'
+import { serverRulesOf } from '@sluice/wire/server-rules'
 
 /**
  * The upstream model of that name with its capabilities, at a server that takes texts as lists; an unknown name has
  * all capabilities.
  */
 export function upstreamOf(name: string): UpstreamModel {
-  return { name, capabilities: capabilitiesOf(name, name), server: { ...PLAIN_SERVER, takesTextParts: true } }
+  const server = { ...serverRulesOf({ base_url: '' }, name), takesTextParts: true }
+  return { name, capabilities: capabilitiesOf(name, name), server }
 }
 
 /** A conversation with default values except the given ones. */

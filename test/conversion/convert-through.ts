@@ -12,6 +12,8 @@ import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
 import { withAcceptedFields } from '@sluice/wire/shared-fields'
 import { withAcceptedCacheMarks } from '@sluice/wire/cache-marks'
 import { takesSharedField, upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
+import { withReadableResults } from '@sluice/wire/readable-results'
+import { withAcceptedNames } from '@sluice/wire/wire-names'
 import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
 import { UPSTREAM_INTERRUPTED } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
@@ -101,7 +103,8 @@ export function requestAs(
       capabilities,
     )
     const marked = withAcceptedCacheMarks(conversation, hasMarks ? marks : undefined, dropped)
-    const body = UPSTREAM_CODECS[to].encodeRequest(marked, upstream, dropped)
+    const named = withAcceptedNames(withReadableResults(marked, to), to, upstream.server)
+    const body = UPSTREAM_CODECS[to].encodeRequest(named.conversation, upstream, dropped)
     checkUpstream(to, upstream.name, body)
     return `{"dropped":${JSON.stringify([...dropped].sort())},"request":${body.toString()}}`
   } catch (error) {

@@ -22,7 +22,8 @@ const REQUESTS = { chat: chatRequests, messages: messagesRequests } as const
 function there(protocol: PairedProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
   const body = CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
   check(protocol, body)
-  return { ...CODECS[protocol].decodeRequest(scanObject(body), dropped), includeUsage: true }
+  const { showsThoughts: _, ...back } = CODECS[protocol].decodeRequest(scanObject(body), dropped)
+  return { ...back, includeUsage: true }
 }
 
 /** Numbers count as they are written. */

@@ -145,7 +145,7 @@ describe('reading a messages request', () => {
         content: [
           { type: 'text', text: 'x' },
           { type: 'image', source: { type: 'url', url: 'u' } },
-          { type: 'search_result', title: 't' },
+          { type: 'container_upload', file_id: 't' },
         ],
       }),
     ).toEqual([
@@ -156,7 +156,7 @@ describe('reading a messages request', () => {
         parts: [
           { kind: 'text', text: 'x' },
           { kind: 'media', source: { kind: 'url', url: 'u', mediaType: 'image/*' } },
-          { kind: 'opaque', protocol: 'messages', value: { type: 'search_result', title: 't' } },
+          { kind: 'opaque', protocol: 'messages', value: { type: 'container_upload', file_id: 't' } },
         ],
       },
     ])
@@ -409,15 +409,6 @@ describe('writing a messages request', () => {
       })
     },
   )
-
-  test('tool call ids in an encoded messages request have only permitted characters, the same in call and result', () => {
-    const id = 'functions.f:0'
-    const { body } = encode({
-      turns: [say('user', words('a')), say('assistant', call(id)), say('user', answer(id))],
-    })
-    expect(body.messages[1]?.content[0]).toMatchObject({ id: 'functions_f_0' })
-    expect(body.messages[2]?.content[0]).toMatchObject({ tool_use_id: 'functions_f_0' })
-  })
 
   test('a messages request contains only thinking that messages itself signed', () => {
     const { body, dropped } = encode({

@@ -52,8 +52,8 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
       [{ role: 'user' }, 'x'],
     ],
   },
-  max_tokens: { good: [1, 4096, 10_000_000], bad: [0, -1, 1.5, '10', true, 10_000_001, 1e300, [1]] },
-  max_completion_tokens: { good: [1, 4096], bad: [0, -1, 1.5, '10', {}] },
+  max_tokens: { good: [1, 4096, 10_000_000, -1], bad: [0, -2, 1.5, '10', true, 10_000_001, 1e300, [1]] },
+  max_completion_tokens: { good: [1, 4096, -1], bad: [0, -2, 1.5, '10', {}] },
   stream: { good: [true, false], bad: ['true', 0, 1, {}] },
   stream_options: {
     good: [{}, { include_usage: true }, { include_usage: null }, { x: 1 }],

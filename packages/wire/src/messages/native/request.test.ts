@@ -156,6 +156,8 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
   thinking: {
     good: [
       { type: 'enabled', budget_tokens: 1024 },
+      // Refused only for channels of this protocol.
+      { type: 'enabled' },
       { type: 'disabled' },
       { type: 'adaptive', display: 'x' },
       { type: 'new' },
@@ -164,7 +166,6 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
       true,
       'enabled',
       {},
-      { type: 'enabled' },
       { type: 'enabled', budget_tokens: '1' },
       { type: 'enabled', budget_tokens: 0 },
       { type: 'new', budget_tokens: 1.5 },
