@@ -79,6 +79,9 @@ const SAMPLING = { temperature: 0.5, top_p: 0.9, top_k: 5 }
 const parameters = { type: 'object', properties: {}, additionalProperties: false }
 const tool = { type: 'function', function: { name: 'f', parameters } }
 
+/** Thinking of a model that hides its thoughts unless a request asks for them. */
+const SHOWN = { type: 'adaptive', display: 'summarized' }
+
 describe('a chat request for a messages channel', () => {
   test.each([
     ['low', 1280, 8192],
@@ -117,12 +120,12 @@ describe('a chat request for a messages channel', () => {
     async (model) => {
       for (const effort of ['low', 'high', 'xhigh', 'max'])
         expect(await asMessages({ model, reasoning_effort: effort, ...SAMPLING })).toEqual({
-          body: { max_tokens: 8192, thinking: { type: 'adaptive' }, output_config: { effort } },
+          body: { max_tokens: 8192, thinking: SHOWN, output_config: { effort } },
           dropped: ['temperature', 'top_k', 'top_p'],
         })
       expect((await asMessages({ model, reasoning: { max_tokens: 3000 } })).body).toEqual({
         max_tokens: 8192,
-        thinking: { type: 'adaptive' },
+        thinking: SHOWN,
         output_config: { effort: 'medium' },
       })
     },
@@ -178,7 +181,7 @@ describe('a chat request for a messages channel', () => {
   test('a chat request is converted by the capabilities that the operator configured for the model', async () => {
     expect((await asMessages({ model: 'stated-budget', reasoning_effort: 'low' })).body).toEqual({
       max_tokens: 8192,
-      thinking: { type: 'enabled', budget_tokens: 1280 },
+      thinking: { type: 'enabled', budget_tokens: 1280, display: 'summarized' },
     })
     expect(await asMessages({ model: 'stated-silent', ...SAMPLING })).toEqual({
       body: { max_tokens: 8192 },

@@ -286,7 +286,7 @@ describe('a responses request at the chat endpoint', () => {
             .split('\n\n')
             .filter((frame) => frame.startsWith('data: {'))
             .flatMap((frame) => JSON.parse(frame.slice(6)).choices[0]?.delta.tool_calls ?? [])
-        : answer.json().choices[0].message.tool_calls
+        : (answer.json() as Json)['choices'][0].message.tool_calls
       expect(tools[0]).toMatchObject({ type: 'function', function: { name: 'f' } })
       if (stream) expect(answer.text).toMatch(/"usage":\{"prompt_tokens"[^]*data: \[DONE\]\n\n$/)
       else expect(answer.json()).toMatchObject({ object: 'chat.completion', usage: {} })

@@ -1,4 +1,5 @@
-import type { Effort, Thinking } from './conversation.ts'
+import type { Conversation, Effort, Thinking } from './conversation.ts'
+import type { Capabilities } from './model-capabilities.ts'
 import { refuseField } from './field-check.ts'
 import { asRecord } from './json/record.ts'
 import { requireEnumValue, requireObject, nullToUndefined, requireText } from './field.ts'
@@ -55,6 +56,18 @@ export function requestedEffort(thinking: Thinking): Effort | undefined {
 /** Whether thinking is switched off. A budget of 0 also counts as off. */
 export function isThinkingOff(thinking: Thinking): boolean {
   return thinking.kind === 'off' || (thinking.kind === 'budget' && thinking.tokens === 0)
+}
+
+/**
+ * The member of a thinking setting with which the model writes its thoughts out; empty if the client does not ask
+ * to see them, or the model shows them anyway.
+ */
+export function displayOf(
+  { showsThoughts, thinking }: Pick<Conversation, 'showsThoughts' | 'thinking'>,
+  { hidesThoughts }: Pick<Capabilities, 'hidesThoughts'>,
+): { readonly display?: 'summarized' } {
+  const isWanted = showsThoughts && !(thinking && isThinkingOff(thinking))
+  return isWanted && hidesThoughts ? { display: 'summarized' } : {}
 }
 
 /** Effort with which a client switched thinking off; undefined if the client did not name an effort. */

@@ -468,7 +468,11 @@ describe('chat requests that are decoded and encoded', () => {
         // A server that enforces any schema.
         const upstream = { ...upstreamOf('glm-up'), baseUrl: 'https://api.mistral.ai/v1' }
         const bytes = encodeRequest(said, upstream, dropped)
-        expect(decodeRequest(scanObject(bytes), dropped)).toEqual({ ...said, includeUsage: said.stream })
+        expect(decodeRequest(scanObject(bytes), dropped)).toEqual({
+          ...said,
+          includeUsage: said.stream,
+          showsThoughts: true,
+        })
         expect([...dropped]).toEqual([])
       }),
     )

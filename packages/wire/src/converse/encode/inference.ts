@@ -3,6 +3,7 @@ import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts
 import { type MemberText, jsonMembersOf, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import {
+  displayOf,
   thinkingBudgetOf,
   DEFAULT_EFFORT,
   isThinkingOff,
@@ -10,7 +11,6 @@ import {
   disablingEffort,
   requestedEffort,
 } from '../../thinking.ts'
-import { displayOf } from '../../messages/encode/thinking.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /** Highest temperature in Converse. Other protocols allow up to 2. */

@@ -1,6 +1,7 @@
 import type { DroppedFields } from '../../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
 import {
+  displayOf,
   thinkingBudgetOf,
   DEFAULT_EFFORT,
   isThinkingOff,
@@ -99,17 +100,6 @@ export function encodeSampling(
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
   const turns = encodableTurns(conversation.turns, new Set())
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
-}
-
-/**
- * The member of a thinking setting with which the model writes its thoughts out; empty if the client does not ask
- * to see them, or the model shows them anyway.
- */
-export function displayOf(
-  { showsThoughts }: Pick<Conversation, 'showsThoughts'>,
-  { hidesThoughts }: Pick<Capabilities, 'hidesThoughts'>,
-): { readonly display?: 'summarized' } {
-  return showsThoughts && hidesThoughts ? { display: 'summarized' } : {}
 }
 
 /** Converts the thinking settings to the form that the model supports; undefined if it supports none. */
