@@ -27,7 +27,10 @@ export const ownRefusalsQuery = periodQuery.extend({
 /** Query parameters for the refused calls of all users. */
 export const refusalsQuery = ownRefusalsQuery.extend({ user_id: idsFilter(), username: textsFilter() })
 
-const calls = z.array(z.int()).meta({ description: 'One for each slot' })
+const calls = z.array(z.int().nullable()).meta({
+  description:
+    'One for each slot; null for causes of failures of users or keys whose calls are not in the usage log any more',
+})
 
 /**
  * Numbers of refused or failed calls as a time series; `docs/api.md: Refused calls`, `docs/api.md: Failed
