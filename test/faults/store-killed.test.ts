@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../store-rows.ts'
+import { USAGE, type UsageLogRow } from '../../src/domain/records/usage.ts'
 import { SUM_KINDS } from '../../src/store/sum-kinds.ts'
+import { usageFromRow } from '../../src/store/usage-row.ts'
+import { generalSums, sumsOfRows } from '../general-sums.ts'
+import { byTier } from '../tier.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 
 const WRITER = `
@@ -92,3 +96,62 @@ test('no acknowledged database write is lost when the process is killed, and bal
   expect(accounts).toMatchObject({ tokens: [], users: [] })
   expect((await store.write('loadAccount', { tokenId: 1 }))?.token.used_quota).toBe(3 * kept.size)
 })
+
+/** Settles calls of many keys and models, more in each half hour than one part of the sums has. */
+const VARIED_WRITER = `
+  const [open, secrets, usage, path, round] = process.argv.slice(1)
+  const { openSqliteStore } = await import(open)
+  const { deriveSecrets } = await import(secrets)
+  const { NO_USAGE } = await import(usage)
+  const store = await openSqliteStore({ path, secrets: deriveSecrets('a secret that only tests know') })
+  const any = (count) => Math.floor(Math.random() * count)
+  for (let n = 0; ; n += 1) {
+    await Promise.all(Array.from({ length: 1 + any(100) }, (_, k) => store.write('settle', {
+      id: round + '-' + n + '-' + k, user_id: 1, token_id: 1 + any(3), quota: any(100), ended_ms: any(4) * 1_000_000,
+      reason: ['complete', 'cut', 'failed'][any(3)], cause: ['', 'spent'][any(2)], delivered: false,
+      usage: { ...NO_USAGE, input: any(3), output: any(3) }, kind: 'chat', model: 'm' + any(60), requested_model: 'm',
+      upstream_model: 'm', channel: 'c' + any(2), group: 'g', stream: false, price_version: 'v', duration_ms: any(5000),
+      first_byte_ms: null, budgets: '' })))
+    const summing = any(4) === 0 && store.read('usageSumsCoverage')
+    console.log(n)
+    await summing
+  }
+`
+
+test('whenever the process is killed, the sums of usage at the next read are those of the rows', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const first = await openSqliteStore({ path, secrets: SECRETS })
+  const user = await first.write('createUser', newUser())
+  for (const key of ['k1', 'k2', 'k3']) await first.write('createToken', newToken(user.id, { key, name: key }))
+  await first.close()
+  const modules = ['src/store/sqlite/open.ts', 'src/store/secrets.ts', 'packages/wire/src/usage.ts'].map(
+    (module) => new URL(`../../${module}`, import.meta.url).href,
+  )
+  let inParts = 0
+  for (let round = 0; round < byTier(6, 200); round += 1) {
+    const child = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', VARIED_WRITER, ...modules, path, `${round}`],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    const steps = Math.floor(Math.random() * 20)
+    child.stdout.setEncoding('latin1').on('data', (text: string) => {
+      if (Number(text.split('\n').at(-2)) >= steps) setTimeout(() => child.kill('SIGKILL'), Math.random() * 10)
+    })
+    await once(child, 'close')
+    const store = await openSqliteStore({ path, secrets: SECRETS, onCallingThread: true })
+    const file = new DatabaseSync(path, { readOnly: true })
+    inParts += Number(file.prepare('SELECT count(*) AS parts FROM sums_watermark').get()?.['parts'])
+    await store.read('usageSumsCoverage')
+    const calls = file.prepare('SELECT * FROM usage_log').all() as unknown as UsageLogRow[]
+    expect(sumsOfRows(file.prepare('SELECT * FROM usage_sums').all()), `round ${round}`).toEqual(
+      generalSums(
+        calls.map((row) => ({ ...USAGE.fromRow(row), usage: usageFromRow(row), delivered: false, budgets: '' })),
+      ),
+    )
+    file.close()
+    await store.close()
+  }
+  console.info(`${inParts} kills while a set of calls was in the sums partly`)
+  if (byTier(false, true)) expect(inParts).toBeGreaterThan(0)
+}, 600_000)

@@ -130,7 +130,7 @@ export async function usageSeries(
     totals: pointOf(totalOf(lines)),
     breaks,
     previous: pointOf(previous),
-    latency: (latency?.map(splitHistograms) ?? (await latenciesFromLog(store, filter, plan, lines))).map(latencyOf),
+    latency: (latency?.map(splitHistograms) ?? (await latenciesFromLog(store, { filter, plan, lines, steps: starts.length }))).map(latencyOf),
     exact: plan.isExact,
   }
 }
@@ -177,12 +177,20 @@ const splitHistograms = (counts: readonly number[]): Histograms => [
 
 async function latenciesFromLog(
   store: Pick<ManagementServices['store'], 'read'>,
-  filter: UsageFilter,
-  plan: SeriesPlan,
-  lines: readonly SeriesLine[],
+  {
+    filter,
+    plan,
+    lines,
+    steps,
+  }: {
+    readonly filter: UsageFilter
+    readonly plan: SeriesPlan
+    readonly lines: readonly SeriesLine[]
+    readonly steps: number
+  },
 ): Promise<Histograms[]> {
   const [requests, failed] = [POINT_FIELDS.indexOf('requests'), POINT_FIELDS.indexOf('failed')]
-  const counted = (lines[0]?.points ?? []).map((_, step) => {
+  const counted = Array.from({ length: steps }, (_, step) => {
     const sumOf = (field: number): number =>
       lines.reduce((sum, { points: ofLine }) => sum + (ofLine[step]?.[field] ?? 0), 0)
     return { requests: sumOf(requests), failed: sumOf(failed) }

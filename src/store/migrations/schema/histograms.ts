@@ -35,7 +35,9 @@ export async function joinHistograms(db: Kysely<unknown>, types: ColumnTypes): P
   await sql`alter table usage_sums rename to former_sums`.execute(db)
   await sql`drop table unsummed_calls`.execute(db)
   await createTables(db, [USAGE_SUMS, ...UNSUMMED_TABLES], types)
-  const names = Object.keys(USAGE_SUMS.columns)
+  const names = Object.keys(USAGE_SUMS.columns).filter(
+    (name) => columns.includes(name) || NAMES.some((one) => one === name),
+  )
   await sql
     .raw(
       `insert into usage_sums (${names.join(', ')}) select ${names.map(convertedColumn).join(', ')} from former_sums`,
