@@ -7,16 +7,24 @@ type Row = Readonly<Record<string, unknown>>
 type Value = number | string
 
 const DAY_MS = 86_400_000
-const DIMENSIONS = ['user_id', 'token_id', 'model', 'channel', 'group_name', 'service_tier', 'region'] as const
-const ACCOUNTS: readonly string[] = ['user_id', 'token_id']
+const DIMENSIONS = [
+  'user_id',
+  'token_id',
+  'model',
+  'channel',
+  'group_name',
+  'service_tier',
+  'region',
+] as const
+const ACCOUNTS: ReadonlySet<string> = new Set(['user_id', 'token_id'])
 
 /** The kinds of sums, written down once more: length of the time, and the dimensions. */
 const KINDS = [
   { kind: 1, ms: DAY_MS / 48, has: () => true },
-  { kind: 2, ms: DAY_MS / 48, has: (name: string) => !ACCOUNTS.includes(name) },
+  { kind: 2, ms: DAY_MS / 48, has: (name: string) => !ACCOUNTS.has(name) },
   { kind: 3, ms: DAY_MS, has: () => true },
-  { kind: 4, ms: DAY_MS, has: (name: string) => !ACCOUNTS.includes(name) },
-  { kind: 5, ms: DAY_MS, has: (name: string) => ACCOUNTS.includes(name) },
+  { kind: 4, ms: DAY_MS, has: (name: string) => !ACCOUNTS.has(name) },
+  { kind: 5, ms: DAY_MS, has: (name: string) => ACCOUNTS.has(name) },
 ] as const
 
 const COUNTS = Object.entries(USAGE_COUNTS).map(([name, { column }]) => [name, column] as const)
@@ -34,7 +42,9 @@ function amountsOf(call: SettledCall): Record<string, number> {
     hits: Number(call.cache === 'hit'),
     hit_saved: call.hit_saved ?? 0,
     ...(call.cache_break ? { [`break_${call.cache_break}`]: 1 } : {}),
-    ...Object.fromEntries(COUNTS.map(([name, column]) => [column, call.usage[name as keyof typeof call.usage]])),
+    ...Object.fromEntries(
+      COUNTS.map(([name, column]) => [column, call.usage[name as keyof typeof call.usage]]),
+    ),
   }
 }
 
@@ -68,7 +78,7 @@ export function generalSums(calls: readonly SettledCall[]): string[] {
         service_tier: call.service_tier ?? '',
         region: call.region ?? '',
       }
-      const key = DIMENSIONS.map((name) => (has(name) ? of[name] : ACCOUNTS.includes(name) ? 0 : ''))
+      const key = DIMENSIONS.map((name) => (has(name) ? of[name] : ACCOUNTS.has(name) ? 0 : ''))
       const name = JSON.stringify([kind, Math.floor(call.ended_ms / ms), ...key])
       const sums = rows.get(name) ?? {}
       rows.set(name, sums)
@@ -84,7 +94,9 @@ export function sumsOfRows(rows: readonly Row[]): string[] {
     .map((row) => {
       const { kind, start, total_latencies, first_latencies, ...others } = row
       const key = JSON.stringify([kind, start, ...DIMENSIONS.map((name) => others[name])])
-      const amounts = Object.entries(others).filter(([name]) => !(DIMENSIONS as readonly string[]).includes(name))
+      const amounts = Object.entries(others).filter(
+        ([name]) => !(DIMENSIONS as readonly string[]).includes(name),
+      )
       return described(key, {
         ...Object.fromEntries(amounts.map(([name, amount]) => [name, Number(amount)])),
         ...bucketsIn('total', total_latencies),

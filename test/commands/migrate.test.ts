@@ -288,6 +288,11 @@ test('every table of the database is either copied by sluice migrate or listed a
   const ours = tables.map(({ name }) => String(name)).filter((name) => !/^(?:sqlite|kysely)_/.test(name))
   // PostgreSQL has no `unsummed_calls`: the sums are complete before a copy.
   expect(ours.toSorted()).toEqual(
-    [...COPIED_TABLES.map(({ name }) => name), ...TABLES_NOT_COPIED, 'unsummed_calls', 'sums_watermark'].toSorted(),
+    [
+      ...COPIED_TABLES.map(({ name }) => name),
+      ...TABLES_NOT_COPIED,
+      'unsummed_calls',
+      'sums_watermark',
+    ].toSorted(),
   )
 })

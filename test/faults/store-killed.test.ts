@@ -132,7 +132,11 @@ const VARIED_WRITER = `
 
 const MODULES = {
   SQLite: ['src/store/sqlite/open.ts', 'src/store/secrets.ts'],
-  PostgreSQL: ['src/store/postgres/bank-connection.ts', 'src/store/postgres/bank.ts', 'src/store/usage-row.ts'],
+  PostgreSQL: [
+    'src/store/postgres/bank-connection.ts',
+    'src/store/postgres/bank.ts',
+    'src/store/usage-row.ts',
+  ],
 } as const
 
 test.each(ENGINES)(
@@ -141,7 +145,8 @@ test.each(ENGINES)(
     const database = await engine.prepared()
     const first = await database.open()
     const user = await first.write('createUser', newUser())
-    for (const key of ['k1', 'k2', 'k3']) await first.write('createToken', newToken(user.id, { key, name: key }))
+    for (const key of ['k1', 'k2', 'k3'])
+      await first.write('createToken', newToken(user.id, { key, name: key }))
     await first.close()
     const modules = ['packages/wire/src/usage.ts', ...MODULES[engine.name]].map(
       (module) => new URL(`../../${module}`, import.meta.url).href,
@@ -156,14 +161,20 @@ test.each(ENGINES)(
       )
       const steps = Math.floor(Math.random() * 20)
       child.stdout.setEncoding('latin1').on('data', (text: string) => {
-        if (Number(text.split('\n').at(-2)) >= steps) setTimeout(() => child.kill('SIGKILL'), Math.random() * 10)
+        if (Number(text.split('\n').at(-2)) >= steps)
+          setTimeout(() => child.kill('SIGKILL'), Math.random() * 10)
       })
       await once(child, 'close')
       const store = await database.open()
       if (engine.name === 'SQLite') inParts += (await database.sql('SELECT 1 FROM sums_watermark')).length
       await store.read('usageSumsCoverage')
       const rows = (await database.sql('SELECT * FROM usage_log')) as unknown as UsageLogRow[]
-      const calls = rows.map((row) => ({ ...USAGE.fromRow(row), usage: usageFromRow(row), delivered: false, budgets: '' }))
+      const calls = rows.map((row) => ({
+        ...USAGE.fromRow(row),
+        usage: usageFromRow(row),
+        delivered: false,
+        budgets: '',
+      }))
       const sums = await database.sql('SELECT * FROM usage_sums')
       expect(sumsOfRows(sums), `round ${round}`).toEqual(generalSums(calls))
       settled = calls.length

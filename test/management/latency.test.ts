@@ -63,13 +63,21 @@ test('the latencies and causes of one user or key are null once rows of its call
   fixture.upstream.script('m', { kind: 'status', status: 400, body: '{}' })
   await fixture.chat('root', askStream('m'))
   const paths = ['/api/usage?step=month', '/api/usage/self?step=month'] as const
-  const last = async <Item>(path: `/${string}`, of: (data: never) => readonly Item[]): Promise<Item | undefined> =>
-    of(await get<never>(path)).at(-1)
-  const latencyOf = (path: `/${string}`) => last(path, ({ latency }: { latency: readonly Latency[] }) => latency)
+  const last = async <Item>(
+    path: `/${string}`,
+    of: (data: never) => readonly Item[],
+  ): Promise<Item | undefined> => of(await get<never>(path)).at(-1)
+  const latencyOf = (path: `/${string}`) =>
+    last(path, ({ latency }: { latency: readonly Latency[] }) => latency)
   const before = await latencyOf(paths[0])
   databaseOf(fixture.gateway.dataDir).write("delete from usage_log where reason = 'complete'")
   expect(await latencyOf(paths[0])).toEqual(before)
-  expect(await latencyOf(paths[1])).toEqual({ p50_ms: null, p95_ms: null, first_p50_ms: null, first_p95_ms: null })
+  expect(await latencyOf(paths[1])).toEqual({
+    p50_ms: null,
+    p95_ms: null,
+    first_p50_ms: null,
+    first_p95_ms: null,
+  })
   databaseOf(fixture.gateway.dataDir).write('delete from usage_log')
   interface Causes {
     readonly series: readonly { readonly key: string; readonly calls: readonly (number | null)[] }[]

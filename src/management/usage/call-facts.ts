@@ -46,10 +46,16 @@ export async function factsFromLog(
   const found = counted.map(() => new StepOfLog())
   let left = maxRows
   // The rows of one user are in an index.
-  for (const userId of await store.read('usersOfFilter', filter)) {
+  const users =
+    typeof filter.user_id === 'number' ? [filter.user_id] : await store.read('usersOfFilter', filter)
+  for (const userId of users) {
     let after: UsageCursor | null = null
     do {
-      const { steps, next } = await readBatch(store, { filter: { ...filter, user_id: userId }, plan, after }, counted.length)
+      const { steps, next } = await readBatch(
+        store,
+        { filter: { ...filter, user_id: userId }, plan, after },
+        counted.length,
+      )
       for (const [index, facts] of steps.entries()) found[index]?.add(facts)
       after = next
       left -= BATCH_ROWS

@@ -6,7 +6,7 @@ import { FAILURE_DIMENSIONS, type FailureDimension } from '../../store/operation
 import type { ManagementServices } from '../services.ts'
 import { factsFromLog } from './call-facts.ts'
 import { callFilters, ownCallFilters } from './list-usage.ts'
-import type { CallCounts } from './refusals.ts'
+import type { FailedCounts } from './refusals.ts'
 import { periodQuery, type SeriesPeriod } from './usage-series.ts'
 
 const OWN_DIMENSIONS = ['cause', 'model', 'token', 'none'] as const
@@ -37,14 +37,16 @@ export async function failedCalls(
     readonly by: FailureDimension
     readonly withOwners: boolean
   },
-): Promise<CallCounts> {
+): Promise<FailedCounts> {
   const { starts, step, tz, top } = period
   const plan = planTimeSeries(period, await store.read('usageSumsCoverage'))
   const found = await store.read('failedCalls', { filter, by, top, withOwners, steps: starts.length, plan })
   const { all } = found
   const causes = found.lines ? undefined : await causesFromLog(store, { filter, plan, all })
   const lines: readonly CountedLine[] = found.lines ?? causes?.slice(0, top) ?? []
-  const more = causes ? causes.length > top || all.some((failed, step) => failed > 0 && isUnknown(causes, step)) : found.more
+  const more = causes
+    ? causes.length > top || all.some((failed, step) => failed > 0 && isUnknown(causes, step))
+    : found.more
   const left = all.map((count, index) => lines.reduce((rest, line) => rest - (line.calls[index] ?? 0), count))
   return {
     step,
@@ -91,13 +93,19 @@ export async function causesFromLog(
   },
 ): Promise<CountedLine[]> {
   const counted = all.map((failed) => ({ requests: 0, failed }))
-  const steps = await factsFromLog(store, { filter, plan, counted, ...(maxRows !== undefined && { maxRows }) })
+  const steps = await factsFromLog(store, {
+    filter,
+    plan,
+    counted,
+    ...(maxRows !== undefined && { maxRows }),
+  })
   const calls = (index: number) => steps.map((step) => (step ? (step.causes[index] ?? 0) : null))
   const known = FAILURE_CAUSES.map((cause, index) => ({ key: cause, label: cause, calls: calls(index) }))
   const rest = steps.map((step) =>
     step ? step.causes.reduce((left, count) => left - count, step.failed) : null,
   )
-  const sumOf = ({ calls: counts }: CountedLine): number => counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+  const sumOf = ({ calls: counts }: CountedLine): number =>
+    counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
   return [...known, { key: '', label: '', calls: rest }]
     .filter((line) => sumOf(line) > 0)
     .toSorted((one, other) => sumOf(other) - sumOf(one))

@@ -41,10 +41,9 @@ type Point = z.output<typeof pointSchema>
 const POINT_FIELDS = pointSchema.keyof().options
 
 const points = z.array(pointSchema).meta({ description: 'One for each slot' })
-const milliseconds = z
-  .int()
-  .nullable()
-  .meta({ description: 'Null without calls, and of users or keys whose calls are not in the usage log any more' })
+const milliseconds = z.int().nullable().meta({
+  description: 'Null without calls, and of users or keys whose calls are not in the usage log any more',
+})
 const ranks = z
   .partialRecord(z.enum(SERIES_RANKS), z.int().nullable())
   .meta({ description: 'Places from 1 by each requested figure; null = not among the top' })
@@ -130,7 +129,10 @@ export async function usageSeries(
     totals: pointOf(totalOf(lines)),
     breaks,
     previous: pointOf(previous),
-    latency: (latency?.map(splitHistograms) ?? (await latenciesFromLog(store, { filter, plan, lines, steps: starts.length }))).map(latencyOf),
+    latency: (
+      latency?.map(splitHistograms) ??
+      (await latenciesFromLog(store, { filter, plan, lines, steps: starts.length }))
+    ).map(latencyOf),
     exact: plan.isExact,
   }
 }

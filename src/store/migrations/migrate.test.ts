@@ -158,10 +158,24 @@ function formerSums(isShared: boolean): string[] {
     'DROP TABLE usage_sums',
     `CREATE TABLE usage_sums (${[...columns, ...sums.map((name) => `${name} ${integer} not null default 0`)].join(', ')},
        PRIMARY KEY (${USAGE_SUMS_KEY.join(', ')}))`,
-    ...(isShared ? [] : ['DROP TABLE sums_watermark', 'DROP TABLE unsummed_calls', 'CREATE TABLE unsummed_calls (sums text)']),
+    ...(isShared
+      ? []
+      : [
+          'DROP TABLE sums_watermark',
+          'DROP TABLE unsummed_calls',
+          'CREATE TABLE unsummed_calls (sums text)',
+        ]),
     `DELETE FROM kysely_migration WHERE name = '0003-histograms'`,
     ...SUM_KINDS.map((kind) => {
-      const values = { user_id: 1, token_id: 1, model: 'm', channel: 'c', group_name: 'default', service_tier: '', region: '' }
+      const values = {
+        user_id: 1,
+        token_id: 1,
+        model: 'm',
+        channel: 'c',
+        group_name: 'default',
+        service_tier: '',
+        region: '',
+      }
       const key = dimensionValuesOfCall(kind, values).map((value) => `'${value}'`)
       const start = kind.unit === 'slot' ? 48_000 : 1_000
       return `INSERT INTO usage_sums (${USAGE_SUMS_KEY.join(', ')}, requests, failed, quota, total_0, total_59, first_3, failed_gateway)
@@ -169,7 +183,9 @@ function formerSums(isShared: boolean): string[] {
     }),
     ...(isShared
       ? []
-      : [`INSERT INTO unsummed_calls VALUES ('${JSON.stringify([[[48_001, 1, 1, 'm', 'c', 'default', '', ''], noted(sums)]])}')`]),
+      : [
+          `INSERT INTO unsummed_calls VALUES ('${JSON.stringify([[[48_001, 1, 1, 'm', 'c', 'default', '', ''], noted(sums)]])}')`,
+        ]),
   ]
 }
 
@@ -177,29 +193,32 @@ function formerSums(isShared: boolean): string[] {
 const noted = (sums: readonly string[]): number[] =>
   sums.map((name) => ({ requests: 1, quota: 3, total_0: 1 })[name] ?? 0)
 
-test.each(ENGINES)('sums of usage are converted by an upgrade on $name: histograms to one column, and only of models and channels', async (engine) => {
-  const isShared = engine.name === 'PostgreSQL'
-  const database = await engine.prepared()
-  await (await database.open()).close()
-  for (const statement of formerSums(isShared)) await database.sql(statement)
-  const store = await database.open()
-  onTestFinished(() => store.close())
-  await store.read('usageSumsCoverage')
-  const rows = await database.sql(
-    'SELECT kind, start, requests, failed, quota, total_latencies, first_latencies, failed_gateway FROM usage_sums ORDER BY kind, start',
-  )
-  const ofRoutes = { total_latencies: '0:4 59:5 ', first_latencies: '3:123456 ', failed_gateway: 2 }
-  const ofKeys = { total_latencies: '', first_latencies: '', failed_gateway: 0 }
-  const before = { start: 48_000, requests: 9, failed: 2, quota: 700 }
-  const note = { start: 48_001, requests: 1, failed: 0, quota: 3, first_latencies: '', failed_gateway: 0 }
-  const day = { ...before, start: 1_000, ...(isShared ? {} : { requests: 10, quota: 703 }) }
-  expect(rows).toEqual([
-    { kind: 1, ...before, ...ofKeys },
-    ...(isShared ? [] : [{ kind: 1, ...note, total_latencies: '' }]),
-    { kind: 2, ...before, ...ofRoutes },
-    ...(isShared ? [] : [{ kind: 2, ...note, total_latencies: '0:1 ' }]),
-    { kind: 3, ...day, ...ofKeys },
-    { kind: 4, ...day, ...ofRoutes, ...(isShared ? {} : { total_latencies: '0:5 59:5 ' }) },
-    { kind: 5, ...day, ...ofKeys },
-  ])
-})
+test.each(ENGINES)(
+  'sums of usage are converted by an upgrade on $name: histograms to one column, and only of models and channels',
+  async (engine) => {
+    const isShared = engine.name === 'PostgreSQL'
+    const database = await engine.prepared()
+    await (await database.open()).close()
+    for (const statement of formerSums(isShared)) await database.sql(statement)
+    const store = await database.open()
+    onTestFinished(() => store.close())
+    await store.read('usageSumsCoverage')
+    const rows = await database.sql(
+      'SELECT kind, start, requests, failed, quota, total_latencies, first_latencies, failed_gateway FROM usage_sums ORDER BY kind, start',
+    )
+    const ofRoutes = { total_latencies: '0:4 59:5 ', first_latencies: '3:123456 ', failed_gateway: 2 }
+    const ofKeys = { total_latencies: '', first_latencies: '', failed_gateway: 0 }
+    const before = { start: 48_000, requests: 9, failed: 2, quota: 700 }
+    const note = { start: 48_001, requests: 1, failed: 0, quota: 3, first_latencies: '', failed_gateway: 0 }
+    const day = { ...before, start: 1_000, ...(isShared ? {} : { requests: 10, quota: 703 }) }
+    expect(rows).toEqual([
+      { kind: 1, ...before, ...ofKeys },
+      ...(isShared ? [] : [{ kind: 1, ...note, total_latencies: '' }]),
+      { kind: 2, ...before, ...ofRoutes },
+      ...(isShared ? [] : [{ kind: 2, ...note, total_latencies: '0:1 ' }]),
+      { kind: 3, ...day, ...ofKeys },
+      { kind: 4, ...day, ...ofRoutes, ...(isShared ? {} : { total_latencies: '0:5 59:5 ' }) },
+      { kind: 5, ...day, ...ofKeys },
+    ])
+  },
+)

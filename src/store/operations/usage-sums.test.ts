@@ -30,7 +30,14 @@ const anyCall: fc.Arbitrary<Partial<SettledCall> & { token: number }> = fc.recor
   duration_ms: fc.nat({ max: 1_000_000 }),
   first_byte_ms: fc.option(fc.nat({ max: 60_000 })),
   delivered: fc.boolean(),
-  reason: fc.constantFrom<SettledCall['reason']>('complete', 'estimated', 'failed', 'crash', 'cut', 'client_gone'),
+  reason: fc.constantFrom<SettledCall['reason']>(
+    'complete',
+    'estimated',
+    'failed',
+    'crash',
+    'cut',
+    'client_gone',
+  ),
   cause: fc.constantFrom('', ...FAILURE_CAUSES),
   cache_saved: anyCount,
   cache_surcharge: anyCount,
@@ -43,7 +50,10 @@ const anyCall: fc.Arbitrary<Partial<SettledCall> & { token: number }> = fc.recor
 })
 
 /** How calls are settled on an engine: together, as one commit or one report. */
-async function settler({ name }: Engine, { place }: TestDatabase): Promise<(calls: readonly SettledCall[]) => Promise<void>> {
+async function settler(
+  { name }: Engine,
+  { place }: TestDatabase,
+): Promise<(calls: readonly SettledCall[]) => Promise<void>> {
   if (name === 'PostgreSQL') {
     const connection = new BankConnection(place, { hasRole: true })
     onTestFinished(() => connection.close())

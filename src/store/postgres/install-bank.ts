@@ -82,9 +82,7 @@ const keysOf = (kinds: typeof SUM_KINDS): string =>
   kinds
     .map(({ kind, unit, by }) => {
       const start = unit === 'slot' ? 'slots.slot' : `slots.slot / ${SLOTS_PER_DAY}`
-      const dimensions = DIMENSION_COLUMNS.map((name) =>
-        by.has(name) ? `slots.${name}` : noDimension(name),
-      )
+      const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? `slots.${name}` : noDimension(name)))
       return `(${[kind, start, ...dimensions].join(', ')})`
     })
     .join(', ')

@@ -73,7 +73,9 @@ class GatheredCalls {
       row = {
         name,
         slot,
-        values: isRoute ? { ...values, user_id: NO_DIMENSION.user_id, token_id: NO_DIMENSION.token_id } : values,
+        values: isRoute
+          ? { ...values, user_id: NO_DIMENSION.user_id, token_id: NO_DIMENSION.token_id }
+          : values,
         sums: SUM_COLUMNS.map(() => 0),
         histograms: isRoute ? [emptyHistogram(), emptyHistogram()] : undefined,
       }
@@ -215,7 +217,13 @@ export class GatheredSums {
   // Begins to write what was gathered. Calls that are settled from now on are gathered for the next time.
   #close(): void {
     const place = Number(this.#statements.last.get()?.['place'])
-    this.#writing = { generation: this.#generation, place, rows: sorted(this.#open), calls: this.#open, done: 0 }
+    this.#writing = {
+      generation: this.#generation,
+      place,
+      rows: sorted(this.#open),
+      calls: this.#open,
+      done: 0,
+    }
     this.#generation += 1
     this.#open = new GatheredCalls()
   }
@@ -249,7 +257,9 @@ export class GatheredSums {
 
   #load(): void {
     if (this.#isLoaded) return
-    const mark = this.#statements.watermark.get() as { readonly place: number; readonly done: number } | undefined
+    const mark = this.#statements.watermark.get() as
+      | { readonly place: number; readonly done: number }
+      | undefined
     const open = new GatheredCalls()
     const marked = new GatheredCalls()
     for (const row of this.#statements.listed.iterate() as Iterable<unknown> as Iterable<ListedRow>) {

@@ -17,7 +17,9 @@ const textOf = (name: keyof typeof REPLACED): string =>
     .map((column, bucket) => `case ${column} when 0 then '' else '${bucket}:' || ${column} || ' ' end`)
     .join(' || ')
 
-const OF_ROUTES = `kind in (${SUM_KINDS.filter(hasRouteColumns).map(({ kind }) => kind)})`
+const OF_ROUTES = `kind in (${SUM_KINDS.filter(hasRouteColumns)
+  .map(({ kind }) => kind)
+  .join(', ')})`
 
 /**
  * Converts the histograms in sums of usage to one column each, only in sums without users and keys; causes of
