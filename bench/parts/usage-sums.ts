@@ -20,6 +20,8 @@ const { values: options } = parseArgs({
 const CALLS = Number(options.calls)
 const USERS = 200
 const KEYS = 1000
+const LIVE_KEYS = 200
+const LIVE_CALLS = 192_000
 const DAYS = 90
 const DAY_MS = 86_400_000
 const COMMIT = 64
@@ -106,7 +108,7 @@ class Side {
   }
 
   /** Opens the writer, which settles calls and sums them up. */
-  async writer(): Promise<{ settle(first: number): Promise<void>; close(): void }> {
+  async writer(callAt = callOf): Promise<{ settle(first: number): Promise<void>; close(): void }> {
     const { openForWriting, prepareDatabase, WriteBatches, deriveSecrets } = this.#modules
     const db = openForWriting(this.#path)
     await prepareDatabase(db, deriveSecrets(SECRET))
@@ -115,10 +117,11 @@ class Side {
       settle: async (first) => {
         const before = process.cpuUsage()
         for (let at = first; at < first + TURN; at += COMMIT) {
-          const calls = Array.from({ length: COMMIT }, (_, index) => callOf(at + index))
+          const calls = Array.from({ length: COMMIT }, (_, index) => callAt(at + index))
           await batches.write(calls.map((call) => ['settle', call]))
-          while (batches.unsummed > COMMIT) await batches.write([['sumUp', undefined]])
         }
+        // As the writer does about every second.
+        while (batches.unsummed > 0) await batches.write([['sumUp', undefined]])
         const { user, system } = process.cpuUsage(before)
         this.costs.push((user + system) / TURN)
       },
@@ -163,6 +166,22 @@ function callOf(index: number): SettledCall {
   }
 }
 
+/** Calls of one half hour, as in operation: each of 200 keys uses one model at one channel. */
+function liveCallOf(index: number): SettledCall {
+  const call = callOf(index)
+  const token_id = (index % LIVE_KEYS) + 1
+  const model = `model-${token_id % 20}`
+  return {
+    ...call,
+    id: `live-${call.id}`,
+    token_id,
+    user_id: userOf(token_id),
+    model,
+    channel: `of-${model}`,
+    ended_ms: today * DAY_MS,
+  }
+}
+
 const ANSWERS: Readonly<Record<string, (side: Side, store: Store) => Promise<unknown>>> = {
   'totals of all': (_, store) => store.read('sumUsageDays', { filter: {}, days: {} }),
   'totals of a user': (_, store) => store.read('sumUsageDays', { filter: { user_id: 7 }, days: {} }),
@@ -190,14 +209,19 @@ try {
   const sides: Side[] = []
   for (const root of roots) sides.push(new Side(await modulesOf(root), join(folder, `${sides.length}.db`)))
   for (const side of sides) await side.addAccounts()
-  const writers = await Promise.all(sides.map((side) => side.writer()))
-  for (let first = 0; first < CALLS; first += TURN)
-    for (const writer of inTurn(writers, first / TURN)) await writer.settle(first)
-  for (const writer of writers) writer.close()
-  print(
-    'writer, µs a call',
-    sides.map(({ costs }) => costs),
-  )
+  for (const [name, count, callAt] of [
+    ['writer, one half hour, µs a call', LIVE_CALLS, liveCallOf],
+    ['writer, 90 days, µs a call', CALLS, callOf],
+  ] as const) {
+    const writers = await Promise.all(sides.map((side) => side.writer(callAt)))
+    for (let first = 0; first < count; first += TURN)
+      for (const writer of inTurn(writers, first / TURN)) await writer.settle(first)
+    for (const writer of writers) writer.close()
+    print(
+      name,
+      sides.map(({ costs }) => costs.splice(0)),
+    )
+  }
   const stores = await Promise.all(sides.map((side) => side.open()))
   for (const [name, answer] of Object.entries(ANSWERS)) {
     const times = sides.map((): number[] => [])

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
-import type { countedCallsSchema } from '../../src/management/usage/refusals.ts'
+import type { failedCallsSchema } from '../../src/management/usage/refusals.ts'
 import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
 import type { CallOriginFilter, CallScope } from './calls.ts'
 import { queryString, request } from './client.ts'
@@ -40,8 +40,8 @@ export function usageCsvUrl(scope: CallScope, params: UsageQuery): string {
   return `${usagePath(scope)}${queryString({ ...params, format: 'csv' })}`
 }
 
-/** The number of failed or refused calls in each interval of time. */
-export type CallCounts = z.output<typeof countedCallsSchema>
+/** The number of failed or refused calls in each interval of time; null where a cause is not known any more. */
+export type CallCounts = z.output<typeof failedCallsSchema>
 
 /** The failed calls of a period, grouped by `by`, such as the cause or the model. */
 export function failuresQuery(userId: number, scope: CallScope, params: UsageQuery, by: string) {

@@ -22,6 +22,42 @@ export function bucketBounds(bucket: number): { readonly fromMs: number; readonl
   }
 }
 
+/**
+ * Serializes the number of calls in each bucket, as stored in sums of usage: `bucket:count ` for each bucket
+ * with calls. Texts that are joined are the text of the sum, so that every database can add them up.
+ */
+export function serializeHistogram(counts: readonly number[]): string {
+  let text = ''
+  for (let bucket = 0; bucket < counts.length; bucket += 1)
+    if (counts[bucket] !== 0) text += `${bucket}:${counts[bucket]} `
+  return text
+}
+
+/** Adds the counts of a text of `serializeHistogram`, or of several that are joined, to counts by bucket. */
+export function addHistogram(counts: number[], text: string): void {
+  let bucket = 0
+  let number = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === COLON) {
+      bucket = number
+      number = 0
+    } else if (code === SPACE) {
+      counts[bucket]! += number
+      number = 0
+    } else number = number * 10 + code - ZERO
+  }
+}
+
+const COLON = 58
+const SPACE = 32
+const ZERO = 48
+
+/** An empty histogram: no calls in any bucket. */
+export function emptyHistogram(): number[] {
+  return Array.from({ length: LATENCY_BUCKETS }, () => 0)
+}
+
 const LOG_GROWTH = Math.log(GROWTH)
 
 /** The index of the bucket that contains a latency. */

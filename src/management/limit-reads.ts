@@ -5,6 +5,7 @@ import type { ManagementServices } from './services.ts'
 const KIB = 1024
 /** Maximum bytes that a read which returns or scans many rows may return. All other reads return few rows. */
 const BOUNDS: ReadonlyMap<string, number> = new Map([
+  ['callFacts', 1024 * KIB],
   ['scanUsage', 2048 * KIB],
   ['listUsage', 128 * KIB],
   ['ownTokenKeys', 256 * KIB],

@@ -27,6 +27,7 @@ async function storeWithCalls(
       )
     }),
   )
+  await store.read('usageSumsCoverage')
   return { store, path, tokenId }
 }
 
@@ -44,7 +45,6 @@ function rowsIn(path: string): { readonly log: number; readonly oldestMs: number
 test('rows of the usage log older than the configured days are deleted, and later rows and all usage sums stay', async () => {
   const { store, path, tokenId } = await storeWithCalls([200, 91, 90.001, 90, 89.999, 1, 0])
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
-  await store.read('usageSumsCoverage')
   expect(rowsIn(path)).toEqual({ log: 4, oldestMs: NOW_MS - 90 * DAY_MS, quota: 7 })
   expect(await store.read('findUnbalancedAccounts')).toMatchObject({ tokens: [], users: [], days: [] })
   expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
@@ -56,6 +56,7 @@ test('pruning of the usage log keeps a call that ended after the limit, and remo
   const { store, who } = await storeWithAccount(path)
   await store.write('settle', settledCall(who, `${idAt(1)}-long`, { ended_ms: NOW_MS }))
   await store.write('settle', settledCall(who, `${idAt(2)}-short`, { ended_ms: NOW_MS - 2 * DAY_MS }))
+  await store.read('usageSumsCoverage')
   expect(await pruneUsage(store, 1, NOW_MS)).toBe(1)
   expect(rowsIn(path)).toMatchObject({ log: 1, oldestMs: NOW_MS })
 })

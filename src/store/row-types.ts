@@ -25,8 +25,9 @@ export interface Database extends OtherTables {
 
 /**
  * Sums of the usage log, kept after the log's rows are removed: by half hour for `options.slot_days`, and by
- * day forever (`SUM_KINDS`). The columns of the two latency histograms are listed in `LATENCY_COLUMNS` and
- * not here. Only SQLite also has the table `unsummed_calls`, which `DeferredSums` describes.
+ * day forever (`SUM_KINDS`). Sums by user and key have no causes
+ * of failures and no histograms (`ROUTE_COLUMNS`). Only SQLite also has the tables `unsummed_calls` and
+ * `sums_watermark`, which `GatheredSums` describes.
  */
 interface UsageSumsTable extends UsageColumns {
   kind: number

@@ -1,7 +1,7 @@
 import { CACHE_BREAKS } from '../domain/cache-break.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import { FAILURE_CAUSES } from '../domain/failure-cause.ts'
-import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
+import { bucketOf } from '../domain/latency.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
 import { addCounts, COUNT_COLUMNS } from './usage-row.ts'
 
@@ -60,7 +60,8 @@ export const ROUTE_DIMENSIONS: readonly DimensionColumn[] = [
 
 /**
  * The kinds of sums in `usage_sums`. Each kind contains all calls. A query reads the smallest kind that has
- * the dimensions it needs.
+ * the dimensions it needs. Only kinds that are not divided by user and key have `ROUTE_COLUMNS`, because the
+ * others have the most rows.
  */
 export const SUM_KINDS: readonly SumKind[] = [
   { kind: 1, unit: 'slot', name: 'slots', by: new Set([...ACCOUNT, ...ROUTE_DIMENSIONS]) },
@@ -70,13 +71,30 @@ export const SUM_KINDS: readonly SumKind[] = [
   { kind: 5, unit: 'day', name: 'day_keys', by: new Set(ACCOUNT) },
 ]
 
-/** Returns the kind of sums with the fewest rows that is divided by these dimensions. */
-export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
+/**
+ * Returns the kind of sums with the fewest rows that is divided by these dimensions; `withRoutes` if
+ * `ROUTE_COLUMNS` are needed, which sums by user or key do not have.
+ */
+export function smallestSumKind(
+  unit: SumKind['unit'],
+  by: Iterable<DimensionColumn>,
+  { withRoutes = false }: { readonly withRoutes?: boolean } = {},
+): SumKind {
   const needed = [...by]
-  const fitting = SUM_KINDS.filter((kind) => kind.unit === unit && needed.every((name) => kind.by.has(name)))
+  const fitting = SUM_KINDS.filter(
+    (kind) =>
+      kind.unit === unit &&
+      needed.every((name) => kind.by.has(name)) &&
+      (!withRoutes || hasRouteColumns(kind)),
+  )
   const [smallest] = fitting.toSorted((one, other) => sizeOf(one) - sizeOf(other))
   if (!smallest) throw new Error('there are no such sums')
   return smallest
+}
+
+/** Whether sums of this kind have `ROUTE_COLUMNS`. In the others these are 0 or empty. */
+export function hasRouteColumns({ by }: Pick<SumKind, 'by'>): boolean {
+  return !by.has('token_id')
 }
 
 /**
@@ -93,20 +111,17 @@ export function dimensionValuesOfCall(
 // Sums that are divided by users and keys have the most rows.
 const sizeOf = ({ by }: SumKind): number => by.size + (by.has('user_id') ? DIMENSION_COLUMNS.length : 0)
 
-const buckets = (name: string): string[] =>
-  Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => `${name}_${bucket}`)
+/**
+ * Columns of the histograms of latencies, as texts of `serializeHistogram`: of the durations of whole calls,
+ * and of the times to the first byte. Each has the column of the usage log, in milliseconds, that it counts.
+ */
+export const HISTOGRAM_COLUMNS = { total_latencies: 'duration_ms', first_latencies: 'first_byte_ms' } as const
 
-/** Columns of the histogram of durations of whole calls. */
-export const TOTAL_COLUMNS: readonly string[] = buckets('total')
+/** A column of a histogram. */
+export type HistogramColumn = keyof typeof HISTOGRAM_COLUMNS
 
-/** Columns of the histogram of times to the first byte. */
-export const FIRST_BYTE_COLUMNS: readonly string[] = buckets('first')
-
-/** Column of the usage log, in milliseconds, from which each histogram is counted. */
-export const LATENCY_SOURCE_COLUMNS = { total: 'duration_ms', first: 'first_byte_ms' } as const
-
-/** Columns of both histograms: of the durations of whole calls, and of the times to the first byte. */
-export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_BYTE_COLUMNS]
+/** The columns of both histograms. */
+export const HISTOGRAMS = ['total_latencies', 'first_latencies'] as const satisfies HistogramColumn[]
 
 /** Columns that count failed calls by cause. Failed calls without a cause ended because their client left. */
 export const FAILURE_CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
@@ -119,13 +134,15 @@ export const UNANSWERED_COLUMN = 'unanswered'
 /** Columns that count the breaks of prompt caches by their reason, in the order of `CACHE_BREAKS`. */
 export const CACHE_BREAK_COLUMNS: readonly string[] = CACHE_BREAKS.map((reason) => `break_${reason}`)
 
-/** Columns of `usage_sums` that contain sums. */
+/** Columns that only sums without users and keys have. */
+export const ROUTE_COLUMNS: readonly string[] = [...FAILURE_CAUSE_COLUMNS, ...HISTOGRAMS]
+
+/** Columns of `usage_sums` that contain sums of numbers. */
 export const SUM_COLUMNS: readonly string[] = [
   'requests',
   'failed',
   'quota',
   ...COUNT_COLUMNS,
-  ...LATENCY_COLUMNS,
   ...FAILURE_CAUSE_COLUMNS,
   UNANSWERED_COLUMN,
   'cache_saved',
@@ -146,7 +163,7 @@ const WHOLE: ReadonlySet<string> = new Set(COMPLETE_REASONS)
 /** Values of a call that are added to sums. */
 export type SummedCall = Pick<
   SettledCall,
-  'delivered' | 'quota' | 'usage' | (typeof LATENCY_SOURCE_COLUMNS)[keyof typeof LATENCY_SOURCE_COLUMNS]
+  'delivered' | 'quota' | 'usage' | (typeof HISTOGRAM_COLUMNS)[HistogramColumn]
 > & {
   readonly reason: string
   readonly cause?: string | undefined
@@ -157,17 +174,14 @@ export type SummedCall = Pick<
   readonly hit_saved?: number | undefined
 }
 
-/** Adds a call to an array of sums, which are in the order of `SUM_COLUMNS`. */
+/** Adds a call to an array of sums, which are in the order of `SUM_COLUMNS`, without `ROUTE_COLUMNS`. */
 export function addCallToSums(
   sums: number[],
   {
     delivered,
     reason,
-    cause,
     quota,
     usage,
-    duration_ms,
-    first_byte_ms = null,
     cache_saved = 0,
     cache_surcharge = 0,
     cache_break = '',
@@ -178,14 +192,10 @@ export function addCallToSums(
   if (delivered) sums[0]! += 1
   if (FAILED.has(reason)) {
     sums[1]! += 1
-    const index = CAUSES.indexOf(cause ?? '')
-    if (index !== -1) sums[CAUSES_START + index]! += 1
     if (!delivered) sums[UNANSWERED_AT]! += 1
   }
   sums[2]! += quota
   addCounts(sums, COUNTS_START, usage)
-  if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(duration_ms)]! += 1
-  if (delivered && first_byte_ms !== null) sums[FIRST_START + bucketOf(first_byte_ms)]! += 1
   sums[CACHE_AT]! += cache_saved
   sums[CACHE_AT + 1]! += cache_surcharge
   if (cache_break !== '') {
@@ -196,10 +206,29 @@ export function addCallToSums(
   sums[HITS_AT + 1]! += hit_saved
 }
 
+/** Adds the cause of a failed call to an array of sums, which are in the order of `SUM_COLUMNS`. */
+export function addCauseToSums(sums: number[], { reason, cause = '' }: SummedCall): void {
+  if (cause === '' || !FAILED.has(reason)) return
+  const index = CAUSES.indexOf(cause)
+  if (index !== -1) sums[CAUSES_START + index]! += 1
+}
+
+/** Adds a call to its histograms, whose counts by bucket are in the order of `HISTOGRAMS`. */
+export function addCallToHistograms(
+  [total, first]: readonly [number[], number[]],
+  {
+    delivered,
+    reason,
+    duration_ms,
+    first_byte_ms,
+  }: Pick<SummedCall, 'delivered' | 'reason' | 'duration_ms' | 'first_byte_ms'>,
+): void {
+  if (WHOLE.has(reason)) total[bucketOf(duration_ms)]! += 1
+  if (delivered && first_byte_ms !== null && first_byte_ms !== undefined) first[bucketOf(first_byte_ms)]! += 1
+}
+
 const COUNTS_START = 3
-const TOTAL_START = COUNTS_START + COUNT_COLUMNS.length
-const FIRST_START = TOTAL_START + LATENCY_BUCKETS
-const CAUSES_START = FIRST_START + LATENCY_BUCKETS
+const CAUSES_START = COUNTS_START + COUNT_COLUMNS.length
 const UNANSWERED_AT = CAUSES_START + FAILURE_CAUSE_COLUMNS.length
 const CACHE_AT = UNANSWERED_AT + 1
 const BREAKS_START = CACHE_AT + 2

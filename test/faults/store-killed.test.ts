@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../store-rows.ts'
+import { USAGE, type UsageLogRow } from '../../src/domain/records/usage.ts'
 import { SUM_KINDS } from '../../src/store/sum-kinds.ts'
+import { usageFromRow } from '../../src/store/usage-row.ts'
+import { generalSums, sumsOfRows } from '../general-sums.ts'
+import { ENGINES } from '../store-engines.ts'
+import { byTier } from '../tier.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 
 const WRITER = `
@@ -92,3 +97,92 @@ test('no acknowledged database write is lost when the process is killed, and bal
   expect(accounts).toMatchObject({ tokens: [], users: [] })
   expect((await store.write('loadAccount', { tokenId: 1 }))?.token.used_quota).toBe(3 * kept.size)
 })
+
+/** Settles calls of many keys and models, more in each half hour than one part of the sums has, until it is killed. */
+const VARIED_WRITER = `
+  const [engine, place, round, ...modules] = process.argv.slice(1)
+  const [{ NO_USAGE }, ...rest] = await Promise.all(modules.map((module) => import(module)))
+  const settler = {
+    async SQLite({ openSqliteStore }, { deriveSecrets }) {
+      const store = await openSqliteStore({ path: place, secrets: deriveSecrets('a secret that only tests know') })
+      return {
+        settle: (calls) => Promise.all(calls.map((call) => store.write('settle', call))),
+        sum: () => store.read('usageSumsCoverage'),
+      }
+    },
+    PostgreSQL({ BankConnection }, { postgresBank }, { serializeForOutbox }) {
+      const bank = postgresBank(new BankConnection(place, { hasRole: true }), 'a')
+      return { settle: (calls) => bank.apply(calls.map(serializeForOutbox), []), sum: () => Promise.resolve() }
+    },
+  }[engine]
+  const { settle, sum } = await settler(...rest)
+  const any = (count) => Math.floor(Math.random() * count)
+  for (let n = 0; ; n += 1) {
+    await settle(Array.from({ length: 1 + any(100) }, (_, k) => ({
+      id: round + '-' + n + '-' + k, user_id: 1, token_id: 1 + any(3), quota: any(100), ended_ms: any(4) * 1_000_000,
+      reason: ['complete', 'cut', 'failed'][any(3)], cause: ['', 'spent'][any(2)], delivered: false,
+      usage: { ...NO_USAGE, input: any(3), output: any(3) }, kind: 'chat', model: 'm' + any(60), requested_model: 'm',
+      upstream_model: 'm', channel: 'c' + any(2), group: 'g', stream: false, price_version: 'v', duration_ms: any(5000),
+      first_byte_ms: null, budgets: '' })))
+    const summing = any(4) === 0 && sum()
+    console.log(n)
+    await summing
+  }
+`
+
+const MODULES = {
+  SQLite: ['src/store/sqlite/open.ts', 'src/store/secrets.ts'],
+  PostgreSQL: [
+    'src/store/postgres/bank-connection.ts',
+    'src/store/postgres/bank.ts',
+    'src/store/usage-row.ts',
+  ],
+} as const
+
+test.each(ENGINES)(
+  'whenever a process that settles calls is killed, the sums of usage at the next read are those of the rows: $name',
+  async (engine) => {
+    const database = await engine.prepared()
+    const first = await database.open()
+    const user = await first.write('createUser', newUser())
+    for (const key of ['k1', 'k2', 'k3'])
+      await first.write('createToken', newToken(user.id, { key, name: key }))
+    await first.close()
+    const modules = ['packages/wire/src/usage.ts', ...MODULES[engine.name]].map(
+      (module) => new URL(`../../${module}`, import.meta.url).href,
+    )
+    let settled = 0
+    let inParts = 0
+    for (let round = 0; round < byTier(5, 200); round += 1) {
+      const child = spawn(
+        process.execPath,
+        ['--input-type=module', '-e', VARIED_WRITER, engine.name, database.place, `${round}`, ...modules],
+        { stdio: ['ignore', 'pipe', 'inherit'] },
+      )
+      const steps = Math.floor(Math.random() * 20)
+      child.stdout.setEncoding('latin1').on('data', (text: string) => {
+        if (Number(text.split('\n').at(-2)) >= steps)
+          setTimeout(() => child.kill('SIGKILL'), Math.random() * 10)
+      })
+      await once(child, 'close')
+      const store = await database.open()
+      if (engine.name === 'SQLite') inParts += (await database.sql('SELECT 1 FROM sums_watermark')).length
+      await store.read('usageSumsCoverage')
+      const rows = (await database.sql('SELECT * FROM usage_log')) as unknown as UsageLogRow[]
+      const calls = rows.map((row) => ({
+        ...USAGE.fromRow(row),
+        usage: usageFromRow(row),
+        delivered: false,
+        budgets: '',
+      }))
+      const sums = await database.sql('SELECT * FROM usage_sums')
+      expect(sumsOfRows(sums), `round ${round}`).toEqual(generalSums(calls))
+      settled = calls.length
+      await store.close()
+    }
+    expect(settled).toBeGreaterThan(0)
+    console.info(`${settled} calls; ${inParts} kills while a set of calls was in the sums partly`)
+    if (byTier(false, engine.name === 'SQLite')) expect(inParts).toBeGreaterThan(0)
+  },
+  3_600_000,
+)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
+import { databaseOf } from '../fixtures/database.ts'
 import { channel, priced, ROOT, token } from '../fixtures/configuration.ts'
 import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
@@ -33,8 +34,13 @@ test('100: the latencies in a usage series are those of its calls, to within a t
   }
   await expect.poll(async () => (await get<{ total: number }>('/api/log/')).total).toBe(7)
   const { items } = await get<{ items: Rows }>('/api/log/?page_size=100')
-  const { latency } = await get<{ latency: readonly Latency[] }>('/api/usage?step=month')
+  const latencies = async (path: `/${string}`): Promise<readonly Latency[]> =>
+    (await get<{ latency: readonly Latency[] }>(path)).latency
+  const latency = await latencies('/api/usage?step=month')
   const shown = latency.at(-1)
+  // Those of one user or key come from the rows.
+  const ofOne = ['/api/usage/self?step=month', '/api/usage?step=month&token_name=token-root'] as const
+  for (const path of ofOne) expect(await latencies(path), path).toEqual(latency)
   for (const [field, names] of Object.entries(FIELDS) as [
     keyof typeof FIELDS,
     readonly (keyof Latency)[],
@@ -51,4 +57,36 @@ test('100: the latencies in a usage series are those of its calls, to within a t
         )
     }
   }
+})
+
+test('the latencies and causes of one user or key are null once rows of its calls are removed, those of all stay', async () => {
+  fixture.upstream.script('m', { kind: 'status', status: 400, body: '{}' })
+  await fixture.chat('root', askStream('m'))
+  const paths = ['/api/usage?step=month', '/api/usage/self?step=month'] as const
+  const last = async <Item>(
+    path: `/${string}`,
+    of: (data: never) => readonly Item[],
+  ): Promise<Item | undefined> => of(await get<never>(path)).at(-1)
+  const latencyOf = (path: `/${string}`) =>
+    last(path, ({ latency }: { latency: readonly Latency[] }) => latency)
+  const before = await latencyOf(paths[0])
+  databaseOf(fixture.gateway.dataDir).write("delete from usage_log where reason = 'complete'")
+  expect(await latencyOf(paths[0])).toEqual(before)
+  expect(await latencyOf(paths[1])).toEqual({
+    p50_ms: null,
+    p95_ms: null,
+    first_p50_ms: null,
+    first_p95_ms: null,
+  })
+  databaseOf(fixture.gateway.dataDir).write('delete from usage_log')
+  interface Causes {
+    readonly series: readonly { readonly key: string; readonly calls: readonly (number | null)[] }[]
+    readonly other: { readonly calls: readonly number[] } | null
+    readonly total: number
+  }
+  const all = await get<Causes>('/api/usage/failures?by=cause&step=month')
+  expect(all.series.map(({ key }) => key)).toEqual(['provider_refused'])
+  const own = await get<Causes>('/api/usage/self/failures?by=cause&step=month')
+  expect(own).toMatchObject({ series: [], total: 1 })
+  expect(own.other?.calls.at(-1)).toBe(1)
 })

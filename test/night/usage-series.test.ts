@@ -5,6 +5,8 @@ import { seriesPeriodOf, usageSeries } from '../../src/management/usage/usage-se
 import type { SeriesDimension } from '../../src/store/operations/usage-sum-queries.ts'
 import {
   DIMENSION_COLUMNS,
+  hasRouteColumns,
+  HISTOGRAMS,
   smallestSumKind,
   NO_DIMENSION,
   SLOTS_PER_DAY,
@@ -31,26 +33,20 @@ const ROUTE = `'model-' || ((token_id + n.i % 2) % 20), 'channel-' || (((token_i
  * with a row for each call, and all days.
  */
 async function fillYear({ sql }: TestDatabase): Promise<void> {
-  const counts = [
-    'requests',
-    'quota',
-    'input_tokens',
-    'output_tokens',
-    `total_${bucketOf(1500)}`,
-    `first_${bucketOf(400)}`,
-  ]
+  const counts = ['requests', 'quota', 'input_tokens', 'output_tokens']
+  const histograms = [1500, 400].map((ms) => `'${bucketOf(ms)}:' || sum(requests) || ' '`)
   const perSlot = Math.floor(CALLS_PER_DAY / SLOTS_PER_DAY)
   const kindOf = (unit: 'slot' | 'day') => smallestSumKind(unit, DIMENSION_COLUMNS).kind
   await sql(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < ${perSlot * SLOTS_PER_DAY * SLOT_DAYS - 1}),
       calls as (select i, ${(TODAY - SLOT_DAYS) * SLOTS_PER_DAY} + i / ${perSlot} as slot, i % ${KEYS} * 79 % ${KEYS} + 1 as token_id from n)
     insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, ${counts.join(', ')})
-    select ${kindOf('slot')}, slot, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE.replaceAll('n.i', 'i')}, 1, 1000 + i % 777, 900, 100, 1, 1 from calls`)
+    select ${kindOf('slot')}, slot, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE.replaceAll('n.i', 'i')}, 1, 1000 + i % 777, 900, 100 from calls`)
   await sql(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 5), t(token_id) as (select 1 union all select token_id + 1 from t where token_id < ${KEYS}),
       d(day) as (select ${TODAY - YEAR} union all select day + 1 from d where day < ${TODAY - SLOT_DAYS - 1})
     insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, ${counts.join(', ')})
-    select ${kindOf('day')}, day, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE}, 5, 7000, 4500, 500, 5, 5 from d, t, n`)
+    select ${kindOf('day')}, day, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE}, 5, 7000, 4500, 500 from d, t, n`)
   const derived = SUM_KINDS.toSorted((one, other) => other.by.size - one.by.size)
   for (const { kind, unit, by } of derived) {
     if (kind === kindOf('slot')) continue
@@ -58,9 +54,10 @@ async function fillYear({ sql }: TestDatabase): Promise<void> {
     const start = isDays ? `start / ${SLOTS_PER_DAY}` : 'start'
     const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? name : literal(NO_DIMENSION[name])))
     const groups = [start, ...DIMENSION_COLUMNS.filter((name) => by.has(name))]
+    const texts = hasRouteColumns({ by }) ? histograms : ["''", "''"]
     await sql(`
-      insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, ${counts.join(', ')})
-      select ${[kind, start, ...dimensions, ...counts.map((name) => `sum(${name})`)].join(', ')}
+      insert into usage_sums (${[...USAGE_SUMS_KEY, ...counts, ...HISTOGRAMS].join(', ')})
+      select ${[kind, start, ...dimensions, ...counts.map((name) => `sum(${name})`), ...texts].join(', ')}
       from usage_sums where kind = ${isDays ? kindOf('slot') : kindOf(unit)} group by ${groups.join(', ')}`)
   }
 }

@@ -79,7 +79,7 @@ function stackedData(
   parts: readonly {
     readonly key: string | undefined
     readonly label: string
-    readonly values: readonly number[]
+    readonly values: readonly (number | null)[]
   }[],
 ): ChartData {
   return {
@@ -91,10 +91,13 @@ function stackedData(
     })),
     rows: slots.map((at, slot) => ({
       at,
-      ...Object.fromEntries(parts.map(({ values }, place) => [`s${place}`, values[slot] ?? 0])),
+      ...Object.fromEntries(parts.map(({ values }, place) => [`s${place}`, shownValue(values[slot])])),
     })),
   }
 }
+
+/** A value that is not known stays null, which charts show as a dash. */
+const shownValue = (value: number | null | undefined): number | null => (value === undefined ? 0 : value)
 
 /** One series for each of the given `fields` of usage, summed over all calls. */
 export function fieldSeriesData(

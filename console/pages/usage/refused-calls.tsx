@@ -19,7 +19,8 @@ export function RefusedCalls({ scope, params }: { readonly scope: CallScope; rea
   const { data } = useQuery(refusalsQuery(profile.id, scope, params))
   const columns = useColumns()
   if (!data || data.total === 0) return null
-  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+  const sum = (counts: readonly (number | null)[]): number =>
+    counts.reduce<number>((total, count) => total + (count ?? 0), 0)
   const rows: readonly Refused[] = [
     ...data.series.map(({ key, calls }) => ({ code: key, calls: sum(calls) })),
     ...(data.other ? [{ code: usage.other, calls: sum(data.other.calls) }] : []),

@@ -29,24 +29,35 @@ export const refusalsQuery = ownRefusalsQuery.extend({ user_id: idsFilter(), use
 
 const calls = z.array(z.int()).meta({ description: 'One for each slot' })
 
-/**
- * Numbers of refused or failed calls as a time series; `docs/api.md: Refused calls`, `docs/api.md: Failed
- * calls`.
- */
-export const countedCallsSchema = z.object({
-  step: z.string(),
-  tz: z.string(),
-  slots: z.array(z.int()).meta({ description: 'Unix seconds of the starts of the steps' }),
-  series: z
-    .array(z.object({ key: z.string(), label: z.string(), calls }))
-    .meta({ description: 'The most calls first' }),
-  other: z.object({ calls }).nullable(),
-  total: z.int(),
-  exact: z.boolean(),
-})
+const seriesOf = <Calls extends z.ZodType>(ofSeries: Calls) =>
+  z.object({
+    step: z.string(),
+    tz: z.string(),
+    slots: z.array(z.int()).meta({ description: 'Unix seconds of the starts of the steps' }),
+    series: z
+      .array(z.object({ key: z.string(), label: z.string(), calls: ofSeries }))
+      .meta({ description: 'The most calls first' }),
+    other: z.object({ calls }).nullable(),
+    total: z.int(),
+    exact: z.boolean(),
+  })
 
-/** Numbers of refused or failed calls per interval, grouped by a dimension. */
-export type CallCounts = z.output<typeof countedCallsSchema>
+/** Numbers of refused calls as a time series; `docs/api.md: Refused calls`. */
+export const refusedCallsSchema = seriesOf(calls)
+
+/** Numbers of failed calls as a time series; `docs/api.md: Failed calls`. */
+export const failedCallsSchema = seriesOf(
+  z.array(z.int().nullable()).meta({
+    description:
+      'One for each slot; null for causes of users or keys whose calls are not in the usage log any more',
+  }),
+)
+
+/** Numbers of refused calls per interval, grouped by a dimension. */
+export type RefusedCounts = z.output<typeof refusedCallsSchema>
+
+/** Numbers of failed calls per interval, grouped by a dimension; null where a cause is not known any more. */
+export type FailedCounts = z.output<typeof failedCallsSchema>
 
 /** Numbers of refused calls per interval of a period, grouped by a dimension. */
 export async function refusedCalls(
@@ -56,7 +67,7 @@ export async function refusedCalls(
     filter,
     by,
   }: { readonly period: SeriesPeriod; readonly filter: RefusalFilter; readonly by: RefusalDimension },
-): Promise<CallCounts> {
+): Promise<RefusedCounts> {
   const { fromS, toS, starts, step, tz, top } = period
   const { all, lines, ofLines, more } = await store.read('refusedCalls', {
     filter,
@@ -94,7 +105,7 @@ export async function refusedCalls(
  * Numbers of refused or failed calls as CSV: one line for each interval of each series. The series with an
  * empty key is the sum of all series that are not listed.
  */
-export function countedCallsCsv({ slots, series, other }: CallCounts, { calendar }: SeriesPeriod): string {
+export function countedCallsCsv({ slots, series, other }: FailedCounts, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', calls: other.calls }] : [])]
   const rows = lines.flatMap(({ key, label, calls: counts }) =>
     counts.map((count, index) => {

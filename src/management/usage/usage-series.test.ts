@@ -6,6 +6,7 @@ import { newToken, newUser, settledCall } from '../../../test/store-rows.ts'
 import { randomFrom } from '../../../test/fixtures/random.ts'
 import { Calendar, type CalendarStep } from '../../domain/calendar.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
+import { firstCallIdAt } from '../../store/usage-id.ts'
 import { SERIES_DIMENSIONS } from '../../store/operations/usage-sum-queries.ts'
 import { seriesPeriodOf, usageSeries } from './usage-series.ts'
 
@@ -28,7 +29,7 @@ function calls(count: number): SettledCall[] {
   return Array.from({ length: count }, (_, index) => {
     const reason = REASONS[below(REASONS.length)] ?? 'complete'
     const endedMs = (FIRST + below(12 * DAY)) * 1000
-    return settledCall(OWNERS[below(3)] ?? OWNERS[0], `call-${index}`, {
+    return settledCall(OWNERS[below(3)] ?? OWNERS[0], `${firstCallIdAt(endedMs)}-${index}`, {
       ended_ms: endedMs,
       reason,
       delivered: reason !== 'failed',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { type Calendar, CALENDAR_STEPS, type CalendarStep } from '../../domain/calendar.ts'
 import { LATENCY_BUCKETS, percentile } from '../../domain/latency.ts'
-import { type PlannedPeriod, planTimeSeries } from '../../domain/series-plan.ts'
+import { type PlannedPeriod, planTimeSeries, type SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import {
   SERIES_DIMENSIONS,
@@ -16,6 +16,7 @@ import { calendarOf } from '../calendar-of.ts'
 import { csvLine } from '../csv.ts'
 import { wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
+import { factsFromLog } from './call-facts.ts'
 import { callFilters, ownCallFilters } from './list-usage.ts'
 
 const count = z.int()
@@ -40,7 +41,9 @@ type Point = z.output<typeof pointSchema>
 const POINT_FIELDS = pointSchema.keyof().options
 
 const points = z.array(pointSchema).meta({ description: 'One for each slot' })
-const milliseconds = z.int().nullable()
+const milliseconds = z.int().nullable().meta({
+  description: 'Null without calls, and of users or keys whose calls are not in the usage log any more',
+})
 const ranks = z
   .partialRecord(z.enum(SERIES_RANKS), z.int().nullable())
   .meta({ description: 'Places from 1 by each requested figure; null = not among the top' })
@@ -126,7 +129,10 @@ export async function usageSeries(
     totals: pointOf(totalOf(lines)),
     breaks,
     previous: pointOf(previous),
-    latency: latency.map(latencyOf),
+    latency: (
+      latency?.map(splitHistograms) ??
+      (await latenciesFromLog(store, { filter, plan, lines, steps: starts.length }))
+    ).map(latencyOf),
     exact: plan.isExact,
   }
 }
@@ -163,8 +169,39 @@ function totalOf(lines: readonly SeriesLine[]): number[] {
   return total
 }
 
-function latencyOf(counts: readonly number[]): UsageSeries['latency'][number] {
-  const [total, first] = [counts.slice(0, LATENCY_BUCKETS), counts.slice(LATENCY_BUCKETS)]
+/** Counts by bucket: durations of whole calls, and times to the first byte. */
+type Histograms = readonly [total: readonly number[], first: readonly number[]]
+
+const splitHistograms = (counts: readonly number[]): Histograms => [
+  counts.slice(0, LATENCY_BUCKETS),
+  counts.slice(LATENCY_BUCKETS),
+]
+
+async function latenciesFromLog(
+  store: Pick<ManagementServices['store'], 'read'>,
+  {
+    filter,
+    plan,
+    lines,
+    steps,
+  }: {
+    readonly filter: UsageFilter
+    readonly plan: SeriesPlan
+    readonly lines: readonly SeriesLine[]
+    readonly steps: number
+  },
+): Promise<Histograms[]> {
+  const [requests, failed] = [POINT_FIELDS.indexOf('requests'), POINT_FIELDS.indexOf('failed')]
+  const counted = Array.from({ length: steps }, (_, step) => {
+    const sumOf = (field: number): number =>
+      lines.reduce((sum, { points: ofLine }) => sum + (ofLine[step]?.[field] ?? 0), 0)
+    return { requests: sumOf(requests), failed: sumOf(failed) }
+  })
+  const found = await factsFromLog(store, { filter, plan, counted })
+  return found.map((step) => step?.latencies ?? [[], []])
+}
+
+function latencyOf([total, first]: Histograms): UsageSeries['latency'][number] {
   return {
     p50_ms: percentile(total, 0.5),
     p95_ms: percentile(total, 0.95),

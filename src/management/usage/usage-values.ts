@@ -2,12 +2,15 @@ import { z } from 'zod'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { planTimeSeries, type PlannedPeriod, type SeriesPlan } from '../../domain/series-plan.ts'
 import { wholeNumber } from '../input-fields.ts'
+import { causesFromLog } from './failures.ts'
 import type { ManagementServices } from '../services.ts'
 
 const OWN_FIELDS = ['model', 'token', 'group', 'service_tier', 'region', 'cause', 'code'] as const
 const FIELDS = [...OWN_FIELDS, 'user', 'channel'] as const
 /** Maximum number of values of a field that are returned. */
 const MAX_VALUES = 50
+/** Maximum number of rows of the usage log that are read for the causes of one user's failed calls. */
+const MAX_ROWS = 100_000
 const SLOT_S = 1_800
 
 const period = {
@@ -58,9 +61,13 @@ export async function usageValues(
   const plan = await planOf(store, { fromS, toS, starts: [fromS], step: 'month' })
   if (field === 'cause') {
     const by = { filter, by: field, top: FAILURE_CAUSES.length + 1, withOwners: false, steps: 1, plan }
+    // Of one user they come from the latest rows, of which calls can be selected by cause.
     const { lines } = await store.read('failedCalls', by)
-    const known = lines.filter(({ key }) => key !== '')
-    return matching(q, known, (key) => total(lines.find((line) => line.key === key)?.calls ?? []))
+    const found = lines ?? (await causesFromLog(store, { filter, plan, all: [0], maxRows: MAX_ROWS }))
+    const known = found.filter(({ key }) => key !== '')
+    return matching(q, known, (key) =>
+      total((known.find((line) => line.key === key)?.calls ?? []).map((count) => count ?? 0)),
+    )
   }
   const withOwners = userId === undefined
   const found = await store.read('usageValues', { field, filter, plan, q, limit: MAX_VALUES, withOwners })

@@ -4,10 +4,18 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { BANKS, bankFixture, report } from '../../../test/bank-fixture.ts'
 import { ENGINES, type TestDatabase } from '../../../test/store-engines.ts'
 import { newUser } from '../../../test/store-rows.ts'
+import { LATENCY_BUCKETS } from '../../domain/latency.ts'
 import { connectionPool } from '../postgres/pool.ts'
 import { openForWriting } from '../sqlite/connection.ts'
 import { createKysely } from '../sqlite/dialect.ts'
 import type { Database } from '../row-types.ts'
+import {
+  dimensionValuesOfCall,
+  FAILURE_CAUSE_COLUMNS,
+  SUM_COLUMNS,
+  SUM_KINDS,
+  USAGE_SUMS_KEY,
+} from '../sum-kinds.ts'
 import { POSTGRES_TYPES, SQLITE_TYPES } from './schema/table.ts'
 import { migrateToLatest } from './migrate.ts'
 import { type Step, STEPS } from './steps.ts'
@@ -134,3 +142,83 @@ describe.each(BANKS)('a migration while nodes run, on $name', (engine) => {
     expect(await database.sql('SELECT sum(quota)::bigint AS quota FROM usage_log')).toEqual([{ quota: 7 }])
   })
 })
+
+/** The statements that bring the sums of usage back to the form before their histograms had one column each. */
+function formerSums(isShared: boolean): string[] {
+  const integer = isShared ? 'bigint' : 'integer'
+  const buckets = ['total', 'first'].flatMap((name) =>
+    Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => `${name}_${bucket}`),
+  )
+  const at = SUM_COLUMNS.indexOf(FAILURE_CAUSE_COLUMNS[0] ?? '')
+  const sums = [...SUM_COLUMNS.slice(0, at), ...buckets, ...SUM_COLUMNS.slice(at)]
+  const columns = USAGE_SUMS_KEY.map((name) =>
+    ['kind', 'start', 'user_id', 'token_id'].includes(name) ? `${name} ${integer}` : `${name} text`,
+  )
+  return [
+    'DROP TABLE usage_sums',
+    `CREATE TABLE usage_sums (${[...columns, ...sums.map((name) => `${name} ${integer} not null default 0`)].join(', ')},
+       PRIMARY KEY (${USAGE_SUMS_KEY.join(', ')}))`,
+    ...(isShared
+      ? []
+      : [
+          'DROP TABLE sums_watermark',
+          'DROP TABLE unsummed_calls',
+          'CREATE TABLE unsummed_calls (sums text)',
+        ]),
+    `DELETE FROM kysely_migration WHERE name = '0003-histograms'`,
+    ...SUM_KINDS.map((kind) => {
+      const values = {
+        user_id: 1,
+        token_id: 1,
+        model: 'm',
+        channel: 'c',
+        group_name: 'default',
+        service_tier: '',
+        region: '',
+      }
+      const key = dimensionValuesOfCall(kind, values).map((value) => `'${value}'`)
+      const start = kind.unit === 'slot' ? 48_000 : 1_000
+      return `INSERT INTO usage_sums (${USAGE_SUMS_KEY.join(', ')}, requests, failed, quota, total_0, total_59, first_3, failed_gateway)
+        VALUES (${[kind.kind, start, ...key].join(', ')}, 9, 2, 700, 4, 5, 123456, 2)`
+    }),
+    ...(isShared
+      ? []
+      : [
+          `INSERT INTO unsummed_calls VALUES ('${JSON.stringify([[[48_001, 1, 1, 'm', 'c', 'default', '', ''], noted(sums)]])}')`,
+        ]),
+  ]
+}
+
+/** A note of a call that was answered by 3 quota units, with a duration in the first bucket. */
+const noted = (sums: readonly string[]): number[] =>
+  sums.map((name) => ({ requests: 1, quota: 3, total_0: 1 })[name] ?? 0)
+
+test.each(ENGINES)(
+  'sums of usage are converted by an upgrade on $name: histograms to one column, and only of models and channels',
+  async (engine) => {
+    const isShared = engine.name === 'PostgreSQL'
+    const database = await engine.prepared()
+    await (await database.open()).close()
+    for (const statement of formerSums(isShared)) await database.sql(statement)
+    const store = await database.open()
+    onTestFinished(() => store.close())
+    await store.read('usageSumsCoverage')
+    const rows = await database.sql(
+      'SELECT kind, start, requests, failed, quota, total_latencies, first_latencies, failed_gateway FROM usage_sums ORDER BY kind, start',
+    )
+    const ofRoutes = { total_latencies: '0:4 59:5 ', first_latencies: '3:123456 ', failed_gateway: 2 }
+    const ofKeys = { total_latencies: '', first_latencies: '', failed_gateway: 0 }
+    const before = { start: 48_000, requests: 9, failed: 2, quota: 700 }
+    const note = { start: 48_001, requests: 1, failed: 0, quota: 3, first_latencies: '', failed_gateway: 0 }
+    const day = { ...before, start: 1_000, ...(isShared ? {} : { requests: 10, quota: 703 }) }
+    expect(rows).toEqual([
+      { kind: 1, ...before, ...ofKeys },
+      ...(isShared ? [] : [{ kind: 1, ...note, total_latencies: '' }]),
+      { kind: 2, ...before, ...ofRoutes },
+      ...(isShared ? [] : [{ kind: 2, ...note, total_latencies: '0:1 ' }]),
+      { kind: 3, ...day, ...ofKeys },
+      { kind: 4, ...day, ...ofRoutes, ...(isShared ? {} : { total_latencies: '0:5 59:5 ' }) },
+      { kind: 5, ...day, ...ofKeys },
+    ])
+  },
+)

@@ -18,6 +18,10 @@ export const STEPS: readonly Step[] = [
     name: '0002-secret-state',
     run: async (db, types) => (await import('./schema/secret-state.ts')).createSecretState(db, types),
   },
+  {
+    name: '0003-histograms',
+    run: async (db, types) => (await import('./schema/histograms.ts')).joinHistograms(db, types),
+  },
 ]
 
 /**

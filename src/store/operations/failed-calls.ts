@@ -2,6 +2,7 @@ import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import type { SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { FAILURE_CAUSE_COLUMNS } from '../sum-kinds.ts'
+import { isOfAccounts } from './read-sums.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
@@ -25,7 +26,7 @@ export interface FailedCallsLine {
 /**
  * Counts the failed calls of a period: all of them, and those for each of the `top` values of the dimension
  * with the most failed calls. `more` says whether the dimension has further values. The cause is empty if the
- * client left.
+ * client left. By cause, `lines` is null if the filter names users or keys, whose sums have no causes.
  */
 export async function failedCalls(
   db: Db,
@@ -41,17 +42,19 @@ export async function failedCalls(
   secrets: Secrets,
 ): Promise<{
   readonly all: readonly number[]
-  readonly lines: readonly FailedCallsLine[]
+  readonly lines: readonly FailedCallsLine[] | null
   readonly more: boolean
 }> {
   const { by, top, withOwners, steps, plan } = query
   const none = Array.from({ length: steps }, () => 0)
   const filter = await resolveFilterNames(db, query.filter)
   if (!filter) return { all: none, lines: [], more: false }
-  const columns = ['failed', ...(by === 'cause' ? FAILURE_CAUSE_COLUMNS : [])]
+  const byCause = by === 'cause' && !isOfAccounts(filter)
+  const columns = ['failed', ...(byCause ? FAILURE_CAUSE_COLUMNS : [])]
   const sums = (await readSumsOfSeriesPlan(db, { filter, columns }, plan, steps)).get(null) ?? []
   const all = none.map((_, step) => sums[step]?.[0] ?? 0)
   if (by === 'none') return { all, lines: [], more: false }
+  if (by === 'cause' && !byCause) return { all, lines: null, more: false }
   if (by === 'cause') {
     const ranked = linesByCause(sums).toSorted((one, other) => totalOf(other) - totalOf(one))
     return { all, lines: ranked.slice(0, top), more: ranked.length > top }

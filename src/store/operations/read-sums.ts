@@ -1,8 +1,11 @@
 import { sql, type RawBuilder } from 'kysely'
 import { type UsageFilter, filterValueList } from '../../domain/usage-filter.ts'
+import { addHistogram, emptyHistogram } from '../../domain/latency.ts'
 import {
   DIMENSION_COLUMNS,
   type DimensionColumn,
+  HISTOGRAMS,
+  ROUTE_COLUMNS,
   smallestSumKind,
   ROUTE_DIMENSIONS,
   type SumKind,
@@ -30,7 +33,10 @@ export interface SumsQuery {
   readonly by?: DimensionColumn | undefined
   /** Values of the dimension for which sums are read; all values if not given. */
   readonly keys?: readonly (string | number)[] | undefined
+  /** Columns to sum. `ROUTE_COLUMNS` cannot be read by user or key. */
   readonly columns: readonly string[]
+  /** Whether to return the histograms of latencies, which cannot be read by user or key. */
+  readonly withHistograms?: boolean | undefined
 }
 
 /**
@@ -42,7 +48,7 @@ export interface SumsRow {
   readonly at: number | null
   /** Value of the dimension; null if the query has no dimension. */
   readonly key: string | number | null
-  /** Sums in the order of the query's columns. */
+  /** Sums in the order of the query's columns, then the counts by bucket of both histograms if requested. */
   readonly sums: readonly number[]
 }
 
@@ -52,9 +58,11 @@ export interface SumsRow {
  */
 export async function readUsageSums(
   db: Db,
-  { filter, unit, starts, perStart = false, by, keys, columns }: SumsQuery,
+  { filter, unit, starts, perStart = false, by, keys, columns, withHistograms }: SumsQuery,
 ): Promise<SumsRow[]> {
-  const kind = smallestSumKind(unit, [...filteredColumns(filter), ...(by ? [by] : [])])
+  const kind = smallestSumKind(unit, [...filteredColumns(filter), ...(by ? [by] : [])], {
+    withRoutes: withHistograms === true || columns.some((name) => ROUTE_COLUMNS.includes(name)),
+  })
   const ofKind = sql`kind = ${sql.lit(kind.kind)}`
   const accounts = accountsOf({ filter, by, keys })
   const times = accounts.length > 0 ? among(starts, ofKind) : within(starts)
@@ -62,13 +70,16 @@ export async function readUsageSums(
   const groups = [...(perStart ? ['start'] : []), ...(by ? dimensionsUpTo(by, kind) : [])]
   const { rows } = await sql<Record<string, string | number | null>>`
     select ${perStart ? sql.ref('start') : sql`null`} as at, ${by ? sql.ref(by) : sql`null`} as key,
-      ${sql.join(columns.map(summed))}
+      ${sql.join([...columns.map(summed), ...(withHistograms ? HISTOGRAMS.map(joined) : [])])}
     from usage_sums where ${sql.join(wanted, sql` and `)}
     ${groups.length > 0 ? sql`group by ${sql.join(groups.map((name) => sql.ref(name)))}` : sql``}`.execute(db)
   return rows.map((row) => ({
     at: row['at'] as number | null,
     key: row['key'] ?? null,
-    sums: columns.map((name) => row[name] as number),
+    sums: [
+      ...columns.map((name) => row[name] as number),
+      ...(withHistograms ? HISTOGRAMS.flatMap((name) => countsIn(row[name] as string | null)) : []),
+    ],
   }))
 }
 
@@ -77,6 +88,11 @@ export async function readUsageSums(
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
   return [...before.filter((name) => !kind.by.has(name)), by]
+}
+
+/** Whether the filter names users or keys, of which the sums have no latencies and no causes of failures. */
+export function isOfAccounts({ user_id, username, token_id, token_name }: UsageFilter): boolean {
+  return [user_id, username, token_id, token_name].some((one) => one !== undefined)
 }
 
 function filteredColumns(filter: UsageFilter): DimensionColumn[] {
@@ -163,4 +179,14 @@ function summed(column: string): RawBuilder<unknown> {
     sql` + `,
   )
   return sql`cast(coalesce(sum(${source}), 0) as bigint) as ${sql.ref(column)}`
+}
+
+/** SQL for the sum of histograms: their texts in a row (`addHistogram`). */
+const joined = (column: string): RawBuilder<unknown> =>
+  sql`string_agg(${sql.ref(column)}, '') as ${sql.ref(column)}`
+
+function countsIn(text: string | null): number[] {
+  const counts = emptyHistogram()
+  if (text !== null) addHistogram(counts, text)
+  return counts
 }

@@ -36,6 +36,7 @@ export {
   recentTokens,
   tokenGroups,
 } from './find-accounts.ts'
+export { callFacts, usersOfFilter } from './call-facts.ts'
 export { channelIds, namesOfChannels } from './channel-names.ts'
 export { findKeys } from './find-keys.ts'
 export { failedCalls } from './failed-calls.ts'

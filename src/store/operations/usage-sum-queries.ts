@@ -6,7 +6,6 @@ import {
   CACHE_BREAK_COLUMNS,
   type DimensionColumn,
   smallestSumKind,
-  LATENCY_COLUMNS,
   SLOT_MS,
   SLOTS_PER_DAY,
 } from '../sum-kinds.ts'
@@ -14,7 +13,7 @@ import type { Secrets } from '../secrets.ts'
 import { channelIds, loggedChannelNames, presentChannelNames } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, namesOfAccounts } from './operation.ts'
-import { readUsageSums, type SumsQuery, type SumsRow } from './read-sums.ts'
+import { isOfAccounts, readUsageSums, type SumsQuery, type SumsRow } from './read-sums.ts'
 import {
   resolveFilterNames as resolvedFilter,
   selectMatchingCalls,
@@ -76,7 +75,7 @@ export const SERIES_RANKS = ['quota', 'requests', 'tokens', 'failed'] as const
 /** A sum by which the lines of a time series are ranked. */
 export type SeriesRank = (typeof SERIES_RANKS)[number]
 
-/** Sums in the order of their columns: `POINT_COLUMNS` or `LATENCY_COLUMNS`. */
+/** Sums in the order of their columns: `POINT_COLUMNS`, or the counts by bucket of both histograms. */
 type Sums = readonly number[]
 
 /** One line of a time series: the sums for one value of the dimension. */
@@ -98,8 +97,11 @@ interface SeriesSums {
    * null), it is last.
    */
   readonly lines: readonly SeriesLine[]
-  /** Latency histograms of all calls, for each step. */
-  readonly latency: readonly Sums[]
+  /**
+   * Latency histograms of all calls, for each step: counts by bucket of the durations of whole calls, then of
+   * the times to the first byte. Null if the filter names users or keys, whose sums have none.
+   */
+  readonly latency: readonly Sums[] | null
   /** Number of prompt cache breaks in the period, by reason. */
   readonly breaks: CacheBreakCounts
   /** Sums of the preceding period of equal length. */
@@ -143,13 +145,15 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
   if (!filter)
     return {
       lines: [],
-      latency: zeros(steps, LATENCY_COLUMNS),
+      latency: null,
       breaks: {},
       previous: zeros(1, POINT_COLUMNS)[0] ?? [],
     }
-  const columns = [...POINT_COLUMNS, ...CACHE_BREAK_COLUMNS, ...LATENCY_COLUMNS]
+  const columns = [...POINT_COLUMNS, ...CACHE_BREAK_COLUMNS]
+  const withHistograms = !isOfAccounts(filter)
   const totals =
-    (await readSumsOfSeriesPlan(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
+    (await readSumsOfSeriesPlan(db, { filter, columns, withHistograms }, plan, steps)).get(null) ??
+    zeros(steps, columns)
   const previous = await readSumsOfSeriesPlan(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
   return {
     lines: await seriesLines(
@@ -159,7 +163,7 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
       totals.map((sums) => sums.slice(0, POINT_COLUMNS.length)),
       secrets,
     ),
-    latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length + CACHE_BREAK_COLUMNS.length)),
+    latency: withHistograms ? totals.map((sums) => sums.slice(columns.length)) : null,
     breaks: cacheBreakCountsOf(
       CACHE_BREAK_COLUMNS.map((_, index) =>
         totals.reduce((sum, point) => sum + (point[POINT_COLUMNS.length + index] ?? 0), 0),
@@ -318,7 +322,7 @@ export async function totalsByDimensionValue(
  */
 export async function readSumsOfSeriesPlan(
   db: Db,
-  given: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
+  given: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns' | 'withHistograms'>,
   plan: SeriesPlan,
   steps: number,
 ): Promise<ReadonlyMap<string | number | null, number[][]>> {
@@ -331,9 +335,9 @@ export async function readSumsOfSeriesPlan(
     if (step === undefined || step < 0) return
     const key = present?.get(String(logged)) ?? logged
     let points = lines.get(key)
-    if (!points) lines.set(key, (points = zeros(steps, query.columns)))
+    if (!points) lines.set(key, (points = Array.from({ length: steps }, () => sums.map(() => 0))))
     const point = points[step]
-    if (point) for (const [index, value] of sums.entries()) point[index]! += sign * value
+    if (point) for (let i = 0; i < sums.length; i += 1) point[i]! += sign * sums[i]!
   }
   const readSums = (unit: 'day' | 'slot', starts: readonly number[]) =>
     readUsageSums(db, { ...query, unit, starts, perStart: true })

@@ -15,7 +15,10 @@ import {
 } from '../account-columns.ts'
 import {
   DIMENSION_COLUMNS,
-  LATENCY_SOURCE_COLUMNS,
+  FAILURE_CAUSE_COLUMNS,
+  hasRouteColumns,
+  HISTOGRAM_COLUMNS,
+  HISTOGRAMS,
   NO_DIMENSION,
   SLOTS_PER_DAY,
   SUM_COLUMNS,
@@ -44,12 +47,18 @@ function statedValue({ name, type }: Column): string {
 
 const list = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')
 
-const within = (column: string, bucket: number): string => {
-  const { fromMs, beforeMs } = bucketBounds(bucket)
-  return `${column} >= ${fromMs}${Number.isFinite(beforeMs) ? ` and ${column} < ${beforeMs}` : ''}`
+/** Lower bounds of all buckets except the first, of which `width_bucket` counts those that a value reaches. */
+const BOUNDS = Array.from({ length: LATENCY_BUCKETS - 1 }, (_, bucket) => bucketBounds(bucket + 1).fromMs)
+
+/** SQL for the bucket of a call in each of `HISTOGRAMS`; null if it is not counted there. */
+const BUCKET_OF_CALL: Readonly<Record<(typeof HISTOGRAMS)[number], string>> = {
+  total_latencies: `case when reason in (${list(COMPLETE_REASONS)}) then ${bucketIn('total_latencies')} end`,
+  first_latencies: `case when requests > 0 then ${bucketIn('first_latencies')} end`,
 }
 
-const BUCKETS = Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => bucket)
+function bucketIn(name: (typeof HISTOGRAMS)[number]): string {
+  return `width_bucket(${HISTOGRAM_COLUMNS[name]}, array[${BOUNDS.join(', ')}]::bigint[])`
+}
 
 /** SQL that computes each of `SUM_COLUMNS` over a set of calls, in the same order. */
 const VALUES: readonly string[] = [
@@ -57,13 +66,6 @@ const VALUES: readonly string[] = [
   `count(*) filter (where reason in (${list(FAILED_REASONS)}))`,
   'sum(quota)',
   ...COUNT_COLUMNS.map((column) => `sum(${column})`),
-  ...BUCKETS.map(
-    (bucket) =>
-      `count(*) filter (where reason in (${list(COMPLETE_REASONS)}) and ${within(LATENCY_SOURCE_COLUMNS.total, bucket)})`,
-  ),
-  ...BUCKETS.map(
-    (bucket) => `count(*) filter (where requests > 0 and ${within(LATENCY_SOURCE_COLUMNS.first, bucket)})`,
-  ),
   ...FAILURE_CAUSES.map(
     (cause) => `count(*) filter (where reason in (${list(FAILED_REASONS)}) and cause = '${cause}')`,
   ),
@@ -75,23 +77,45 @@ const VALUES: readonly string[] = [
   'sum(hit_saved)',
 ]
 
-/** SQL rows with the keys of all sums to which the half hours in `slots` are added: one row for each kind. */
-const KEYS = SUM_KINDS.map(({ kind, unit, by }) => {
-  const start = unit === 'slot' ? 'slots.slot' : `slots.slot / ${SLOTS_PER_DAY}`
-  const dimensions = DIMENSION_COLUMNS.map((name) =>
-    by.has(name) ? `slots.${name}` : `'${NO_DIMENSION[name]}'`,
-  )
-  return `(${[kind, start, ...dimensions].join(', ')})`
-})
+/** SQL rows with the keys of the sums to which the half hours in `slots` are added: one row for each kind. */
+const keysOf = (kinds: typeof SUM_KINDS): string =>
+  kinds
+    .map(({ kind, unit, by }) => {
+      const start = unit === 'slot' ? 'slots.slot' : `slots.slot / ${SLOTS_PER_DAY}`
+      const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? `slots.${name}` : noDimension(name)))
+      return `(${[kind, start, ...dimensions].join(', ')})`
+    })
+    .join(', ')
+
+const noDimension = (name: keyof typeof NO_DIMENSION): string =>
+  typeof NO_DIMENSION[name] === 'number' ? `${NO_DIMENSION[name]}::bigint` : "''::text"
+
+const ROUTE_KINDS = SUM_KINDS.filter(hasRouteColumns)
+
+/** SQL for the sum of a column over half hours. Causes of failures are only in sums by routes. */
+const sumOfSlots = (column: string): string =>
+  FAILURE_CAUSE_COLUMNS.includes(column)
+    ? `case when c.kind in (${ROUTE_KINDS.map(({ kind }) => kind).join(', ')}) then sum(slots.${column}) else 0 end`
+    : `sum(slots.${column})`
 
 /** Generated parts of the bank's SQL that write `usage_sums`. */
 const SUM_PARTS = {
   sum_columns: SUM_COLUMNS.join(', '),
   // Without the cast, sums have the type numeric, which takes longer to add.
   sum_of_calls: SUM_COLUMNS.map((column, index) => `(${VALUES[index]})::bigint as ${column}`).join(', '),
-  sum_of_slots: SUM_COLUMNS.map((column) => `sum(slots.${column})`).join(', '),
+  sum_of_named_slots: SUM_COLUMNS.map((column) => `${sumOfSlots(column)} as ${column}`).join(', '),
   sum_updates: SUM_COLUMNS.map((column) => `${column} = s.${column} + excluded.${column}`).join(', '),
-  sum_keys: KEYS.join(', '),
+  sum_keys: keysOf(SUM_KINDS),
+  route_keys: keysOf(ROUTE_KINDS),
+  call_buckets: HISTOGRAMS.map((name) => `('${name}', ${BUCKET_OF_CALL[name]})`).join(', '),
+  histogram_columns: HISTOGRAMS.join(', '),
+  histogram_values: HISTOGRAMS.map((name) => `coalesce(h.${name}, '')`).join(', '),
+  histogram_texts: HISTOGRAMS.map(
+    (name) => `coalesce(string_agg(entry, '') filter (where histogram = '${name}'), '') as ${name}`,
+  ).join(', '),
+  histogram_updates: HISTOGRAMS.map(
+    (name) => `${name} = bank_add_histograms(s.${name}, excluded.${name})`,
+  ).join(', '),
   sum_dimensions: DIMENSION_COLUMNS.join(', '),
   sum_key: USAGE_SUMS_KEY.join(', '),
   sum_key_of_kinds: USAGE_SUMS_KEY.map((column) => `c.${column}`).join(', '),

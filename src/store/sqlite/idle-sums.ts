@@ -1,28 +1,20 @@
 import { type BatchReply, type QueuedOperation, SUM_UP_OPERATION } from './messages.ts'
 import type { WriteBatches } from './write-batch.ts'
 
-/**
- * Number of rows waiting to be added to the sums of usage, from which some are added after each pause. With
- * fewer rows it is worth waiting longer, because further rows may belong to the same sum.
- */
-const ENOUGH = 100
-/** Milliseconds between two steps of adding rows to the sums. Batches of writes run in this pause. */
-const PAUSE_MS = 20
-/**
- * Number of rows waiting to be added to the sums of usage, from which the pauses are shorter, because reads
- * of sums wait until all rows are added.
- */
-const MANY = 2000
-/** Milliseconds between two steps of adding rows to the sums, if at least `MANY` rows wait. */
-const SHORT_PAUSE_MS = 4
-/** Milliseconds to wait for more rows if fewer than `ENOUGH` wait. */
+/** Milliseconds for which calls are gathered before they are added to the sums of usage. */
 const GATHER_MS = 1000
+/** Number of gathered calls that are added at once, to limit memory and the work after a crash. */
+const MANY = 20_000
+/** Milliseconds between two parts of gathered calls. Batches of writes run in this pause. */
+const PAUSE_MS = 4
 
 /** Runs batches of writes, and adds calls to the sums of usage while there is no batch. */
 export class IdleSums {
   readonly #batches: WriteBatches
   #running = 0
   #timer: NodeJS.Timeout | undefined
+  /** The pause that `#timer` waits, in milliseconds. */
+  #waitMs = 0
 
   constructor(batches: WriteBatches) {
     this.#batches = batches
@@ -34,7 +26,7 @@ export class IdleSums {
     this.#running += 1
     const reply = await this.#batches.write(operations)
     this.#running -= 1
-    this.#schedule(this.#waitMs)
+    this.#schedule(this.#dueMs)
     return reply
   }
 
@@ -44,26 +36,29 @@ export class IdleSums {
     while (this.#batches.unsummed > 0) if (!(await this.#sumPart())) return
   }
 
-  get #waitMs(): number {
-    const { unsummed } = this.#batches
-    if (unsummed >= MANY) return SHORT_PAUSE_MS
-    return unsummed >= ENOUGH ? PAUSE_MS : GATHER_MS
+  get #dueMs(): number {
+    return this.#batches.isSumming || this.#batches.unsummed >= MANY ? PAUSE_MS : GATHER_MS
   }
 
   #schedule(waitMs: number): void {
-    if (this.#timer || this.#batches.unsummed === 0) return
+    if (this.#batches.unsummed === 0) return
+    if (this.#timer) {
+      if (waitMs >= this.#waitMs) return
+      clearTimeout(this.#timer)
+    }
+    this.#waitMs = waitMs
     this.#timer = setTimeout(() => void this.#sumUp(), waitMs)
     this.#timer.unref()
   }
 
   async #sumUp(): Promise<void> {
     this.#timer = undefined
-    // A batch is running; when it ends, it schedules the next step.
-    if (this.#running > 0) return
+    // A batch is running, which must not be interrupted.
+    if (this.#running > 0) return this.#schedule(PAUSE_MS)
     this.#running += 1
     const hasSummed = await this.#sumPart()
     this.#running -= 1
-    this.#schedule(hasSummed ? this.#waitMs : GATHER_MS)
+    this.#schedule(hasSummed ? this.#dueMs : GATHER_MS)
   }
 
   async #sumPart(): Promise<boolean> {

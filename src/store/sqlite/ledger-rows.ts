@@ -22,7 +22,7 @@ import {
   type HoldStatements,
 } from './hold-statements.ts'
 import { BudgetRows } from './budget-rows.ts'
-import { type SumProgress, DeferredSums } from './deferred-sums.ts'
+import { GatheredSums, type SumProgress } from './gathered-sums.ts'
 import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 
 /** Number of holds that recovery loads at a time, to limit memory. */
@@ -37,7 +37,7 @@ export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
-  readonly #sums: DeferredSums
+  readonly #sums: GatheredSums
   readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
   /** Ids of calls that this transaction settles and for which it has not created a hold. */
@@ -52,7 +52,7 @@ export class LedgerRows implements LedgerWrites {
 
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
-    this.#sums = new DeferredSums(db)
+    this.#sums = new GatheredSums(db)
     this.#budgets = new BudgetRows(db)
     this.#provenance = new ProvenanceRows(db)
   }
@@ -173,8 +173,9 @@ export class LedgerRows implements LedgerWrites {
   }
 
   prune({ beforeMs, limit }: Parameters<LedgerWrites['prune']>[0]): PruneResult {
+    this.#sums.list()
     const start = performance.now()
-    const { changes } = this.#statements.prune.run(limit, beforeMs)
+    const { changes } = this.#statements.prune.run(limit, Math.min(beforeMs, this.#sums.neededFromMs()))
     return { rows: Number(changes), tookMs: performance.now() - start }
   }
 
@@ -199,20 +200,19 @@ export class LedgerRows implements LedgerWrites {
   /** Writes everything that this transaction has not written yet. Call it before the transaction ends. */
   finish(): void {
     this.writeSums()
-    this.#sums.writeNotes()
+    this.#sums.list()
   }
 
-  /**
-   * Number of rows in notes (`unsummed_calls`) that are not in the sums of usage yet; 0 only if there are
-   * none.
-   */
-  get unsummed(): number {
-    return this.#sums.waiting
+  /** Call it after the transaction was committed. */
+  commit(): void {
+    this.#sums.commit()
   }
 
-  /** Adds some of the rows in notes (`unsummed_calls`) to the sums of usage, up to the note `through`. */
-  sumUp(through: number | undefined): SumProgress {
-    return this.#sums.sumUp(through)
+  /** The settled calls, gathered for the sums of usage. */
+  get sums(): Pick<GatheredSums, 'waiting' | 'isWriting' | 'discard'> & {
+    sumUp(through: number | undefined): SumProgress
+  } {
+    return this.#sums
   }
 
   /** Discards the changes that were added up in memory, because their transaction was rolled back. */

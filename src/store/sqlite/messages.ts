@@ -19,12 +19,13 @@ export type ThreadOptions =
   | { readonly role: 'node'; readonly path: string }
 
 /**
- * Operation of the writer that adds some of the calls in notes (rows of `unsummed_calls`) to the sums of
- * usage. Input: the last note that is needed; undefined for all notes. Result: `SumProgress`.
+ * Operation of the writer that adds some of the gathered calls to the sums of usage. Input: the last
+ * generation that is needed; undefined for all calls so far. Result: `SumProgress`.
  */
 export const SUM_UP_OPERATION = 'sumUp'
 
 const SUM_READS: ReadonlySet<string> = new Set([
+  'failedCalls',
   'findUnbalancedAccounts',
   'modelCallers',
   'sumUsageDays',
@@ -32,12 +33,10 @@ const SUM_READS: ReadonlySet<string> = new Set([
   'usageSumsCoverage',
   'usageGroups',
   'usageSeries',
+  'usageValues',
 ])
 
-/**
- * Whether a read uses the sums of usage. The calls in notes (`unsummed_calls`) must then be added to the sums
- * first.
- */
+/** Whether a read uses the sums of usage. The gathered calls must then be added to the sums first. */
 export function isSumRead(name: string): boolean {
   return SUM_READS.has(name)
 }

@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
 import { type DatabasePort, DatabaseThread, startThread, type IdleThread } from './database-thread.ts'
 import { isLocalRead, isSumRead, SUM_UP_OPERATION } from './messages.ts'
-import type { SumProgress } from './deferred-sums.ts'
+import type { SumProgress } from './gathered-sums.ts'
 import type { NodeFile } from '../node-file.ts'
 
 /**

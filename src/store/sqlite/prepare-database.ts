@@ -8,7 +8,15 @@ import { StoreUnavailable } from '../store-unavailable.ts'
  * Tables that charges need, which are checked after a crash. The usage log and its sums are not checked,
  * because they may be large.
  */
-const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'unsummed_calls', 'budget_periods']
+const CHECKED_TABLES = [
+  'store_identity',
+  'users',
+  'tokens',
+  'holds',
+  'unsummed_calls',
+  'sums_watermark',
+  'budget_periods',
+]
 
 const SQLITE_CORRUPT = 11
 

@@ -76,6 +76,7 @@ export class WriteBatches {
       }
       this.#ledger.finish()
       this.#commit.run()
+      this.#ledger.commit()
       return { kind: 'done', outcomes }
     } catch (error) {
       this.#rollback()
@@ -91,23 +92,27 @@ export class WriteBatches {
     return this.#ledger.takeCharged()
   }
 
-  /**
-   * Number of rows in notes (`unsummed_calls`) that are not in the sums of usage yet; 0 only if there are
-   * none.
-   */
+  /** Number of calls that are not in the sums of usage yet; after a failure an estimate, but 0 only if there are none. */
   get unsummed(): number {
-    return this.#ledger.unsummed
+    return this.#ledger.sums.waiting
+  }
+
+  /** Whether a set of gathered calls is in the sums of usage partly. */
+  get isSumming(): boolean {
+    return this.#ledger.sums.isWriting
   }
 
   #sumUp(through: number | undefined): Outcome {
     this.#ledger.finish()
     this.#savepoint.run()
     try {
-      const value = this.#ledger.sumUp(through)
+      const value = this.#ledger.sums.sumUp(through)
       this.#release.run()
       return { value }
     } catch (error) {
-      return this.#revert(error)
+      const outcome = this.#revert(error)
+      this.#ledger.sums.discard()
+      return outcome
     }
   }
 

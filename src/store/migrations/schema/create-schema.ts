@@ -4,7 +4,7 @@ import { REFUSAL, REFUSAL_KEY_COLUMNS } from '../../../domain/records/refusal.ts
 import { TOKEN } from '../../../domain/records/token.ts'
 import { HOLD, USAGE } from '../../../domain/records/usage.ts'
 import { USER } from '../../../domain/records/user.ts'
-import { LATENCY_COLUMNS, SUM_COLUMNS, USAGE_SUMS_KEY, SUM_KINDS } from '../../sum-kinds.ts'
+import { HISTOGRAMS, SUM_COLUMNS, USAGE_SUMS_KEY, SUM_KINDS } from '../../sum-kinds.ts'
 import { TABLES } from '../../tables.ts'
 import { type ColumnTypes, recordColumns, createTables, type Table } from './table.ts'
 
@@ -26,7 +26,8 @@ const USAGE_LOG: Table = {
   },
 }
 
-const USAGE_SUMS: Table = {
+/** The table of sums of usage. */
+export const USAGE_SUMS: Table = {
   name: 'usage_sums',
   columns: {
     kind: 'small',
@@ -38,12 +39,8 @@ const USAGE_SUMS: Table = {
     group_name: 'text',
     service_tier: 'text',
     region: 'text',
-    ...Object.fromEntries(
-      SUM_COLUMNS.map((name) => [
-        name,
-        LATENCY_COLUMNS.includes(name) ? 'small default 0' : 'integer default 0',
-      ]),
-    ),
+    ...Object.fromEntries(SUM_COLUMNS.map((name) => [name, 'integer default 0'])),
+    ...Object.fromEntries(HISTOGRAMS.map((name) => [name, "text default ''"])),
   },
   // The time is the first column of each key, so that a commit of many calls changes few pages.
   key: USAGE_SUMS_KEY,
@@ -55,11 +52,19 @@ async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void>
     user_id: 'integer references users (id)',
     token_id: 'integer references tokens (id)',
   }
-  // Sums are updated after the calls are committed. Until then, a row of this table contains what the calls
-  // of one commit add to the sums.
-  const notes: Table = { name: 'unsummed_calls', columns: { sums: 'text' }, rows: 'counted' }
-  await createTables(db, [{ ...USAGE_LOG, columns: { ...columns, ...references } }, USAGE_SUMS, notes], types)
+  const log = { ...USAGE_LOG, columns: { ...columns, ...references } }
+  await createTables(db, [log, USAGE_SUMS, ...UNSUMMED_TABLES], types)
 }
+
+/**
+ * Tables of a SQLite database that say which calls are not in the sums of usage. A row of `unsummed_calls` has
+ * the ids of the calls of one commit, as two JSON lists: those that were answered, and the others. While a set
+ * of these calls is in the sums partly, `sums_watermark` has its last row, and how much of it is in the sums.
+ */
+export const UNSUMMED_TABLES: readonly Table[] = [
+  { name: 'unsummed_calls', columns: { answered: 'text', unanswered: 'text' }, rows: 'counted' },
+  { name: 'sums_watermark', columns: { id: 'integer primary key', place: 'integer', done: 'integer' } },
+]
 
 /**
  * Partitions the usage log by ranges of ids, which sort by time, and the sums by kind. The log has no foreign

@@ -1,6 +1,20 @@
 -- Charges settled calls, each once. Values that a call does not state, such as those of an estimate for a lost
 -- node, are empty or 0.
 
+-- Adds two histograms of latencies: texts with `bucket:count ` for each bucket that has calls.
+create or replace function bank_add_histograms(one text, other text)
+  returns text language plpgsql immutable set search_path from current as $$
+begin
+  if one = '' or other = '' then return one || other; end if;
+  return (
+    select string_agg(bucket || ':' || calls || ' ', '' order by bucket)
+    from (
+      select split_part(entry, ':', 1)::integer as bucket, sum(split_part(entry, ':', 2)::bigint) as calls
+      from unnest(string_to_array(rtrim(one || other), ' ')) entry group by 1
+    ) entries);
+end
+$$;
+
 create or replace function bank_charge(as_node text, calls jsonb)
   returns void language plpgsql security definer set search_path from current as $$
 begin
@@ -19,12 +33,25 @@ begin
   ), slots as (
     select ended_ms / 1800000 as slot, user_id, token_id, model, channel, group_name, service_tier, region, {{sum_of_calls}}
     from fresh group by 1, 2, 3, 4, 5, 6, 7, 8
-  ), sums as (
-    insert into usage_sums as s ({{sum_key}}, {{sum_columns}})
-    select {{sum_key_of_kinds}}, {{sum_of_slots}}
+  ), entries as (
+    select {{sum_key_of_kinds}}, histogram, bucket || ':' || count(*) || ' ' as entry
+    from (select fresh.*, ended_ms / 1800000 as slot from fresh) slots,
+      lateral (values {{call_buckets}}) as b (histogram, bucket),
+      lateral (values {{route_keys}}) as c ({{sum_key}})
+    where bucket is not null
+    group by {{sum_key_of_kinds}}, histogram, bucket
+  ), histograms as (
+    select {{sum_key}}, {{histogram_texts}} from entries group by {{sum_key}}
+  ), added as (
+    select {{sum_key_of_kinds}}, {{sum_of_named_slots}}
     from slots, lateral (values {{sum_keys}}) as c ({{sum_key}})
-    group by {{sum_key_of_kinds}} order by {{sum_key_of_kinds}}
-    on conflict ({{sum_key}}) do update set {{sum_updates}}
+    group by {{sum_key_of_kinds}}
+  ), sums as (
+    insert into usage_sums as s ({{sum_key}}, {{sum_columns}}, {{histogram_columns}})
+    select {{sum_key}}, {{sum_columns}}, {{histogram_values}}
+    from added left join histograms h using ({{sum_key}})
+    order by {{sum_key}}
+    on conflict ({{sum_key}}) do update set {{sum_updates}}, {{histogram_updates}}
   ), spent as (
     select s.account, s.id, s.quota, s.requests, s.ended_ms, least(s.quota, coalesce(l.amount, 0)) as lent
     from (

@@ -90,8 +90,9 @@ begin
   loop
     delete from usage_log where id = lost.usage_id;
     at_ms := ('x' || substr(replace(lost.usage_id, '-', ''), 1, 12))::bit(48)::bigint;
-    update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1, failed_gateway = s.failed_gateway - 1,
-        unanswered = s.unanswered - 1
+    update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1, unanswered = s.unanswered - 1,
+        -- Only sums without keys have causes.
+        failed_gateway = s.failed_gateway - case s.token_id when 0 then 1 else 0 end
       from (values (at_ms / 1800000, lost.user_id, lost.token_id, '', '', '', '', '')) as slots (slot, {{sum_dimensions}}),
         lateral (values {{sum_keys}}) as c ({{sum_key}})
       where ({{sum_key_of_rows}}) = ({{sum_key_of_kinds}});

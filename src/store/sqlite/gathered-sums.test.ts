@@ -7,7 +7,7 @@ import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Store } from '../store.ts'
-import { LATENCY_COLUMNS, NO_DIMENSION, USAGE_SUMS_KEY } from '../sum-kinds.ts'
+import { HISTOGRAMS, NO_DIMENSION, USAGE_SUMS_KEY } from '../sum-kinds.ts'
 
 // 2026-03-01T00:00:00Z is 20,513 days after 1970-01-01.
 const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
@@ -48,7 +48,7 @@ async function daysIn(
     .prepare(`SELECT * FROM usage_sums WHERE ${kindIs('days')} ORDER BY ${USAGE_SUMS_KEY.join(', ')}`)
     .all()
   file.close()
-  const others = new Set(['kind', ...LATENCY_COLUMNS])
+  const others = new Set<string>(['kind', ...HISTOGRAMS])
   return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !others.has(name))))
 }
 
