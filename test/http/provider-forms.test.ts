@@ -122,7 +122,10 @@ const IN_TWO_TEXTS: Readonly<Record<'messages' | 'responses' | 'gemini', Json>> 
       { role: 'user', parts: TEXTS.map((text) => ({ text })) },
       {
         role: 'model',
-        parts: [...TEXTS.map((text) => ({ text })), { functionCall: { id: 'call_1', name: 'look', args: {} } }],
+        parts: [
+          ...TEXTS.map((text) => ({ text })),
+          { functionCall: { id: 'call_1', name: 'look', args: {} } },
+        ],
       },
       {
         role: 'user',
@@ -181,8 +184,7 @@ describe('thoughts that a model hides unless it is asked to show them', () => {
   })
 })
 
-const PNG =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const HELLO = Buffer.from('a,b\n1,2\n').toString('base64')
 
 /** Parts that clients of a protocol take from another, and the text or block that Claude gets. */
@@ -225,7 +227,12 @@ const MIXED: readonly (readonly [client: 'chat' | 'responses', part: Json, block
         ],
         [
           client,
-          { type: 'search_result', title: 'T', source: 'https://a', content: [{ type: 'text', text: 'found' }] },
+          {
+            type: 'search_result',
+            title: 'T',
+            source: 'https://a',
+            content: [{ type: 'text', text: 'found' }],
+          },
           { type: 'text', text: 'T\nhttps://a\n\nfound' },
         ],
       ] as const,
@@ -242,9 +249,15 @@ describe('parts of other protocols', () => {
   })
 
   test.each([
-    [{ type: 'search_result', title: 'T', source: 's', content: [{ type: 'text', text: 'found' }] }, 'T\ns\n\nfound'],
+    [
+      { type: 'search_result', title: 'T', source: 's', content: [{ type: 'text', text: 'found' }] },
+      'T\ns\n\nfound',
+    ],
     [{ type: 'tool_reference', tool_name: 'look' }, 'look'],
-    [{ type: 'web_search_result', url: 'https://a', title: 'T', encrypted_content: 'x', page_age: null }, 'T\nhttps://a'],
+    [
+      { type: 'web_search_result', url: 'https://a', title: 'T', encrypted_content: 'x', page_age: null },
+      'T\nhttps://a',
+    ],
     [{ type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'words' } }, 'words'],
     [{ type: 'output_text', text: 'said' }, 'said'],
     [{ type: 'unknown_result', answer: 42 }, '{"type":"unknown_result","answer":42}'],
@@ -308,10 +321,16 @@ describe('settings of thinking and maxima in other spellings', () => {
   test.each([
     [{ thinking: { type: 'enabled', budget_tokens: 3000 } }, { thinkingBudget: 3000, includeThoughts: true }],
     [{ thinking: { type: 'enabled' } }, { thinkingBudget: 2048, includeThoughts: true }],
-    [{ thinking: { type: 'enabled' }, reasoning_effort: 'high' }, { thinkingBudget: 4096, includeThoughts: true }],
+    [
+      { thinking: { type: 'enabled' }, reasoning_effort: 'high' },
+      { thinkingBudget: 4096, includeThoughts: true },
+    ],
     [{ thinking: { type: 'disabled' } }, { thinkingBudget: 0 }],
     [{ enable_thinking: true }, { thinkingBudget: 2048, includeThoughts: true }],
-    [{ enable_thinking: true, thinking_budget: 999 }, { thinkingBudget: 999, includeThoughts: true }],
+    [
+      { enable_thinking: true, thinking_budget: 999 },
+      { thinkingBudget: 999, includeThoughts: true },
+    ],
     [{ enable_thinking: false }, { thinkingBudget: 0 }],
   ])('chat clients: %j', async (fields, expected) => {
     const { body, dropped } = await send('chat', 'gemini', { messages, ...fields })
@@ -440,7 +459,11 @@ describe('thoughts in a history that has one content for each chunk of a stream'
       const next = hasCall
         ? { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'x' } } }] }
         : { role: 'user', parts: [{ text: 'and now?' }] }
-      const { body } = await send('gemini', 'messages', { contents: [asked, ...chunks, next], ...tools, ...config })
+      const { body } = await send('gemini', 'messages', {
+        contents: [asked, ...chunks, next],
+        ...tools,
+        ...config,
+      })
       const [, turn] = body['messages']
       expect(turn.content.filter(({ type }: Json) => type === 'thinking')).toEqual([
         { type: 'thinking', ...thought },

@@ -391,7 +391,7 @@ describe('the end of a stream', () => {
     expect(decode(`event: error\n${frame({ message: 'too much', type: 'rate_limit_error' })}`)).toEqual([
       failure,
     ])
-    expect(decode(chunk({}, error, { finish_reason: 'error' }))).toEqual([failure])
+    expect(decode(chunk({}, error, { finish_reason: 'error' }))).toMatchObject([failure])
     const beside = {
       message: 'too much',
       type: 'rate_limit_error',
