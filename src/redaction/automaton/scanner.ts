@@ -67,6 +67,14 @@ export interface TextScanner {
   scan(text: string, base: number, isEnd: boolean): void
   /** Another scanner in the same state, which can go on with another text. Its open match is a copy. */
   fork(): TextScanner
+  /**
+   * Whether the scanner is in the state of another one of the same search, so that both find the same from now on.
+   * @param shift The other text is the same, with positions that are larger by this number,
+   * @param from from this position on.
+   */
+  meets(other: TextScanner, shift: number, from: number): boolean
+  /** Leaves the rest of the text, and of a match that may still grow, to another scanner. */
+  leave(): void
 }
 
 // States of attempts to match that are shorter than this are not remembered, because storing them takes
@@ -202,6 +210,20 @@ export class Scanner implements TextScanner {
       fork.spans.push(fork.#span)
     }
     return fork
+  }
+
+  meets(other: TextScanner, shift: number, from: number): boolean {
+    if (!(other instanceof Scanner) || this.#start < from) return false
+    const otherEnd = other.#matchEnd === -1 ? -1 : other.#matchEnd - shift
+    return (
+      this.#start + shift === other.#start &&
+      this.#matchEnd === otherEnd &&
+      this.#classBefore === other.#classBefore
+    )
+  }
+
+  leave(): void {
+    this.#closeSpan()
   }
 
   /** Moves to the next position at which a match can begin; returns false if there is none in the text. */

@@ -26,11 +26,7 @@ interface MappedMatch {
 /** The scanners that read one text together. Positions are those of the level; the text begins at `offset`. */
 export class LevelSearches {
   readonly #offset: number
-  readonly scanners: readonly {
-    readonly scanner: TextScanner
-    readonly rule: number
-    readonly kind: string
-  }[]
+  readonly scanners: readonly { readonly scanner: TextScanner; readonly of: LevelSearch }[]
 
   constructor(offset: number, scanners: LevelSearches['scanners']) {
     this.#offset = offset
@@ -41,16 +37,37 @@ export class LevelSearches {
   static begin(offset: number, searches: readonly LevelSearch[]): LevelSearches {
     return new LevelSearches(
       offset,
-      searches.map(({ search, rule }) => ({ scanner: scannerOf(search), rule, kind: search.kind })),
+      searches.map((of) => ({ scanner: scannerOf(of.search), of })),
     )
   }
 
-  /** The same searches in the same state, for a level whose text has been the same so far. */
-  fork(): LevelSearches {
+  /**
+   * The given ones of these searches, in the same state, for a text that is the same from what they still need on. Its
+   * positions are those of this text less `shift`.
+   */
+  fork(shift: number, searches: readonly LevelSearch[]): LevelSearches {
+    const scanners = this.scanners.filter(({ of }) => searches.includes(of))
     return new LevelSearches(
-      this.#offset,
-      this.scanners.map((one) => ({ ...one, scanner: one.scanner.fork() })),
+      this.#offset - shift,
+      scanners.map(({ scanner, of }) => ({ scanner: scanner.fork(), of })),
     )
+  }
+
+  /**
+   * Whether these searches find from now on what `others` find, if their texts are the same from the position `from` on
+   * and the positions of the other text are those of this text and `shift`.
+   */
+  meet(others: LevelSearches, shift: number, from: number): boolean {
+    const difference = this.#offset + shift - others.#offset
+    return this.scanners.every(({ scanner, of }) => {
+      const other = others.scanners.find((one) => one.of === of)
+      return other !== undefined && scanner.meets(other.scanner, difference, from - this.#offset)
+    })
+  }
+
+  /** Ends the searches, because others find the same from now on. */
+  leave(): void {
+    for (const { scanner } of this.scanners) scanner.leave()
   }
 
   /** Searches a text that begins at the position `base`. */
@@ -68,7 +85,8 @@ export class LevelSearches {
   /** The position before which all matches of these rules are known; `of` says for each rule whether it is meant. */
   decided(of: readonly boolean[]): number {
     let decided = Number.POSITIVE_INFINITY
-    for (const { scanner, rule } of this.scanners) if (of[rule]) decided = Math.min(decided, scanner.decided)
+    for (const { scanner, of: search } of this.scanners)
+      if (of[search.rule]) decided = Math.min(decided, scanner.decided)
     return this.#offset + decided
   }
 
@@ -79,7 +97,9 @@ export class LevelSearches {
     growing: MappedMatch[],
     toText: ((position: number) => number) | undefined,
   ): void {
-    for (const { scanner, rule, kind } of this.scanners) {
+    for (const { scanner, of } of this.scanners) {
+      const { rule, search } = of
+      const { kind } = search
       if (scanner.spans.length === 0) continue
       for (const one of scanner.spans) {
         if (!toText) {

@@ -16,6 +16,8 @@ export interface LevelRules {
   readonly ofStrings: readonly LevelSearch[]
   /** Notes the JSON in the text; absent if only the depth at its end is needed. */
   readonly parts?: JsonParts
+  /** In place of {@link COMPARED_AFTER}. */
+  readonly comparedAfter?: number
 }
 
 /**
@@ -41,6 +43,11 @@ const BEGUN_OPENING = /[{[]\s{0,64}(?:\{\s{0,64})?$/y
 const SPACE = /[ \t\r\n]+/y
 /** Number of units that are freed at a time. */
 const FORGOTTEN = 256
+/**
+ * Number of units after an escape until the searches of the next level are compared with those of this level for the first
+ * time; each time later it is twice as many. They begin anew at the next escape, which costs as much as to search so many.
+ */
+const COMPARED_AFTER = 64
 /** A value without quotes; more characters than a number has are none. */
 const BARE = /[-+.0-9A-Za-z]{1,41}/y
 
@@ -75,8 +82,16 @@ export class TextLevel {
   /** What the next level has not received yet. */
   #forNext = ''
 
-  /** The searches of the whole level; undefined while its text is the same as that of the level below. */
+  /**
+   * The searches of the whole level; undefined while those of the level below find the same: before the first escape,
+   * and after the others from where both are in the same state.
+   */
   #searches: LevelSearches | undefined
+  /** Whether the text is another one than that of the level below. */
+  #isOther = false
+  /** Where the last escape ended, and where the searches of the next level are compared with those of this level. */
+  #escapeEnd = 0
+  #compareAt = Infinity
   #text = ''
   #base: number
   #unscanned: string[] = []
@@ -117,7 +132,7 @@ export class TextLevel {
    */
   around(position: number): { readonly start: number; readonly end: number } | undefined {
     const next = this.#next
-    if (next && next.#searches) return next.around(this.#escapes.above(position))
+    if (next?.#isOther) return next.around(this.#escapes.above(position))
     if (Number.isInteger(position)) return undefined
     const unit = Math.floor(position)
     return { start: this.#toText(unit), end: this.#toText(unit + 1) }
@@ -227,7 +242,10 @@ export class TextLevel {
 
   #advance(isEnd: boolean): void {
     let isGoing = true
-    while (isGoing && this.#from < this.#unread.length) isGoing = this.#step(isEnd)
+    while (isGoing && this.#from < this.#unread.length) {
+      isGoing = this.#step(isEnd)
+      if (this.#at >= this.#compareAt) this.#compare()
+    }
     this.#unread = this.#unread.slice(this.#from)
     this.#from = 0
     this.#flush()
@@ -237,7 +255,7 @@ export class TextLevel {
   #step(isEnd: boolean): boolean {
     switch (this.#mode) {
       case 'passed':
-        return this.#skip(this.#unread.length - this.#from)
+        return this.#skipTo(this.#unread.length)
       case 'structure':
         return this.#stepStructure(isEnd)
       case 'text':
@@ -251,7 +269,7 @@ export class TextLevel {
     const isString = this.#mode === 'string'
     if (this.#isBeginning || this.#isFreshString) {
       const first = indexOf(NOT_SPACE, text, this.#from)
-      if (first > this.#from) return this.#skip(first - this.#from)
+      if (first > this.#from) return this.#skipTo(first)
     }
     const stop = isString ? (this.#next ? STOP_IN_STRING : STOP_IN_LAST_STRING) : STOP_IN_TEXT
     if (this.#isBeginning && text[this.#from] === '"') return this.#openQuotation()
@@ -259,7 +277,7 @@ export class TextLevel {
     if (at > this.#from) {
       this.#isBeginning = false
       this.#isFreshString = false
-      return this.#skip(at - this.#from)
+      return this.#skipTo(at)
     }
     if (text[at] === '\\') return this.#stepEscape(isEnd)
     return text[at] === '"' && isString ? this.#closeString() : this.#stepOpening(isEnd)
@@ -297,7 +315,10 @@ export class TextLevel {
     if (this.#searches && !next.#searches) this.#fork(next)
     this.#escapes.add(this.#at, escape.length)
     this.#forNext += unitOf(escape)
-    return this.#moved(escape)
+    this.#moved(escape)
+    this.#escapeEnd = this.#at
+    if (next.#searches) this.#compareAt = this.#at + (this.#rules.comparedAfter ?? COMPARED_AFTER)
+    return true
   }
 
   #stepStructure(isEnd: boolean): boolean {
@@ -405,16 +426,36 @@ export class TextLevel {
     )
   }
 
-  /** Begins the searches of the next level: those of this level, which have read the same text. */
+  /** Begins the searches of the next level: those of this level, which find the same up to here. */
   #fork(next: TextLevel): void {
     this.#flush()
     this.#scan(false)
-    const searches = this.#searches?.fork()
+    const { shift } = this.#escapes
+    const searches = this.#searches?.fork(shift, this.#rules.searches)
     if (!searches) return
+    next.#isOther = true
     next.#searches = searches
     next.#base = Math.min(searches.needed, next.#at)
-    next.#text = this.#text.slice(next.#base - this.#base, next.#at - this.#base)
+    next.#text = this.#text.slice(next.#base + shift - this.#base, next.#at + shift - this.#base)
     next.#unscanned = []
+  }
+
+  /** Ends the searches of the next level if those of this level find the same from here on. */
+  #compare(): void {
+    this.#compareAt = this.#at + (this.#at - this.#escapeEnd)
+    const next = this.#next
+    this.#flush()
+    if (!this.#searches || !next?.#searches || next.#next?.#searches || next.#unread !== '') return
+    this.#scan(false)
+    next.#scan(false)
+    const { shift } = this.#escapes
+    if (!next.#searches.meet(this.#searches, shift, this.#escapeEnd - shift)) return
+    next.#searches.leave()
+    next.#ended.push(next.#searches)
+    next.#searches = undefined
+    next.#text = ''
+    next.#base = next.#at
+    this.#compareAt = Infinity
   }
 
   #scan(isEnd: boolean): void {
@@ -435,6 +476,11 @@ export class TextLevel {
     if (isEnd || drop <= 0) return
     this.#stringText = this.#stringText.slice(drop)
     this.#stringBase += drop
+  }
+
+  /** Reads up to this offset, or to where the searches of the next level are compared. */
+  #skipTo(offset: number): true {
+    return this.#skip(Math.min(offset - this.#from, this.#compareAt - this.#at))
   }
 
   /** Reads so many units, which are the same for the next level. */

@@ -63,6 +63,19 @@ export class WordScanner implements TextScanner {
     return fork
   }
 
+  meets(other: TextScanner, shift: number, from: number): boolean {
+    return (
+      other instanceof WordScanner &&
+      this.decided > from &&
+      this.decided + shift === other.decided &&
+      this.#position + shift === other.#position &&
+      this.#node === other.#node &&
+      this.#candidates.length + other.#candidates.length === 0
+    )
+  }
+
+  leave(): void {}
+
   scan(text: string, base: number, isEnd: boolean): void {
     const tree = this.#tree
     const { begins } = tree
