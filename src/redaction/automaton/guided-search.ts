@@ -15,6 +15,8 @@ export interface SearchProgress {
   matched(): void
   /** Called when the current attempt has ended with a match. */
   ended(): void
+  /** Notes that so many values were computed. Returns whether the search has to end. */
+  spend(nodes: number): boolean
 }
 
 /** No match can be reached. */
@@ -95,7 +97,7 @@ export class GuidedSearch {
       const isLast = to === length
       const before = progress.matchEnd === -1 ? progress.classBefore : progress.classAtMatch
       this.#before = before
-      this.#read(text.slice(from - base, to - base), isLast && isEnd)
+      if (progress.spend(this.#read(text.slice(from - base, to - base), isLast && isEnd))) return
       const isDecided = this.#find(progress, from)
       if (isLast) return
       // Half of a character at the end of this part belongs to the next one.
@@ -105,19 +107,31 @@ export class GuidedSearch {
 
   /**
    * Fills the tables for a part of the text. A value in `rows` is twice the position in the part at which the
-   * earliest match ends. It is odd if the match also depends on the text after this part.
+   * earliest match ends. It is odd if the match also depends on the text after this part. Returns how many values it
+   * computed.
    */
-  #read(text: string, isEnd: boolean): void {
-    const { count } = this.#program
+  #read(text: string, isEnd: boolean): number {
+    const { count, takes, canEnd } = this.#program
     const end = this.#classify(text, isEnd)
     this.#end = end
     if (rows.length < (end + 1) * count) rows = new Uint16Array(Math.max(2 * rows.length, (end + 1) * count))
     this.#fillLast(end, this.#classBefore(end), isEnd)
+    let computed = count
+    // Whether no match is reached through a character.
+    let isEmpty = false
     for (let at = end - 1, after = end; at >= 0; at--) {
-      if (units[at] === SECOND_HALF) continue
-      this.#fill(at, after, this.#classBefore(at))
+      const unit = units[at] as number
+      if (unit === SECOND_HALF) continue
+      if (isEmpty && canEnd[unit] === 0) {
+        rows.fill(NEVER, at * count, at * count + takes)
+      } else {
+        isEmpty = this.#fillTakes(at, after)
+        computed += takes
+      }
+      computed += this.#fillRest(at, this.#classBefore(at), isEmpty)
       after = at
     }
+    return computed
   }
 
   /** Notes the class of each character of a part of the text. */
@@ -162,21 +176,37 @@ export class GuidedSearch {
     this.#fillOthers(row, before, -1)
   }
 
-  #fill(at: number, after: number, before: number): void {
-    const { takes, to, orTo, refuses, count, match, fail } = this.#program
+  /** Fills the nodes of a row that take a character. Returns whether no match is reached from any. */
+  #fillTakes(at: number, after: number): boolean {
+    const { takes, to, orTo, refuses, count } = this.#program
     const row = at * count
     const next = after * count
     const unit = units[at] as number
     const set = unit * takes
     const table = rows
+    let all = NEVER
     for (let node = 0; node < takes; node++) {
       const one = table[next + (to[node] as number)] as number
       const other = table[next + (orTo[node] as number)] as number
-      table[row + node] = (refuses[set + node] as number) | (other < one ? other : one)
+      const value = (refuses[set + node] as number) | (other < one ? other : one)
+      all &= value
+      table[row + node] = value
     }
-    table[row + match] = 2 * at
-    table[row + fail] = NEVER
-    this.#fillOthers(row, before, unit)
+    return all === NEVER
+  }
+
+  /** Fills the other nodes of a row. Returns how many values it computed. */
+  #fillRest(at: number, before: number, isEmpty: boolean): number {
+    const { count, match, fail, passes, isFinal } = this.#program
+    const row = at * count
+    rows[row + match] = 2 * at
+    rows[row + fail] = NEVER
+    if (isEmpty && !isFinal) {
+      rows.fill(NEVER, row + fail + 1, row + count)
+      return 0
+    }
+    this.#fillOthers(row, before, units[at] as number)
+    return (count - fail) * passes
   }
 
   /** Fills the nodes of a row that take no character. Without `next`, assertions keep their value. */

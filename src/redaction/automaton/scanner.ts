@@ -1,5 +1,6 @@
 import { type Automaton, DEAD_STATE, MATCH_AFTER, MATCH_BEFORE, STATE_MASK, type State } from './automaton.ts'
 import { HALF_SURROGATE } from './character-classes.ts'
+import type { SearchBudget } from '../search-budget.ts'
 import type { GuidedSearch, SearchProgress } from './guided-search.ts'
 
 /**
@@ -81,6 +82,9 @@ export interface TextScanner {
 // longer than repeating the attempt.
 const REMEMBERED_FROM = 8
 const NOTHING = new Int32Array(0)
+const NO_CLASSES = new Uint16Array(0)
+/** Bit of a noted class: its character has two code units. */
+const PAIR = 0x8000
 
 // Costs on the automaton. If they exceed what is allowed for the text so far and for this many characters
 // more, a scanner is guided for `GUIDED_LENGTH` characters.
@@ -89,8 +93,12 @@ const STEP_COST = 3
 const NEW_STATE_COST = 500
 const INSTRUCTION_COST = 25
 const GUIDED_LENGTH = 16_384
+const NODE_COST = 3
+const CHECK_COST = 700
 /** Maximum number of nodes that a guided scanner reads for each character that arrives. */
 const NODES_FOR_CHARACTER = 384
+/** The same for each node of the program, where several levels of a text are searched: three quarters are read once. */
+const SCARCE = 4 / 3
 /** What a guided search costs besides the characters that it reads, in characters. */
 const SEARCH_CHARACTERS = 16
 
@@ -105,6 +113,7 @@ const SEARCH_CHARACTERS = 16
  */
 export class Scanner implements TextScanner {
   readonly #search: AutomatonSearch
+  readonly #budget: SearchBudget
   readonly spans: Span[] = []
 
   // The current attempt: its start, the position it has read to, its state while it waits for text, and the
@@ -133,6 +142,12 @@ export class Scanner implements TextScanner {
   #presentLow = 0
   #hasJoined = false
 
+  // The classes of the characters from `classesFrom` to `classesTo`, by position. Attempts read them again and again,
+  // and a text takes longer than an array, most of all where it is a part of another text.
+  #classes = NO_CLASSES
+  #classesFrom = 0
+  #classesTo = 0
+
   // The state of the automaton at the end of the match so far, and what was spent on it since a position.
   #matchState: State | undefined
   #spent = 0
@@ -142,8 +157,9 @@ export class Scanner implements TextScanner {
   #open: Int32Array = NOTHING
   #guidedTo = -1
 
-  constructor(search: AutomatonSearch) {
+  constructor(search: AutomatonSearch, budget: SearchBudget) {
     this.#search = search
+    this.#budget = budget
     this.#classBefore = search.automaton.edge
   }
 
@@ -171,6 +187,7 @@ export class Scanner implements TextScanner {
       if (!this.#attempt(state, text, base, isEnd)) return
       this.#end()
       state = 0
+      if (this.#budget.isOver) return
       if (guided && this.#isOverspent(this.#start)) {
         this.#guide(text, base, isEnd)
         return
@@ -179,7 +196,7 @@ export class Scanner implements TextScanner {
   }
 
   fork(): Scanner {
-    const fork = new Scanner(this.#search)
+    const fork = new Scanner(this.#search, this.#budget)
     fork.#start = this.#start
     fork.#position = this.#position
     fork.#waiting = this.#waiting
@@ -271,6 +288,13 @@ export class Scanner implements TextScanner {
     const { width, edge } = automaton
     const length = base + text.length
     const nearMost = most - automaton.farthest
+    if (guided && this.#classes.length === 0) this.#classes = new Uint16Array(2 ** Math.ceil(Math.log2(most + 2)))
+    const classes = this.#classes
+    const classMask = classes.length - 1
+    if (this.#position > this.#classesTo || this.#start < this.#classesFrom)
+      this.#classesFrom = this.#classesTo = this.#position
+    let classesFrom = this.#classesFrom
+    let classesTo = this.#classesTo
     let { table } = automaton
     let state = from
     let position = this.#position
@@ -280,13 +304,25 @@ export class Scanner implements TextScanner {
     for (;;) {
       steps += 1
       let next = edge
-      if (position < length) {
+      if (position < classesTo && position >= classesFrom) {
+        next = classes[position & classMask] as number
+        size = 1
+        if (next & PAIR) {
+          next -= PAIR
+          size = 2
+        }
+      } else if (position < length) {
         next = units[text.charCodeAt(position - base)] as number
         size = 1
         if (next === HALF_SURROGATE) {
           if (isIncomplete(text, position - base, isEnd)) return this.#wait(state, position, steps)
           size = sizeAt(text, position - base)
           next = automaton.classes.ofPoint(text.codePointAt(position - base) as number)
+        }
+        if (guided && position === classesTo) {
+          classes[position & classMask] = size === 2 ? next | PAIR : next
+          classesTo = this.#classesTo = position + size
+          if (classesTo - classesFrom > classes.length) classesFrom = this.#classesFrom = classesTo - classes.length
         }
       } else if (!isEnd) {
         return this.#wait(state, position, steps)
@@ -345,7 +381,7 @@ export class Scanner implements TextScanner {
       if (read >= nearMost && read + automaton.stateOf(state).distance > most) break
     }
     this.#position = position
-    this.#spent += STEP_COST * steps
+    this.#spend(STEP_COST * steps)
     return true
   }
 
@@ -357,6 +393,7 @@ export class Scanner implements TextScanner {
   /** Whether more was spent on the automaton than is allowed for the text up to a position. */
   #isOverspent(position: number): boolean {
     const { allowed } = this.#search
+    if (this.#budget.isScarce && this.#spent > 0) return true
     const length = position - this.#spentFrom
     if (this.#spent > allowed * (length + ALLOWED_CHARACTERS)) return true
     if (length > GUIDED_LENGTH) {
@@ -383,8 +420,10 @@ export class Scanner implements TextScanner {
     const length = base + text.length
     const from = this.#matchEnd === -1 ? this.#start : this.#matchEnd
     // Each search begins at the current attempt again, so that it waits until enough text has arrived.
-    const nodes = (length - from + SEARCH_CHARACTERS) * (guided?.size ?? 0)
-    if (!isEnd && nodes > (length - Math.max(this.#guidedTo, 0)) * NODES_FOR_CHARACTER) return
+    const size = guided?.size ?? 0
+    const nodes = (length - from + SEARCH_CHARACTERS) * size
+    const most = this.#budget.isScarce ? Math.min(NODES_FOR_CHARACTER, SCARCE * size) : NODES_FOR_CHARACTER
+    if (!isEnd && nodes > (length - Math.max(this.#guidedTo, 0)) * most) return
     this.#guidedTo = length
     const progress: SearchProgress = {
       start: this.#start,
@@ -394,6 +433,10 @@ export class Scanner implements TextScanner {
       open: this.#open,
       matched: () => this.#extendSpan(progress.start, progress.matchEnd),
       ended: () => this.#closeSpan(),
+      spend: (nodes) => {
+        this.#budget.spend(NODE_COST * nodes)
+        return this.#budget.isOver
+      },
     }
     guided?.search(progress, text, base, isEnd)
     this.#start = progress.start
@@ -422,8 +465,13 @@ export class Scanner implements TextScanner {
     this.#span = undefined
   }
 
+  #spend(cost: number): void {
+    this.#spent += cost
+    this.#budget.spend(2 * cost)
+  }
+
   #wait(state: number, position: number, steps: number): false {
-    this.#spent += STEP_COST * steps
+    this.#spend(STEP_COST * steps)
     this.#waiting = this.#search.automaton.stateOf(state)
     this.#position = position
     return false
@@ -432,6 +480,7 @@ export class Scanner implements TextScanner {
   /** Records that the current attempt has found a match that ends at `end`. */
   #matched(patterns: readonly number[], end: number, text: string, base: number): void {
     const { judge, canSkip } = this.#search
+    if (judge) this.#budget.spend(CHECK_COST)
     const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
     if (verdict === NO_MATCH) return
     this.#matchEnd = end

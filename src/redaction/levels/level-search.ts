@@ -1,10 +1,17 @@
 import type { Span, TextScanner } from '../automaton/scanner.ts'
+import { RestScanner } from '../rest-scanner.ts'
+import type { SearchBudget } from '../search-budget.ts'
 import { scannerOf, type TextSearch } from '../text-search.ts'
 
-/** A search of a screen, and the index of its rule. */
+/** What a match costs; see {@link SearchBudget}. */
+const MATCH_COST = 600
+
+/** A search of a screen in one text, and the index of its rule. */
 export interface LevelSearch {
   readonly search: TextSearch
   readonly rule: number
+  /** What it may cost at all levels together. */
+  readonly budget: SearchBudget
 }
 
 /** A match in the whole text, at whichever level it was found. */
@@ -26,7 +33,7 @@ interface MappedMatch {
 /** The scanners that read one text together. Positions are those of the level; the text begins at `offset`. */
 export class LevelSearches {
   readonly #offset: number
-  readonly scanners: readonly { readonly scanner: TextScanner; readonly of: LevelSearch }[]
+  readonly scanners: readonly { scanner: TextScanner; readonly of: LevelSearch }[]
 
   constructor(offset: number, scanners: LevelSearches['scanners']) {
     this.#offset = offset
@@ -37,7 +44,7 @@ export class LevelSearches {
   static begin(offset: number, searches: readonly LevelSearch[]): LevelSearches {
     return new LevelSearches(
       offset,
-      searches.map((of) => ({ scanner: scannerOf(of.search), of })),
+      searches.map((of) => ({ scanner: scannerOf(of.search, of.budget), of })),
     )
   }
 
@@ -72,7 +79,19 @@ export class LevelSearches {
 
   /** Searches a text that begins at the position `base`. */
   scan(text: string, base: number, isEnd: boolean): void {
-    for (const { scanner } of this.scanners) scanner.scan(text, base - this.#offset, isEnd)
+    for (const one of this.scanners) {
+      const { budget } = one.of
+      const { spans } = one.scanner
+      const known = spans.length
+      if (!budget.isOver) one.scanner.scan(text, base - this.#offset, isEnd)
+      if (spans.length > known) budget.spend(MATCH_COST * (spans.length - known))
+      if (!budget.isOver) continue
+      if (!(one.scanner instanceof RestScanner)) {
+        one.scanner.leave()
+        one.scanner = new RestScanner(one.scanner.decided, one.scanner.spans)
+      }
+      one.scanner.scan(text, base - this.#offset, isEnd)
+    }
   }
 
   /** The position from which the text is still needed. */

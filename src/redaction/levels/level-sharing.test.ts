@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { lawRuns } from '../../../test/tier.ts'
 import { compileRule, PII_KINDS, type TextMatch } from '../rule.ts'
+import { SearchBudget } from "../search-budget.ts"
 import { compareByStart } from '../screen-rule.ts'
 import { escaped } from './escapes.ts'
 import type { LevelMatch } from './level-search.ts'
@@ -31,7 +32,9 @@ const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLengt
 
 /** The matches of a text that is read in pieces of these lengths, those of a rule that overlap as one. */
 function found(rule: ReturnType<typeof compileRule>, text: string, sizes: readonly number[], after: number) {
-  const searches = rule.searches.map((search) => ({ search, rule: 0 }))
+  const budget = new SearchBudget()
+  budget.allow(Infinity)
+  const searches = rule.searches.map((search) => ({ search, rule: 0, budget }))
   const ofStrings = searches.filter(({ search }) => search.isOfStrings)
   const level = new TextLevel({ searches, ofStrings, comparedAfter: after })
   const matches: LevelMatch[] = []

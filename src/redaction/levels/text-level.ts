@@ -132,7 +132,7 @@ export class TextLevel {
    */
   around(position: number): { readonly start: number; readonly end: number } | undefined {
     const next = this.#next
-    if (next?.#isOther) return next.around(this.#escapes.above(position))
+    if (next && next.#isOther) return next.around(this.#escapes.above(position))
     if (Number.isInteger(position)) return undefined
     const unit = Math.floor(position)
     return { start: this.#toText(unit), end: this.#toText(unit + 1) }
@@ -445,7 +445,9 @@ export class TextLevel {
     this.#compareAt = this.#at + (this.#at - this.#escapeEnd)
     const next = this.#next
     this.#flush()
-    if (!this.#searches || !next?.#searches || next.#next?.#searches || next.#unread !== '') return
+    if (!next) return
+    const isLast = !next.#next || !next.#next.#searches
+    if (!this.#searches || !next.#searches || !isLast || next.#unread !== '') return
     this.#scan(false)
     next.#scan(false)
     const { shift } = this.#escapes
