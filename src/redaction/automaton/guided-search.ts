@@ -26,6 +26,9 @@ const SECOND_HALF = 0xffff
 /** Number of characters, besides three times the maximum length of a match, that are searched at once. */
 const MORE = 1024
 
+/** What it costs to follow a node, in values that are computed. */
+const WALK_COST = 3
+
 const LAST_VISIT = 0xffff_ffff
 
 /** The tables below are used during one call only, so all searches share them. */
@@ -413,6 +416,7 @@ export class GuidedSearch {
     let size = 0
     let next = 0
     let visit = this.#newVisit()
+    let walked = 0
     for (let at = this.#places[0] as number; ; ) {
       const isLast = at === matchEnd
       for (; this.#places[next] === at; next++)
@@ -426,7 +430,9 @@ export class GuidedSearch {
       open = moved
       moved = before
       size = movedSize
+      walked += size
     }
+    progress.spend(WALK_COST * walked)
     progress.open = open.slice(0, size)
     this.#drop()
     return false
