@@ -288,7 +288,8 @@ export class Scanner implements TextScanner {
     const { width, edge } = automaton
     const length = base + text.length
     const nearMost = most - automaton.farthest
-    if (guided && this.#classes.length === 0) this.#classes = new Uint16Array(2 ** Math.ceil(Math.log2(most + 2)))
+    if (guided && this.#classes.length === 0)
+      this.#classes = new Uint16Array(2 ** Math.ceil(Math.log2(most + 2)))
     const classes = this.#classes
     const classMask = classes.length - 1
     if (this.#position > this.#classesTo || this.#start < this.#classesFrom)
@@ -322,7 +323,8 @@ export class Scanner implements TextScanner {
         if (guided && position === classesTo) {
           classes[position & classMask] = size === 2 ? next | PAIR : next
           classesTo = this.#classesTo = position + size
-          if (classesTo - classesFrom > classes.length) classesFrom = this.#classesFrom = classesTo - classes.length
+          if (classesTo - classesFrom > classes.length)
+            classesFrom = this.#classesFrom = classesTo - classes.length
         }
       } else if (!isEnd) {
         return this.#wait(state, position, steps)

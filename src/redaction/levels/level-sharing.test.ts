@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { lawRuns } from '../../../test/tier.ts'
 import { compileRule, PII_KINDS, type TextMatch } from '../rule.ts'
-import { SearchBudget } from "../search-budget.ts"
+import { SearchBudget } from '../search-budget.ts'
 import { compareByStart } from '../screen-rule.ts'
 import { escaped } from './escapes.ts'
 import type { LevelMatch } from './level-search.ts'

@@ -262,17 +262,20 @@ test.each([
   ['a piece of a text', 'chat', (content: string) => ({ choices: [{ index: 0, delta: { content } }] })],
   ['arguments', 'chat', (text: string) => ({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }] })], // biome-ignore format: a table
   ['a whole text', 'chat', (note: string) => ({ choices: [{ index: 0, delta: {}, note }] })],
-] as const)('one large event with %s is checked in turns with other work, and what follows waits', async (_, dialect, event) => {
-  const { sent, turns, matches } = await sentInTurns(dialect, [event(LONG), event('code-1-x')])
-  expect(turns).toBeGreaterThan(20)
-  expect(matches).toBe(300_001)
-  const texts = sent.split('\n\n').map((frame) => frame.slice('data: '.length))
-  expect(sent).not.toContain('code-')
-  expect(texts.filter((text) => text !== '').map((text) => JSON.parse(text) as object)).toMatchObject([
-    event(LONG.replaceAll('code-4711-x', '#')),
-    event('#'),
-  ])
-})
+] as const)(
+  'one large event with %s is checked in turns with other work, and what follows waits',
+  async (_, dialect, event) => {
+    const { sent, turns, matches } = await sentInTurns(dialect, [event(LONG), event('code-1-x')])
+    expect(turns).toBeGreaterThan(20)
+    expect(matches).toBe(300_001)
+    const texts = sent.split('\n\n').map((frame) => frame.slice('data: '.length))
+    expect(sent).not.toContain('code-')
+    expect(texts.filter((text) => text !== '').map((text) => JSON.parse(text) as object)).toMatchObject([
+      event(LONG.replaceAll('code-4711-x', '#')),
+      event('#'),
+    ])
+  },
+)
 
 test('the check of a large event ends when the client leaves', async () => {
   const { sent, matches } = await sentInTurns(

@@ -154,7 +154,9 @@ export class GuardedTap extends WrappedTap {
   }
 
   push(chunk: Buffer): TapPushResult {
-    const { forward, terminal } = this.#isTerminal ? { forward: undefined, terminal: true } : this.inner.push(chunk)
+    const { forward, terminal } = this.#isTerminal
+      ? { forward: undefined, terminal: true }
+      : this.inner.push(chunk)
     let sent = this.#checked
     this.#checked = ''
     if (forward || this.#waiting.length > 0) sent += this.#guard(forward ?? NO_BYTES, true)
@@ -415,8 +417,9 @@ export class GuardedTap extends WrappedTap {
     try {
       if (!this.#turns) return isSeen ? guards.repeat(given, text) : guards.checkAnswerText(given, text)
       const step = guards.answerSteps(given, text, isSeen)
-      let checked = step ? '' : given
-      for (let at = 0; step && at < given.length; yield) {
+      if (!step) return guards.restored(given, text)
+      let checked = ''
+      for (let at = 0; at < given.length; yield) {
         at = Math.min(at + this.#turns.length, given.length)
         checked += step(at)
       }
