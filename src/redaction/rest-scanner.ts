@@ -1,4 +1,4 @@
-import type { Span, TextScanner } from './automaton/scanner.ts'
+import type { Span, TextScanner } from './automaton/text-scanner.ts'
 
 /** Takes the rest of a text as one match, because a search of it would cost too much (`docs/matching.md: Time`). */
 export class RestScanner implements TextScanner {

@@ -1,4 +1,4 @@
-import type { Span } from './automaton/scanner.ts'
+import type { Span } from './automaton/text-scanner.ts'
 import { escaped, unescaped } from './levels/escapes.ts'
 import { type JsonPart, JsonParts } from './levels/json-parts.ts'
 import { TextLevel } from './levels/text-level.ts'

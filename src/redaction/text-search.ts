@@ -1,5 +1,7 @@
 import type { SearchBudget } from './search-budget.ts'
-import { type AutomatonSearch, Scanner, type TextScanner } from './automaton/scanner.ts'
+import type { AutomatonSearch } from './automaton/automaton-search.ts'
+import { Scanner } from './automaton/scanner.ts'
+import type { TextScanner } from './automaton/text-scanner.ts'
 import { WordScanner } from './words/word-scanner.ts'
 import type { WordTree } from './words/word-tree.ts'
 

@@ -1,82 +1,9 @@
-import { type Automaton, DEAD_STATE, MATCH_AFTER, MATCH_BEFORE, STATE_MASK, type State } from './automaton.ts'
+import { DEAD_STATE, MATCH_AFTER, MATCH_BEFORE, STATE_MASK, type State } from './automaton.ts'
 import { HALF_SURROGATE } from './character-classes.ts'
 import type { SearchBudget } from '../search-budget.ts'
-import type { GuidedSearch, SearchProgress } from './guided-search.ts'
-
-/**
- * A match. Positions are UTF-16 code units of the whole text. While `isOpen` is true, `end` may still
- * increase.
- */
-export interface Span {
-  readonly start: number
-  end: number
-  isOpen: boolean
-}
-
-/**
- * Results of `CheckMatch` for a text that is not reported. `NO_MATCH`: the text is not a match.
- * `OTHER_MATCH`: it is something else, and matches within it are not reported either.
- */
-export const NO_MATCH = -1
-export const OTHER_MATCH = -2
-
-/**
- * Checks the text of a possible match. Returns the position in it at which the match begins, or `NO_MATCH` or
- * `OTHER_MATCH`.
- */
-export type CheckMatch = (patterns: readonly number[], text: string) => number
-
-/** An automaton, and the limits within which a scanner uses it. The scanners of all texts can share it. */
-export interface AutomatonSearch {
-  readonly automaton: Automaton
-  /**
-   * Maximum number of characters that an attempt to match reads without success. After a match, an attempt
-   * may read as many again. If there is a `judge`, this is the maximum length of a match.
-   */
-  readonly most: number
-  readonly judge: CheckMatch | undefined
-  /**
-   * Whether `judge` can return `OTHER_MATCH`. A match is then certain only when the attempt to match has
-   * ended.
-   */
-  readonly canSkip: boolean
-  /**
-   * Finds the same matches in linear time, also where the automaton would need too many states or attempts.
-   * Undefined if the program is one of ours, on which no text costs much.
-   */
-  readonly guided: GuidedSearch | undefined
-  /**
-   * What a scanner may spend on the automaton for each character before it is guided, in units of about a
-   * nanosecond.
-   */
-  readonly allowed: number
-}
-
-/** Finds matches in one text that arrives in pieces. */
-export interface TextScanner {
-  /** Matches that were found and that the caller has not removed yet, in ascending order. */
-  readonly spans: Span[]
-  /** For all text before this position, it is known which parts are matches. */
-  readonly decided: number
-  /** The scanner still needs the text from this position on. */
-  readonly needed: number
-  /**
-   * Continues the search for matches to the end of `text`.
-   * @param base Position of its first character in the whole text, at most `needed`.
-   * @param isEnd Whether this is the end of the whole text.
-   */
-  scan(text: string, base: number, isEnd: boolean): void
-  /** Another scanner in the same state, which can go on with another text. Its open match is a copy. */
-  fork(): TextScanner
-  /**
-   * Whether the scanner is in the state of another one of the same search, so that both find the same from now on.
-   * @param shift The other text is the same, with positions that are larger by this number,
-   * @param from from this position on.
-   */
-  meets(other: TextScanner, shift: number, from: number): boolean
-  /** Leaves the rest of the text, and of a match that may still grow, to another scanner. */
-  leave(): void
-}
+import { type AutomatonSearch, NO_MATCH, OTHER_MATCH } from './automaton-search.ts'
+import type { SearchProgress } from './search-progress.ts'
+import type { Span, TextScanner } from './text-scanner.ts'
 
 // States of attempts to match that are shorter than this are not remembered, because storing them takes
 // longer than repeating the attempt.

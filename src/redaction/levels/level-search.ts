@@ -1,6 +1,7 @@
-import type { Span, TextScanner } from '../automaton/scanner.ts'
+import type { Span, TextScanner } from '../automaton/text-scanner.ts'
 import { RestScanner } from '../rest-scanner.ts'
 import type { SearchBudget } from '../search-budget.ts'
+import type { JsonParts } from './json-parts.ts'
 import { scannerOf, type TextSearch } from '../text-search.ts'
 
 /** What a match costs; see {@link SearchBudget}. */
@@ -12,6 +13,23 @@ export interface LevelSearch {
   readonly rule: number
   /** What it may cost at all levels together. */
   readonly budget: SearchBudget
+}
+
+/**
+ * Number of units after an escape until the searches of the next level are compared with those of this level for the first
+ * time; each time later it is twice as many. They begin anew at the next escape, which costs as much as to search so many.
+ */
+export const COMPARED_AFTER = 64
+
+/** What the levels of one text share. */
+export interface LevelRules {
+  readonly searches: readonly LevelSearch[]
+  /** Those that also search each string of JSON by itself. */
+  readonly ofStrings: readonly LevelSearch[]
+  /** Notes the JSON in the text; absent if only the depth at its end is needed. */
+  readonly parts?: JsonParts
+  /** In place of {@link COMPARED_AFTER}. */
+  readonly comparedAfter?: number
 }
 
 /** A match in the whole text, at whichever level it was found. */

@@ -1,24 +1,31 @@
 import { EscapeMap, escapeAt, isBegunEscape, MAX_LEVELS, unitOf } from './escapes.ts'
 import { JsonGrammar } from './json-grammar.ts'
-import type { JsonPartKind, JsonParts } from './json-parts.ts'
 import {
+  BARE,
+  BEGUN_OPENING,
+  ESCAPED_OPENING,
+  FIRST_OPENING,
+  HAS_STOP_IN_STRING,
+  HAS_STOP_IN_TEXT,
+  NOT_SPACE,
+  OPENING,
+  SPACE,
+  STOP_IN_LAST_STRING,
+  STOP_IN_STRING,
+  STOP_IN_TEXT,
+  indexOf,
+  matchAt,
+  matches,
+} from './level-patterns.ts'
+import type { JsonPartKind } from './json-parts.ts'
+import {
+  COMPARED_AFTER,
   type LevelMatch,
-  type LevelSearch,
+  type LevelRules,
   LevelSearches,
   type MappedMatch,
   updateMatch,
 } from './level-search.ts'
-
-/** What the levels of one text share. */
-export interface LevelRules {
-  readonly searches: readonly LevelSearch[]
-  /** Those that also search each string of JSON by itself. */
-  readonly ofStrings: readonly LevelSearch[]
-  /** Notes the JSON in the text; absent if only the depth at its end is needed. */
-  readonly parts?: JsonParts
-  /** In place of {@link COMPARED_AFTER}. */
-  readonly comparedAfter?: number
-}
 
 /**
  * `text`: the level is read as text in which JSON may begin. `structure`, `string`: in JSON, outside and inside of a
@@ -26,31 +33,8 @@ export interface LevelRules {
  */
 type Mode = 'text' | 'structure' | 'string' | 'passed'
 
-const NOT_SPACE = /\S/g
-const STOP_IN_TEXT = /[\\{[]/g
-const HAS_STOP_IN_TEXT = /[\\{[]/
-const HAS_STOP_IN_STRING = /["\\{[]/
-const STOP_IN_STRING = /["\\]/g
-/** As the one above, where no further level exists, which JSON in the string would need. */
-const STOP_IN_LAST_STRING = /["\\{[]/g
-/** Matches the beginning of JSON within a text, and at the beginning of one. */
-const OPENING = /\{\s{0,64}"|\[\s{0,64}(?:"|\{\s{0,64}["}])/y
-const FIRST_OPENING = /\[|\{\s{0,64}["}]/y
-/** Matches the beginning of JSON whose quotes are escaped. */
-const ESCAPED_OPENING = /[{[]\s{0,64}(?:\{\s{0,64})?\\/y
-/** Matches what can still become one of them if more text arrives. */
-const BEGUN_OPENING = /[{[]\s{0,64}(?:\{\s{0,64})?$/y
-const SPACE = /[ \t\r\n]+/y
 /** Number of units that are freed at a time. */
 const FORGOTTEN = 256
-/**
- * Number of units after an escape until the searches of the next level are compared with those of this level for the first
- * time; each time later it is twice as many. They begin anew at the next escape, which costs as much as to search so many.
- */
-const COMPARED_AFTER = 64
-/** A value without quotes; more characters than a number has are none. */
-const BARE = /[-+.0-9A-Za-z]{1,41}/y
-
 /**
  * One reading of a text: as it stands (level 0), or with its escapes resolved so many times. It finds the escapes and the
  * JSON, and passes the text on to the next level, which exists only where there is an escape. Each level is at most
@@ -511,19 +495,4 @@ export class TextLevel {
   #note(kind: JsonPartKind, depth: number): void {
     this.#rules.parts?.begin(this.#toText(this.#at), kind, depth)
   }
-}
-
-function indexOf(pattern: RegExp, text: string, from: number): number {
-  pattern.lastIndex = from
-  return pattern.exec(text)?.index ?? text.length
-}
-
-function matches(pattern: RegExp, text: string, at: number): boolean {
-  pattern.lastIndex = at
-  return pattern.test(text)
-}
-
-function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
-  pattern.lastIndex = at
-  return pattern.exec(text)?.[0]
 }

@@ -1,4 +1,4 @@
-import type { Span, TextScanner } from '../automaton/scanner.ts'
+import type { Span, TextScanner } from '../automaton/text-scanner.ts'
 import { isLetter, isMark } from './word-forms.ts'
 import { MAX_SPACES, NO_WORD, ROOT, SPACE, type WordTree } from './word-tree.ts'
 

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
@@ -100,4 +101,13 @@ export function frameWithErrorAlone(frame: string, sequence: number): string {
 
 function picked(record: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.flatMap((name) => (name in record ? [[name, record[name]]] : [])))
+}
+
+/** Begins a digest of a text that is checked as this one. */
+export function digestOf({
+  place,
+  isSigned,
+  isJson,
+}: Pick<EventText, 'place' | 'isSigned' | 'isJson'>): Hash {
+  return createHash('sha256').update(`${place} ${isSigned} ${isJson} `)
 }

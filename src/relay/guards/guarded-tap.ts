@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto'
+import type { Hash } from 'node:crypto'
 import { JsonArraySplitter, EventsToJsonArray } from '@sluice/wire/gemini'
 import {
   eventTexts,
@@ -20,20 +20,19 @@ import { StreamedTextMap, MAX_STREAMED_TEXTS } from './streamed-text-map.ts'
 import {
   streamedTextsOf,
   checkableFramePart,
+  digestOf,
   eventOfElement,
   isTerminator,
   scanEventData,
   frameWithData,
   frameWithErrorAlone,
 } from './event-frames.ts'
-import { CheckCancelled, GuardTurns } from './guard-turns.ts'
+import { atOnce, inTurns } from './check-steps.ts'
+import { GuardTurns } from './guard-turns.ts'
 import { GuardedStreamedText } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
-/**
- * Maximum number of texts that are remembered because later events may repeat them: at the end of a part, of
- * an item, and of the response.
- */
+/** Maximum number of texts that are remembered because later events may repeat them, as at the end of a part. */
 const MAX_REPEATED = 1024
 /** Maximum number of characters of all remembered texts that guards have changed. */
 const MAX_REPEATED_LENGTH = 1024 * 1024
@@ -286,13 +285,13 @@ export class GuardedTap extends WrappedTap {
     return elements ? elements.push(bytes).map(eventOfElement).join('') : bytes.toString()
   }
 
-  /** @param inTurns Whether a large event may be checked in turns. What follows it then waits. */
-  #guard(bytes: Buffer, inTurns = false): string {
+  /** @param mayWait Whether a large event may be checked in turns. What follows it then waits. */
+  #guard(bytes: Buffer, mayWait = false): string {
     if (this.#isBlocked || this.#isUnread) return ''
     let given = this.#array?.elements ? Buffer.from(this.#framesOf(bytes)) : bytes
     if (this.#waiting.length > 0) given = Buffer.concat([this.#waiting, given])
     this.#waiting = NO_BYTES
-    if (this.#checking && inTurns) {
+    if (this.#checking && mayWait) {
       this.#waiting = given
       return ''
     }
@@ -305,10 +304,10 @@ export class GuardedTap extends WrappedTap {
       if (end < 0 || this.#isBlocked) break
       const frame = frames.subarray(at, end)
       at = end
-      if (inTurns && frame.length > LARGE_EVENT_BYTES) {
-        this.#checkInTurns(frame)
+      if (mayWait && frame.length > LARGE_EVENT_BYTES) {
         this.#waiting = Buffer.from(frames.subarray(at))
         at = frames.length
+        this.#checkInTurns(frame)
         break
       }
       sent += atOnce(this.#guardFrame(frame))
@@ -321,20 +320,11 @@ export class GuardedTap extends WrappedTap {
   #checkInTurns(frame: Buffer): void {
     const turns = new GuardTurns(() => this.#isUnread || this.#isReleased)
     this.#turns = turns
-    this.#checking = this.#steps(turns, this.#guardFrame(frame)).finally(() => {
+    this.#checking = inTurns(turns, this.#guardFrame(frame)).then((sent) => {
+      this.#checked = sent ?? ''
       this.#turns = undefined
       this.#checking = undefined
     })
-  }
-
-  async #steps(turns: GuardTurns, steps: Generator<void, string>): Promise<void> {
-    try {
-      let step = await turns.check(() => steps.next())
-      while (!step.done) step = await turns.check(() => steps.next())
-      this.#checked = step.value
-    } catch (error) {
-      if (!(error instanceof CheckCancelled)) throw error
-    }
   }
 
   // The steps end where other calls may run if the event is large.
@@ -520,15 +510,4 @@ export class GuardedTap extends WrappedTap {
     const changed = applyTextChanges(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
     return frameWithData(frame, changed.toString())
   }
-}
-
-/** The result of all steps, without a pause between them. */
-function atOnce(steps: Generator<void, string>): string {
-  let step = steps.next()
-  while (!step.done) step = steps.next()
-  return step.value
-}
-
-function digestOf({ place, isSigned, isJson }: Pick<EventText, 'place' | 'isSigned' | 'isJson'>): Hash {
-  return createHash('sha256').update(`${place} ${isSigned} ${isJson} `)
 }
