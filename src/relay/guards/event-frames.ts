@@ -3,9 +3,18 @@ import { frameData } from '@sluice/wire/sse/frame-splitter'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Fields } from '@sluice/wire/field'
+import type { ClientProtocol } from '@sluice/wire/protocols'
 import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { isStreamedTextEnded } from './streamed-text-map.ts'
+
+/** Whether later events of a dialect repeat texts that arrived in pieces. */
+export const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
+  chat: false,
+  messages: false,
+  responses: true,
+  gemini: false,
+}
 
 /**
  * The keys of the texts of which this event contains a piece, and those pieces that are the last of their

@@ -1,4 +1,3 @@
-import type { Hash } from 'node:crypto'
 import { JsonArraySplitter, EventsToJsonArray } from '@sluice/wire/gemini'
 import {
   eventTexts,
@@ -8,7 +7,6 @@ import {
 } from '@sluice/wire/guarded-events'
 import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type RefusableStream, refusableStream } from '@sluice/wire/refused-answer'
 import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
@@ -23,13 +21,14 @@ import {
   digestOf,
   eventOfElement,
   isTerminator,
+  REPEATS,
   scanEventData,
   frameWithData,
   frameWithErrorAlone,
 } from './event-frames.ts'
 import { atOnce, inTurns } from './check-steps.ts'
 import { GuardTurns } from './guard-turns.ts'
-import { GuardedStreamedText } from './guarded-streamed-text.ts'
+import { GuardedStreamedText, type OpenChannel } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /** Maximum number of texts that are remembered because later events may repeat them, as at the end of a part. */
@@ -41,14 +40,6 @@ const CHANNEL_BYTES = 8192
 const REPEATED_BYTES = 256
 /** Bytes of memory for a character that is held back, as it stands and with its escapes resolved. */
 const RETAINED_BYTES = 4
-
-/** Whether later events of a dialect repeat texts that arrived in pieces. */
-const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
-  chat: false,
-  messages: false,
-  responses: true,
-  gemini: false,
-}
 
 /** Bytes of an event that is checked in turns, so that other calls run in between; smaller ones are checked at once. */
 const LARGE_EVENT_BYTES = 65_536
@@ -65,17 +56,6 @@ export interface GuardedStream extends StreamContext {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
-}
-
-/**
- * A text that is arriving in pieces. `channel` comes from the last event with a piece of the text, and can
- * write further such events.
- */
-interface OpenChannel {
-  readonly guarded: GuardedStreamedText
-  channel: StreamedText
-  /** Digest of what has arrived of the text; undefined in a dialect whose events repeat no texts. */
-  readonly digest: Hash | undefined
 }
 
 /**
