@@ -222,3 +222,55 @@ test('the built-in rules take on any text at most 20 times what they take on pla
   const tooSlow = hostile.filter((text) => cost(text, () => BUILT_IN.apply(text), 4) > limit)
   expect(tooSlow.map((text) => text.slice(0, 20))).toEqual([])
 })
+
+/** What stands for a line break or a letter at the first level of escapes, at the last, and at each of them. */
+const ESCAPES = [
+  String.raw`\n`,
+  String.raw`\u0061`,
+  `${'\\'.repeat(255)}n\n`,
+  `${'\\'.repeat(255)}u0061`,
+  `\\${'u005c'.repeat(7)}n`,
+  `\\${'u005c'.repeat(7)}u0061`,
+]
+
+/** The text with an escape at its start alone, or again after each so many characters; or in JSON in JSON. */
+function escapedText(text: string): string {
+  const escape = oneOf(ESCAPES)
+  const length = oneOf([20, 80, 100, 256, 300, 700])
+  return oneOf([
+    () => escape + text,
+    () => text.replaceAll(new RegExp(`[^]{${length}}`, 'g'), (part) => part + escape),
+    () => JSON.stringify({ content: `\n${text}` }),
+    () => JSON.stringify({ content: JSON.stringify([`"${text}"`, 1]) }),
+  ])()
+}
+
+test('escapes at all levels change nothing: a text still takes at most 20 times what plain text takes', () => {
+  const limits = {
+    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
+    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
+  }
+  const regexes = [...HOSTILE, '(?:[^x]{0,180}x)?a', 'a', '[ab]']
+  const cases = [
+    ...regexes.map((regex) => [regex, screenOf({ regex }), random('ab', LENGTH)] as const),
+    ['secrets and pii', BUILT_IN, plain.slice(0, LENGTH)] as const,
+    ...['token=token=', 'DE12 ', '4242 4242 '].map(
+      (unit) => ['secrets and pii', BUILT_IN, unit.repeat(LENGTH / unit.length)] as const,
+    ),
+    ['words', screenOf({ words: ['a'] }), 'a '.repeat(LENGTH / 2)] as const,
+  ]
+  const tooSlow: string[] = []
+  for (const [name, screen, plainText] of cases) {
+    for (const text of Array.from({ length: lawRuns(3) }, () => escapedText(plainText))) {
+      const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
+      for (const way of ['whole', 'streamed'] as const) {
+        const limit = limits[way]
+        if (cost(text, works[way], 1) <= limit) continue
+        const ms = cost(text, works[way], 4)
+        if (ms > limit)
+          tooSlow.push(`${name} ${way} on ${text.slice(0, 30)}: ${((MAX_RATIO * ms) / limit).toFixed(1)}`)
+      }
+    }
+  }
+  expect(tooSlow).toEqual([])
+})

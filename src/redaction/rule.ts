@@ -8,7 +8,7 @@ import {
   PatternError,
   type Program,
 } from './automaton/program.ts'
-import { type CheckMatch, NO_MATCH, OTHER_MATCH } from './automaton/scanner.ts'
+import { type CheckMatch, NO_MATCH, OTHER_MATCH } from './automaton/automaton-search.ts'
 import type { Detector, DetectorForm } from './detectors/detector.ts'
 import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
 import { KNOWN_SECRETS, NAMED_SECRETS } from './detectors/secrets.ts'

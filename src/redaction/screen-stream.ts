@@ -1,9 +1,11 @@
-import type { Span } from './automaton/scanner.ts'
+import type { Span } from './automaton/text-scanner.ts'
 import { escaped, unescaped } from './levels/escapes.ts'
 import { type JsonPart, JsonParts } from './levels/json-parts.ts'
 import { TextLevel } from './levels/text-level.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
+import { SearchBudget } from './search-budget.ts'
 import { compareByStart, type FoundMatch, type ScreenRule } from './screen-rule.ts'
+import { isOfDetector } from './text-search.ts'
 
 const DEFAULT_WITH = '[REDACTED]'
 
@@ -51,6 +53,7 @@ export class ScreenStream {
   readonly #onMatch: ((match: FoundMatch) => unknown) | undefined
   /** The text as it stands; the further levels follow from it. */
   readonly #level: TextLevel
+  readonly #budgets: readonly SearchBudget[]
   readonly #parts = new JsonParts()
   /** Whether a rule holds text back, by its index; the others only count. */
   readonly #isHolding: readonly boolean[]
@@ -98,9 +101,14 @@ export class ScreenStream {
     this.counts = screen.rules.map(() => 0)
     this.#ends = screen.rules.map(() => 0)
     this.#isHolding = screen.rules.map((rule) => screen.holds(rule))
+    const ofDetectors = new SearchBudget()
     const searches = screen.rules.flatMap(({ rule }, index) =>
-      rule.searches.map((search) => ({ search, rule: index })),
+      rule.searches.map((search) => {
+        const budget = isOfDetector(search) ? ofDetectors : new SearchBudget()
+        return { search, rule: index, budget }
+      }),
     )
+    this.#budgets = [...new Set(searches.map(({ budget }) => budget))]
     const ofStrings = searches.filter(({ search }) => search.isOfStrings)
     this.#level = new TextLevel({ searches, ofStrings, parts: this.#parts }, undefined, isJson)
   }
@@ -180,6 +188,7 @@ export class ScreenStream {
   #scan(piece: string, isEnd: boolean): { readonly result: string; readonly needed: number } {
     const level = this.#level
     const length = this.#base + this.#text.length
+    for (const budget of this.#budgets) budget.allow(piece.length)
     level.read(piece, this.#text, this.#base)
     if (isEnd) level.end()
     level.scan(isEnd)

@@ -1,4 +1,7 @@
-import { type AutomatonSearch, Scanner, type TextScanner } from './automaton/scanner.ts'
+import type { SearchBudget } from './search-budget.ts'
+import type { AutomatonSearch } from './automaton/automaton-search.ts'
+import { Scanner } from './automaton/scanner.ts'
+import type { TextScanner } from './automaton/text-scanner.ts'
 import { WordScanner } from './words/word-scanner.ts'
 import type { WordTree } from './words/word-tree.ts'
 
@@ -20,7 +23,12 @@ export type TextSearch = (AutomatonSearch | WordSearch) & {
   readonly isOfStrings: boolean
 }
 
-/** Begins a search in one text. */
-export function scannerOf(search: TextSearch): TextScanner {
-  return 'words' in search ? new WordScanner(search.words) : new Scanner(search)
+/** Begins a search in one text, on which a search that may cost much spends no more than `budget`. */
+export function scannerOf(search: TextSearch, budget: SearchBudget): TextScanner {
+  return 'words' in search ? new WordScanner(search.words) : new Scanner(search, budget)
+}
+
+/** Whether a search is for the forms of a detector, which is made of several searches. */
+export function isOfDetector(search: TextSearch): boolean {
+  return !('words' in search || search.guided)
 }

@@ -50,7 +50,7 @@ const median = (times: readonly number[]): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] as number
 
 test('a long answer is checked in turns as a short one is: whole and streamed', async () => {
-  const content = `${hostileText().slice(0, 60_000)} code-4711-x `
+  const content = `${hostileText().slice(0, 100_000)} code-4711-x `
   fixture.upstream.script('long', { kind: 'whole', content: content.repeat(3) })
   const whole = await fixture.chat('ann', ask('long'))
   expect(whole.json().choices[0]?.message.content === content.replace('code-4711-x', '#').repeat(3)).toBe(

@@ -29,6 +29,10 @@ export class GuidedProgram {
   /** In how many passes the nodes that take no character are read; see {@link sizeOfProgram}. */
   readonly passes: number
   readonly hasAssertions: boolean
+  /** For each class of characters: 1 if one of them can be the last of a match. */
+  readonly canEnd: Uint8Array
+  /** Whether a match can follow a node without a character. */
+  readonly isFinal: boolean
   readonly #nodes = new Map<number, number>()
   readonly #instructions: readonly Instruction[]
   readonly #joined: ReadonlySet<number>
@@ -66,6 +70,8 @@ export class GuidedProgram {
       if (instruction.op === 'assert') this.flags[node] = instruction.flags
     }
     this.hasAssertions = this.flags.some((flags) => flags !== 0)
+    this.isFinal = this.distances.slice(this.fail + 1).includes(0)
+    this.canEnd = new Uint8Array(classes.count)
     const sets = new Map<CodePointRanges, Uint8Array>()
     this.refuses = new Uint16Array(classes.count * this.takes)
     for (const [node, at] of taking.entries()) {
@@ -74,6 +80,7 @@ export class GuidedProgram {
       sets.set(set, within)
       for (let one = 0; one < within.length; one++)
         if (within[one] === 0) this.refuses[one * this.takes + node] = 0xffff
+        else if (this.distances[node] === 1) this.canEnd[one] = 1
     }
   }
 

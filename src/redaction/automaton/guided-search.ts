@@ -1,21 +1,6 @@
 import type { Automaton } from './automaton.ts'
 import type { GuidedProgram } from './guided-program.ts'
-
-/** Where a search is in a text, and what it reports there. Positions are those of the whole text. */
-export interface SearchProgress {
-  /** Start of the current or the next attempt to match, and the class of the character before it. */
-  start: number
-  classBefore: number
-  /** End of the match of the current attempt so far, -1 without one, and the class of the character before it. */
-  matchEnd: number
-  classAtMatch: number
-  /** If there is a match: the nodes at its end from which it may become longer, in order of preference. */
-  open: Int32Array
-  /** Called when the match of the current attempt is found or becomes longer. */
-  matched(): void
-  /** Called when the current attempt has ended with a match. */
-  ended(): void
-}
+import type { SearchProgress } from './search-progress.ts'
 
 /** No match can be reached. */
 const NEVER = 0xffff
@@ -23,6 +8,9 @@ const NEVER = 0xffff
 const SECOND_HALF = 0xffff
 /** Number of characters, besides three times the maximum length of a match, that are searched at once. */
 const MORE = 1024
+
+/** What it costs to follow a node, in values that are computed. */
+const WALK_COST = 3
 
 const LAST_VISIT = 0xffff_ffff
 
@@ -95,7 +83,7 @@ export class GuidedSearch {
       const isLast = to === length
       const before = progress.matchEnd === -1 ? progress.classBefore : progress.classAtMatch
       this.#before = before
-      this.#read(text.slice(from - base, to - base), isLast && isEnd)
+      if (progress.spend(this.#read(text.slice(from - base, to - base), isLast && isEnd))) return
       const isDecided = this.#find(progress, from)
       if (isLast) return
       // Half of a character at the end of this part belongs to the next one.
@@ -105,19 +93,31 @@ export class GuidedSearch {
 
   /**
    * Fills the tables for a part of the text. A value in `rows` is twice the position in the part at which the
-   * earliest match ends. It is odd if the match also depends on the text after this part.
+   * earliest match ends. It is odd if the match also depends on the text after this part. Returns how many values it
+   * computed.
    */
-  #read(text: string, isEnd: boolean): void {
-    const { count } = this.#program
+  #read(text: string, isEnd: boolean): number {
+    const { count, takes, canEnd } = this.#program
     const end = this.#classify(text, isEnd)
     this.#end = end
     if (rows.length < (end + 1) * count) rows = new Uint16Array(Math.max(2 * rows.length, (end + 1) * count))
     this.#fillLast(end, this.#classBefore(end), isEnd)
+    let computed = count
+    // Whether no match is reached through a character.
+    let isEmpty = false
     for (let at = end - 1, after = end; at >= 0; at--) {
-      if (units[at] === SECOND_HALF) continue
-      this.#fill(at, after, this.#classBefore(at))
+      const unit = units[at] as number
+      if (unit === SECOND_HALF) continue
+      if (isEmpty && canEnd[unit] === 0) {
+        rows.fill(NEVER, at * count, at * count + takes)
+      } else {
+        isEmpty = this.#fillTakes(at, after)
+        computed += takes
+      }
+      computed += this.#fillRest(at, this.#classBefore(at), isEmpty)
       after = at
     }
+    return computed
   }
 
   /** Notes the class of each character of a part of the text. */
@@ -162,21 +162,37 @@ export class GuidedSearch {
     this.#fillOthers(row, before, -1)
   }
 
-  #fill(at: number, after: number, before: number): void {
-    const { takes, to, orTo, refuses, count, match, fail } = this.#program
+  /** Fills the nodes of a row that take a character. Returns whether no match is reached from any. */
+  #fillTakes(at: number, after: number): boolean {
+    const { takes, to, orTo, refuses, count } = this.#program
     const row = at * count
     const next = after * count
     const unit = units[at] as number
     const set = unit * takes
     const table = rows
+    let all = NEVER
     for (let node = 0; node < takes; node++) {
       const one = table[next + (to[node] as number)] as number
       const other = table[next + (orTo[node] as number)] as number
-      table[row + node] = (refuses[set + node] as number) | (other < one ? other : one)
+      const value = (refuses[set + node] as number) | (other < one ? other : one)
+      all &= value
+      table[row + node] = value
     }
-    table[row + match] = 2 * at
-    table[row + fail] = NEVER
-    this.#fillOthers(row, before, unit)
+    return all === NEVER
+  }
+
+  /** Fills the other nodes of a row. Returns how many values it computed. */
+  #fillRest(at: number, before: number, isEmpty: boolean): number {
+    const { count, match, fail, passes, isFinal } = this.#program
+    const row = at * count
+    rows[row + match] = 2 * at
+    rows[row + fail] = NEVER
+    if (isEmpty && !isFinal) {
+      rows.fill(NEVER, row + fail + 1, row + count)
+      return 0
+    }
+    this.#fillOthers(row, before, units[at] as number)
+    return (count - fail) * passes
   }
 
   /** Fills the nodes of a row that take no character. Without `next`, assertions keep their value. */
@@ -383,6 +399,7 @@ export class GuidedSearch {
     let size = 0
     let next = 0
     let visit = this.#newVisit()
+    let walked = 0
     for (let at = this.#places[0] as number; ; ) {
       const isLast = at === matchEnd
       for (; this.#places[next] === at; next++)
@@ -396,7 +413,9 @@ export class GuidedSearch {
       open = moved
       moved = before
       size = movedSize
+      walked += size
     }
+    progress.spend(WALK_COST * walked)
     progress.open = open.slice(0, size)
     this.#drop()
     return false

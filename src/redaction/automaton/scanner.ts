@@ -1,78 +1,17 @@
-import { type Automaton, DEAD_STATE, MATCH_AFTER, MATCH_BEFORE, STATE_MASK, type State } from './automaton.ts'
+import { DEAD_STATE, MATCH_AFTER, MATCH_BEFORE, STATE_MASK, type State } from './automaton.ts'
 import { HALF_SURROGATE } from './character-classes.ts'
-import type { GuidedSearch, SearchProgress } from './guided-search.ts'
-
-/**
- * A match. Positions are UTF-16 code units of the whole text. While `isOpen` is true, `end` may still
- * increase.
- */
-export interface Span {
-  readonly start: number
-  end: number
-  isOpen: boolean
-}
-
-/**
- * Results of `CheckMatch` for a text that is not reported. `NO_MATCH`: the text is not a match.
- * `OTHER_MATCH`: it is something else, and matches within it are not reported either.
- */
-export const NO_MATCH = -1
-export const OTHER_MATCH = -2
-
-/**
- * Checks the text of a possible match. Returns the position in it at which the match begins, or `NO_MATCH` or
- * `OTHER_MATCH`.
- */
-export type CheckMatch = (patterns: readonly number[], text: string) => number
-
-/** An automaton, and the limits within which a scanner uses it. The scanners of all texts can share it. */
-export interface AutomatonSearch {
-  readonly automaton: Automaton
-  /**
-   * Maximum number of characters that an attempt to match reads without success. After a match, an attempt
-   * may read as many again. If there is a `judge`, this is the maximum length of a match.
-   */
-  readonly most: number
-  readonly judge: CheckMatch | undefined
-  /**
-   * Whether `judge` can return `OTHER_MATCH`. A match is then certain only when the attempt to match has
-   * ended.
-   */
-  readonly canSkip: boolean
-  /**
-   * Finds the same matches in linear time, also where the automaton would need too many states or attempts.
-   * Undefined if the program is one of ours, on which no text costs much.
-   */
-  readonly guided: GuidedSearch | undefined
-  /**
-   * What a scanner may spend on the automaton for each character before it is guided, in units of about a
-   * nanosecond.
-   */
-  readonly allowed: number
-}
-
-/** Finds matches in one text that arrives in pieces. */
-export interface TextScanner {
-  /** Matches that were found and that the caller has not removed yet, in ascending order. */
-  readonly spans: Span[]
-  /** For all text before this position, it is known which parts are matches. */
-  readonly decided: number
-  /** The scanner still needs the text from this position on. */
-  readonly needed: number
-  /**
-   * Continues the search for matches to the end of `text`.
-   * @param base Position of its first character in the whole text, at most `needed`.
-   * @param isEnd Whether this is the end of the whole text.
-   */
-  scan(text: string, base: number, isEnd: boolean): void
-  /** Another scanner in the same state, which can go on with another text. Its open match is a copy. */
-  fork(): TextScanner
-}
+import type { SearchBudget } from '../search-budget.ts'
+import { type AutomatonSearch, NO_MATCH, OTHER_MATCH } from './automaton-search.ts'
+import type { SearchProgress } from './search-progress.ts'
+import type { Span, TextScanner } from './text-scanner.ts'
 
 // States of attempts to match that are shorter than this are not remembered, because storing them takes
 // longer than repeating the attempt.
 const REMEMBERED_FROM = 8
 const NOTHING = new Int32Array(0)
+const NO_CLASSES = new Uint16Array(0)
+/** Bit of a noted class: its character has two code units. */
+const PAIR = 0x8000
 
 // Costs on the automaton. If they exceed what is allowed for the text so far and for this many characters
 // more, a scanner is guided for `GUIDED_LENGTH` characters.
@@ -81,8 +20,12 @@ const STEP_COST = 3
 const NEW_STATE_COST = 500
 const INSTRUCTION_COST = 25
 const GUIDED_LENGTH = 16_384
+const NODE_COST = 3
+const CHECK_COST = 700
 /** Maximum number of nodes that a guided scanner reads for each character that arrives. */
 const NODES_FOR_CHARACTER = 384
+/** The same for each node of the program, where several levels of a text are searched: three quarters are read once. */
+const SCARCE = 4 / 3
 /** What a guided search costs besides the characters that it reads, in characters. */
 const SEARCH_CHARACTERS = 16
 
@@ -97,6 +40,7 @@ const SEARCH_CHARACTERS = 16
  */
 export class Scanner implements TextScanner {
   readonly #search: AutomatonSearch
+  readonly #budget: SearchBudget
   readonly spans: Span[] = []
 
   // The current attempt: its start, the position it has read to, its state while it waits for text, and the
@@ -125,6 +69,12 @@ export class Scanner implements TextScanner {
   #presentLow = 0
   #hasJoined = false
 
+  // The classes of the characters from `classesFrom` to `classesTo`, by position. Attempts read them again and again,
+  // and a text takes longer than an array, most of all where it is a part of another text.
+  #classes = NO_CLASSES
+  #classesFrom = 0
+  #classesTo = 0
+
   // The state of the automaton at the end of the match so far, and what was spent on it since a position.
   #matchState: State | undefined
   #spent = 0
@@ -134,8 +84,9 @@ export class Scanner implements TextScanner {
   #open: Int32Array = NOTHING
   #guidedTo = -1
 
-  constructor(search: AutomatonSearch) {
+  constructor(search: AutomatonSearch, budget: SearchBudget) {
     this.#search = search
+    this.#budget = budget
     this.#classBefore = search.automaton.edge
   }
 
@@ -163,6 +114,7 @@ export class Scanner implements TextScanner {
       if (!this.#attempt(state, text, base, isEnd)) return
       this.#end()
       state = 0
+      if (this.#budget.isOver) return
       if (guided && this.#isOverspent(this.#start)) {
         this.#guide(text, base, isEnd)
         return
@@ -171,7 +123,7 @@ export class Scanner implements TextScanner {
   }
 
   fork(): Scanner {
-    const fork = new Scanner(this.#search)
+    const fork = new Scanner(this.#search, this.#budget)
     fork.#start = this.#start
     fork.#position = this.#position
     fork.#waiting = this.#waiting
@@ -202,6 +154,20 @@ export class Scanner implements TextScanner {
       fork.spans.push(fork.#span)
     }
     return fork
+  }
+
+  meets(other: TextScanner, shift: number, from: number): boolean {
+    if (!(other instanceof Scanner) || this.#start < from) return false
+    const otherEnd = other.#matchEnd === -1 ? -1 : other.#matchEnd - shift
+    return (
+      this.#start + shift === other.#start &&
+      this.#matchEnd === otherEnd &&
+      this.#classBefore === other.#classBefore
+    )
+  }
+
+  leave(): void {
+    this.#closeSpan()
   }
 
   /** Moves to the next position at which a match can begin; returns false if there is none in the text. */
@@ -249,6 +215,14 @@ export class Scanner implements TextScanner {
     const { width, edge } = automaton
     const length = base + text.length
     const nearMost = most - automaton.farthest
+    if (guided && this.#classes.length === 0)
+      this.#classes = new Uint16Array(2 ** Math.ceil(Math.log2(most + 2)))
+    const classes = this.#classes
+    const classMask = classes.length - 1
+    if (this.#position > this.#classesTo || this.#start < this.#classesFrom)
+      this.#classesFrom = this.#classesTo = this.#position
+    let classesFrom = this.#classesFrom
+    let classesTo = this.#classesTo
     let { table } = automaton
     let state = from
     let position = this.#position
@@ -258,13 +232,26 @@ export class Scanner implements TextScanner {
     for (;;) {
       steps += 1
       let next = edge
-      if (position < length) {
+      if (position < classesTo && position >= classesFrom) {
+        next = classes[position & classMask] as number
+        size = 1
+        if (next & PAIR) {
+          next -= PAIR
+          size = 2
+        }
+      } else if (position < length) {
         next = units[text.charCodeAt(position - base)] as number
         size = 1
         if (next === HALF_SURROGATE) {
           if (isIncomplete(text, position - base, isEnd)) return this.#wait(state, position, steps)
           size = sizeAt(text, position - base)
           next = automaton.classes.ofPoint(text.codePointAt(position - base) as number)
+        }
+        if (guided && position === classesTo) {
+          classes[position & classMask] = size === 2 ? next | PAIR : next
+          classesTo = this.#classesTo = position + size
+          if (classesTo - classesFrom > classes.length)
+            classesFrom = this.#classesFrom = classesTo - classes.length
         }
       } else if (!isEnd) {
         return this.#wait(state, position, steps)
@@ -323,7 +310,7 @@ export class Scanner implements TextScanner {
       if (read >= nearMost && read + automaton.stateOf(state).distance > most) break
     }
     this.#position = position
-    this.#spent += STEP_COST * steps
+    this.#spend(STEP_COST * steps)
     return true
   }
 
@@ -335,6 +322,7 @@ export class Scanner implements TextScanner {
   /** Whether more was spent on the automaton than is allowed for the text up to a position. */
   #isOverspent(position: number): boolean {
     const { allowed } = this.#search
+    if (this.#budget.isScarce && this.#spent > 0) return true
     const length = position - this.#spentFrom
     if (this.#spent > allowed * (length + ALLOWED_CHARACTERS)) return true
     if (length > GUIDED_LENGTH) {
@@ -361,8 +349,10 @@ export class Scanner implements TextScanner {
     const length = base + text.length
     const from = this.#matchEnd === -1 ? this.#start : this.#matchEnd
     // Each search begins at the current attempt again, so that it waits until enough text has arrived.
-    const nodes = (length - from + SEARCH_CHARACTERS) * (guided?.size ?? 0)
-    if (!isEnd && nodes > (length - Math.max(this.#guidedTo, 0)) * NODES_FOR_CHARACTER) return
+    const size = guided?.size ?? 0
+    const nodes = (length - from + SEARCH_CHARACTERS) * size
+    const most = this.#budget.isScarce ? Math.min(NODES_FOR_CHARACTER, SCARCE * size) : NODES_FOR_CHARACTER
+    if (!isEnd && nodes > (length - Math.max(this.#guidedTo, 0)) * most) return
     this.#guidedTo = length
     const progress: SearchProgress = {
       start: this.#start,
@@ -372,6 +362,10 @@ export class Scanner implements TextScanner {
       open: this.#open,
       matched: () => this.#extendSpan(progress.start, progress.matchEnd),
       ended: () => this.#closeSpan(),
+      spend: (nodes) => {
+        this.#budget.spend(NODE_COST * nodes)
+        return this.#budget.isOver
+      },
     }
     guided?.search(progress, text, base, isEnd)
     this.#start = progress.start
@@ -400,8 +394,13 @@ export class Scanner implements TextScanner {
     this.#span = undefined
   }
 
+  #spend(cost: number): void {
+    this.#spent += cost
+    this.#budget.spend(2 * cost)
+  }
+
   #wait(state: number, position: number, steps: number): false {
-    this.#spent += STEP_COST * steps
+    this.#spend(STEP_COST * steps)
     this.#waiting = this.#search.automaton.stateOf(state)
     this.#position = position
     return false
@@ -410,6 +409,7 @@ export class Scanner implements TextScanner {
   /** Records that the current attempt has found a match that ends at `end`. */
   #matched(patterns: readonly number[], end: number, text: string, base: number): void {
     const { judge, canSkip } = this.#search
+    if (judge) this.#budget.spend(CHECK_COST)
     const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
     if (verdict === NO_MATCH) return
     this.#matchEnd = end

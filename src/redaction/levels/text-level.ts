@@ -1,22 +1,31 @@
 import { EscapeMap, escapeAt, isBegunEscape, MAX_LEVELS, unitOf } from './escapes.ts'
 import { JsonGrammar } from './json-grammar.ts'
-import type { JsonPartKind, JsonParts } from './json-parts.ts'
 import {
+  BARE,
+  BEGUN_OPENING,
+  ESCAPED_OPENING,
+  FIRST_OPENING,
+  HAS_STOP_IN_STRING,
+  HAS_STOP_IN_TEXT,
+  NOT_SPACE,
+  OPENING,
+  SPACE,
+  STOP_IN_LAST_STRING,
+  STOP_IN_STRING,
+  STOP_IN_TEXT,
+  indexOf,
+  matchAt,
+  matches,
+} from './level-patterns.ts'
+import type { JsonPartKind } from './json-parts.ts'
+import {
+  COMPARED_AFTER,
   type LevelMatch,
-  type LevelSearch,
+  type LevelRules,
   LevelSearches,
   type MappedMatch,
   updateMatch,
 } from './level-search.ts'
-
-/** What the levels of one text share. */
-export interface LevelRules {
-  readonly searches: readonly LevelSearch[]
-  /** Those that also search each string of JSON by itself. */
-  readonly ofStrings: readonly LevelSearch[]
-  /** Notes the JSON in the text; absent if only the depth at its end is needed. */
-  readonly parts?: JsonParts
-}
 
 /**
  * `text`: the level is read as text in which JSON may begin. `structure`, `string`: in JSON, outside and inside of a
@@ -24,26 +33,8 @@ export interface LevelRules {
  */
 type Mode = 'text' | 'structure' | 'string' | 'passed'
 
-const NOT_SPACE = /\S/g
-const STOP_IN_TEXT = /[\\{[]/g
-const HAS_STOP_IN_TEXT = /[\\{[]/
-const HAS_STOP_IN_STRING = /["\\{[]/
-const STOP_IN_STRING = /["\\]/g
-/** As the one above, where no further level exists, which JSON in the string would need. */
-const STOP_IN_LAST_STRING = /["\\{[]/g
-/** Matches the beginning of JSON within a text, and at the beginning of one. */
-const OPENING = /\{\s{0,64}"|\[\s{0,64}(?:"|\{\s{0,64}["}])/y
-const FIRST_OPENING = /\[|\{\s{0,64}["}]/y
-/** Matches the beginning of JSON whose quotes are escaped. */
-const ESCAPED_OPENING = /[{[]\s{0,64}(?:\{\s{0,64})?\\/y
-/** Matches what can still become one of them if more text arrives. */
-const BEGUN_OPENING = /[{[]\s{0,64}(?:\{\s{0,64})?$/y
-const SPACE = /[ \t\r\n]+/y
 /** Number of units that are freed at a time. */
 const FORGOTTEN = 256
-/** A value without quotes; more characters than a number has are none. */
-const BARE = /[-+.0-9A-Za-z]{1,41}/y
-
 /**
  * One reading of a text: as it stands (level 0), or with its escapes resolved so many times. It finds the escapes and the
  * JSON, and passes the text on to the next level, which exists only where there is an escape. Each level is at most
@@ -75,8 +66,16 @@ export class TextLevel {
   /** What the next level has not received yet. */
   #forNext = ''
 
-  /** The searches of the whole level; undefined while its text is the same as that of the level below. */
+  /**
+   * The searches of the whole level; undefined while those of the level below find the same: before the first escape,
+   * and after the others from where both are in the same state.
+   */
   #searches: LevelSearches | undefined
+  /** Whether the text is another one than that of the level below. */
+  #isOther = false
+  /** Where the last escape ended, and where the searches of the next level are compared with those of this level. */
+  #escapeEnd = 0
+  #compareAt = Infinity
   #text = ''
   #base: number
   #unscanned: string[] = []
@@ -117,7 +116,7 @@ export class TextLevel {
    */
   around(position: number): { readonly start: number; readonly end: number } | undefined {
     const next = this.#next
-    if (next && next.#searches) return next.around(this.#escapes.above(position))
+    if (next && next.#isOther) return next.around(this.#escapes.above(position))
     if (Number.isInteger(position)) return undefined
     const unit = Math.floor(position)
     return { start: this.#toText(unit), end: this.#toText(unit + 1) }
@@ -227,7 +226,10 @@ export class TextLevel {
 
   #advance(isEnd: boolean): void {
     let isGoing = true
-    while (isGoing && this.#from < this.#unread.length) isGoing = this.#step(isEnd)
+    while (isGoing && this.#from < this.#unread.length) {
+      isGoing = this.#step(isEnd)
+      if (this.#at >= this.#compareAt) this.#compare()
+    }
     this.#unread = this.#unread.slice(this.#from)
     this.#from = 0
     this.#flush()
@@ -237,7 +239,7 @@ export class TextLevel {
   #step(isEnd: boolean): boolean {
     switch (this.#mode) {
       case 'passed':
-        return this.#skip(this.#unread.length - this.#from)
+        return this.#skipTo(this.#unread.length)
       case 'structure':
         return this.#stepStructure(isEnd)
       case 'text':
@@ -251,7 +253,7 @@ export class TextLevel {
     const isString = this.#mode === 'string'
     if (this.#isBeginning || this.#isFreshString) {
       const first = indexOf(NOT_SPACE, text, this.#from)
-      if (first > this.#from) return this.#skip(first - this.#from)
+      if (first > this.#from) return this.#skipTo(first)
     }
     const stop = isString ? (this.#next ? STOP_IN_STRING : STOP_IN_LAST_STRING) : STOP_IN_TEXT
     if (this.#isBeginning && text[this.#from] === '"') return this.#openQuotation()
@@ -259,7 +261,7 @@ export class TextLevel {
     if (at > this.#from) {
       this.#isBeginning = false
       this.#isFreshString = false
-      return this.#skip(at - this.#from)
+      return this.#skipTo(at)
     }
     if (text[at] === '\\') return this.#stepEscape(isEnd)
     return text[at] === '"' && isString ? this.#closeString() : this.#stepOpening(isEnd)
@@ -297,7 +299,10 @@ export class TextLevel {
     if (this.#searches && !next.#searches) this.#fork(next)
     this.#escapes.add(this.#at, escape.length)
     this.#forNext += unitOf(escape)
-    return this.#moved(escape)
+    this.#moved(escape)
+    this.#escapeEnd = this.#at
+    if (next.#searches) this.#compareAt = this.#at + (this.#rules.comparedAfter ?? COMPARED_AFTER)
+    return true
   }
 
   #stepStructure(isEnd: boolean): boolean {
@@ -405,16 +410,38 @@ export class TextLevel {
     )
   }
 
-  /** Begins the searches of the next level: those of this level, which have read the same text. */
+  /** Begins the searches of the next level: those of this level, which find the same up to here. */
   #fork(next: TextLevel): void {
     this.#flush()
     this.#scan(false)
-    const searches = this.#searches?.fork()
+    const { shift } = this.#escapes
+    const searches = this.#searches?.fork(shift, this.#rules.searches)
     if (!searches) return
+    next.#isOther = true
     next.#searches = searches
     next.#base = Math.min(searches.needed, next.#at)
-    next.#text = this.#text.slice(next.#base - this.#base, next.#at - this.#base)
+    next.#text = this.#text.slice(next.#base + shift - this.#base, next.#at + shift - this.#base)
     next.#unscanned = []
+  }
+
+  /** Ends the searches of the next level if those of this level find the same from here on. */
+  #compare(): void {
+    this.#compareAt = this.#at + (this.#at - this.#escapeEnd)
+    const next = this.#next
+    this.#flush()
+    if (!next) return
+    const isLast = !next.#next || !next.#next.#searches
+    if (!this.#searches || !next.#searches || !isLast || next.#unread !== '') return
+    this.#scan(false)
+    next.#scan(false)
+    const { shift } = this.#escapes
+    if (!next.#searches.meet(this.#searches, shift, this.#escapeEnd - shift)) return
+    next.#searches.leave()
+    next.#ended.push(next.#searches)
+    next.#searches = undefined
+    next.#text = ''
+    next.#base = next.#at
+    this.#compareAt = Infinity
   }
 
   #scan(isEnd: boolean): void {
@@ -435,6 +462,11 @@ export class TextLevel {
     if (isEnd || drop <= 0) return
     this.#stringText = this.#stringText.slice(drop)
     this.#stringBase += drop
+  }
+
+  /** Reads up to this offset, or to where the searches of the next level are compared. */
+  #skipTo(offset: number): true {
+    return this.#skip(Math.min(offset - this.#from, this.#compareAt - this.#at))
   }
 
   /** Reads so many units, which are the same for the next level. */
@@ -463,19 +495,4 @@ export class TextLevel {
   #note(kind: JsonPartKind, depth: number): void {
     this.#rules.parts?.begin(this.#toText(this.#at), kind, depth)
   }
-}
-
-function indexOf(pattern: RegExp, text: string, from: number): number {
-  pattern.lastIndex = from
-  return pattern.exec(text)?.index ?? text.length
-}
-
-function matches(pattern: RegExp, text: string, at: number): boolean {
-  pattern.lastIndex = at
-  return pattern.test(text)
-}
-
-function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
-  pattern.lastIndex = at
-  return pattern.exec(text)?.[0]
 }

@@ -1,4 +1,4 @@
-import type { Span, TextScanner } from '../automaton/scanner.ts'
+import type { Span, TextScanner } from '../automaton/text-scanner.ts'
 import { isLetter, isMark } from './word-forms.ts'
 import { MAX_SPACES, NO_WORD, ROOT, SPACE, type WordTree } from './word-tree.ts'
 
@@ -62,6 +62,19 @@ export class WordScanner implements TextScanner {
     fork.#candidates = this.#candidates.map((one) => ({ ...one, span: { ...one.span } }))
     return fork
   }
+
+  meets(other: TextScanner, shift: number, from: number): boolean {
+    return (
+      other instanceof WordScanner &&
+      this.decided > from &&
+      this.decided + shift === other.decided &&
+      this.#position + shift === other.#position &&
+      this.#node === other.#node &&
+      this.#candidates.length + other.#candidates.length === 0
+    )
+  }
+
+  leave(): void {}
 
   scan(text: string, base: number, isEnd: boolean): void {
     const tree = this.#tree

@@ -159,8 +159,24 @@ export class CallGuards {
     spot: TextLocation & { readonly isJson: boolean },
     turns: GuardTurns,
   ): Promise<string> {
-    const step = this.#steps(text, spot, undefined)
-    const checked = step ? await turns.checkLong(text, step) : text
+    const step = this.answerSteps(text, spot)
+    return this.restored(step ? await turns.checkLong(text, step) : text, spot)
+  }
+
+  /**
+   * Checks a text of the answer step by step, as `requestSteps` does. What the steps return goes to `restored`.
+   * @param isRepeated Whether the text repeats another one, so that its matches are not counted again.
+   */
+  answerSteps(
+    text: string,
+    spot: TextLocation & { readonly isJson: boolean },
+    isRepeated = false,
+  ): CheckStep | undefined {
+    return this.#steps(text, spot, undefined, isRepeated)
+  }
+
+  /** A whole text of the answer that was checked, with the values of the request in place of placeholders. */
+  restored(checked: string, spot: TextLocation & { readonly isJson: boolean }): string {
     if (this.pseudonyms.size === 0 || spot.isSigned) return checked
     return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
   }
@@ -169,11 +185,12 @@ export class CallGuards {
     text: string,
     spot: TextLocation & { readonly isJson: boolean },
     pseudonyms: Pseudonyms | undefined,
+    isRepeated = false,
   ): CheckStep | undefined {
     const place = this.screenOf(spot)
     if (!place) return undefined
     const stream = place.screen.stream(pseudonyms, spot.isJson)
-    return this.#recorded(place, spot.isSigned, stream, (end) => stream.readTo(text, end))
+    return this.#recorded(place, spot.isSigned, stream, (end) => stream.readTo(text, end), isRepeated)
   }
 
   /** Has each step recorded. Of a text that repeats another one, only a block is. */
@@ -223,9 +240,7 @@ export class CallGuards {
    */
   repeat(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
     const checked = this.screened(text, spot)
-    if (checked === undefined) return undefined
-    if (this.pseudonyms.size === 0 || spot.isSigned) return checked
-    return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
+    return checked === undefined ? undefined : this.restored(checked, spot)
   }
 
   /**

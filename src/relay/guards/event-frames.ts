@@ -1,10 +1,20 @@
+import { createHash, type Hash } from 'node:crypto'
 import { frameData } from '@sluice/wire/sse/frame-splitter'
 import { asRecord, parseRecord } from '@sluice/wire/json/record'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { Fields } from '@sluice/wire/field'
+import type { ClientProtocol } from '@sluice/wire/protocols'
 import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { isStreamedTextEnded } from './streamed-text-map.ts'
+
+/** Whether later events of a dialect repeat texts that arrived in pieces. */
+export const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
+  chat: false,
+  messages: false,
+  responses: true,
+  gemini: false,
+}
 
 /**
  * The keys of the texts of which this event contains a piece, and those pieces that are the last of their
@@ -100,4 +110,13 @@ export function frameWithErrorAlone(frame: string, sequence: number): string {
 
 function picked(record: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.flatMap((name) => (name in record ? [[name, record[name]]] : [])))
+}
+
+/** Begins a digest of a text that is checked as this one. */
+export function digestOf({
+  place,
+  isSigned,
+  isJson,
+}: Pick<EventText, 'place' | 'isSigned' | 'isJson'>): Hash {
+  return createHash('sha256').update(`${place} ${isSigned} ${isJson} `)
 }

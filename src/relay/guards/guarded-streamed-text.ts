@@ -1,3 +1,5 @@
+import type { Hash } from 'node:crypto'
+import type { StreamedText } from '@sluice/wire/guarded-events'
 import type { CallGuards, GuardScreen, TextLocation } from './call-guards.ts'
 
 /** Processes a text in pieces. `push` returns what may be sent now, `end` the rest. */
@@ -77,4 +79,15 @@ export class GuardedStreamedText {
     this.#guards.record(place, added, this.#spot.isSigned, tookMs)
     return text
   }
+}
+
+/**
+ * A text that is arriving in pieces. `channel` comes from the last event with a piece of the text, and can
+ * write further such events.
+ */
+export interface OpenChannel {
+  readonly guarded: GuardedStreamedText
+  channel: StreamedText
+  /** Digest of what has arrived of the text; undefined in a dialect whose events repeat no texts. */
+  readonly digest: Hash | undefined
 }

@@ -228,3 +228,61 @@ test('a guard checks the streamed arguments of each tool call as a separate text
   }
   expect(said).toEqual(['a #', 'de-1-x cod'])
 })
+
+/** Sends one large event through a tap; returns what is sent and the turns of the event loop meanwhile. */
+async function sentInTurns(dialect: ClientProtocol, events: readonly object[], leave = false) {
+  const { guards } = guardsWith('redact')
+  const stream = { guards, dialect, signsReasoning: false, isArray: false }
+  const tap = new GuardedTap(passing(), stream, { resize() {} })
+  let sent = ''
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const bytes = Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+  for (let at = 0; at < bytes.length; at += 500_000) {
+    sent += tap.push(bytes.subarray(at, at + 500_000)).forward?.toString() ?? ''
+    while (tap.checking) {
+      if (leave) tap.clientLeft()
+      await tap.checking
+      sent += tap.push(Buffer.alloc(0)).forward?.toString() ?? ''
+    }
+  }
+  isOver = true
+  tap.end()
+  return { sent: sent + tap.finalBytes({} as never).toString(), turns, matches: guards.matches }
+}
+
+const LONG = 'see code-4711-x, "co\nde".\n'.repeat(300_000)
+
+test.each([
+  ['a piece of a text', 'chat', (content: string) => ({ choices: [{ index: 0, delta: { content } }] })],
+  ['arguments', 'chat', (text: string) => ({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }] })], // biome-ignore format: a table
+  ['a whole text', 'chat', (note: string) => ({ choices: [{ index: 0, delta: {}, note }] })],
+] as const)(
+  'one large event with %s is checked in turns with other work, and what follows waits',
+  async (_, dialect, event) => {
+    const { sent, turns, matches } = await sentInTurns(dialect, [event(LONG), event('code-1-x')])
+    expect(turns).toBeGreaterThan(20)
+    expect(matches).toBe(300_001)
+    const texts = sent.split('\n\n').map((frame) => frame.slice('data: '.length))
+    expect(sent).not.toContain('code-')
+    expect(texts.filter((text) => text !== '').map((text) => JSON.parse(text) as object)).toMatchObject([
+      event(LONG.replaceAll('code-4711-x', '#')),
+      event('#'),
+    ])
+  },
+)
+
+test('the check of a large event ends when the client leaves', async () => {
+  const { sent, matches } = await sentInTurns(
+    'chat',
+    [{ choices: [{ index: 0, delta: { content: LONG } }] }],
+    true,
+  )
+  expect(sent).toBe('')
+  expect(matches).toBeLessThan(100_000)
+})

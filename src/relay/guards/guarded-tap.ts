@@ -1,4 +1,3 @@
-import { createHash, type Hash } from 'node:crypto'
 import { JsonArraySplitter, EventsToJsonArray } from '@sluice/wire/gemini'
 import {
   eventTexts,
@@ -8,7 +7,6 @@ import {
 } from '@sluice/wire/guarded-events'
 import { type TextChange, decodeStringAt, applyTextChanges } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type RefusableStream, refusableStream } from '@sluice/wire/refused-answer'
 import { frameData, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapPushResult } from '@sluice/wire/sse/stream-tap'
@@ -20,19 +18,20 @@ import { StreamedTextMap, MAX_STREAMED_TEXTS } from './streamed-text-map.ts'
 import {
   streamedTextsOf,
   checkableFramePart,
+  digestOf,
   eventOfElement,
   isTerminator,
+  REPEATS,
   scanEventData,
   frameWithData,
   frameWithErrorAlone,
 } from './event-frames.ts'
-import { GuardedStreamedText } from './guarded-streamed-text.ts'
+import { atOnce, inTurns } from './check-steps.ts'
+import { GuardTurns } from './guard-turns.ts'
+import { GuardedStreamedText, type OpenChannel } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
-/**
- * Maximum number of texts that are remembered because later events may repeat them: at the end of a part, of
- * an item, and of the response.
- */
+/** Maximum number of texts that are remembered because later events may repeat them, as at the end of a part. */
 const MAX_REPEATED = 1024
 /** Maximum number of characters of all remembered texts that guards have changed. */
 const MAX_REPEATED_LENGTH = 1024 * 1024
@@ -42,13 +41,8 @@ const REPEATED_BYTES = 256
 /** Bytes of memory for a character that is held back, as it stands and with its escapes resolved. */
 const RETAINED_BYTES = 4
 
-/** Whether later events of a dialect repeat texts that arrived in pieces. */
-const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
-  chat: false,
-  messages: false,
-  responses: true,
-  gemini: false,
-}
+/** Bytes of an event that is checked in turns, so that other calls run in between; smaller ones are checked at once. */
+const LARGE_EVENT_BYTES = 65_536
 
 const NO_BYTES = Buffer.alloc(0)
 /** The byte order mark with which a stream may begin. */
@@ -62,17 +56,6 @@ export interface GuardedStream extends StreamContext {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
-}
-
-/**
- * A text that is arriving in pieces. `channel` comes from the last event with a piece of the text, and can
- * write further such events.
- */
-interface OpenChannel {
-  readonly guarded: GuardedStreamedText
-  channel: StreamedText
-  /** Digest of what has arrived of the text; undefined in a dialect whose events repeat no texts. */
-  readonly digest: Hash | undefined
 }
 
 /**
@@ -108,6 +91,14 @@ export class GuardedTap extends WrappedTap {
   /** Events with checked texts that must be sent before the last bytes of the stream. */
   #rest = ''
   #final: Buffer | undefined
+  /** Set while a large event is checked in turns. */
+  #turns: GuardTurns | undefined
+  #checking: Promise<void> | undefined
+  /** What is sent of the large event that was checked last, and the bytes after it, which were not checked yet. */
+  #checked = ''
+  #waiting: Buffer = NO_BYTES
+  #isTerminal = false
+  #isReleased = false
   /**
    * The last bytes of the inner tap, and the result of checking them. They are needed twice: to be stored and
    * to be sent.
@@ -137,19 +128,29 @@ export class GuardedTap extends WrappedTap {
     return this.#isBlocked
   }
 
+  override get checking(): Promise<void> | undefined {
+    return this.#checking ?? this.inner.checking
+  }
+
   push(chunk: Buffer): TapPushResult {
-    const { forward, terminal } = this.inner.push(chunk)
-    const sent = forward ? this.#guard(forward) : ''
+    const { forward, terminal } = this.#isTerminal
+      ? { forward: undefined, terminal: true }
+      : this.inner.push(chunk)
+    let sent = this.#checked
+    this.#checked = ''
+    if (forward || this.#waiting.length > 0) sent += this.#guard(forward ?? NO_BYTES, true)
     if (this.inner.isBlocked) this.#blockHeld()
-    const rest = terminal && !this.inner.error && !this.#isBlocked ? this.#endAll() : ''
+    this.#isTerminal = terminal
+    const isOver = terminal && !this.#checking
+    const rest = isOver && !this.inner.error && !this.#isBlocked ? this.#endAll() : ''
     const bytes = this.#written(sent + rest)
-    return { forward: bytes.length > 0 ? bytes : undefined, terminal }
+    return { forward: bytes.length > 0 ? bytes : undefined, terminal: isOver }
   }
 
   end(): ReturnType<Tap['end']> {
     const end = this.inner.end()
     if (this.inner.isBlocked) this.#blockHeld()
-    if (end.complete && !this.inner.checking && !this.#isBlocked) this.#rest = this.#endAll()
+    if (end.complete && !this.checking && !this.#isBlocked) this.#rest = this.#endAll()
     return end
   }
 
@@ -213,11 +214,13 @@ export class GuardedTap extends WrappedTap {
     this.#isUnread = true
     for (const [key] of this.#open.endedBy([''])) this.#open.delete(key)
     this.#retained = 0
+    this.#waiting = NO_BYTES
     this.#frames.takeBuffered()
     this.#memory.resize(0)
   }
 
   override release(): void {
+    this.#isReleased = true
     this.#frames.takeBuffered()
     this.#memory.resize(0)
     super.release()
@@ -240,7 +243,7 @@ export class GuardedTap extends WrappedTap {
   // Checks an event that ended only because the stream ended.
   #guardRest(): string {
     const rest = this.#frames.takeBuffered()
-    return rest.length === 0 || this.#isBlocked ? '' : this.#guardFrame(rest)
+    return rest.length === 0 || this.#isBlocked ? '' : atOnce(this.#guardFrame(rest))
   }
 
   /**
@@ -262,36 +265,62 @@ export class GuardedTap extends WrappedTap {
     return elements ? elements.push(bytes).map(eventOfElement).join('') : bytes.toString()
   }
 
-  #guard(bytes: Buffer): string {
+  /** @param mayWait Whether a large event may be checked in turns. What follows it then waits. */
+  #guard(bytes: Buffer, mayWait = false): string {
     if (this.#isBlocked || this.#isUnread) return ''
-    const frames = this.#frames.take(this.#array?.elements ? Buffer.from(this.#framesOf(bytes)) : bytes)
+    let given = this.#array?.elements ? Buffer.from(this.#framesOf(bytes)) : bytes
+    if (this.#waiting.length > 0) given = Buffer.concat([this.#waiting, given])
+    this.#waiting = NO_BYTES
+    if (this.#checking && mayWait) {
+      this.#waiting = given
+      return ''
+    }
+    const frames = this.#frames.take(given)
     if (!frames) return ''
     let sent = ''
     let at = 0
     for (;;) {
       const end = this.#frames.next(at)
       if (end < 0 || this.#isBlocked) break
-      sent += this.#guardFrame(frames.subarray(at, end))
+      const frame = frames.subarray(at, end)
       at = end
+      if (mayWait && frame.length > LARGE_EVENT_BYTES) {
+        this.#waiting = Buffer.from(frames.subarray(at))
+        at = frames.length
+        this.#checkInTurns(frame)
+        break
+      }
+      sent += atOnce(this.#guardFrame(frame))
     }
     this.#frames.markRead(at)
     this.#account()
     return sent
   }
 
-  #guardFrame(bytes: Buffer): string {
+  #checkInTurns(frame: Buffer): void {
+    const turns = new GuardTurns(() => this.#isUnread || this.#isReleased)
+    this.#turns = turns
+    this.#checking = inTurns(turns, this.#guardFrame(frame)).then((sent) => {
+      this.#checked = sent ?? ''
+      this.#turns = undefined
+      this.#checking = undefined
+    })
+  }
+
+  // The steps end where other calls may run if the event is large.
+  *#guardFrame(bytes: Buffer): Generator<void, string> {
     const given = bytes.toString()
     const whole = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
     const data = frameData(whole)
     const scan = data === undefined ? undefined : scanEventData(data)
     const { withholds } = this.#stream.guards
     const frame = withholds ? checkableFramePart(whole) : whole
-    if (scan) return this.#guardEvent(frame, scan)
+    if (scan) return yield* this.#guardEvent(frame, scan)
     if (isTerminator(data)) return this.#endAll() + (this.#isBlocked ? '' : frame)
     return withholds ? '' : frame
   }
 
-  #guardEvent(frame: string, scan: ScannedObject): string {
+  *#guardEvent(frame: string, scan: ScannedObject): Generator<void, string> {
     const { texts, ends, repeating, sequence } = eventTexts(scan, this.#stream)
     const { own, last } = streamedTextsOf({ texts, ends })
     let before = ''
@@ -300,7 +329,7 @@ export class GuardedTap extends WrappedTap {
     const changes: TextChange[] = []
     for (const text of texts) {
       const given = decodeStringAt(scan.bytes, text.from, text.to)
-      const next = this.#checked(given, text, last.has(text))
+      const next = yield* this.#checkedText(given, text, last.has(text))
       if (this.#isBlocked) {
         this.#begun.noteBlocked?.(scan)
         return before + this.#lastPiece(text, next)
@@ -325,30 +354,46 @@ export class GuardedTap extends WrappedTap {
     return before + frameWithData(frame, data)
   }
 
-  #checked(given: string, text: EventText, isLast: boolean): string {
+  *#checkedText(given: string, text: EventText, isLast: boolean): Generator<void, string> {
     const { channel } = text
     if (channel) {
       const open = this.#channelOf(channel)
       if (!open) return this.#unchecked(given, text)
-      this.#retained -= open.guarded.retained
-      const sent = open.guarded.push(given)
-      this.#retained += open.guarded.retained
-      open.digest?.update(given)
+      let sent = ''
+      let at = 0
+      do {
+        if (at > 0) yield
+        const piece = this.#turns ? given.slice(at, at + this.#turns.length) : given
+        at += piece.length
+        this.#retained -= open.guarded.retained
+        sent += open.guarded.push(piece)
+        this.#retained += open.guarded.retained
+        open.digest?.update(piece)
+      } while (at < given.length && !open.guarded.isBlocked)
       if (!open.guarded.isBlocked && isLast) return sent + this.#ended(channel.key, open)
       if (open.guarded.isBlocked) this.#isBlocked = true
       return sent
     }
     // The text arrived in one piece. Some providers repeat such texts in each event, for example citations,
     // so the result of an earlier check is used.
-    const known = this.#repeatedOf(given, text)
+    const known = yield* this.#repeatedOf(given, text)
     if (known === undefined) this.#isBlocked = true
     return known ?? ''
   }
 
-  /** Checks a text that arrived in one piece. Returns undefined if it is blocked. */
-  #checkedWhole(given: string, text: EventText): string | undefined {
+  /** Checks a text that arrived in one piece; `isSeen` if it had arrived in pieces. Returns undefined if it is blocked. */
+  *#checkedWhole(given: string, text: EventText, isSeen: boolean): Generator<void, string | undefined> {
+    const { guards } = this.#stream
     try {
-      return this.#stream.guards.checkAnswerText(given, text)
+      if (!this.#turns) return isSeen ? guards.repeat(given, text) : guards.checkAnswerText(given, text)
+      const step = guards.answerSteps(given, text, isSeen)
+      if (!step) return guards.restored(given, text)
+      let checked = ''
+      for (let at = 0; at < given.length; yield) {
+        at = Math.min(at + this.#turns.length, given.length)
+        checked += step(at)
+      }
+      return guards.restored(checked, text)
     } catch (error) {
       if (!(error instanceof GuardBlock)) throw error
       return undefined
@@ -365,15 +410,13 @@ export class GuardedTap extends WrappedTap {
     return rest
   }
 
-  #repeatedOf(given: string, text: EventText): string | undefined {
+  *#repeatedOf(given: string, text: EventText): Generator<void, string | undefined> {
     const key = digestOf(text).update(given).digest('base64')
     if (this.#repeated.has(key)) {
       const known = this.#repeated.get(key)
       return known === SAME ? given : known
     }
-    const next = this.#seen.has(key)
-      ? this.#stream.guards.repeat(given, text)
-      : this.#checkedWhole(given, text)
+    const next = yield* this.#checkedWhole(given, text, this.#seen.has(key))
     const length = next === undefined || next === given ? 0 : next.length
     if (this.#repeated.size >= MAX_REPEATED || this.#repeatedLength + length > MAX_REPEATED_LENGTH) {
       this.#repeated.clear()
@@ -447,8 +490,4 @@ export class GuardedTap extends WrappedTap {
     const changed = applyTextChanges(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
     return frameWithData(frame, changed.toString())
   }
-}
-
-function digestOf({ place, isSigned, isJson }: Pick<EventText, 'place' | 'isSigned' | 'isJson'>): Hash {
-  return createHash('sha256').update(`${place} ${isSigned} ${isJson} `)
 }
