@@ -103,6 +103,7 @@ export const call = {
   note: 'Note',
   notes: {
     cut_arguments: 'The provider reported a proper end, but the arguments of a tool call were cut off.',
+    unknown_end: 'The provider reported an end that is not known. The answer counts as complete.',
     guard_blocked: 'A guard blocked the answer.',
     usage_implausible:
       'The provider reported a usage that is not believed. The call is charged what it held.',

@@ -98,6 +98,7 @@ export const logs = {
   },
   notes: {
     cut_arguments: 'arguments cut off',
+    unknown_end: 'unknown end',
     guard_blocked: 'blocked by a guard',
     usage_implausible: 'usage not believed',
   },

@@ -98,6 +98,7 @@ export const logs: Texts['logs'] = {
   },
   notes: {
     cut_arguments: '参数被截断',
+    unknown_end: '未知的结束原因',
     guard_blocked: '被防护规则拦截',
     usage_implausible: '用量不可信',
   },
