@@ -168,7 +168,7 @@ test.each(STORMS)(
       const steps = Math.floor(Math.random() * 20)
       child.stdout.setEncoding('latin1').on('data', (text: string) => {
         if (Number(text.split('\n').at(-2)) >= steps)
-          setTimeout(() => child.kill('SIGKILL'), Math.random() * 10)
+          setTimeout(() => child.kill('SIGKILL'), Math.random() * 50)
       })
       await once(child, 'close')
       const store = await database.open()
