@@ -19,6 +19,42 @@ export function rowValues(call: SettledCall): Stored[] {
   return listCounts(call.usage, listOwn(call))
 }
 
+/** Columns with a default that most calls have another value for. */
+const USUAL: ReadonlySet<string> = new Set([
+  'first_byte_ms',
+  'service_tier',
+  'region',
+  'session',
+  'input_tokens',
+  'cache_read_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+])
+
+const isPlain = ({ name, default: usual }: (typeof USAGE.columns)[number]): boolean =>
+  usual === undefined || USUAL.has(name)
+
+/** Columns of the usage log whose values a plain call states; all others have their defaults. */
+export const PLAIN_ROW_COLUMNS: readonly string[] = USAGE.columns.filter(isPlain).map(({ name }) => name)
+
+const PLAIN = USAGE.columns.map(isPlain)
+const DEFAULTS = USAGE.columns.map(({ type, default: usual }) =>
+  usual === undefined ? undefined : type.encode(usual),
+)
+
+/**
+ * Returns those of the values of a row (`rowValues`) that a plain call states, in the order of
+ * `PLAIN_ROW_COLUMNS`; undefined if another value is not the default, so that all must be written.
+ */
+export function plainValues(values: readonly Stored[]): Stored[] | undefined {
+  const stated: Stored[] = []
+  for (let i = 0; i < values.length; i += 1) {
+    if (PLAIN[i]) stated.push(values[i]!)
+    else if (values[i] !== DEFAULTS[i]) return undefined
+  }
+  return stated
+}
+
 /**
  * Serializes a settled call for the outbox: its usage row by column names, with the accounts it is charged
  * to. Values that are empty or 0 are left out.

@@ -11,7 +11,7 @@ import {
 import type { UserRow } from '../../domain/records/user.ts'
 import type { LedgerWrites, PruneResult, StoredAccount } from '../ledger-writes.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
-import { ROW_COLUMNS, rowValues } from '../usage-row.ts'
+import { PLAIN_ROW_COLUMNS, plainValues, ROW_COLUMNS, rowValues } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
 import {
   settlementOfCrashedCall,
@@ -230,6 +230,8 @@ export class LedgerRows implements LedgerWrites {
   #insertUsage(call: SettledCall): boolean {
     const values = rowValues(call)
     try {
+      const plain = plainValues(values)
+      if (plain) return this.#statements.insertPlainUsage.run(...boundValues(plain)).changes === 1
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1
     } catch (error) {
       this.#writeHold(call.id)
@@ -270,6 +272,7 @@ type LedgerStatements = HoldStatements &
   Readonly<
     Record<
       | 'insertUsage'
+      | 'insertPlainUsage'
       | 'chargeToken'
       | 'chargeUser'
       | 'token'
@@ -288,10 +291,8 @@ type LedgerStatements = HoldStatements &
 function prepareLedger(db: DatabaseSync): LedgerStatements {
   return {
     ...prepareHolds(db, { hasTokens: true }),
-    insertUsage: db.prepare(
-      `INSERT INTO usage_log (${ROW_COLUMNS.join(', ')}) VALUES (${ROW_COLUMNS.map(() => '?').join(', ')})
-       ON CONFLICT (id) DO NOTHING`,
-    ),
+    insertUsage: db.prepare(insertionOf(ROW_COLUMNS)),
+    insertPlainUsage: db.prepare(insertionOf(PLAIN_ROW_COLUMNS)),
     chargeToken: db.prepare(
       `UPDATE tokens SET used_quota = used_quota + CAST(?1 AS INTEGER), remain_quota = remain_quota - CAST(?1 AS INTEGER),
          accessed_time = max(accessed_time, CAST(?2 AS INTEGER))
@@ -316,6 +317,10 @@ function prepareLedger(db: DatabaseSync): LedgerStatements {
     ),
   }
 }
+
+const insertionOf = (columns: readonly string[]): string =>
+  `INSERT INTO usage_log (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+   ON CONFLICT (id) DO NOTHING`
 
 /** Stores which channel and key a response and its encrypted reasoning came from. Part of settling a call. */
 class ProvenanceRows {

@@ -163,7 +163,7 @@ async function writerOf(path: string): Promise<{ db: DatabaseSync; batches: Writ
 
 const CALLS = 300
 
-test('calls are added to the usage sums in small parts', async () => {
+test('calls are added to the usage sums in small parts, and a crash after any part loses and doubles nothing', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { db, batches } = await writerOf(path)
   // No two calls share a row.
@@ -171,6 +171,7 @@ test('calls are added to the usage sums in small parts', async () => {
   await batches.write(calls.map((call) => ['settle', call]))
   const summed = () => totalOf(sumsIn(path)['slots'])['requests'] ?? 0
   const parts: number[] = []
+  const afterCrashes: Rows[] = []
   let before = 0
   let progress: SumProgress
   do {
@@ -178,11 +179,14 @@ test('calls are added to the usage sums in small parts', async () => {
     progress = (reply as { outcomes: readonly { value: SumProgress }[] }).outcomes[0]!.value
     parts.push(summed() - before)
     before = summed()
+    afterCrashes.push(sumsIn(await afterCrash(path)))
     expect(batches.unsummed).toBe(progress.isBehind ? CALLS : 0)
   } while (progress.isBehind)
   expect(summed()).toBe(CALLS)
   expect(Math.max(...parts)).toBeLessThanOrEqual(100)
   expect(batches.unsummed).toBe(0)
+  expect(parts.length).toBeGreaterThan(3)
+  for (const sums of afterCrashes) expect(sums).toEqual(sumsIn(path))
   db.close()
 })
 
