@@ -16,6 +16,9 @@ UPSTREAM = os.environ["UPSTREAM_CONTROL"]
 CHAT, MESSAGES, RESPONSES, RERANK = "chat-model", "messages-model", "responses-model", "rerank-model"
 # A model of each dialect behind the gateway: some need a conversion, whichever dialect the client speaks.
 MODELS = (CHAT, MESSAGES, RESPONSES)
+# A model behind a channel of each protocol, which a simulated provider answers. The names make the suites run their checks
+# of thoughts; the first one always thinks.
+SIMULATED = [f"gpt-5-claude-4-on-{kind}" for kind in ("reasoning-chat", "chat", "messages", "responses", "gemini", "converse")]
 
 GREETING = "Hello there."
 AFTER_TOOL = "It is sunny in Bern."

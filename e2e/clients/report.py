@@ -34,8 +34,31 @@ class Lines(unittest.TestResult):
         super().stopTest(test)
 
 
+class PytestLines:
+    """The same for modules whose tests pytest runs."""
+
+    def pytest_runtest_logreport(self, report):
+        if report.skipped or (report.when != "call" and not report.failed):
+            return
+        _, client, name = report.nodeid.split("::")
+        faults = [report.longreprtext] if report.failed else []
+        line = {"client": client, "name": name, "seconds": round(report.duration, 2), "faults": faults}
+        print(json.dumps(line), flush=True)
+
+
+OPTIONS = ["-p", "no:cacheprovider", "-p", "no:terminal", "--disable-socket", "--allow-hosts=127.0.0.1"]
+# Clients share connections, which belong to one event loop.
+ONE_LOOP = ["asyncio_mode=auto", "asyncio_default_test_loop_scope=session", "asyncio_default_fixture_loop_scope=session"]
+
 loader = unittest.TestLoader()
 result = Lines()
+succeeded = True
 for module in sys.argv[1:]:
-    loader.loadTestsFromModule(importlib.import_module(module)).run(result)
-sys.exit(0 if result.wasSuccessful() else 1)
+    if module.endswith("_standard"):
+        import pytest
+
+        settings = [part for option in ONE_LOOP for part in ("-o", option)]
+        succeeded &= pytest.main([*OPTIONS, *settings, f"{module}.py"], plugins=[PytestLines()]) == 0
+    else:
+        loader.loadTestsFromModule(importlib.import_module(module)).run(result)
+sys.exit(0 if succeeded and result.wasSuccessful() else 1)

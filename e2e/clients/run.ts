@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
+import { type Simulator, startSimulator } from '@sluice/simulator'
 import { channel, type Configuration, priced, ROOT, token, user } from '../../test/fixtures/configuration.ts'
 import { startGateway } from '../../test/fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../../test/fixtures/scripted-upstream.ts'
@@ -13,11 +14,11 @@ const USAGE = `Runs the official Python clients against the gateway, in a virtua
 
   npm run test:clients [-- --json] [CLIENT...]
 
-CLIENT is one of openai, anthropic, cohere, langchain; all of them by default.
+CLIENT is one of openai, anthropic, cohere, langchain, compliance, langchain_standard; all of them by default.
 --json prints one line of JSON for each test in place of words.
 Without Python or its package index the clients are left out and said so; with CI=true that is a failure.`
 
-const CLIENTS = ['openai', 'anthropic', 'cohere', 'langchain']
+const CLIENTS = ['openai', 'anthropic', 'cohere', 'langchain', 'compliance', 'langchain_standard']
 /** Keys with two requests and 1,000 tokens an hour, one for each test that uses them up. */
 const RATED = ['openai', 'anthropic']
 const RUN_LIMIT_MS = 300_000
@@ -58,9 +59,14 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
   const upstream = await startUpstream()
   playScenarios(upstream)
   const control = await startControlServer(upstream)
-  const gateway = await startGateway({ config: configuration(upstream) }).catch(async (error: unknown) => {
+  const simulator = await startSimulator({ firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 })
+  const stopAll = async (): Promise<void> => {
     control.stop()
-    await upstream.stop()
+    await Promise.all([upstream.stop(), simulator.close()])
+  }
+  const config = configuration(upstream, simulator)
+  const gateway = await startGateway({ config }).catch(async (error: unknown) => {
+    await stopAll()
     throw error
   })
   try {
@@ -90,16 +96,35 @@ async function testWith(python: string, clients: readonly string[], stop: AbortS
     return lines
   } finally {
     await gateway.discard()
-    control.stop()
-    await upstream.stop()
+    await stopAll()
   }
 }
 
-function configuration(upstream: ScriptedUpstream): Configuration {
+/** A channel in front of a simulated provider of each protocol, with the names of gateway.py for its model. */
+function simulatedChannels(urls: Simulator): (Record<string, unknown> & { readonly models: string[] })[] {
+  const bedrock = { provider: 'bedrock', region: 'us-east-1' }
+  const kinds = [
+    { name: 'reasoning-chat', protocol: 'chat', url: urls.chatUrl, model: 'demo-reason' },
+    { name: 'chat', protocol: 'chat', url: urls.chatUrl, model: 'demo-chat' },
+    { name: 'messages', protocol: 'messages', url: urls.messagesUrl, model: 'demo-claude' },
+    { name: 'responses', protocol: 'responses', url: urls.responsesUrl, model: 'demo-responses' },
+    { name: 'gemini', protocol: 'gemini', url: urls.geminiUrl, model: 'demo-gemini' },
+    { name: 'converse', protocol: 'converse', url: urls.bedrockUrl, model: 'demo-bedrock-nova', ...bedrock },
+  ]
+  return kinds.map(({ name, url, model, ...fields }) => {
+    const models = [`gpt-5-claude-4-on-${name}`]
+    const model_mapping = { [`gpt-5-claude-4-on-${name}`]: model }
+    return { ...channel(`simulated-${name}`, url, { ...fields, models, model_mapping }), models }
+  })
+}
+
+function configuration(upstream: ScriptedUpstream, simulator: Simulator): Configuration {
+  const simulated = simulatedChannels(simulator)
   return {
     options: { retries: 0 },
     models: {
       ...priced(['chat-model', 'messages-model', 'responses-model']),
+      ...priced(simulated.flatMap(({ models }) => models)),
       'rerank-model': { price: { request: 0.002 } },
     },
     channels: [
@@ -110,6 +135,7 @@ function configuration(upstream: ScriptedUpstream): Configuration {
         models: ['responses-model'],
       }),
       channel('rerank', upstream.baseUrl('rerank'), { protocol: 'rerank', models: ['rerank-model'] }),
+      ...simulated,
     ],
     users: [
       ROOT,

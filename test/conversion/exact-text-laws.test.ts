@@ -155,7 +155,7 @@ describe('JSON that a conversion keeps exactly', () => {
 
         const asText = { index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: input } }
         expect(convertReply('chat', chatReply({ tool_calls: [asText] })).toString()).toContain(
-          `"input":${input}}`,
+          `"input":${input},"caller"`,
         )
         expect(streamedInput(asText)).toBe(input)
       }),

@@ -238,7 +238,7 @@ describe('converted responses without reported usage', () => {
     expect(start?.[1]).toMatch(/"input_tokens":[1-9]/)
     expect(others).toHaveLength(1)
     expect(answer.text).toContain(`"usage":{"input_tokens":${row?.input_tokens},`)
-    expect(answer.text).toContain(`"output_tokens":${row?.output_tokens}}`)
+    expect(answer.text).toContain(`"output_tokens":${row?.output_tokens},`)
   })
 
   test('a stream converted to chat reports the charged usage if the client requested usage', async () => {

@@ -72,7 +72,7 @@ describe('empty arguments', () => {
     async (input) => {
       fixture.upstream.script(MODEL.chat, wholeChat({ calls: [called(input)] }))
       const answer = JSON.parse((await message()).text)
-      expect(answer.content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
+      expect(answer.content).toMatchObject([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
       expect(answer.stop_reason).toBe('tool_use')
     },
   )
@@ -97,7 +97,7 @@ describe('empty arguments', () => {
       const answer = await client.messages
         .stream({ model: MODEL.chat, max_tokens: 100, messages: [{ role: 'user', content: 'hi' }] })
         .finalMessage()
-      expect(answer.content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
+      expect(answer.content).toMatchObject([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
     },
   )
 

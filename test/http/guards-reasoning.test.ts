@@ -73,7 +73,7 @@ const verdicts = ({ headers }: FullResponse): unknown => {
 const unnamed = (text: string): string =>
   text
     .replaceAll(/\b(?:chatcmpl-|resp_|msg_|rs_|gen-)[\w-]+/g, 'id')
-    .replaceAll(/("created(?:_at)?":|"responseId":)[^,}]+/g, '$1')
+    .replaceAll(/("(?:created|created_at|completed_at)":|"responseId":)[^,}]+/g, '$1')
 
 const SIGNED = {
   whole: wholeMessage([{ thinking: `I think ${CODE}, so`, signature: 'c2lnbmVk' }, { text: 'ok' }]),

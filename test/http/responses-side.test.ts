@@ -134,11 +134,11 @@ describe('compacting a conversation', () => {
     expect(fixture.upstream.received('native')).toHaveLength(0)
   })
 
-  test('compacting a conversation is a 400 where no channel speaks responses, or a stream is requested', async () => {
+  test('compacting a conversation is a 404 where no channel speaks responses, and a 400 where a stream is requested', async () => {
     const before = [spent(), rows()]
     const answer = await post('compact', { model: 'chat' })
-    expect(answer.status).toBe(400)
-    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'unsupported_endpoint' })
+    expect(answer.status).toBe(404)
+    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'not_found' })
     expect((await post('compact', { model: 'native', stream: true })).status).toBe(400)
     expect([spent(), rows()]).toEqual(before)
   })

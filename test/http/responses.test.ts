@@ -274,7 +274,7 @@ describe('a channel that speaks responses', () => {
       { model: 'responses', max_tokens: 100, messages },
       { path: '/v1/messages' },
     )
-    expect(JSON.parse(message.text).content).toEqual([{ type: 'text', text: TEXT }])
+    expect(JSON.parse(message.text).content).toMatchObject([{ type: 'text', text: TEXT }])
     expect(charged(chat.headers['x-request-id']).quota).toBe(10 + 5 * 4)
   })
 

@@ -215,7 +215,7 @@ describe('Mistral', () => {
     const { content } = JSON.parse((await messages('mistral')).text)
     expect(content).toEqual([
       expect.objectContaining({ type: 'thinking', thinking: 'Hm' }),
-      { type: 'text', text: 'Hello' },
+      { type: 'text', text: 'Hello', citations: null },
     ])
   })
 

@@ -179,7 +179,13 @@ function asMessages(body: Fields): Fields {
       return { role, content: withMarks(asList(content), asBlock) }
     }),
     tools,
+    tool_choice: asToolChoice(asFields(asFields(body.toolConfig).toolChoice)),
   }
+}
+
+function asToolChoice({ any, tool }: Fields): Fields {
+  if (tool !== undefined) return { type: 'tool', name: asFields(tool).name }
+  return { type: any === undefined ? 'auto' : 'any' }
 }
 
 /** Converts the elements of a list. A `cachePoint` is not converted, but marks the block before it. */

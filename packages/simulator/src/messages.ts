@@ -29,6 +29,9 @@ const STOP_REASON: Record<StopCause, string> = {
 /** Number of blocks, back from and including a breakpoint, at which a cached prefix may end. */
 const LOOKBACK = 20
 
+/** The members of a message that has not ended. */
+const NOT_STOPPED = { container: null, stop_reason: null, stop_sequence: null, stop_details: null }
+
 /** The caches of a provider, and the account that makes the call. */
 export interface CallCaches {
   readonly cache: PromptCache
@@ -72,8 +75,14 @@ export function messagesReply(
     ...withWrites(body, inputUsage(prompt, used)),
     ...messagesServiceTier(body),
   }
+  const details = output.thinking.length > 0 ? { thinking_tokens: output.thinking.length } : null
+  const total = { ...input, output_tokens: output.tokens, output_tokens_details: details }
   const content = blocks(output, prompt.transcript, stamp)
-  const ending = { stop_reason: STOP_REASON[output.stopCause], stop_sequence: output.stopText }
+  const ending = {
+    ...NOT_STOPPED,
+    stop_reason: STOP_REASON[output.stopCause],
+    stop_sequence: output.stopText,
+  }
   const id = stamp.id('msg_')
   const { transcript } = prompt
   const messages = asList(body.messages).map(asFields)
@@ -94,20 +103,21 @@ export function messagesReply(
     ...('diagnostics' in body && { diagnostics }),
   }
   if (body.stream === true) {
-    const started = { ...message, content: [], stop_reason: null, stop_sequence: null }
+    const started = { ...message, content: [], ...NOT_STOPPED }
     const frames = [
-      event('message_start', { message: { ...started, usage: { ...input, output_tokens: 1 } } }),
+      event('message_start', {
+        message: { ...started, usage: { ...total, output_tokens: 1, output_tokens_details: null } },
+      }),
       ...content.flatMap(blockFrames),
-      event('message_delta', { delta: ending, usage: { ...input, output_tokens: output.tokens } }),
+      event('message_delta', { delta: ending, usage: total }),
       event('message_stop', {}),
     ]
     return { kind: 'stream', frames }
   }
   const completeBlocks = content.map((block) => block.complete)
-  const usage = { ...input, output_tokens: output.tokens }
   return {
     kind: 'whole',
-    body: { ...message, content: completeBlocks, ...ending, usage },
+    body: { ...message, content: completeBlocks, ...ending, usage: total },
     tokens: output.tokens,
   }
 }
@@ -131,6 +141,9 @@ function inputUsage({ transcript }: Prompt, { read, writes }: CacheUse) {
     cache_creation_input_tokens: short + long,
     cache_read_input_tokens: read,
     cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long },
+    server_tool_use: null,
+    service_tier: null,
+    inference_geo: null,
   }
 }
 
@@ -172,16 +185,17 @@ function thinkingBlock(pieces: readonly string[], signed: string): Block {
 
 function textBlock(pieces: readonly string[]): Block {
   return {
-    complete: { type: 'text', text: pieces.join('') },
-    start: { type: 'text', text: '' },
+    complete: { type: 'text', text: pieces.join(''), citations: null },
+    start: { type: 'text', text: '', citations: null },
     deltas: pieces.map((text) => ({ delta: { type: 'text_delta', text }, tokens: 1 })),
   }
 }
 
 function toolBlock(id: string, name: string, pieces: readonly string[]): Block {
+  const caller = { type: 'direct' }
   return {
-    complete: { type: 'tool_use', id, name, input: inputObject(pieces.join('')) },
-    start: { type: 'tool_use', id, name, input: {} },
+    complete: { type: 'tool_use', id, name, input: inputObject(pieces.join('')), caller },
+    start: { type: 'tool_use', id, name, input: {}, caller },
     deltas: pieces.map((partial_json) => ({ delta: { type: 'input_json_delta', partial_json }, tokens: 1 })),
   }
 }

@@ -59,7 +59,7 @@ function end(exceeded: boolean, stopText: string | null, callsTools: boolean): S
 }
 
 function outputText(prompt: Prompt, callsTools: boolean, random: Random): string {
-  if (callsTools) return prompt.announcesTools ? 'Let me look that up.' : ''
+  if (callsTools) return prompt.announcesTools && prompt.toolChoice === 'auto' ? 'Let me look that up.' : ''
   const { lastUser, results } = prompt
   const schema = replySchema(prompt)
   const proseText = (): string => (results.length > 0 ? paraphraseResults(results) : prose(lastUser, random))

@@ -29,7 +29,7 @@ export interface Prompt extends ConversationState {
   readonly toolChoice: ToolChoice
   /** Whether one reply may call several tools. */
   readonly parallelTools: boolean
-  /** Whether the model writes a sentence before it calls a tool. */
+  /** Whether the model writes a sentence before it calls a tool that it was free to leave. */
   readonly announcesTools: boolean
   /** Whether the model thinks before it replies. */
   readonly thinks: boolean

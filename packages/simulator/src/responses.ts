@@ -122,7 +122,22 @@ function ending({ stopCause }: ModelOutput, { created }: ReplyTimeAndIds): objec
 /** Repeats the settings of a request, with default values for those that it omits. */
 function settings(body: Fields, model: string): Fields {
   const given = Object.entries(DEFAULTS).map(([name, value]) => [name, body[name] ?? value])
-  return { model, ...Object.fromEntries(given), service_tier: openAiTier(body) }
+  return {
+    model,
+    ...Object.fromEntries(given),
+    tools: asList(body.tools).map(withFunctionMembers),
+    reasoning: { ...asFields(DEFAULTS.reasoning), ...asFields(body.reasoning) },
+    text: { ...asFields(DEFAULTS.text), ...asFields(body.text) },
+    service_tier: openAiTier(body),
+  }
+}
+
+/** Adds the members of a function that a response always has. */
+function withFunctionMembers(tool: unknown): unknown {
+  const fields = asFields(tool)
+  return fields.type === 'function'
+    ? { ...fields, description: fields.description ?? null, strict: fields.strict ?? true }
+    : tool
 }
 
 const DEFAULTS: Fields = {

@@ -24,6 +24,8 @@ export type DroppedFields = Set<string>
 export interface ReplyIdentity {
   /** The time at which the reply was created, in Unix seconds. */
   readonly created: number
+  /** Returns the current time in Unix seconds, for replies that state when they were completed; else `created` is used. */
+  readonly now?: () => number
   /**
    * A new id for the reply, used if the upstream states none or if its id has another format than the
    * client's protocol.

@@ -438,8 +438,12 @@ function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerMetadata {
 
 const NO_ERROR = { error: undefined, usage: undefined }
 
+function unixNow(): number {
+  return Math.floor(Date.now() / 1000)
+}
+
 function minted(upstream: ProtocolName): ReplyIdentity {
-  return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', ''), upstream }
+  return { created: unixNow(), now: unixNow, id: randomUUID().replaceAll('-', ''), upstream }
 }
 
 const NOTHING_REPEATED: RepeatedFields = new Map()

@@ -93,6 +93,19 @@ export function replaceMemberValue(scan: ScannedObject, object: Node, member: No
   return before + text + after
 }
 
+/** Adds those of these members that an object lacks, at its end. Returns undefined if it has all of them. */
+export function withMissingMembers(
+  scan: ScannedObject,
+  object: Node,
+  defaults: Readonly<Record<string, string>>,
+): string | undefined {
+  const missing = Object.entries(defaults).filter(([name]) => scan.memberOf(object, name) === undefined)
+  if (missing.length === 0) return undefined
+  const added = renderObject(missing).slice(1)
+  const comma = scan.firstKey(object) === undefined ? '' : ','
+  return scan.bytes.toString('utf8', scan.startOf(object), scan.endOf(object) - 1) + comma + added
+}
+
 /**
  * Writes an object with only these of its members. Returns its own text if it has no other members, and
  * undefined if it has none of them.

@@ -66,6 +66,9 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** The `caller` of a tool that the model calls itself, not by code that it runs. */
+export const DIRECT_CALLER = { type: 'direct' }
+
 type Block = Readonly<Record<string, unknown>>
 
 /** Maximum number of searches whose queries are remembered until the block with their result arrives. */
@@ -114,10 +117,11 @@ export function isSearchResult(value: unknown): boolean {
 export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string): readonly [Block, Block] {
   const id = `${FOREIGN_SEARCH_ID_PREFIX}${key.replaceAll(/\W/g, '_')}`
   return [
-    { type: 'server_tool_use', id, name: 'web_search', input: { query } },
+    { type: 'server_tool_use', id, name: 'web_search', input: { query }, caller: DIRECT_CALLER },
     {
       type: 'web_search_tool_result',
       tool_use_id: id,
+      caller: DIRECT_CALLER,
       content: isFailed
         ? { type: 'web_search_tool_result_error', error_code: 'unavailable' }
         : pages.map(writePage),

@@ -199,7 +199,7 @@ describe('a whole messages reply', () => {
     )
     const read = messagesCodec.decodeReply(bytes)
     expect(read.parts).toEqual([{ kind: 'tool-call', id: 't', name: 'f', input }])
-    expect(messagesCodec.encodeReply(read, MINTED).toString()).toContain(`"input":${input}}]`)
+    expect(messagesCodec.encodeReply(read, MINTED).toString()).toContain(`"input":${input},"caller":`)
   })
 
   test.each([
@@ -231,17 +231,23 @@ describe('a whole messages reply', () => {
       model: 'up',
       content: [
         { type: 'thinking', thinking: 'hm', signature: '' },
-        { type: 'text', text: 'a' },
-        { type: 'tool_use', id: 't', name: 'f', input: {} },
+        { type: 'text', text: 'a', citations: null },
+        { type: 'tool_use', id: 't', name: 'f', input: {}, caller: { type: 'direct' } },
       ],
+      container: null,
       stop_reason: 'tool_use',
       stop_sequence: null,
+      stop_details: null,
       usage: {
         input_tokens: 10,
         cache_creation_input_tokens: 3,
         cache_read_input_tokens: 3,
         cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 1 },
         output_tokens: 5,
+        output_tokens_details: null,
+        server_tool_use: null,
+        service_tier: null,
+        inference_geo: null,
       },
     })
   })
@@ -256,7 +262,7 @@ describe('a whole messages reply', () => {
     (input) => {
       const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
       const reply = encoded({ parts: [call], stop: { reason: 'length' } })
-      expect(reply['content']).toEqual([{ type: 'tool_use', id: 't', name: 'f', input: {} }])
+      expect(reply['content']).toMatchObject([{ type: 'tool_use', id: 't', name: 'f', input: {} }])
       expect(reply['stop_reason']).toBe('max_tokens')
     },
   )
@@ -602,14 +608,20 @@ describe('writing a messages stream', () => {
           role: 'assistant',
           model: 'up',
           content: [],
+          container: null,
           stop_reason: null,
           stop_sequence: null,
+          stop_details: null,
           usage: {
             input_tokens: 0,
             cache_creation_input_tokens: 0,
             cache_read_input_tokens: 0,
             cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
             output_tokens: 0,
+            output_tokens_details: null,
+            server_tool_use: null,
+            service_tier: null,
+            inference_geo: null,
           },
         },
       },
@@ -621,26 +633,30 @@ describe('writing a messages stream', () => {
       },
       { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'hm' } },
       { type: 'content_block_stop', index: 0 },
-      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '', citations: null } },
       { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'a "b"\n' } },
       { type: 'content_block_stop', index: 1 },
       {
         type: 'content_block_start',
         index: 2,
-        content_block: { type: 'tool_use', id: 't', name: 'f', input: {} },
+        content_block: { type: 'tool_use', id: 't', name: 'f', input: {}, caller: { type: 'direct' } },
       },
       { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: '{"a"' } },
       { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: ':1}' } },
       { type: 'content_block_stop', index: 2 },
       {
         type: 'message_delta',
-        delta: { stop_reason: 'tool_use', stop_sequence: null },
+        delta: { container: null, stop_reason: 'tool_use', stop_sequence: null, stop_details: null },
         usage: {
           input_tokens: 10,
           cache_creation_input_tokens: 3,
           cache_read_input_tokens: 3,
           cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 1 },
           output_tokens: 5,
+          output_tokens_details: null,
+          server_tool_use: null,
+          service_tier: null,
+          inference_geo: null,
         },
       },
       { type: 'message_stop' },

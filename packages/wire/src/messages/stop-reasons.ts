@@ -38,15 +38,22 @@ interface ReplyTraits {
   readonly refused: boolean
 }
 
+/** The members of a message that has not ended. */
+export const NOT_STOPPED = { container: null, stop_reason: null, stop_sequence: null, stop_details: null }
+
 /**
- * Writes `stop_reason` and `stop_sequence`. A normal end is written as a refusal or tool use if the reply
- * contains one.
+ * Writes the members of a message or `message_delta` that say how it ended. A normal end is written as a
+ * refusal or tool use if the reply contains one.
  */
-export function writeStop(
-  { reason, sequence }: Stop,
-  { calledTools, refused }: ReplyTraits,
-): { stop_reason: string; stop_sequence: string | null } {
+export function writeStop({ reason, sequence }: Stop, { calledTools, refused }: ReplyTraits): object {
   const plainEnd = refused ? 'refusal' : calledTools ? 'tool-calls' : 'end'
   const effectiveReason = reason === 'end' ? plainEnd : reason
-  return { stop_reason: TO_WIRE.get(effectiveReason) ?? 'end_turn', stop_sequence: sequence ?? null }
+  return {
+    ...NOT_STOPPED,
+    stop_reason: TO_WIRE.get(effectiveReason) ?? 'end_turn',
+    stop_sequence: sequence ?? null,
+    ...(effectiveReason === 'refusal' && {
+      stop_details: { type: 'refusal', category: null, explanation: null },
+    }),
+  }
 }

@@ -191,7 +191,9 @@ export function writeUsage(usage: Usage = NO_USAGE): object {
       ephemeral_1h_input_tokens: written - cacheWrite5m,
     },
     output_tokens: output,
-    ...(reasoning > 0 && { output_tokens_details: { thinking_tokens: reasoning } }),
-    ...(webSearches > 0 && { server_tool_use: { web_search_requests: webSearches } }),
+    output_tokens_details: reasoning > 0 ? { thinking_tokens: reasoning } : null,
+    server_tool_use: webSearches > 0 ? { web_search_requests: webSearches, web_fetch_requests: 0 } : null,
+    service_tier: null,
+    inference_geo: null,
   }
 }

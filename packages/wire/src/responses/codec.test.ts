@@ -55,6 +55,41 @@ describe('a parsed responses request', () => {
   })
 })
 
+describe('an encoded response', () => {
+  const responseTo = (request: string): string => {
+    const asked = scanObject(Buffer.from(`{"model":"m","input":"Hi",${request}}`))
+    const reply: Reply = { id: 'r', model: 'm', parts: [], stop: { reason: 'end' }, usage: undefined }
+    const identity = { id: 'r', created: 1, now: () => 7 }
+    const context = responsesCodec.decodeRequest(asked, new Set())
+    return responsesCodec.encodeReply(reply, identity, context).toString()
+  }
+
+  test.each([
+    ['"reasoning":{"effort":"low"}', '"reasoning":{"effort":"low","summary":null}'],
+    ['"reasoning":{}', '"reasoning":{"effort":null,"summary":null}'],
+    ['"text":{ "verbosity":"low" }', '"text":{ "verbosity":"low" ,"format":{"type":"text"}}'],
+    [
+      '"text":{"format":{"type":"json_schema","name":"n","schema":{"maximum":1.0}}}',
+      '"text":{"format":{"type":"json_schema","name":"n","schema":{"maximum":1.0},"description":null,"strict":false}}',
+    ],
+    [
+      '"tools":[{"type":"function","name":"f","parameters":{"2":1,"1":1},"strict":true},{"type":"custom","name":"c"}]',
+      '"tools":[{"type":"function","name":"f","parameters":{"2":1,"1":1},"strict":true,"description":null},{"type":"custom","name":"c"}]',
+    ],
+  ])('an encoded response repeats %s with the members that the schema requires', (request, repeated) => {
+    expect(responseTo(request)).toContain(`${repeated},`)
+  })
+
+  test('an encoded response that is complete states when, and penalties that are not sent', () => {
+    expect(JSON.parse(responseTo('"presence_penalty":1'))).toMatchObject({
+      created_at: 1,
+      completed_at: 7,
+      presence_penalty: 0,
+      frequency_penalty: 0,
+    })
+  })
+})
+
 describe('a parsed responses stream', () => {
   test('a decoded responses stream has the text of its deltas, even if its completed items have another text', () => {
     const reply = folded(

@@ -78,6 +78,8 @@ export abstract class StreamTap extends FrameLoop {
   error: StreamError | undefined
   /** The frame of the upstream's error, or the part of it that was not forwarded. */
   errorFrame: Buffer | undefined
+  /** Set by `read` with the verdict `swallow`: the frame that is forwarded in place of the swallowed one. */
+  protected replacement: Buffer | undefined
   /** Number of events read so far, if the subclass counts them. */
   sentEvents = 0
   /** Number of UTF-8 bytes of generated text that were forwarded. */
@@ -145,7 +147,8 @@ export abstract class StreamTap extends FrameLoop {
   end(): TapEndResult {
     const isCut = this.isMidEvent
     const { bytes, wasRead } = this.readRest()
-    if (wasRead && this.verdict !== 'swallow') this.#hold(bytes)
+    const held = this.verdict === 'swallow' ? this.#takeReplacement() : bytes
+    if (wasRead && held) this.#hold(held)
     if (this.error && wasRead) this.errorFrame ??= bytes
     this.#endFailed()
     return {
@@ -274,7 +277,11 @@ export abstract class StreamTap extends FrameLoop {
       const { lastFrameAt } = this
       if (lastFrameAt > copyFrom) kept.push(bytes.subarray(copyFrom, lastFrameAt))
       copyFrom = at
-      if (this.verdict === 'swallow') continue
+      if (this.verdict === 'swallow') {
+        const replacement = this.#takeReplacement()
+        if (replacement) kept.push(replacement)
+        continue
+      }
       if (this.error) this.errorFrame ??= Buffer.from(bytes.subarray(lastFrameAt, at))
       this.#hold(bytes.subarray(lastFrameAt))
       at = bytes.length
@@ -332,6 +339,12 @@ export abstract class StreamTap extends FrameLoop {
         ? chunk
         : Buffer.concat([chunk.subarray(0, end), forwarded ?? Buffer.alloc(0)])
     return { forward, terminal: this.#isTerminal }
+  }
+
+  #takeReplacement(): Buffer | undefined {
+    const { replacement } = this
+    this.replacement = undefined
+    return replacement
   }
 
   #textOf(index: number): TextBuffer {

@@ -103,7 +103,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
 
 function notCompacted(): GatewayError {
   return new GatewayError(
-    'unsupported_endpoint',
+    'not_found',
     'no channel of this model speaks responses, which alone can compact a conversation; the model serves /v1/chat/completions, /v1/messages and /v1/responses',
   )
 }

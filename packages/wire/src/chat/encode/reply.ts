@@ -64,7 +64,7 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
     message: {
       role: 'assistant',
       content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
-      ...(refusal !== '' && { refusal }),
+      refusal: refusal === '' ? null : refusal,
       ...(thinking !== '' && { reasoning_content: thinking }),
       ...(details.length > 0 && { reasoning_details: details }),
       ...(annotations.length > 0 && { annotations }),

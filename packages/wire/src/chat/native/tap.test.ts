@@ -94,6 +94,7 @@ function reference(stream: string, swallowUsage: boolean): object {
     emittedBytes: 0,
     contentFrames: 0,
   }
+  const stated = new Map<string, unknown>()
   let forwarded = ''
   let ending = ''
   let read = 0
@@ -115,7 +116,17 @@ function reference(stream: string, swallowUsage: boolean): object {
     }
     read += frame.length
     if (value) found.usage = usageInChatReply({ ...value }) ?? found.usage
-    if (swallowUsage && value?.usage && value.choices?.length === 0) continue
+    const more = Object.entries(value ?? {}).filter(
+      ([name, said]) =>
+        !/^(?:id|object|created|model|choices|usage|obfuscation)$/.test(name) && said !== null,
+    )
+    const isNew = more.some(([name, said]) => typeof said === 'object' || stated.get(name) !== said)
+    for (const [name, said] of more) stated.set(name, said)
+    if (swallowUsage && value?.usage && value.choices?.length === 0) {
+      const { usage: _, ...rest } = value
+      if (isNew) forwarded += `data: ${JSON.stringify(rest)}\n\n`
+      continue
+    }
     forwarded += frame
     let any = false
     for (const { index, delta, finish_reason } of value?.choices ?? []) {
@@ -354,6 +365,27 @@ describe('what is forwarded of a chat stream', () => {
       expect(tap.push(bytes)).toEqual({ forward: bytes, terminal: false })
       expect(tap.push(bytes).forward).toBe(bytes)
     }
+  })
+
+  const chunkOfUsage = (more: object): string =>
+    `data: ${JSON.stringify({ ...more, choices: [], usage: { prompt_tokens: 1, completion_tokens: 3 } })}\n\n`
+  test.each([
+    ['timings', { timings: { predicted_ms: 1.5 } }],
+    ['a first system_fingerprint', { id: 'a', system_fingerprint: 'fp_2' }],
+  ])(
+    'a chunk with usage that only the gateway requested is forwarded without its usage if it states something else: %s',
+    (_, more) => {
+      const { forwarded, tap } = watch([Buffer.from(content + chunkOfUsage(more) + 'data: [DONE]\n\n')], true)
+      expect(forwarded).toBe(`${content}data: ${JSON.stringify({ ...more, choices: [] })}\n\n`)
+      expect(tap.usage).toMatchObject({ input: 1, output: 3 })
+    },
+  )
+
+  test('a chunk with usage that only the gateway requested is left out if it repeats what other chunks state, or pads', () => {
+    const fingerprint = { system_fingerprint: 'fp_1' }
+    const first = `data: ${JSON.stringify({ ...fingerprint, choices: [{ index: 0, delta: { content: 'a' } }] })}\n\n`
+    const last = chunkOfUsage({ ...fingerprint, id: 'x', obfuscation: 'abc', service_tier: null })
+    expect(watch([Buffer.from(first + last)], true).forwarded).toBe(first)
   })
 
   test('complete frames of a chat stream are forwarded at once, and an incomplete one when it is complete', () => {

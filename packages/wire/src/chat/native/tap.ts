@@ -8,6 +8,8 @@ import {
 import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
 import { endReasonOf } from '../../end-reasons.ts'
+import { applyEdits } from '../../json/json-edit.ts'
+import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isErrorObject, type ReplyFacts } from '../../reply-facts.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
@@ -31,7 +33,10 @@ import { ReceivedMedia } from '../../received-media.ts'
 
 /** Options for forwarding a chat stream. */
 export interface TapOptions {
-  /** Whether only the gateway requested usage, so that the chunk with usage is not forwarded. */
+  /**
+   * Whether only the gateway requested usage, so that the chunk with usage is not forwarded, or without the
+   * usage if it states something else.
+   */
   readonly swallowUsage: boolean
   /**
    * Whether the client requested usage. If the upstream does not send it, a chunk with the charged usage is
@@ -41,8 +46,7 @@ export interface TapOptions {
 }
 
 /**
- * Watches a chat stream that is forwarded without conversion. It ends with [DONE]. The chunk with usage is
- * not forwarded if only the gateway requested it.
+ * Watches a chat stream that is forwarded without conversion. It ends with [DONE].
  */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
@@ -53,6 +57,8 @@ export class ChatTap extends StreamTap {
   #common:
     | { readonly id: unknown; readonly object: unknown; readonly created: unknown; readonly model: unknown }
     | undefined
+  /** Members that chunks have beside those of every stream, if the chunk with usage is not forwarded. */
+  readonly #stated = new Map<string, unknown>()
   /** Whether each choice has finished, by its index. */
   readonly #finished = new Map<number, boolean>()
 
@@ -92,7 +98,11 @@ export class ChatTap extends StreamTap {
       if (facts) this.#take(facts)
       return 'end'
     }
-    return facts ? this.#take(facts) : 'forward'
+    if (!facts) return 'forward'
+    const action = this.#take(facts)
+    if (this.#swallowUsage && this.#statesMore(facts.chunk) && action === 'swallow')
+      this.replacement = withoutUsage(data)
+    return action
   }
 
   protected pieceOf(data: string): FrameText | undefined {
@@ -125,11 +135,50 @@ export class ChatTap extends StreamTap {
     return 'forward'
   }
 
+  /** Notes the members of a chunk, and returns whether some were in no chunk before. */
+  #statesMore(chunk: ChunkFacts['chunk']): boolean {
+    let statesMore = false
+    for (const [name, value] of Object.entries(chunk)) {
+      if (IN_EVERY_STREAM.has(name) || value === null || this.#stated.get(name) === value) continue
+      statesMore = true
+      if (this.#stated.size < MAX_STATED) this.#stated.set(name, value)
+    }
+    return statesMore
+  }
+
   #remember({ chunk: { id, object, created, model }, hasUsageObject }: ChunkFacts): void {
     this.#common ??= { id, object, created, model }
     if (hasUsageObject) this.#lacksUsage = false
   }
 }
+
+/**
+ * Members that say nothing beside the text and the usage. `obfuscation` is padding, which is new in each chunk:
+ * https://platform.openai.com/docs/api-reference/chat/create#chat-create-stream_options
+ */
+const IN_EVERY_STREAM: ReadonlySet<string> = new Set([
+  'id',
+  'object',
+  'created',
+  'model',
+  'choices',
+  'usage',
+  'obfuscation',
+])
+const MAX_STATED = 32
+
+/** The frame of a chunk without its `usage`. The other members keep their bytes. */
+function withoutUsage(data: string): Buffer {
+  const bytes = Buffer.from(data.replaceAll(/[\r\n]+/g, ' '))
+  const edited = applyEdits(bytes, scanObject(bytes, RESPONSE_LIMITS), {
+    remove: ['usage'],
+    replace: new Map(),
+  })
+  return Buffer.concat([DATA, edited, FRAME_END])
+}
+
+const DATA = Buffer.from('data: ')
+const FRAME_END = Buffer.from('\n\n')
 
 /** The content of one choice in a chunk. */
 interface ChunkChoice {

@@ -219,6 +219,7 @@ describe('a whole chat reply', () => {
           message: {
             role: 'assistant',
             content: 'one two',
+            refusal: null,
             reasoning_content: 'hm\n',
             tool_calls: [
               { id: 'a', type: 'function', function: { name: 'f', arguments: '{"b":9007199254740993}' } },
@@ -236,10 +237,11 @@ describe('a whole chat reply', () => {
   test('the content of an encoded chat reply is null if it has only tool calls, and empty if it has nothing', () => {
     const message = (...parts: ReplyPart[]) => (whole(parts)['choices'] as { message: object }[])[0]?.message
     expect(message({ kind: 'tool-call', id: 'a', name: 'f', input: '{}' })).toMatchObject({ content: null })
-    expect(message()).toEqual({ role: 'assistant', content: '' })
+    expect(message()).toEqual({ role: 'assistant', content: '', refusal: null })
     expect(message({ kind: 'thinking', text: 'hm' })).toEqual({
       role: 'assistant',
       content: '',
+      refusal: null,
       reasoning_content: 'hm',
     })
   })
@@ -353,6 +355,7 @@ describe('laws of stream encoding', () => {
     const message = {
       role: 'assistant',
       content: content === '' && calls.length > 0 ? null : content,
+      refusal: null,
       ...(thoughts !== '' && { reasoning_content: thoughts }),
       ...(calls.length > 0 && { tool_calls: calls }),
     }

@@ -5,7 +5,7 @@ import { writeUsage } from '../usage.ts'
 import { sealSignature } from '../../signature-envelope.ts'
 import type { SearchPart } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
-import { searchBlocks, writeCitation } from '../blocks.ts'
+import { DIRECT_CALLER, searchBlocks, writeCitation } from '../blocks.ts'
 
 /** Encodes a complete reply; `docs/api.md: Messages response`. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
@@ -49,7 +49,11 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
     case 'text':
       return part.text === ''
         ? undefined
-        : JSON.stringify({ type: 'text', text: part.text, citations: part.citations?.map(writeCitation) })
+        : JSON.stringify({
+            type: 'text',
+            text: part.text,
+            citations: part.citations?.map(writeCitation) ?? null,
+          })
     case 'thinking':
       return JSON.stringify({
         type: 'thinking',
@@ -58,7 +62,7 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
       })
     case 'tool-call': {
       const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)
-      return `${head},"input":${inputObject(part.input) ?? '{}'}}`
+      return `${head},"input":${inputObject(part.input) ?? '{}'},"caller":${JSON.stringify(DIRECT_CALLER)}}`
     }
     case 'opaque':
       return part.protocol === 'messages' ? JSON.stringify(part.value) : undefined

@@ -6,8 +6,8 @@ import { sealSignature } from '../../signature-envelope.ts'
 import type { Usage } from '../../usage.ts'
 import { messageId, encodeForeignSearch } from '../encode/reply.ts'
 import { messagesErrorText } from '../errors.ts'
-import { writeCitation } from '../blocks.ts'
-import { writeStop } from '../stop-reasons.ts'
+import { DIRECT_CALLER, writeCitation } from '../blocks.ts'
+import { NOT_STOPPED, writeStop } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
@@ -131,8 +131,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
         role: 'assistant',
         model,
         content: [],
-        stop_reason: null,
-        stop_sequence: null,
+        ...NOT_STOPPED,
         usage: writeUsage(usage),
       },
     })
@@ -270,11 +269,11 @@ function eventText(type: string, fields: object): string {
 function startOf(part: Exclude<StartedPart, SearchPart>): unknown {
   switch (part.kind) {
     case 'text':
-      return { type: 'text', text: '' }
+      return { type: 'text', text: '', citations: null }
     case 'thinking':
       return { type: 'thinking', thinking: '', signature: '' }
     case 'tool-call':
-      return { type: 'tool_use', id: part.id, name: part.name, input: {} }
+      return { type: 'tool_use', id: part.id, name: part.name, input: {}, caller: DIRECT_CALLER }
     case 'opaque':
       return part.value
   }

@@ -1,6 +1,6 @@
 import { withoutBillingHeader } from '../../billing-header.ts'
 import type { DroppedFields } from '../../codec.ts'
-import type { Conversation, EndUser, RepeatedFields } from '../../conversation.ts'
+import type { Conversation, EndUser } from '../../conversation.ts'
 import { checkMembers, refuseField } from '../../field-check.ts'
 import { requireObject, nullToUndefined } from '../../field.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
@@ -12,7 +12,7 @@ import { InputReader } from './input.ts'
 import { OfferedTools, ToolFunctionNames } from './tools.ts'
 import { INCLUDE_LOGPROBS, reportDroppedTopLevelFields, SHARED_TOP_LEVEL_FIELDS } from '../dropped-fields.ts'
 import { decodeOutputFormat } from '../output-format.ts'
-import { REPEATED_FIELDS } from '../response-object.ts'
+import { repeatedSettings } from '../response-object.ts'
 import { asksForSummary, decodeThinking } from '../thinking.ts'
 import { decodeToolChoice } from '../tool-choice.ts'
 
@@ -73,7 +73,7 @@ export function decodeRequest(scan: ScannedObject, dropped: DroppedFields): Conv
     ...(value('service_tier') === 'default' && { isStandardTier: true }),
     includeUsage: true,
     ...(shared.size > 0 && { shared }),
-    repeated: repeatedFields(scan),
+    repeated: repeatedSettings(scan),
   }
   return withCacheLifetimeOfRequest(conversation, value('prompt_cache_options'))
 }
@@ -89,13 +89,4 @@ function endUserOf(value: (key: string) => unknown): { endUser?: EndUser } {
     if (typeof id === 'string' && id !== '') return { endUser: { id, field } }
   }
   return {}
-}
-
-function repeatedFields(scan: ScannedObject): RepeatedFields {
-  return new Map(
-    REPEATED_FIELDS.flatMap((name) => {
-      const member = scan.span(name)
-      return member && scan.kindOf(member.node) !== 'null' ? [[name, scan.textOf(member.node)] as const] : []
-    }),
-  )
 }

@@ -138,7 +138,7 @@ export function writeItem(part: ReplyPart, frame: CommonItemMembers): string {
         id,
         type: 'reasoning',
         summary: part.text === '' ? [] : [summaryPart(part)],
-        encrypted_content: encryptedContent(part, status),
+        ...encryptedContent(part, status),
       })
     case 'search':
       // The query of a search is written only when the search has ended.
@@ -150,7 +150,7 @@ export function writeItem(part: ReplyPart, frame: CommonItemMembers): string {
         id,
         type: 'reasoning',
         summary: [],
-        encrypted_content: status === 'in_progress' ? null : sealOpaquePart(part),
+        ...(status !== 'in_progress' && { encrypted_content: sealOpaquePart(part) }),
       })
     case 'tool-call':
       return writeCall(part, frame)
@@ -158,15 +158,15 @@ export function writeItem(part: ReplyPart, frame: CommonItemMembers): string {
 }
 
 /**
- * Returns the encrypted content of a thought. If no responses are stored, clients discard thoughts without
- * encrypted content.
+ * The encrypted content of a thought, as an object to spread into the item: it is absent where there is none,
+ * because the schema does not allow null. If no responses are stored, clients discard thoughts without it.
  */
 function encryptedContent(
   { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
   status: ItemStatus,
-): string | null {
-  if (proof) return sealSignature(proof, 'responses')
-  return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT_ENVELOPE
+): { encrypted_content?: string } {
+  if (proof) return { encrypted_content: sealSignature(proof, 'responses') }
+  return text === '' || status === 'in_progress' ? {} : { encrypted_content: UNSIGNED_THOUGHT_ENVELOPE }
 }
 
 /** Encodes a text of a message. */

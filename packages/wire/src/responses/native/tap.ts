@@ -22,6 +22,7 @@ import {
   textsOfDelta,
 } from '../event.ts'
 import { stringOrEmpty } from '../decode/reply.ts'
+import { writeWithDefaults } from '../response-object.ts'
 import { recordItemToolUse, toolUsesInResponse, usageInResponse } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { isSignatureEnvelope } from '../../signature-envelope.ts'
@@ -174,14 +175,14 @@ export class ResponsesTap extends StreamTap {
       object: 'response',
       created_at: this.#created,
       status,
+      completed_at: null,
       error,
       incomplete_details: null,
       model: this.#model,
       output: [],
-      usage: null,
     }
     const type = `response.${status}`
-    const data = JSON.stringify({ type, sequence_number: number, response })
+    const data = `{"type":"${type}","sequence_number":${number},"response":${writeWithDefaults(response, null)}}`
     return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
   }
 
