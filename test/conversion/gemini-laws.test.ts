@@ -55,7 +55,11 @@ function there(protocol: ClientProtocol, conversation: Conversation, dropped: Se
   const { model, stream } = conversation
   const body = ALL_CODECS[protocol].encodeRequest(conversation, upstreamOf(model), dropped)
   ALL_CHECKERS[protocol](scanObject(body))
-  const { repeated: _, showsThoughts: _shows, ...back } = ALL_CODECS[protocol].decodeRequest(scanObject(body), dropped)
+  const {
+    repeated: _,
+    showsThoughts: _shows,
+    ...back
+  } = ALL_CODECS[protocol].decodeRequest(scanObject(body), dropped)
   return { ...back, model, stream, includeUsage: true }
 }
 

@@ -40,7 +40,11 @@ const GRAMMARS = {
 function there(protocol: ClientProtocol, conversation: Conversation, dropped: Set<string>): Conversation {
   const body = ALL_CODECS[protocol].encodeRequest(conversation, upstreamOf(conversation.model), dropped)
   ALL_CHECKERS[protocol](scanObject(body))
-  const { repeated: _, showsThoughts: _shows, ...back } = ALL_CODECS[protocol].decodeRequest(scanObject(body), dropped)
+  const {
+    repeated: _,
+    showsThoughts: _shows,
+    ...back
+  } = ALL_CODECS[protocol].decodeRequest(scanObject(body), dropped)
   return { ...back, includeUsage: true }
 }
 

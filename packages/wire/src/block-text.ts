@@ -22,7 +22,10 @@ const WRITERS: ReadonlyMap<string, (block: Readonly<Record<string, unknown>>) =>
  * The text of a content part that a protocol does not have, but a client may send all the same: parts with a
  * member `text`, whatever their type, and results of searches. Undefined for other parts.
  */
-export function textOfForeignPart(type: unknown, part: Readonly<Record<string, unknown>>): string | undefined {
+export function textOfForeignPart(
+  type: unknown,
+  part: Readonly<Record<string, unknown>>,
+): string | undefined {
   const { text } = part
   if (typeof text === 'string') return text
   const written = typeof type === 'string' ? WRITERS.get(type)?.(part) : undefined

@@ -37,6 +37,11 @@ export function readResponsesForm(scan: ScannedObject): ResponsesForm {
 export function decodeResponsesForm(scan: ScannedObject, dropped: DroppedFields): Conversation {
   const conversation = decodeRequest(scan, dropped)
   const { includeUsage, maxTokens } = readResponsesForm(scan)
-  const { thinking = decodeThinking(name => nullToUndefined(name === 'reasoning' ? undefined : scan.value(name)), dropped) } = conversation
+  const {
+    thinking = decodeThinking(
+      (name) => nullToUndefined(name === 'reasoning' ? undefined : scan.value(name)),
+      dropped,
+    ),
+  } = conversation
   return { ...conversation, maxTokens, thinking, includeUsage, showsThoughts: true }
 }

@@ -54,8 +54,7 @@ export function serverRulesOf(
   model: string,
 ): ServerRules {
   const host = URL.parse(base_url)?.hostname ?? ''
-  const found =
-    ROWS.find(([hosts]) => hosts.test(host))?.[1] ?? (provider === 'azure' ? OF_AZURE : undefined)
+  const found = ROWS.find(([hosts]) => hosts.test(host))?.[1] ?? (provider === 'azure' ? OF_AZURE : undefined)
   const rules = { ...PLAIN_SERVER, ...found }
   return {
     ...rules,

@@ -29,43 +29,46 @@ function sentName(given: string, protocol: (typeof PROTOCOLS)[number]): string {
 }
 
 describe.each(PROTOCOLS)('names that providers of %s accept', (protocol) => {
-  test.each([false, true])('are different for different names, and lead back to them; short ids: %s', (hasShortIds) => {
-    fc.assert(
-      fc.property(fc.uniqueArray(name, { maxLength: 12 }), (names) => {
-        const tools = names.map((one) => ({
-          name: one,
-          description: undefined,
-          schema: undefined,
-          strict: undefined,
-        }))
-        const calls = names.map((id) => ({ kind: 'tool-call', id, name: id, input: '{}' }) as const)
-        const results = names.map(
-          (callId) => ({ kind: 'tool-result', callId, parts: [], isError: false }) as const,
-        )
-        const turns = [
-          { role: 'assistant', parts: calls },
-          { role: 'user', parts: results },
-        ] as const
-        const given = conversationOf({ tools, turns })
-        const { conversation, toolName = (wire: string) => wire } = withAcceptedNames(given, protocol, {
-          hasShortIds,
-        })
-        const sent = conversation.tools.map((tool) => tool.name)
-        expect(new Set(sent).size).toBe(names.length)
-        for (const one of sent) expect(one).toMatch(NAME[protocol])
-        expect(sent.map((one) => toolName(one))).toEqual(names)
-        const ids = conversation.turns[0]?.parts.map((part) => (part.kind === 'tool-call' ? part.id : ''))
-        expect(new Set(ids).size).toBe(names.length)
-        for (const id of ids ?? []) expect(id).toMatch(hasShortIds ? /^[A-Za-z\d]{9}$/ : ID[protocol])
-        expect(conversation.turns[1]?.parts.map((part) => 'callId' in part && part.callId)).toEqual(ids)
-        const [first] = given.turns
-        const shorter = { ...given, turns: [{ ...first, parts: calls.slice(0, 2) }] } as typeof given
-        const before = withAcceptedNames(shorter, protocol, { hasShortIds }).conversation.turns[0]?.parts
-        expect(conversation.turns[0]?.parts.slice(0, 2)).toEqual(before)
-      }),
-      { numRuns: lawRuns(200) },
-    )
-  })
+  test.each([false, true])(
+    'are different for different names, and lead back to them; short ids: %s',
+    (hasShortIds) => {
+      fc.assert(
+        fc.property(fc.uniqueArray(name, { maxLength: 12 }), (names) => {
+          const tools = names.map((one) => ({
+            name: one,
+            description: undefined,
+            schema: undefined,
+            strict: undefined,
+          }))
+          const calls = names.map((id) => ({ kind: 'tool-call', id, name: id, input: '{}' }) as const)
+          const results = names.map(
+            (callId) => ({ kind: 'tool-result', callId, parts: [], isError: false }) as const,
+          )
+          const turns = [
+            { role: 'assistant', parts: calls },
+            { role: 'user', parts: results },
+          ] as const
+          const given = conversationOf({ tools, turns })
+          const { conversation, toolName = (wire: string) => wire } = withAcceptedNames(given, protocol, {
+            hasShortIds,
+          })
+          const sent = conversation.tools.map((tool) => tool.name)
+          expect(new Set(sent).size).toBe(names.length)
+          for (const one of sent) expect(one).toMatch(NAME[protocol])
+          expect(sent.map((one) => toolName(one))).toEqual(names)
+          const ids = conversation.turns[0]?.parts.map((part) => (part.kind === 'tool-call' ? part.id : ''))
+          expect(new Set(ids).size).toBe(names.length)
+          for (const id of ids ?? []) expect(id).toMatch(hasShortIds ? /^[A-Za-z\d]{9}$/ : ID[protocol])
+          expect(conversation.turns[1]?.parts.map((part) => 'callId' in part && part.callId)).toEqual(ids)
+          const [first] = given.turns
+          const shorter = { ...given, turns: [{ ...first, parts: calls.slice(0, 2) }] } as typeof given
+          const before = withAcceptedNames(shorter, protocol, { hasShortIds }).conversation.turns[0]?.parts
+          expect(conversation.turns[0]?.parts.slice(0, 2)).toEqual(before)
+        }),
+        { numRuns: lawRuns(200) },
+      )
+    },
+  )
 
   test('are the names themselves where the providers accept them', () => {
     const turns = [

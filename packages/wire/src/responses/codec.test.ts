@@ -26,16 +26,19 @@ describe('a written responses request', () => {
     ['https://mine.services.ai.azure.com/openai/v1', 16],
     ['http://127.0.0.1:8000/v1', 5],
     ['https://openrouter.ai/api/v1', 5],
-  ])('an encoded responses request has at least the tokens that the server accepts: %s, %i', (base_url, least) => {
-    const upstream = { ...upstreamOf('m'), server: serverRulesOf({ base_url }, 'm') }
-    const dropped = new Set<string>()
-    const conversation = conversationOf({ turns: [USER], maxTokens: 5 })
-    const body = responsesCodec.encodeRequest(conversation, upstream, dropped)
-    expect(JSON.parse(body.toString())).toMatchObject({ max_output_tokens: least })
-    expect([...dropped]).toEqual(least > 5 ? ['max_output_tokens'] : [])
-    expect(maxTokensOf({ maxTokens: 5 }, upstream)).toBe(least)
-    expect(maxTokensOf({ maxTokens: undefined }, upstream)).toBeUndefined()
-  })
+  ])(
+    'an encoded responses request has at least the tokens that the server accepts: %s, %i',
+    (base_url, least) => {
+      const upstream = { ...upstreamOf('m'), server: serverRulesOf({ base_url }, 'm') }
+      const dropped = new Set<string>()
+      const conversation = conversationOf({ turns: [USER], maxTokens: 5 })
+      const body = responsesCodec.encodeRequest(conversation, upstream, dropped)
+      expect(JSON.parse(body.toString())).toMatchObject({ max_output_tokens: least })
+      expect([...dropped]).toEqual(least > 5 ? ['max_output_tokens'] : [])
+      expect(maxTokensOf({ maxTokens: 5 }, upstream)).toBe(least)
+      expect(maxTokensOf({ maxTokens: undefined }, upstream)).toBeUndefined()
+    },
+  )
 })
 
 describe('a parsed responses request', () => {

@@ -106,7 +106,12 @@ function responsesFormDialect(conversions: Conversions): Dialect {
           ...(read.hasMedia && { measuredBounds: { hasMedia: true } }),
           forChannels: (channels, configured) =>
             planChannels('responses', model, channels, configured, undefined, (spoken) =>
-              conversions.decode(responsesForm, scan, { maxTokens, reader, spoken, target: { model, stream } }),
+              conversions.decode(responsesForm, scan, {
+                maxTokens,
+                reader,
+                spoken,
+                target: { model, stream },
+              }),
             ),
           forModel,
         }

@@ -89,10 +89,7 @@ export class BlockWriter {
   }
 
   #writeCall({ id, name, input }: ToolCallPart): string {
-    const call = renderObject([
-      ...jsonMembersOf({ toolUseId: id, name }),
-      ['input', historyInput(input)],
-    ])
+    const call = renderObject([...jsonMembersOf({ toolUseId: id, name }), ['input', historyInput(input)]])
     return renderObject([['toolUse', call]])
   }
 
