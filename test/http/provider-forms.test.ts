@@ -488,7 +488,10 @@ describe('thoughts in a history that has one content for each chunk of a stream'
         ...tools,
         ...config,
       })
-      const content = [{ type: 'thinking', ...thought }, { type: hasCall ? 'tool_use' : 'text' }]
+      const content = [
+        { type: 'thinking', ...thought },
+        ...(hasCall ? [{ type: 'tool_use' }] : [{ type: 'text' }, { type: 'text' }]),
+      ]
       expect(body['messages']).toMatchObject([
         { role: 'user' },
         { role: 'assistant', content },
