@@ -43,8 +43,6 @@ export interface UpstreamModel {
   /** The model's name at the upstream. */
   readonly name: string
   readonly capabilities: Capabilities
-  /** The address of its server; absent for one that follows OpenAI's rules. */
-  readonly baseUrl?: string
   readonly server: ServerRules
 }
 

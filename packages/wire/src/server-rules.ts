@@ -1,3 +1,5 @@
+import { OPENAI_SCHEMAS, serverSchemas, type ServerSchemas } from './schemas/chat-servers.ts'
+
 /** What the servers at an address require or accept, beyond the protocol that they speak. */
 export interface ServerRules {
   /** Whether a chat message may have a list of several texts in any role, tool results included. */
@@ -6,13 +8,20 @@ export interface ServerRules {
   readonly minOutputTokens: number
   /** Whether ids of tool calls must consist of nine letters and digits. */
   readonly hasShortIds: boolean
+  /** What it accepts of schemas. */
+  readonly schemas: ServerSchemas
 }
 
 /**
  * Servers of which nothing is known. Many refuse a list of texts (DeepSeek: "invalid type: sequence, expected
  * a string"; templates of models on vLLM, SGLang and llama.cpp expect a string), and accept any maximum.
  */
-export const PLAIN_SERVER: ServerRules = { takesTextParts: false, minOutputTokens: 1, hasShortIds: false }
+export const PLAIN_SERVER: ServerRules = {
+  takesTextParts: false,
+  minOutputTokens: 1,
+  hasShortIds: false,
+  schemas: OPENAI_SCHEMAS,
+}
 
 type Row = readonly [hosts: RegExp, rules: Partial<ServerRules>]
 
@@ -60,5 +69,6 @@ export function serverRulesOf(
     ...rules,
     takesTextParts: rules.takesTextParts || OPENAI_MODELS.test(model),
     hasShortIds: rules.hasShortIds || SHORT_ID_MODELS.test(model),
+    schemas: serverSchemas(host),
   }
 }

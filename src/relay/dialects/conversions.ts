@@ -329,7 +329,7 @@ function fit(
   return {
     spoken,
     conversation,
-    upstream: { name, capabilities, server, baseUrl: channel.base_url },
+    upstream: { name, capabilities, server },
     provider,
     dropped,
   }

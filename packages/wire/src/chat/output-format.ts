@@ -4,7 +4,7 @@ import { requireEnumValue, requireObject, nullToUndefined, readSchemaText } from
 import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { FORMAT_KINDS, schemaFormat, schemaMembers, withFormatAsInstruction } from '../output-format.ts'
-import { formatForServer, schemasOf } from '../schemas/accepted-schemas.ts'
+import { formatForServer } from '../schemas/accepted-schemas.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /**
@@ -42,7 +42,7 @@ export function withSupportedFormat(
 ): Conversation {
   const { outputFormat } = conversation
   if (outputFormat?.kind !== 'json-schema') return conversation
-  if (schemasOf(upstream).takesFormat)
+  if (upstream.server.schemas.takesFormat)
     return { ...conversation, outputFormat: formatForServer(outputFormat, upstream, dropped) }
   reportDropped(dropped, 'response_format')
   return { ...withFormatAsInstruction(conversation, outputFormat), outputFormat: { kind: 'json-object' } }

@@ -1,23 +1,17 @@
 import type { DroppedFields, UpstreamModel } from '../codec.ts'
 import type { OutputSchema, Tool } from '../conversation.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
-import { OPENAI_SCHEMAS, serverSchemas, type ServerSchemas } from './chat-servers.ts'
 import { type EnforcedSchemas, toClosedFormat, toClosedSchema } from './closed-schema.ts'
 import { toToolSchema } from './tool-schema.ts'
 
 /** How `x-gateway-dropped` names schemas that were changed, or that are not enforced as the client asked. */
 const DROPPED = 'schema'
 
-/** What the server of a model accepts of schemas, in chat and responses requests. */
-export function schemasOf({ baseUrl }: UpstreamModel): ServerSchemas {
-  return baseUrl === undefined ? OPENAI_SCHEMAS : serverSchemas(baseUrl)
-}
-
 /** Adapts a tool to a server that speaks chat or responses. */
 export function toolForServer(tool: Tool, upstream: UpstreamModel, dropped: DroppedFields): Tool {
   if (tool.schema === undefined || tool.form?.custom) return tool
   const schema = toToolSchema(tool.schema)
-  const isRefused = tool.strict === true && !schemasOf(upstream).enforces(schema, upstream.name)
+  const isRefused = tool.strict === true && !upstream.server.schemas.enforces(schema, upstream.name)
   if (schema === tool.schema && !isRefused) return tool
   dropped.add(DROPPED)
   return { ...tool, schema, ...(isRefused && { strict: false }) }
@@ -29,7 +23,7 @@ export function formatForServer(
   upstream: UpstreamModel,
   dropped: DroppedFields,
 ): OutputSchema {
-  if (format.strict !== true || schemasOf(upstream).enforces(format.schema, upstream.name)) return format
+  if (format.strict !== true || upstream.server.schemas.enforces(format.schema, upstream.name)) return format
   dropped.add(DROPPED)
   return { ...format, strict: false }
 }

@@ -73,8 +73,7 @@ const SERVERS: readonly ServerRow[] = [
   },
 ]
 
-/** Finds what the server at an address accepts of schemas. */
-export function serverSchemas(baseUrl: string): ServerSchemas {
-  const host = URL.parse(baseUrl)?.hostname ?? ''
+/** Finds what the server with this host name accepts of schemas. */
+export function serverSchemas(host: string): ServerSchemas {
   return SERVERS.find((row) => row.host.test(host)) ?? OPENAI_SCHEMAS
 }

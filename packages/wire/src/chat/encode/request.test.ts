@@ -4,6 +4,7 @@ import { anyCharacter } from '../../../../../test/generators/characters.ts'
 import { conversationOf, upstreamOf } from '../../../../../test/conversation.ts'
 import type { Conversation, MediaPart, Part, Thinking, Turn } from '../../conversation.ts'
 import { scanObject } from '../../json/json-scan.ts'
+import { serverSchemas } from '../../schemas/chat-servers.ts'
 import { encodeRequest, mustFetchMedia } from './request.ts'
 import { decodeRequest } from '../decode/request.ts'
 
@@ -466,7 +467,8 @@ describe('chat requests that are decoded and encoded', () => {
       fc.property(conversation, (said) => {
         const dropped = new Set<string>()
         // A server that enforces any schema.
-        const upstream = { ...upstreamOf('glm-up'), baseUrl: 'https://api.mistral.ai/v1' }
+        const plain = upstreamOf('glm-up')
+        const upstream = { ...plain, server: { ...plain.server, schemas: serverSchemas('api.mistral.ai') } }
         const bytes = encodeRequest(said, upstream, dropped)
         expect(decodeRequest(scanObject(bytes), dropped)).toEqual({
           ...said,
