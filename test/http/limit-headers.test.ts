@@ -97,7 +97,7 @@ describe('the limits of a key', () => {
     ['a body that is too large', 'd', JSON.stringify({ ...ask('m'), pad: 'x'.repeat(1_100_000) }), 413],
     ['an unknown model', 'd', JSON.stringify(ask('none')), 503],
     ['a model that the key may not use', 'limited', JSON.stringify(ask('m')), 403],
-    ['a parameter out of range', 'd', JSON.stringify(ask('m', { max_tokens: -1 })), 400],
+    ['a parameter out of range', 'd', JSON.stringify(ask('m', { max_tokens: -2 })), 400],
     ['a key that is disabled', 'disabled', JSON.stringify(ask('m')), 401],
     ['a key that has expired', 'expired', JSON.stringify(ask('m')), 401],
     ['a key whose quota is exhausted', 'exhausted', JSON.stringify(ask('m')), 401],

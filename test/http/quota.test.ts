@@ -177,7 +177,9 @@ test.each([
 
 describe('the hold of a stream that reaches its maximum', () => {
   const MAX_TOKENS = 150
-  const fields = { stream: true, max_tokens: MAX_TOKENS }
+  // A conversation whose tokens no earlier call has reported.
+  const messages = [{ role: 'user', content: 'how long will it be?' }]
+  const fields = { stream: true, max_tokens: MAX_TOKENS, messages }
   /** Whether what a key holds fits, once all content events of its stream were read. */
   async function holdsAfter(word: string, events: number, fits: (held: number) => void): Promise<void> {
     const read = Promise.withResolvers<void>()

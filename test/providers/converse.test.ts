@@ -471,8 +471,8 @@ describe('files', () => {
   })
 
   test('a file of a type that no Converse model supports makes the call a 400 instead of being left out', async () => {
-    const svg = { type: 'image_url', image_url: { url: 'data:image/svg+xml;base64,PHN2Zy8+' } }
-    const { status } = await chat('nova', { messages: [{ role: 'user', content: [svg] }] })
+    const tiff = { type: 'image_url', image_url: { url: 'data:image/tiff;base64,SUkqAAgAAAA=' } }
+    const { status } = await chat('nova', { messages: [{ role: 'user', content: [tiff] }] })
     expect(status).toBe(400)
     expect(bedrock.received).toEqual([])
   })
