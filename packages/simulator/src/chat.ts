@@ -33,6 +33,7 @@ type Head = Readonly<
 /** Creates a simulated provider of chat completions, and of completions of a prompt. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
+    faults: 'chat',
     bodyIfServed: bodyOfPost('/chat/completions', COMPLETIONS_PATH),
     models,
     keyOf: bearerToken,

@@ -36,6 +36,7 @@ interface TimedPart {
 /** Creates a simulated provider of the Gemini API, which signs calls and texts, and verifies signatures. */
 export function geminiUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
+    faults: 'gemini',
     bodyIfServed,
     models,
     keyOf: (headers) => String(headers['x-goog-api-key'] ?? '') || bearerToken(headers),

@@ -52,6 +52,7 @@ interface Block {
 export function messagesUpstream(models: readonly string[], cache: PromptCache): Upstream {
   const diagnostics = new CacheDiagnostics()
   return {
+    faults: 'messages',
     bodyIfServed: bodyOfPost('/messages'),
     models,
     keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearerToken(headers),

@@ -25,6 +25,7 @@ export async function sendAtPace(response: ServerResponse, reply: Reply, pace: P
   if (reply.kind !== 'stream') {
     const generating = pace.firstTokenMs + reply.tokens * pace.tokenMs
     await sleep(Math.min(generating, pace.maxWholeMs), undefined, { signal: gone.signal })
+    if (reply.kind === 'whole' && reply.status !== undefined) response.statusCode = reply.status
     response.setHeader('content-type', reply.kind === 'bytes' ? reply.contentType : 'application/json')
     response.end(reply.kind === 'bytes' ? reply.bytes : JSON.stringify(reply.body))
     return

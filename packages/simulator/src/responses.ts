@@ -30,6 +30,7 @@ export function responsesUpstream(
 ): Upstream {
   const diagnostics = new CacheDiagnostics()
   return {
+    faults: 'responses',
     bodyIfServed: bodyOfPost('/responses'),
     models,
     keyOf: bearerToken,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Fields, asFields, asString } from './fields.ts'
+import { replyWithFaults } from './faults.ts'
 import { type Pace, sendAtPace } from './pace.ts'
 import { Refusal, REFUSAL_STATUS } from './refusal.ts'
 import type { Call, Reply, ReplyTimeAndIds, Upstream } from './upstream.ts'
@@ -69,7 +70,9 @@ function replyTo(call: Call, upstream: Upstream, stamp: ReplyTimeAndIds): Reply 
   const model = asString(body.model)
   if (model === '') throw new Refusal('malformed', 'model: a name is required')
   if (!upstream.models.includes(model)) throw new Refusal('unknown_model', model.slice(0, 200))
-  return upstream.reply(body, model, stamp, call)
+  const { faults } = upstream
+  if (!faults) return upstream.reply(body, model, stamp, call)
+  return replyWithFaults(faults, body, (asked) => upstream.reply(asked, model, stamp, call))
 }
 
 function isList({ method, path }: Call): boolean {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CacheUse } from './block-cache.ts'
 import type { CachedPrefixLifetime as CacheLifetime } from './cache-rules.ts'
+import { directiveMembers } from './directive.ts'
 import type { Fields } from './fields.ts'
 
 /** What a `simulate(…)` directive in a request makes the provider state; see the README. */
@@ -17,18 +18,9 @@ interface Directive {
 
 type Lifetime = Exclude<CacheLifetime, '24h'>
 
-const DIRECTIVE = /simulate\(([^()"\\]{0,200})\)/g
-
 /** Reads the last `simulate(tier=flex, write_12h=100)` in the texts of a request. */
 function directiveIn(body: Fields): Directive {
-  const text = JSON.stringify(body)
-  const given = text.includes('simulate(') ? [...text.matchAll(DIRECTIVE)].at(-1)?.[1] : undefined
-  const members = new Map(
-    (given ?? '').split(',').map((member) => {
-      const [name = '', value = ''] = member.split('=').map((one) => one.trim())
-      return [name, value]
-    }),
-  )
+  const members = directiveMembers(body)
   const tokens = (lifetime: Lifetime): number =>
     Math.trunc(Number(members.get(`write_${lifetime}`) ?? 0)) || 0
   return {

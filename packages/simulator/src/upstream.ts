@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Fields } from './fields.ts'
+import type { FaultyProtocol } from './faults.ts'
 import type { Refusal } from './refusal.ts'
 
 /** A text of a stream, and the number of tokens that are generated before it is sent. */
@@ -16,7 +17,7 @@ export type Reply = (
       readonly contentType: string
       readonly tokens: number
     }
-  | { readonly kind: 'whole'; readonly body: unknown; readonly tokens: number }
+  | { readonly kind: 'whole'; readonly body: unknown; readonly tokens: number; readonly status?: number }
   | {
       readonly kind: 'stream'
       readonly frames: readonly Frame[]
@@ -48,6 +49,8 @@ export interface Call {
 
 /** A simulated provider. It has no side effects on its own: the server supplies time, ids and sockets. */
 export interface Upstream {
+  /** The protocol in which faults are played; absent if the provider plays none. */
+  readonly faults?: FaultyProtocol
   /**
    * Returns the body of a call if it is for the main endpoint, with the fields `model` and `stream`;
    * undefined for other calls.
