@@ -369,7 +369,7 @@ describe('the described requests', () => {
     ['/v1/messages', { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }, true],
     ['/v1/messages', { tool_choice: { type: 'tool' } }, false],
     ['/v1/messages', { thinking: { type: 'disabled' } }, true],
-    ['/v1/messages', { thinking: { type: 'enabled' } }, false],
+    ['/v1/messages', { model: 'm', thinking: { type: 'enabled' } }, true],
     ['/v1/messages', { thinking: { type: 'enabled', budget_tokens: 0 } }, false],
     ['/v1/messages', { stop_sequences: ['a', 1] }, false],
     ['/v1/messages/count_tokens', {}, true],
