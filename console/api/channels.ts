@@ -19,7 +19,7 @@ export type Channel = Known<ShownChannel>
 export type ChannelFields = Known<z.input<typeof channelFields>>
 
 /** The result of a test; `time` is in seconds. `success` is null if there was no time left for the test. */
-export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs'> & {
+export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs' | 'needs_repair'> & {
   readonly success: boolean | null
 }
 
@@ -143,6 +143,6 @@ async function outcome(test: Promise<ChannelTest>): Promise<ChannelTest> {
   } catch (error) {
     // The gateway reports a failed test with the status 200 and `success: false`.
     if (!(error instanceof ApiError) || error.status !== 200) throw error
-    return { success: false, message: error.message, time: 0, costs: false }
+    return { success: false, message: error.message, time: 0, costs: false, needs_repair: false }
   }
 }

@@ -18,6 +18,7 @@ interface Saved {
   readonly setting: string
   readonly test_model: string
   readonly service_tier: string | null
+  readonly repair: boolean
 }
 
 describe.skipIf(withoutBrowser())('the form of a channel', () => {
@@ -124,6 +125,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.getByRole('textbox', { name: 'System prompt' }).fill('Be brief.')
     const tier = page.getByRole('textbox', { name: 'Service tier' })
     await tier.fill('flex')
+    await page.getByRole('checkbox', { name: 'Repair answers' }).check()
     for (const protocol of ['Chat completions', 'Messages'])
       await page.getByRole('group', { name: 'Protocols' }).getByRole('checkbox', { name: protocol }).check()
     // Providers of messages lack this tier; the message is at its field.
@@ -146,6 +148,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     })
     expect(channel.test_model).toBe('asked')
     expect(channel.service_tier).toBe('fast')
+    expect(channel.repair).toBe(true)
 
     await page.reload()
     await advanced.click()
@@ -162,6 +165,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     expect(await page.getByRole('textbox', { name: 'Probe every' }).inputValue()).toBe('30s')
     expect(await page.getByRole('textbox', { name: 'System prompt' }).inputValue()).toBe('Be brief.')
     expect(await tier.inputValue()).toBe('fast')
+    expect(await page.getByRole('checkbox', { name: 'Repair answers' }).isChecked()).toBe(true)
     const checked = page.getByRole('group', { name: 'Protocols' }).getByRole('checkbox', { checked: true })
     expect(await checked.count()).toBe(2)
     await page.context().close()

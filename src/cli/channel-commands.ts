@@ -91,10 +91,14 @@ async function test(
 ): Promise<void> {
   await runWithAccounts(shell, options, async (accounts) => {
     const result = await accounts.run('testNamedChannel', { channel, ...(model !== undefined && { model }) })
-    const { success, message, time, costs, endpoint } = result
+    const { success, message, time, costs, endpoint, needs_repair } = result
     if (options.json) printJson(shell, result)
     else {
       if (success) shell.out.write(`The channel "${channel}" has answered in ${time} s.\n`)
+      if (needs_repair)
+        shell.out.write(
+          'Its answer has faults of form that clients may stumble over: `repair: true` mends them.\n',
+        )
       if (costs) shell.out.write(`The provider bills this test, a request of ${endpoint}.\n`)
     }
     if (success) return

@@ -316,6 +316,7 @@ describe('channels', () => {
         service_tier: null,
         pass_through: false,
         cache_diagnostics: false,
+        repair: false,
         headers: new Map(),
         rate_limit: NO_LIMIT,
         on_client_gone: 'cancel',
@@ -350,6 +351,7 @@ channels:
     service_tier: fast
     pass_through: true
     cache_diagnostics: true
+    repair: true
     headers: { X-Team: red }
     rate_limit: { requests: 1, tokens: 2, window: 3s }
     on_client_gone: drain
@@ -373,6 +375,7 @@ channels:
       service_tier: 'fast',
       pass_through: true,
       cache_diagnostics: true,
+      repair: true,
       headers: new Map([['x-team', 'red']]),
       rate_limit: { requests: 1, tokens: 2, windowMs: 3_000 },
       on_client_gone: 'drain',

@@ -65,6 +65,7 @@ describe('GET /api/channel/test/:id', () => {
       model: 'm1',
       endpoint: 'chat',
       costs: false,
+      needs_repair: false,
     })
     const { path, headers, text } = fixture.upstream.only('chat')
     expect(path).toBe('/v1/chat/completions')

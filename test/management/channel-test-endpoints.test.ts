@@ -18,6 +18,7 @@ interface Result {
   readonly model: string
   readonly endpoint: string
   readonly costs: boolean
+  readonly needs_repair: boolean
 }
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
@@ -32,11 +33,13 @@ let gateway: RunningGateway
 let shown: ReadonlyMap<string, Shown>
 /** The response of speech endpoints. */
 let sound = SOUND
+/** The response of other endpoints. */
+let answer = '{}'
 
 beforeAll(async () => {
   upstream = await startDouble(({ path }) => {
     if (path.endsWith('/audio/speech')) return sound
-    return { body: path.endsWith('/images/generations') ? PICTURE : '{}' }
+    return { body: path.endsWith('/images/generations') ? PICTURE : answer }
   })
   vertex = await startVertex(() => ({ body: '{}' }))
   bedrock = await startBedrock(() => ({ whole: {} }))
@@ -234,6 +237,20 @@ describe('a channel test calls an endpoint of the model', () => {
       expect(onlyRequest()).toEqual(['GET /v1/models', undefined])
     },
   )
+})
+
+test('a channel test says if the answer has faults that repair mends', async () => {
+  const needing = async (content: unknown): Promise<unknown> => {
+    const message = { role: 'assistant', content }
+    answer = JSON.stringify({ id: 'x', choices: [{ index: 0, message, finish_reason: 'length' }] })
+    const [one] = await testedAll('mixed')
+    const { needs_repair } = await tested('mixed')
+    expect(one?.needs_repair).toBe(needs_repair)
+    answer = '{}'
+    return needs_repair
+  }
+  expect(await needing('Hi')).toBe(false)
+  expect(await needing([{ type: 'text', text: 'Hi' }])).toBe(true)
 })
 
 describe('a channel test of images or speech', () => {

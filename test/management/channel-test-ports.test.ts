@@ -84,6 +84,7 @@ describe('a channel test by an administrator below root', () => {
       model: 'm',
       endpoint: 'chat',
       costs: false,
+      needs_repair: false,
     }
     expect(answers).toEqual(Object.keys(SERVICES).map((name) => [name, same, 10_000]))
   })

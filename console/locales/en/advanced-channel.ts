@@ -26,6 +26,8 @@ export const advancedChannel = {
   testModelHint: 'Empty: the first one of its models.',
   serviceTier: 'Service tier',
   serviceTierExample: 'flex',
+  repair: 'Repair answers',
+  repairHint: 'Mends the form of answers of servers that imitate a provider.',
   serviceTierHint:
     'Sent with each request in place of the requested tier: standard, flex, fast or another one that the provider has. With auto, the provider chooses. Empty: see the fields that the channel allows.',
   systemPrompt: 'System prompt',

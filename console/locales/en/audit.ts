@@ -89,6 +89,7 @@ export const audit = {
     disable_store: 'Storing disabled',
     pass_through: 'Passed through',
     cache_diagnostics: 'Cache diagnostics',
+    repair: 'Repair of answers',
     headers: 'Headers',
     status_mapping: 'Status mapping',
     rate_limit: 'Rate limit',

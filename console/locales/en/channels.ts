@@ -79,6 +79,7 @@ export const channels = {
   testAll: 'Test all',
   testAllHint: 'Costs no picture and no speech: such channels are asked for their models.',
   testCosts: 'Makes a picture or speech, which the provider bills.',
+  testNeedsRepair: 'Its answer has faults of form that clients may stumble over: turn on repair.',
   testCost: 'The provider bills this test: it asked for a picture or speech.',
   untestedInTime: 'Not reached within a minute',
   provider: 'Provider',

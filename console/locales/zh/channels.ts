@@ -75,6 +75,7 @@ export const channels: Texts['channels'] = {
   testAll: '全部测试',
   testAllHint: '不会生成图片或语音：这类渠道只查询模型列表。',
   testCosts: '会生成图片或语音，服务商将计费。',
+  testNeedsRepair: '其回答存在格式缺陷，客户端可能无法处理：请启用修复。',
   testCost: '服务商会对此次测试计费：请求了图片或语音。',
   untestedInTime: '一分钟内未能测到',
   provider: '服务商',

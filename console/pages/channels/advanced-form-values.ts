@@ -19,6 +19,8 @@ export interface AdvancedFormValues {
   readonly systemPrompt: string
   /** The service tier that the channel requests; empty for none. */
   readonly serviceTier: string
+  /** Whether the form of answers is mended. */
+  readonly repair: boolean
   /** Protocols of the channel in addition to the one in the field Protocol. */
   readonly protocols: string[]
   /** The advanced settings as they are stored, as JSON texts. Saving the form keeps what it does not show. */
@@ -30,6 +32,7 @@ interface Stored {
   readonly overrides: string
   readonly testModel: string
   readonly serviceTier: string
+  readonly repair: boolean
   readonly other: string
 }
 
@@ -45,6 +48,7 @@ export const ADVANCED_FIELDS = {
   test_model: 'testModel',
   system_prompt: 'systemPrompt',
   service_tier: 'serviceTier',
+  repair: 'repair',
   setting: 'systemPrompt',
 } as const satisfies Readonly<Record<string, keyof AdvancedFormValues>>
 
@@ -62,6 +66,7 @@ export function advancedFormValues(channel: Channel | undefined): AdvancedFormVa
     overrides: textOf(fields?.['param_override']),
     testModel: textOf(fields?.['test_model']),
     serviceTier: textOf(channel?.service_tier),
+    repair: channel?.repair ?? false,
     other: textOf(fields?.['other']),
   }
   const setting = recordOf(stored.setting)
@@ -74,6 +79,7 @@ export function advancedFormValues(channel: Channel | undefined): AdvancedFormVa
     testModel: stored.testModel,
     systemPrompt: textOf(setting['system_prompt']),
     serviceTier: stored.serviceTier,
+    repair: stored.repair,
     protocols: [...(channel?.protocol.slice(1) ?? [])],
     settings: stored,
   }
@@ -105,6 +111,7 @@ export function advancedFieldsOf(typed: AdvancedFormValues): Partial<ChannelFiel
     ...(overrides + typed.settings.overrides !== '' && { param_override: overrides }),
     ...(testModel + typed.settings.testModel !== '' && { test_model: testModel }),
     ...(serviceTier !== typed.settings.serviceTier && { service_tier: serviceTier || null }),
+    ...(typed.repair !== typed.settings.repair && { repair: typed.repair }),
   }
 }
 
@@ -120,7 +127,8 @@ export function overridesNotShownInForm({ overrides }: Stored): string | undefin
 export function countChangedAdvanced(typed: AdvancedFormValues): number {
   const texts = [typed.proxy, typed.probe, typed.testModel, typed.systemPrompt, typed.serviceTier]
   const lists = [typed.mapping, typed.headers, typed.overrides, typed.protocols]
-  return texts.filter((text) => text.trim() !== '').length + lists.filter((list) => list.length > 0).length
+  const repair = typed.repair ? 1 : 0
+  return repair + texts.filter((text) => text.trim() !== '').length + lists.filter((list) => list.length > 0).length
 }
 
 function pairsOf(text: string, shown: (value: unknown) => string): NameValuePair[] {

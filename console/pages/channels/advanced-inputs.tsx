@@ -88,6 +88,11 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
         maxRows={8}
         {...form.getInputProps('systemPrompt')}
       />
+      <Checkbox
+        label={advanced.repair}
+        description={advanced.repairHint}
+        {...form.getInputProps('repair', { type: 'checkbox' })}
+      />
       <Checkbox.Group
         label={advanced.protocols}
         description={advanced.protocolsHint}

@@ -68,14 +68,15 @@ export function TestResultLine({
 }
 
 /**
- * The result of a test: how the upstream responded, or the reason and the faulty field, and whether the test
- * costs money.
+ * The result of a test: how the upstream responded, or the reason and the faulty field, whether its answer needs
+ * repair, and whether the test costs money.
  */
 export function TestResult({ result }: { readonly result: ChannelTest }) {
   const { channels } = useTexts()
   return (
     <>
       <Outcome result={result} />
+      {result.needs_repair && <small>{channels.testNeedsRepair}</small>}
       {result.costs && <small>{channels.testCost}</small>}
     </>
   )

@@ -124,6 +124,8 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   pass_through: { ...OPEN, type: flagType, default: false },
   /** Whether requests ask the provider why it did not find the conversation in its prompt cache. */
   cache_diagnostics: { ...OPEN, type: flagType, default: false, edit: 'admin' },
+  /** Whether answers in the client's own dialect go through its codec, which mends faults of their form. */
+  repair: { ...OPEN, type: flagType, default: false, edit: 'admin' },
   /** Headers that are added to each request; names in lower case. */
   headers: { ...HIDDEN, type: jsonType<ReadonlyMap<string, string>>(), default: new Map() },
   /** Maps statuses of the upstream's responses to the statuses as which the gateway treats them. */

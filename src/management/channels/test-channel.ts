@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { chatCodec } from '@sluice/wire/chat'
+import type { Codec } from '@sluice/wire/codec'
+import { geminiCodec } from '@sluice/wire/gemini'
+import { messagesCodec } from '@sluice/wire/messages'
+import { repairWhole } from '@sluice/wire/repair'
+import { responsesCodec } from '@sluice/wire/responses'
 import type { Channel } from '../../domain/records/channel.ts'
 import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
@@ -23,7 +29,8 @@ const modelField = textField('expected the name of a model').max(200, {
 
 /**
  * The result of a channel test. `time` is in seconds. `costs` is true if the provider charges for an image or
- * speech, not just for a few tokens.
+ * speech, not just for a few tokens. `needs_repair` is true if the answer had faults that the channel's `repair`
+ * mends.
  */
 export const testResult = z.object({
   success: z.boolean(),
@@ -32,6 +39,7 @@ export const testResult = z.object({
   model: z.string(),
   endpoint: z.enum(TESTED_ENDPOINTS),
   costs: z.boolean(),
+  needs_repair: z.boolean(),
 })
 
 /** Query parameters with the model that a test should use. */
@@ -141,18 +149,36 @@ async function sendCheapestTest(
     model,
     endpoint,
     costs: isCostlyEndpoint(endpoint),
+    needs_repair: answer !== undefined && isFaulty(endpoint, answer),
   }
+}
+
+const CODECS: Partial<Record<TestedEndpoint, Codec>> = {
+  chat: chatCodec,
+  messages: messagesCodec,
+  responses: responsesCodec,
+  gemini: geminiCodec,
+}
+
+/** Whether an answer has faults that `repair` mends. */
+function isFaulty(endpoint: TestedEndpoint, answer: Buffer): boolean {
+  const codec = CODECS[endpoint]
+  return codec !== undefined && repairWhole(codec, answer, { id: '', created: 0 }).isRepaired
 }
 
 /** Maximum size of a response in bytes, by endpoint. An image is one long base64 text. */
 const MAX_BODY_BYTES: Partial<Record<TestedEndpoint, number>> = { images: 16_777_216, models: 4_194_304 }
 const USUAL_BODY_BYTES = 65_536
 
-function readingOf(endpoint: TestedEndpoint): Omit<ChannelRequest<true>, 'request'> {
+function readingOf(endpoint: TestedEndpoint): Omit<ChannelRequest<Buffer>, 'request'> {
   const maxBytes = MAX_BODY_BYTES[endpoint] ?? USUAL_BODY_BYTES
   return endpoint === 'speech'
-    ? { maxBytes, read: (body, type) => isSound(body, type) || undefined, unread: 'the answer is not audio' }
-    : { maxBytes, read: (body) => isJsonBody(body) || undefined, unread: 'the answer is not JSON' }
+    ? {
+        maxBytes,
+        read: (body, type) => (isSound(body, type) ? body : undefined),
+        unread: 'the answer is not audio',
+      }
+    : { maxBytes, read: (body) => (isJsonBody(body) ? body : undefined), unread: 'the answer is not JSON' }
 }
 
 function isSound(body: Buffer, contentType: string): boolean {
@@ -189,7 +215,14 @@ export const testAllResult = z.array(
 
 type Outcome = Omit<z.output<typeof testAllResult>[number], 'id' | 'name'>
 
-const UNREACHED: Outcome = { success: null, message: '', time: 0, model: '', endpoint: '' }
+const UNREACHED: Outcome = {
+  success: null,
+  message: '',
+  time: 0,
+  model: '',
+  endpoint: '',
+  needs_repair: false,
+}
 
 /**
  * Tests several channels, eight at a time, for at most a minute. If the test of a channel would have to

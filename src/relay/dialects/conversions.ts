@@ -222,7 +222,10 @@ export class Conversions {
       tap: (promptTokens, memory) =>
         new ConvertingTap(
           streamDecoder(codec, memory, { answerTool, toolName, choices: requestedChoiceCount(conversation) }),
-          streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, replyContext }),
+          streamEncoder(client, replyIdentity(spoken), {
+            includeUsage: conversation.includeUsage,
+            replyContext,
+          }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
           retained,
@@ -404,14 +407,18 @@ function convertedReply(
   const encoded = (charged: Usage): Buffer =>
     (body ??= client.codec.encodeReply(
       { ...reply, model: reply.model || model, usage: charged },
-      minted(spoken),
+      replyIdentity(spoken),
       replyContext,
     ))
   const whole: WholeReply = {
     facts,
     body: encoded,
     preview: () =>
-      client.codec.encodeReply({ ...reply, model: reply.model || model }, minted(spoken), replyContext),
+      client.codec.encodeReply(
+        { ...reply, model: reply.model || model },
+        replyIdentity(spoken),
+        replyContext,
+      ),
     ...(signed !== decoded && { note: 'cut_arguments' }),
     async keep(target, call, charging) {
       const keepingSignatures = history.keep?.(signed.parts, target, call)
@@ -442,7 +449,8 @@ function unixNow(): number {
   return Math.floor(Date.now() / 1000)
 }
 
-function minted(upstream: ProtocolName): ReplyIdentity {
+/** A new id and the time, for an answer of an upstream of this protocol. */
+export function replyIdentity(upstream: ProtocolName): ReplyIdentity {
   return { created: unixNow(), now: unixNow, id: randomUUID().replaceAll('-', ''), upstream }
 }
 

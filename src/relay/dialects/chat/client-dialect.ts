@@ -14,11 +14,12 @@ import { chatStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import { mayNameTier } from '../../../upstreams/channel-tier.ts'
-import type { ParsedRequest } from '../../request-stages.ts'
+import type { AttemptRequest, ParsedRequest } from '../../request-stages.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RequestReaderContext } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { withRepair } from '../repair-answers.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
 type ChatRequest = Parameters<typeof adaptChatRequest>[1] & {
@@ -58,7 +59,7 @@ export function chatRequests(
             statesTier: mayNameTier(endpoint.path(request.model, request.stream)),
           })
           const { body, dropped, upstreamModel, addedUsageOption } = gated
-          return {
+          const sent: AttemptRequest = {
             protocol: 'chat',
             path: endpoint.path(upstreamModel, request.stream),
             headers: [],
@@ -69,6 +70,7 @@ export function chatRequests(
             tap: () => new ChatTap({ swallowUsage: addedUsageOption, addUsage: request.includeUsage }),
             reply: (bytes) => ({ facts: usageOfReply(bytes), body: () => bytes }),
           }
+          return endpoint === chatConversion ? withRepair(channel, endpoint, sent, choices) : sent
         },
       }),
       (spoken) => {

@@ -36,6 +36,7 @@ import { vectorRequest } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough, embeddingsResponses } from '../embeddings/embeddings-passthrough.ts'
 import { EMBEDDINGS_PROTOCOLS } from '../embeddings/client-dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { withRepair } from '../repair-answers.ts'
 import { geminiConversion } from '../conversion-dialects.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
@@ -78,7 +79,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiR
                   isGemini(upstreamModel, name) &&
                   capabilitiesOf(upstreamModel, name, stated).gemini.requiresSignatures
             const model = { name, upstreamModel, requiresSignatures }
-            return {
+            const sent: AttemptRequest = {
               protocol: 'gemini',
               path: generateContentPath(upstreamModel, stream),
               headers: [],
@@ -88,6 +89,8 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiR
               tap: () => (jsonArray ? new ArrayTap() : new GeminiTap()),
               reply: (bytes) => ({ facts: usageOfAnswer(bytes), body: () => bytes }),
             }
+            // Only streams of events are repaired, not those that are one array.
+            return jsonArray ? sent : withRepair(channel, geminiConversion, sent, candidateCount)
           },
         })
         return {

@@ -11,6 +11,7 @@ import {
 import type { Conversions } from '../conversions.ts'
 import type { Dialect } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { withRepair } from '../repair-answers.ts'
 import { messagesConversion } from '../conversion-dialects.ts'
 import { versionHeaders } from './version-headers.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
@@ -38,7 +39,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
           ...nativeTools(channel, 'messages', name, request.providerTools),
           prepare(passThrough) {
             const gated = adaptMessagesRequest(scan, request, channel, passThrough)
-            return {
+            return withRepair(channel, messagesConversion, {
               protocol: 'messages',
               path: messagesConversion.path(gated.upstreamModel, stream),
               headers: upstreamHeaders,
@@ -46,7 +47,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
               prompt: messagesConversion.prompt,
               tap: () => new MessagesTap(),
               reply: (bytes) => ({ facts: usageOfMessage(bytes), body: () => bytes }),
-            }
+            })
           },
         })
         return {

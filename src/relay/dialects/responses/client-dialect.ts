@@ -22,6 +22,7 @@ import {
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RequestReaderContext } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
+import { withRepair } from '../repair-answers.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
 import { sessionFinder } from '../../affinity/session.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
@@ -84,7 +85,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
         })
         const { replace, dropped } = toProviderRequest(ownScan, referred)
         const gated = adaptResponsesRequest(ownScan, own, channel, { passThrough, replace, statesTier: true })
-        return {
+        return withRepair(channel, responsesConversion, {
           protocol: 'responses',
           path: responsesConversion.path(gated.upstreamModel, own.stream),
           headers: [],
@@ -94,7 +95,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
           errorBody: (bytes) => response.ids.inProse(bytes),
           tap: (_, memory) => new NativeTap(memory, response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),
-        }
+        })
       },
     })
     return {
