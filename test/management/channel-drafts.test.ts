@@ -71,6 +71,7 @@ describe('POST /api/channel/test', () => {
       model: 'gpt-x',
       endpoint: 'chat',
       costs: false,
+      needs_repair: false,
     })
     const { path, headers, text } = fixture.upstream.only('lane')
     expect(path).toBe('/v1/chat/completions')

@@ -128,7 +128,11 @@ export function countChangedAdvanced(typed: AdvancedFormValues): number {
   const texts = [typed.proxy, typed.probe, typed.testModel, typed.systemPrompt, typed.serviceTier]
   const lists = [typed.mapping, typed.headers, typed.overrides, typed.protocols]
   const repair = typed.repair ? 1 : 0
-  return repair + texts.filter((text) => text.trim() !== '').length + lists.filter((list) => list.length > 0).length
+  return (
+    repair +
+    texts.filter((text) => text.trim() !== '').length +
+    lists.filter((list) => list.length > 0).length
+  )
 }
 
 function pairsOf(text: string, shown: (value: unknown) => string): NameValuePair[] {
