@@ -136,7 +136,7 @@ describe('the warning about an upstream failure', () => {
     expect(answer.text).toContain('[DONE]')
     const [line] = await warningsOf(answer)
     expect(line).toMatchObject({ channel: 'unbegun', reaction: 'next channel' })
-    upstream.script('unbegun', { kind: 'stream', frames: [`data: ${errorBody('full')}\n\n`] })
+    upstream.script('unbegun', { kind: 'stream', frames: [`data: ${errorBody('full', 'server_error')}\n\n`] })
     expect(await warningsOf(await post(askStream('unbegun')))).toMatchObject([
       { cause: 'error in the first event', said: 'full', reaction: 'next channel' },
     ])

@@ -1,2 +1,2 @@
-export { repairWhole, type RepairedAnswer } from './repair-whole.ts'
-export { StreamRepair, type StreamRepairOptions } from './stream-repair.ts'
+export { repairWhole } from './repair-whole.ts'
+export { StreamRepair } from './stream-repair.ts'
