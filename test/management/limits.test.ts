@@ -177,7 +177,7 @@ describe('unknown paths and methods', () => {
     expect(status).toBe(405)
     expect(body).toEqual({
       type: 'error',
-      error: { type: 'gateway_error', message: expect.any(String) },
+      error: { type: 'gateway_error', message: expect.any(String), code: 'method_not_allowed' },
       request_id: expect.any(String),
     })
   })
