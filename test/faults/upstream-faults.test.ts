@@ -41,7 +41,7 @@ const FAULTS: Record<string, Behaviour> = {
   'sends null': { kind: 'whole', body: 'null' },
   'sends an array of nothing': { kind: 'whole', body: '{"choices":[]}' },
   'sends choices of the wrong kind': { kind: 'whole', body: '{"choices":{"0":5},"usage":[]}' },
-  'sends an error as success': { kind: 'whole', body: errorBody('no') },
+  'sends an error as success': { kind: 'whole', body: errorBody('no', 'server_error') },
   'streams null': { kind: 'raw', bytes: sse(`data: null\n\n${DONE_FRAME}`), ending: 'close' },
   'streams what is no JSON': {
     kind: 'raw',
