@@ -21,11 +21,12 @@ const DEFECTS: readonly Patch[] = [
     text: 'for (const one of budgets) free =',
     by: `for (const one of ${has('no gate')} ? [] : budgets) free =`,
   },
-  {
+  // A hold is added, grows and is released.
+  ...['{\n    balance.hold(amount)', 'balance.hold(by)', '{\n    balance.hold(-amount)'].map((change) => ({
     file: 'src/accounts/ledger/charged-balances.ts',
-    text: 'forEachBalance(payer, (balance) => balance.hold(amount))',
-    by: `forEachBalance(${has('no hold')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.hold(amount))`,
-  },
+    text: `forEachBalance(payer, (balance) => ${change}`,
+    by: `forEachBalance(${has('no hold')} ? { account: payer.account, budgets: [] } : payer, (balance) => ${change}`,
+  })),
   {
     file: 'src/accounts/ledger/charged-balances.ts',
     text: 'forEachBalance(payer, (balance) => balance.charge(quota))',
