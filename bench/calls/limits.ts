@@ -31,7 +31,7 @@ const WITHOUT: readonly Patch[] = [
     by: '[...providers.readHeaders, ...PROVIDER_LIMIT_HEADERS.slice(0, 0)]',
   },
   {
-    file: 'src/relay/attempts.ts',
+    file: 'src/relay/candidates.ts',
     text: 'usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))',
     by: 'usable.filter(() => upstreamModel !== undefined && bound !== undefined)',
   },
