@@ -6,7 +6,7 @@ import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
-const MIN_OUTPUT_TOKENS = 16
+const MIN_OUTPUT_TOKENS = 1
 const MAX_TOKENS = 4096
 
 /** Schema for the input of a custom tool, which is plain text. */

@@ -198,7 +198,7 @@ test('the text of a simulated response satisfies a requested JSON schema', async
 })
 
 test.each([
-  ['too few tokens', { input: 'Hi', max_output_tokens: 1 }],
+  ['too few tokens', { input: 'Hi', max_output_tokens: 0 }],
   ['no input', { input: [] }],
   ['an output without its call', { input: [{ type: 'function_call_output', call_id: 'c', output: '' }] }],
 ] as [string, Request][])('the simulated responses API refuses %s', async (_, request) => {
