@@ -2,7 +2,10 @@ import { asRecord } from './json/record.ts'
 
 /** Members of tools that name other models, such as `model` and `analysis_models`. */
 const NAMES_MODELS = /models?$/iu
-/** Types of tools that ask other models, whether or not they name one: those of Anthropic and OpenRouter. */
+/**
+ * Types of tools that ask other models, whether or not they name one: those of Anthropic and OpenRouter.
+ * https://openrouter.ai/tool/advisor, https://openrouter.ai/tool/subagent, https://openrouter.ai/tool/fusion
+ */
 const ASKS_MODELS = /(?:^|:)(?:advisor|subagent|fusion)(?:_|$)/
 /** Types of tools that clients run, in which the names of members have no effect on the provider. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set([undefined, null, 'function', 'custom', 'namespace'])

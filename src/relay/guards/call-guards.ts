@@ -175,7 +175,7 @@ export class CallGuards {
     return this.#steps(text, spot, undefined, isRepeated)
   }
 
-  /** A whole text of the answer that was checked, with the values of the request in place of placeholders. */
+  /** A whole text of the answer that was checked, with the values of the request in place of the tokens that replaced them. */
   restored(checked: string, spot: TextLocation & { readonly isJson: boolean }): string {
     if (this.pseudonyms.size === 0 || spot.isSigned) return checked
     return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)

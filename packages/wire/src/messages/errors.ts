@@ -26,7 +26,7 @@ export function messagesErrorFrame(parts: ErrorContent): Buffer {
 /** The types that an `error` event states for some of the gateway's own errors, by their code. */
 const CODED_TYPES: ReadonlyMap<string, string> = new Map([['quota_held', 'gateway_error']])
 
-/** Writes the text of an `error` event, with its code unless nobody has stated one. */
+/** Writes the text of an `error` event, with its code if it has one. */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
   const coded = hasOwnCode ? undefined : CODED_TYPES.get(code)
   const hasCode = code !== '' && hasOwnCode !== false
