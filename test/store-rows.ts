@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { inject, onTestFinished } from 'vitest'
-import { NO_USAGE } from '@sluice/wire/usage'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { HoldOpening, SettledCall } from '../src/domain/records/usage.ts'
 import type { NewUser } from '../src/domain/records/user.ts'
 import { deriveSecrets } from '../src/store/secrets.ts'
@@ -179,4 +179,25 @@ export function settledCall(
     budgets: '',
     ...of,
   }
+}
+
+/** Usage with another number in each count. */
+export const USAGE_OF_ALL_COUNTS: Usage = {
+  input: 1,
+  cacheRead: 2,
+  cacheWrite5m: 3,
+  cacheWrite1h: 4,
+  cacheWrite30m: 16,
+  cacheWrite12h: 17,
+  output: 5,
+  reasoning: 6,
+  webSearches: 7,
+  audioInput: 8,
+  imageInput: 9,
+  audioOutput: 10,
+  imageOutput: 11,
+  seconds: 12,
+  characters: 13,
+  images: 14,
+  searchUnits: 15,
 }

@@ -1,9 +1,10 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
+import { conversationOf } from '../../test/conversation.ts'
 import { deriveSecrets, hmacOf } from '../../src/store/secrets.ts'
 import { SignedReply, signedPartsOfReply, UnsignedTurnFinder } from '@sluice/wire/signatures'
 import { SignatureStore, type SigningAccount } from '../../src/relay/responses/signature-store.ts'
-import type { Conversation, Turn } from '@sluice/wire/conversation'
+import type { Turn } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 
 /**
@@ -51,27 +52,12 @@ function turns(): Turn[] {
   ]).flat()
 }
 
-const conversation: Conversation = {
-  model: 'm',
+const conversation = conversationOf({
   stream: true,
   system: [{ kind: 'text', text: 'Be short.' }],
   turns: turns(),
-  tools: [],
-  toolChoice: undefined,
-  parallelTools: undefined,
-  maxTokens: undefined,
-  temperature: undefined,
-  topP: undefined,
-  topK: undefined,
-  seed: undefined,
-  presencePenalty: undefined,
-  frequencyPenalty: undefined,
-  stop: [],
-  thinking: undefined,
-  outputFormat: undefined,
-  webSearch: undefined,
   includeUsage: true,
-}
+})
 
 const secrets = deriveSecrets('a secret for measurements')
 const store = new SignatureStore({

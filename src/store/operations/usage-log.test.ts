@@ -4,7 +4,13 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { randomFrom } from '../../../test/fixtures/random.ts'
-import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
+import {
+  newToken,
+  newUser,
+  openedStore,
+  temporaryFolder,
+  USAGE_OF_ALL_COUNTS,
+} from '../../../test/store-rows.ts'
 import { type Call, dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { RowStore } from '../store.ts'
@@ -77,25 +83,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           channel: 'c',
           channel_id: declaredId('c'),
           group: 'default',
-          usage: {
-            input: 1,
-            cacheRead: 2,
-            cacheWrite5m: 3,
-            cacheWrite1h: 4,
-            cacheWrite30m: 16,
-            cacheWrite12h: 17,
-            output: 5,
-            reasoning: 6,
-            webSearches: 7,
-            audioInput: 8,
-            imageInput: 9,
-            audioOutput: 10,
-            imageOutput: 11,
-            seconds: 12,
-            characters: 13,
-            images: 14,
-            searchUnits: 15,
-          },
+          usage: USAGE_OF_ALL_COUNTS,
           quota: 300,
           cache_saved: 0,
           cache_surcharge: 0,
@@ -287,25 +275,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       totals: {
         requests: 1,
         quota: 5,
-        usage: {
-          input: 1,
-          cacheRead: 2,
-          cacheWrite5m: 3,
-          cacheWrite1h: 4,
-          cacheWrite30m: 16,
-          cacheWrite12h: 17,
-          output: 5,
-          reasoning: 6,
-          webSearches: 7,
-          audioInput: 8,
-          imageInput: 9,
-          audioOutput: 10,
-          imageOutput: 11,
-          seconds: 12,
-          characters: 13,
-          images: 14,
-          searchUnits: 15,
-        },
+        usage: USAGE_OF_ALL_COUNTS,
       },
       next: null,
     })

@@ -1,7 +1,13 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { newToken, settledCall, storeWithAccount, temporaryFolder } from '../../../test/store-rows.ts'
+import {
+  newToken,
+  settledCall,
+  storeWithAccount,
+  temporaryFolder,
+  USAGE_OF_ALL_COUNTS,
+} from '../../../test/store-rows.ts'
 import { kindIs } from '../../../test/usage-sums-rows.ts'
 import { CACHE_BREAKS } from '../../domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../domain/failure-cause.ts'
@@ -14,26 +20,6 @@ const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
 const DAY = 20_513
 const NO_BREAKS = Object.fromEntries(CACHE_BREAKS.map((reason) => [`break_${reason}`, 0]))
 const NO_CAUSES = Object.fromEntries(FAILURE_CAUSES.map((cause) => [`failed_${cause}`, 0]))
-
-const USAGE = {
-  input: 1,
-  cacheRead: 2,
-  cacheWrite5m: 3,
-  cacheWrite1h: 4,
-  cacheWrite30m: 16,
-  cacheWrite12h: 17,
-  output: 5,
-  reasoning: 6,
-  webSearches: 7,
-  audioInput: 8,
-  imageInput: 9,
-  audioOutput: 10,
-  imageOutput: 11,
-  seconds: 12,
-  characters: 13,
-  images: 14,
-  searchUnits: 15,
-}
 
 const CACHE_MONEY = { cache_saved: 18, cache_surcharge: 19, cache: 'hit', hit_saved: 20 } as const
 
@@ -58,7 +44,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   const call = (id: string, of: Parameters<typeof settledCall>[2]) =>
     store.write(
       'settle',
-      settledCall(who, id, { ended_ms: MIDNIGHT_MS, usage: USAGE, ...CACHE_MONEY, ...of }),
+      settledCall(who, id, { ended_ms: MIDNIGHT_MS, usage: USAGE_OF_ALL_COUNTS, ...CACHE_MONEY, ...of }),
     )
   // Written in one commit and in several, these go to the same rows.
   await Promise.all([

@@ -9,6 +9,7 @@ import {
   settledCall,
   storeWithAccount,
   temporaryFolder,
+  USAGE_OF_ALL_COUNTS,
 } from '../../../test/store-rows.ts'
 
 const NOTHING_WRONG = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
@@ -49,25 +50,7 @@ describe('a settlement', () => {
     await store.write(
       'settle',
       settledCall(who, 'a', {
-        usage: {
-          input: 1,
-          cacheRead: 2,
-          cacheWrite5m: 3,
-          cacheWrite1h: 4,
-          cacheWrite30m: 16,
-          cacheWrite12h: 17,
-          output: 5,
-          reasoning: 6,
-          webSearches: 7,
-          audioInput: 8,
-          imageInput: 9,
-          audioOutput: 10,
-          imageOutput: 11,
-          seconds: 12,
-          characters: 13,
-          images: 14,
-          searchUnits: 15,
-        },
+        usage: USAGE_OF_ALL_COUNTS,
         stream: true,
         group: 'vip',
         cache_saved: 31,
