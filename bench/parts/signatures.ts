@@ -65,7 +65,7 @@ const store = new SignatureStore({
   tag: (purpose, text) => hmacOf(secrets, purpose, text),
   isShared: false,
   bound: { admits: () => true, note: () => {} } as never,
-  metrics: { signatures: { add: () => {} } } as never,
+  metrics: { add: () => {} } as never,
 })
 for (let step = 0; step < 15; step++)
   void store.keep(1, account, signedPartsOfReply(reply(step), { context: '' }), 3_600_000)
