@@ -119,6 +119,25 @@ function accepted(regex: string, most: number): TextScreen | undefined {
 }
 
 const BUILT_IN = screenOf({ secrets: true }, { pii: PII_KINDS })
+
+/** The maximum cost of a text, whole and streamed, from the cost of plain text with the built-in rules. */
+function limitsByWay(): Readonly<Record<'whole' | 'streamed', number>> {
+  return {
+    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
+    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
+  }
+}
+
+/** The ways in which a text costs more than the limit, with the ratio to plain text. */
+function waysAbove(limits: ReturnType<typeof limitsByWay>, screen: TextScreen, text: string): string[] {
+  const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
+  return (['whole', 'streamed'] as const).flatMap((way) => {
+    const limit = limits[way]
+    if (cost(text, works[way], 1) <= limit) return []
+    const ms = cost(text, works[way], 4)
+    return ms > limit ? [`${way} on ${text.slice(0, 30)}: ${((MAX_RATIO * ms) / limit).toFixed(1)}`] : []
+  })
+}
 const plain = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8').slice(0, 30_000)
 
 test('any expression takes on any text at most 20 times what plain text takes with the built-in rules', () => {
@@ -129,21 +148,11 @@ test('any expression takes on any text at most 20 times what plain text takes wi
     const screen = accepted(regex, oneOf([64, 256, 256, 1024, 4096]))
     if (screen) screens.push([regex, screen])
   }
-  const limits = {
-    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
-    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
-  }
+  const limits = limitsByWay()
   const tooSlow: string[] = []
   for (const [regex, screen] of screens) {
     for (const text of TEXTS) {
-      const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
-      for (const way of ['whole', 'streamed'] as const) {
-        const limit = limits[way]
-        if (cost(text, works[way], 1) <= limit) continue
-        const ms = cost(text, works[way], 4)
-        if (ms > limit)
-          tooSlow.push(`${regex} ${way} on ${text.slice(0, 12)}: ${((MAX_RATIO * ms) / limit).toFixed(1)}`)
-      }
+      tooSlow.push(...waysAbove(limits, screen, text).map((way) => `${regex} ${way}`))
     }
   }
   expect(tooSlow).toEqual([])
@@ -188,10 +197,7 @@ function wordFamilies(): readonly { name: string; words: readonly string[]; text
 }
 
 test('any list of words takes on any text at most 20 times what the built-in rules take on plain text', () => {
-  const limits = {
-    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
-    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
-  }
+  const limits = limitsByWay()
   const tooSlow: string[] = []
   for (const { name, words, text } of wordFamilies()) {
     const screen = screenOf({ words })
@@ -246,10 +252,7 @@ function escapedText(text: string): string {
 }
 
 test('escapes at all levels change nothing: a text still takes at most 20 times what plain text takes', () => {
-  const limits = {
-    whole: MAX_RATIO * cost(plain, () => BUILT_IN.apply(plain), 5),
-    streamed: MAX_RATIO * cost(plain, () => streamed(BUILT_IN, plain), 5),
-  }
+  const limits = limitsByWay()
   const regexes = [...HOSTILE, '(?:[^x]{0,180}x)?a', 'a', '[ab]']
   const cases = [
     ...regexes.map((regex) => [regex, screenOf({ regex }), random('ab', LENGTH)] as const),
@@ -262,14 +265,7 @@ test('escapes at all levels change nothing: a text still takes at most 20 times 
   const tooSlow: string[] = []
   for (const [name, screen, plainText] of cases) {
     for (const text of Array.from({ length: lawRuns(3) }, () => escapedText(plainText))) {
-      const works = { whole: () => screen.apply(text), streamed: () => streamed(screen, text) }
-      for (const way of ['whole', 'streamed'] as const) {
-        const limit = limits[way]
-        if (cost(text, works[way], 1) <= limit) continue
-        const ms = cost(text, works[way], 4)
-        if (ms > limit)
-          tooSlow.push(`${name} ${way} on ${text.slice(0, 30)}: ${((MAX_RATIO * ms) / limit).toFixed(1)}`)
-      }
+      tooSlow.push(...waysAbove(limits, screen, text).map((way) => `${name} ${way}`))
     }
   }
   expect(tooSlow).toEqual([])
