@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import {
   type Behaviour,
@@ -16,7 +16,7 @@ import {
 import type { LiveResponse } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf, type UsageRow } from '../fixtures/database.ts'
-import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { geminiFrames } from '../fixtures/gemini-behaviour.ts'
 import { type GuardServices, startGuardServices } from '../fixtures/guard-services.ts'
 import { messageFrames, wholeMessage } from '../fixtures/messages-behaviour.ts'
@@ -423,6 +423,25 @@ test('headers that are known only later are left out of the early head', async (
   resolve()
   expect((await live.end()).headers).not.toHaveProperty('x-gateway-dropped')
   expect(live.headers).toMatchObject({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+})
+
+test('a gateway that stops ends a stream behind its early head with an error, and the call costs nothing', async () => {
+  const stopping = await startFixture((upstream) => ({
+    options: { early_stream: '60ms', drain_timeout: '200ms' },
+    models: priced(['m']),
+    channels: [channel('m', upstream.baseUrl('m'))],
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+  onTestFinished(() => stopping.close())
+  stopping.upstream.script('m', { kind: 'silence' })
+  const live = await stopping.live('ann', askStream('m'))
+  await live.until(': keep-alive')
+  const stopped = stopping.gateway.stop()
+  const { text, broken } = await live.end()
+  expect(await stopped).toBe(0)
+  expect(broken).toBe(false)
+  expect(text).toMatch(/data: \{"error":\{.*"code":"/)
+  expect(stopping.gateway.logs()).toMatch(/"quota":0/)
 })
 
 test('a whole answer waits for its upstream without an early head', async () => {
