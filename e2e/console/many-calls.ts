@@ -3,6 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { bucketOf } from '../../src/domain/latency.ts'
 import {
   DIMENSION_COLUMNS,
+  hasRouteColumns,
+  HISTOGRAMS,
   NO_DIMENSION,
   SLOT_MS,
   USAGE_SUMS_KEY,
@@ -64,12 +66,16 @@ export async function addManyCalls(
     select printf('%08x-%04x-7000-8000-%012x', began / 65536, began % 65536, i), began + 1500, 1, ${firstKey} + i * 79 % ${keys},
       'model-' || (i % ${MODELS}), 'model-' || (i % ${MODELS}), 'model-' || (i % ${MODELS}), 'channel-' || (i / 7 % ${CHANNELS}), 'default',
       900, 100, 0, 0, 100, 0, 0, 1000 + i % 777, 'v1', 1500, 400, 1, 'complete', 'chat' from calls`)
-  for (const { kind, unit, by } of SUM_KINDS) {
+  for (const sums of SUM_KINDS) {
+    const { kind, unit, by } = sums
     const start = unit === 'slot' ? `ended_ms / ${SLOT_MS}` : `ended_ms / ${DAY_MS}`
     const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? name : `'${NO_DIMENSION[name]}'`))
+    const latencies = [1500, 400].map((ms) =>
+      hasRouteColumns(sums) ? `'${bucketOf(ms)}:' || count(*) || ' '` : `''`,
+    )
     file.exec(`
-      insert into usage_sums (${USAGE_SUMS_KEY.join(', ')}, requests, quota, input_tokens, cache_read_tokens, output_tokens, total_${bucketOf(1500)}, first_${bucketOf(400)})
-      select ${[kind, start, ...dimensions].join(', ')}, count(*), sum(quota), sum(input_tokens), sum(cache_read_tokens), sum(output_tokens), count(*), count(*)
+      insert into usage_sums (${[...USAGE_SUMS_KEY, ...HISTOGRAMS].join(', ')}, requests, quota, input_tokens, cache_read_tokens, output_tokens)
+      select ${[kind, start, ...dimensions, ...latencies].join(', ')}, count(*), sum(quota), sum(input_tokens), sum(cache_read_tokens), sum(output_tokens)
       from usage_log where true group by ${[start, ...dimensions].join(', ')}`)
   }
   file.exec('commit')

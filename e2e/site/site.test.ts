@@ -67,7 +67,7 @@ test('the documentation site has a page for each document, a landing page, the c
 test('each page of the documentation site, except the landing page, links to its source', () => {
   for (const [path, html] of pages) {
     if (path === '/') continue
-    const source = /href="[^"]*\/blob\/main\/([^"#]+)"[^>]*>[^<]*(?:<[^>]*>[^<]*)*Source of this page/.exec(
+    const source = /href="[^"]*\/blob\/main\/([^"#]+)"[^>]*>(?:(?!<\/a>).)*Source of this page/s.exec(
       html,
     )?.[1]
     expect(source, path).toBeDefined()

@@ -7,8 +7,9 @@ import { withoutRedis } from '../fixtures/redis-server.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { nodesOnRedis, SHARED, workersIn } from './fixture.ts'
 
-const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1000)
-const REPORTED = 10_000
+/** More than 64 KiB, so that it is remembered however large the account is. */
+const LONG = 'The quick brown fox jumps over the lazy dog. '.repeat(1500)
+const REPORTED = 15_000
 const APPENDED = 800
 const OUTPUT = 10
 
@@ -85,7 +86,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
   })
 
   test.each<[string, (entry: string, other: string) => string]>([
-    ['fewer tokens', (entry) => entry.replace(/^\d+/, '2000')],
+    ['fewer tokens', (entry) => entry.replace(/^\d+/, '3000')],
     ['another time', (entry) => entry.replace(/\.\d+\./, '.99999999999999.')],
     ['the entry of another conversation', (_, other) => other],
     ['another tag', (entry) => entry.slice(0, -1) + (entry.endsWith('A') ? 'E' : 'A')],
@@ -93,7 +94,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     ['rubbish', () => 'rubbish'],
     ['a long text', () => '1'.repeat(1_000_000)],
   ])('an attacker who writes %s into Redis does not lower the hold of a conversation', async (_, forged) => {
-    const cheap = await had(fresh(), 2000)
+    const cheap = await had(fresh(), 3000)
     const other = (await shared.server.command(['GET', cheap])) as string
     const said = fresh()
     const name = await had(said)

@@ -3,7 +3,7 @@ import { type Fields, asFields, asList, asString } from './fields.ts'
 import type { Frame, Reply } from './upstream.ts'
 
 /** Protocols in which faults are played. */
-export type FaultyProtocol = 'chat' | 'messages' | 'responses' | 'gemini'
+export type FaultyProtocol = keyof typeof ERRORS
 
 /**
  * Replies with the faults that a `simulate(…)` directive in the request names; see the README. `reply` makes the
@@ -54,19 +54,21 @@ const FORMS_OF_WORDS: Readonly<Record<string, (status: number) => Fields>> = {
 const WORDS = 'The simulated provider fails as requested.'
 
 /** An error in the form of each protocol. */
-const ERRORS: Readonly<Record<FaultyProtocol, (status: number) => Fields>> = {
-  chat: (status) => ({ error: { message: WORDS, type: 'server_error', param: null, code: status } }),
-  messages: (status) => ({
+const ERRORS = {
+  chat: (status: number): Fields => ({
+    error: { message: WORDS, type: 'server_error', param: null, code: status },
+  }),
+  messages: (status: number): Fields => ({
     type: 'error',
     error: { type: MESSAGES_TYPES.get(status) ?? 'api_error', message: WORDS },
   }),
-  responses: (status) => ({
+  responses: (status: number): Fields => ({
     error: { message: WORDS, type: 'server_error', param: null, code: String(status) },
   }),
-  gemini: (status) => ({
+  gemini: (status: number): Fields => ({
     error: { code: status, message: WORDS, status: GOOGLE_STATUS.get(status) ?? 'INTERNAL' },
   }),
-}
+} satisfies Record<string, (status: number) => Fields>
 const MESSAGES_TYPES: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
   [429, 'rate_limit_error'],
