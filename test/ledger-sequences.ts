@@ -512,7 +512,7 @@ class Slot {
   }
 
   async #hold(command: HoldCommand): Promise<void> {
-    const { token, groups, time } = command
+    const { process, token, time } = command
     // The key of a deleted token is refused before the ledger.
     if (this.#deleted[token]) return
     await this.settled()
@@ -524,6 +524,10 @@ class Slot {
     const fits = amount <= free
     if (fits !== amount <= this.#model.free(token, [])) this.ofBudgets += 1
     const id = `${this.#name} ${this.#made++}`
+    const { unlimited, remain, user } = this.#model
+    const where =
+      `by process ${process} for token ${token} (${unlimited[token] ? 'unlimited' : `${remain[token]} remain`}), ` +
+      `user (${user} remain) and ${JSON.stringify(budgets)} at ${new Date(time).toISOString()}`
     const hold = await this.#admitted(command, amount, id, fits)
     this.#syncGrowths()
     if (hold) {
@@ -532,13 +536,12 @@ class Slot {
       const group = hold.facts.group
       this.#model.open.set(id, { token, amount, progress: 0, budgets: names, group })
       this.holds += 1
-      if (!fits) this.#broken(`${amount} were held at ${new Date(time).toISOString()}, and ${free} were left`)
+      if (!fits) this.#broken(`${amount} were held ${where}, and ${free} were left`)
     } else {
       if (amount !== MAX_QUOTA) this.refusals += 1
       // A growth may have come first.
       const isStill = amount <= this.#model.free(token, budgets)
-      if (fits && isStill)
-        this.#broken(`${amount} were not held for groups ${groups.join()}, and ${free} were left`)
+      if (fits && isStill) this.#broken(`${amount} were not held ${where}, and ${free} were left`)
     }
   }
 
@@ -660,8 +663,9 @@ class Slot {
   }
 
   #broken(what: string): void {
-    const commands = this.#sequence.map((command) => JSON.stringify(command)).join('\n')
-    this.violation ??= `${what}, at command ${this.#next} on ${this.#beganWith} of\n${commands}`
+    const made = this.#sequence.slice(0, this.#next + 1).toReversed()
+    const commands = made.map((command) => JSON.stringify(command)).join('\n')
+    this.violation ??= `${what}, at command ${this.#next} of (the last first)\n${commands}\nfrom ${this.#beganWith}`
   }
 }
 

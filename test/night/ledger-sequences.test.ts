@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { LEDGER_PLACES } from '../ledger-banks.ts'
 import { runSequences } from '../ledger-sequences.ts'
+import { throwViolation } from '../throw-violation.ts'
 import { runWaiting } from '../waiting-law.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
 
-describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
+describe.each(LEDGER_PLACES)('$name', ({ name, open, isLeased }) => {
   const [runs, count] = isLeased ? [5, 300] : [20, 5000]
 
   test.each(Array.from({ length: runs }, (_, run) => ({ run: run + 1, seed: seed + run })))(
@@ -15,7 +16,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     async ({ seed: seedOfRun }) => {
       const report = await runSequences(open, seedOfRun, { count, atOnce: isLeased ? 20 : 250 })
       console.log(report)
-      expect(report.violation).toBeUndefined()
+      throwViolation(report, { place: name, seed: seedOfRun })
       expect(report.sequences).toBeGreaterThanOrEqual(count)
     },
   )
@@ -24,6 +25,6 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   test(`in ${rounds} rounds of calls that wait for quota, exceed their holds or are lost, no account is overdrawn and each wait ends`, async () => {
     const report = await runWaiting(open, seed, { rounds, calls: 40 })
     console.log(report)
-    expect(report.violation).toBeUndefined()
+    throwViolation(report, { place: name, seed })
   })
 })

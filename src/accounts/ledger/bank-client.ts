@@ -269,8 +269,7 @@ export class BankClient {
           continue
         }
         if (loan) {
-          for (const state of [loan.tokenState, loan.userState, ...loan.budgetStates])
-            this.leases.getOrCreate(state.account).applyState(state)
+          this.leases.applyLoans([loan.tokenState, loan.userState, ...loan.budgetStates])
           for (const { account, amount } of requests[index]?.budgets ?? [])
             this.leases.getOrCreate(account).lentUnder = amount
         }
@@ -329,8 +328,7 @@ export class BankClient {
 
   // Applies the bank's record of all leases, which includes loans whose response was lost.
   async #compare(): Promise<void> {
-    for (const state of await this.#dependencies.bank.compare())
-      this.leases.getOrCreate(state.account).applyState(state)
+    this.leases.applyLoans(await this.#dependencies.bank.compare())
   }
 
   async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {

@@ -210,6 +210,21 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     },
   )
 
+  test('a process without open calls of a key that becomes limited learns that with its next report, even if it missed the announcement', async () => {
+    const { nodes, userId, tokenId } = await open(2)
+    const [a, b] = nodes
+    if (!a || !b) throw new Error('no processes')
+    const changed = async (fields: TokenChanges): Promise<void> => {
+      await b.ledger.changeToken({ userId, tokenId, fields, maxQuota: MOST, nowMs: 0 })
+      await a.bankClient.resync()
+    }
+    await changed({ unlimited_quota: true })
+    await (await admit(a, tokenId, 800_000, 'unlimited')).settle(settlementOf(0))
+    await changed({ unlimited_quota: false, remain_quota: 500_000 })
+    await expect(admit(a, tokenId, 500_001, 'more')).rejects.toThrow(/ 500000 remain, 500001 are needed/)
+    await (await admit(a, tokenId, 500_000, 'all')).settle(settlementOf(0))
+  })
+
   test('a lower quota of a user leaves the hold of a background response what is lent for it', async () => {
     const {
       userId,

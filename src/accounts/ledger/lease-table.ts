@@ -43,17 +43,21 @@ export class LeaseTable {
     return balance
   }
 
-  /** Called with each account whose lent quota the bank has recalled although open holds still need it. */
+  /** Called with each account whose lent quota the bank has recalled. */
   set onRecalled(listener: (account: AccountName) => void) {
     this.#onRecalled = listener
   }
 
-  /** Applies the states of accounts that the bank has sent. */
+  /** Applies the states of accounts that the bank has sent. Unknown accounts are left out. */
   applyStates(states: readonly AccountState[]): void {
-    for (const state of states) {
-      const balance = this.#balances.get(state.account)
-      if (balance?.applyState(state) && balance.held > 0) this.#onRecalled(state.account)
-    }
+    for (const state of states)
+      if (this.#balances.get(state.account)?.applyState(state)) this.#onRecalled(state.account)
+  }
+
+  /** The same for states of all accounts that the bank has lent to this node; unknown ones are added. */
+  applyLoans(states: readonly AccountState[]): void {
+    for (const { account } of states) this.getOrCreate(account)
+    this.applyStates(states)
   }
 
   /** Prepares for answers of a bank whose database was restored from an older copy. */

@@ -86,7 +86,7 @@ export class LeasedAccounts implements AccountSource {
     bankClient.onEvicted = (names) => {
       for (const name of names) this.#evict(name)
     }
-    bankClient.leases.onRecalled = (name) => this.#renewLease(name)
+    bankClient.leases.onRecalled = (name) => this.#onRecalled(name)
   }
 
   get(tokenId: number): Account | undefined {
@@ -310,9 +310,13 @@ export class LeasedAccounts implements AccountSource {
     if (acquired && !acquired.account.isRenewing) this.#scheduleRenewal(acquired.account)
   }
 
-  // Renews the lease of a recalled account that has open holds, if the bank has quota left.
-  #renewLease(name: AccountName): void {
-    if (name.startsWith('t:')) return void this.#renewToken(Number(name.slice(2)))
+  // A recalled token is read again before its next call, because it may have become limited. If the account has open
+  // holds, its lease is renewed at once, if the bank has quota left.
+  #onRecalled(name: AccountName): void {
+    const isToken = name.startsWith('t:')
+    if (isToken) this.#evict(name)
+    if (!this.#bankClient.leases.get(name)?.held) return
+    if (isToken) return void this.#renewToken(Number(name.slice(2)))
     for (const account of this.#accounts.values()) {
       if (account.user.account !== name) continue
       if (!account.isRenewing) this.#scheduleRenewal(account)

@@ -2,17 +2,18 @@ import process from 'node:process'
 import { expect, test } from 'vitest'
 import { LEDGER_PLACES } from '../../../test/ledger-banks.ts'
 import { runSequences } from '../../../test/ledger-sequences.ts'
+import { throwViolation } from '../../../test/throw-violation.ts'
 import { byTier } from '../../../test/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test.each(LEDGER_PLACES)(
   'random calls, grants, budgets, deletions and crashes on $name give the same balances as a simple model of the ledger',
-  async ({ open, isLeased }) => {
+  async ({ name, open, isLeased }) => {
     const count = isLeased ? byTier(60, 300) : byTier(500, 2000)
     const report = await runSequences(open, SEED, { count, atOnce: isLeased ? 20 : 250 })
     console.info(`SEED=${SEED} repeats it:`, report)
-    expect(report.violation).toBeUndefined()
+    throwViolation(report, { place: name, seed: SEED })
     expect(report.sequences).toBeGreaterThanOrEqual(count)
     // Checks that the sequences exercised the ledger.
     expect(report.holds).toBeGreaterThan(count)

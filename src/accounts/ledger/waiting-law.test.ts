@@ -2,17 +2,18 @@ import process from 'node:process'
 import { expect, test } from 'vitest'
 import { LEDGER_PLACES } from '../../../test/ledger-banks.ts'
 import { runWaiting } from '../../../test/waiting-law.ts'
+import { throwViolation } from '../../../test/throw-violation.ts'
 import { byTier } from '../../../test/tier.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test.each(LEDGER_PLACES)(
   '$name: in random sequences with waiting calls nothing is overdrawn but by responses above their holds, and each wait ends',
-  async ({ open, isLeased }) => {
+  async ({ name, open, isLeased }) => {
     const rounds = isLeased ? byTier(12, 300) : byTier(60, 2000)
     const report = await runWaiting(open, SEED, { rounds, calls: 40 })
     console.info(`SEED=${SEED} repeats it:`, report)
-    expect(report.violation).toBeUndefined()
+    throwViolation(report, { place: name, seed: SEED })
     expect(report.rounds).toBe(rounds)
     // Checks that the calls met each other.
     expect(report.admitted).toBeGreaterThan(10 * rounds)
