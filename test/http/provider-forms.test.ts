@@ -356,10 +356,7 @@ describe('settings of thinking and maxima in other spellings', () => {
       { thinkingBudget: 999, includeThoughts: true },
     ],
     [{ enable_thinking: false }, { thinkingBudget: 0 }],
-    [
-      { chat_template_kwargs: { enable_thinking: true } },
-      { thinkingBudget: 2048, includeThoughts: true },
-    ],
+    [{ chat_template_kwargs: { enable_thinking: true } }, { thinkingBudget: 2048, includeThoughts: true }],
     [
       { chat_template_kwargs: { thinking: true, thinking_budget: 999 } },
       { thinkingBudget: 999, includeThoughts: true },
@@ -398,7 +395,11 @@ describe('settings of thinking and maxima in other spellings', () => {
     const words = 'thinking.enabled.budget_tokens: Field required'
     const body = { type: 'error', error: { type: 'invalid_request_error', message: words } }
     fixture.upstream.script(MODELS.messages, { kind: 'status', status: 400, body: JSON.stringify(body) })
-    const refused = await call(fixture.gateway.url, { model: MODELS.messages, ...fields }, { path: '/v1/messages', key: 'ann' })
+    const refused = await call(
+      fixture.gateway.url,
+      { model: MODELS.messages, ...fields },
+      { path: '/v1/messages', key: 'ann' },
+    )
     expect([refused.status, refused.json()]).toMatchObject([400, body])
   })
 
