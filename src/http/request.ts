@@ -74,6 +74,7 @@ export const HEADER_NAMES = new HeaderNames([
   'last-event-id',
   'new-api-user',
   'origin',
+  'originator',
   'sec-fetch-site',
   'session-id',
   'session_id',

@@ -17,7 +17,7 @@ import { Attempt } from './attempt.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Call } from './call.ts'
 import { type Candidate, candidatesOf, shortestRestMs } from './candidates.ts'
-import { EarlyStreams } from './early-stream.ts'
+import { beginForTooLong, EarlyStreams } from './early-stream.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import type { FailureLog } from './failure-log.ts'
 import { type Next, ruleOf } from './failure-table.ts'
@@ -135,7 +135,11 @@ export class Attempts {
       await last.passOn()
       return
     }
-    if (failed.hasAny) throw failed.finalError(() => shortestRestMs(this.#services, plans))
+    if (failed.hasAny) {
+      const error = failed.finalError(() => shortestRestMs(this.#services, plans))
+      beginForTooLong(call, error)
+      throw error
+    }
     throw failed.preparationError ?? this.#unserved(plans)
   }
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { EarlyHead } from '@sluice/http1'
 import { KEEP_ALIVE_FRAME } from '@sluice/wire/gemini'
 import { asRecord, parseRecord, stringOrEmpty } from '@sluice/wire/json/record'
 import { PING_FRAME } from '@sluice/wire/messages'
@@ -7,6 +6,8 @@ import { responsesCodec } from '@sluice/wire/responses'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
 import type { Call } from './call.ts'
+import { UpstreamRefusal } from './failure.ts'
+import { TOO_LONG_CODE } from './refused-requests.ts'
 
 /** Milliseconds without a byte after which another keep-alive follows; proxies wait for 60 s and more. */
 const KEEP_ALIVE_MS = 15_000
@@ -50,9 +51,7 @@ export class EarlyStreams {
   /** Watches a call until the result is disposed of. Undefined if the call gets no early head. */
   begin(call: Call): EarlyStream | undefined {
     const { early_stream: silenceMs } = call.plan.settings.options
-    if (silenceMs === 0 || !call.plan.request.stream) return undefined
-    const { dialect, request } = call.plan
-    const form = request.streamType === undefined ? FORMS[dialect.endpoint] : JSON_ARRAY
+    const form = silenceMs === 0 ? undefined : formOf(call)
     if (!form) return undefined
     const early = new EarlyStream(call, form, silenceMs, this.#calls)
     this.#calls.add(early)
@@ -114,17 +113,36 @@ export class EarlyStream implements Disposable {
 
   #send(nowMs: number): void {
     this.#silentSince = nowMs
-    this.#call.response.keepAlive(this.#form.keepAlive, this.#head)
+    sendKeepAlive(this.#call, this.#form)
   }
+}
 
-  get #head(): EarlyHead {
-    const call = this.#call
-    const contentType = call.plan.request.streamType ?? 'text/event-stream'
-    return {
-      headers: { ...call.headers(contentType, undefined), 'x-accel-buffering': 'no' },
-      refusal: (body) => this.#form.refusal(body, call),
-    }
-  }
+/** The form of a call's stream; undefined if the call has none, or may not get its head before the upstream's. */
+function formOf({ plan: { dialect, request } }: Call): StreamForm | undefined {
+  if (!request.stream) return undefined
+  return request.streamType === undefined ? FORMS[dialect.endpoint] : JSON_ARRAY
+}
+
+function sendKeepAlive(call: Call, form: StreamForm): void {
+  const contentType = call.plan.request.streamType ?? 'text/event-stream'
+  call.response.keepAlive(form.keepAlive, {
+    headers: { ...call.headers(contentType, undefined), 'x-accel-buffering': 'no' },
+    refusal: (body) => form.refusal(body, call),
+  })
+}
+
+/**
+ * Sends the head of a stream if the client understands only as an event of it that its request is too long. Codex
+ * shortens a conversation after `response.failed` with `context_length_exceeded` (codex-rs/codex-api/src/sse/responses.rs
+ * of openai/codex), and takes any 400 for a mistake of the user (src/api_bridge.rs beside it). It and the programs that
+ * contain it state who they are in `originator`.
+ */
+export function beginForTooLong(call: Call, error: Error): void {
+  const { response, plan, incoming } = call
+  const isTooLong = error instanceof UpstreamRefusal && error.facts.code === TOO_LONG_CODE
+  if (!isTooLong || plan.dialect.endpoint !== 'responses' || response.early) return
+  const form = formOf(call)
+  if (form && incoming.request.headers.originator !== undefined) sendKeepAlive(call, form)
 }
 
 /** Removes line ends. In JSON they stand only between values, because strings contain them escaped. */

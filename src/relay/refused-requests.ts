@@ -1,10 +1,17 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { UpstreamErrorText } from '@sluice/wire/upstream-error'
 
+/** OpenAI's code for a request that is longer than the model's context. */
+export const TOO_LONG_CODE = 'context_length_exceeded'
+
 /** Codes and types of refusals of requests that are longer than the model's context. */
 const TOO_LONG_CODES: ReadonlySet<string> = new Set([
-  // OpenAI, Azure, Groq, OpenRouter, vLLM, Together, Fireworks
-  'context_length_exceeded',
+  // OpenAI, Azure, Groq, Cerebras
+  TOO_LONG_CODE,
+  // GitHub Copilot
+  'model_max_prompt_tokens_exceeded',
+  // z.ai, https://docs.z.ai/api-reference/api-code
+  '1261',
   // llama.cpp
   'exceed_context_size_error',
 ])
@@ -22,9 +29,34 @@ const TOO_LONG_WORDS: readonly RegExp[] = [
   /^Unable to submit request because the input token count is \d+ but model only supports up to/,
   // Bedrock
   /^Input is too long for requested model/,
-  /^The model returned the following errors: (?:Input is too long|prompt is too long)/,
-  // OpenAI's words, which DeepSeek, Moonshot, vLLM and others repeat
-  /^This model's maximum (?:context|prompt) length is \d+/,
+  /^(?:The model returned the following errors: )?Input Tokens Exceeded: Number of input tokens exceeds/,
+  /^The model returned the following errors: (?:Input is too long|prompt is too long|This model's maximum)/,
+  // OpenAI, where a proxy has left out the code
+  /^Your input exceeds the context window of this model\b/,
+  /^Input tokens exceed the configured limit of \d+ tokens\b/,
+  // OpenAI's words, which DeepSeek, xAI, vLLM and others repeat; OpenRouter's own
+  /^This (?:model|endpoint)'s maximum (?:context|prompt) length is \d+/,
+  // vLLM (vllm/renderers/params.py, vllm/v1/engine/input_processor.py)
+  /^You passed \d+ input \w+ and requested \d+ output tokens\. However, the model's context length is only \d+/,
+  /^The (?:decoder )?prompt \(length \d+\) is longer than the maximum model length of \d+/,
+  // SGLang (srt/managers/tokenizer_manager.py); Together
+  /^The input \(\d+ tokens\) is longer than the model's context length \(\d+ tokens\)/,
+  /^Requested token count exceeds the model's maximum context length of \d+ tokens/,
+  // Text Generation Inference (router/src/validation.rs)
+  /^(?:Input validation error: )?`inputs` (?:tokens \+ `max_new_tokens` must be <=|must have less than) \d+/,
+  // llama.cpp, where a proxy has left out the type
+  /^(?:the )?request (?:\(\d+ tokens\) )?exceeds the available context size\b/,
+  // LM Studio
+  /^(?:The number of tokens to keep|Trying to keep the first \d+ tokens)\b/,
+  // Ollama; Fireworks too
+  /^prompt too long; exceeded max context length\b/,
+  /^The prompt is too long: \d+, model maximum context length: \d+/,
+  // Groq
+  /^Please reduce the length of the messages or completion\b/,
+  // Moonshot
+  /^(?:Invalid request: )?Your request exceeded model token limit: \d+/,
+  // MiniMax
+  /^invalid params, context window exceeds limit\b/,
   // Mistral
   /^Prompt contains \d+ tokens? .{0,80}too large for model/,
   // Cohere
@@ -107,7 +139,7 @@ interface TooLongForm {
   readonly words?: string
 }
 
-const BY_CODE: TooLongForm = { code: 'context_length_exceeded' }
+const BY_CODE: TooLongForm = { code: TOO_LONG_CODE }
 const TOO_LONG_FORMS: Readonly<Partial<Record<ProtocolName, TooLongForm>>> = {
   chat: BY_CODE,
   responses: BY_CODE,

@@ -268,6 +268,93 @@ test('a context that is too long is told to clients of each protocol in the word
   }
 })
 
+/** Bodies with which providers refuse a request that is too long, without OpenAI's code; by the lane that sends them. */
+const TOO_LONG: readonly (readonly [lane: string, body: object])[] = [
+  ...[
+    "You passed 9000 input tokens and requested 0 output tokens. However, the model's context length is only 8192 tokens",
+    'The decoder prompt (length 9000) is longer than the maximum model length of 8192.',
+    "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+    "Requested token count exceeds the model's maximum context length of 8192 tokens.",
+    'Input validation error: `inputs` must have less than 8192 tokens. Given: 9000',
+    'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000',
+    'request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it',
+    'Trying to keep the first 9000 tokens when context the overflows.',
+    'prompt too long; exceeded max context length by 808 tokens',
+    'The prompt is too long: 9000, model maximum context length: 8192',
+    'Please reduce the length of the messages or completion.',
+    'Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)',
+    'invalid params, context window exceeds limit (2013)',
+    "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens.",
+    'Your input exceeds the context window of this model. Please adjust your input and try again.',
+  ].map((message) => ['alone', { error: { message, type: 'invalid_request_error', code: null } }] as const),
+  ['alone', { error: { code: '1261', message: 'Prompt exceeds max length' } }],
+  ['alone', { error: { code: 400, type: 'exceed_context_size_error', message: WORDS } }],
+  [
+    'claude',
+    { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens > 8' } },
+  ],
+  [
+    'google',
+    {
+      error: {
+        code: 400,
+        status: 'INVALID_ARGUMENT',
+        message: 'The input token count (9) exceeds the maximum number of tokens allowed (8).',
+      },
+    },
+  ],
+  ['codex', { error: { message: WORDS, type: 'invalid_request_error', code: 'context_length_exceeded' } }],
+]
+
+test.each(TOO_LONG)('the words of each server for that are known: %s %j', async (lane, body) => {
+  fixture.upstream.script(lane, { kind: 'status', status: 400, body: JSON.stringify(body) })
+  expect(await asks('responses', lane, false)).toMatchObject({
+    error: { status: 400, code: 'context_length_exceeded' },
+  })
+})
+
+describe('Codex, which shortens a conversation only after an event', () => {
+  const askCodex = (model: string, stream = true): Promise<FullResponse> =>
+    fixture.chat(
+      'ann',
+      { model, input: 'hi', stream },
+      { path: '/v1/responses', headers: { originator: 'codex_cli_rs' } },
+    )
+  const failedEvent = {
+    type: 'response.failed',
+    response: { status: 'failed', error: { code: 'context_length_exceeded', message: expect.any(String) } },
+  }
+  const eventsOf = (text: string): unknown[] =>
+    [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data))
+
+  const first = TOO_LONG.filter(([lane], at) => TOO_LONG.findIndex(([one]) => one === lane) === at)
+  test.each(first)('gets it for a request that is too long: %s', async (lane, body) => {
+    fixture.upstream.script(lane, { kind: 'status', status: 400, body: JSON.stringify(body) })
+    const answer = await askCodex(lane)
+    expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream'])
+    const events = eventsOf(answer.text)
+    expect([events[0], events.at(-1)]).toMatchObject([{ type: 'response.created' }, failedEvent])
+    expect(await rowOf(answer)).toMatchObject({ quota: 0, error_status: 200 })
+    const whole = await askCodex(lane, false)
+    expect([whole.status, whole.json().error.code]).toEqual([400, 'context_length_exceeded'])
+  })
+
+  test('gets it for a stream of its own protocol that begins with it', async () => {
+    const error = { code: 'context_length_exceeded', message: WORDS }
+    const data = JSON.stringify({ type: 'response.failed', response: { status: 'failed', error } })
+    fixture.upstream.script('codex', sendsFrames([`event: response.failed\ndata: ${data}\n\n`]))
+    const answer = await askCodex('codex')
+    expect(answer.status).toBe(200)
+    expect(eventsOf(answer.text).at(-1)).toMatchObject(failedEvent)
+  })
+
+  test('gets other refusals as a status', async () => {
+    const body = JSON.stringify({ error: { message: WORDS, type: 'invalid_request_error' } })
+    fixture.upstream.script('codex', { kind: 'status', status: 400, body })
+    expect((await askCodex('codex')).status).toBe(400)
+  })
+})
+
 test.each([
   [403, { error: { message: 'Your input was flagged', code: 403, metadata: { reasons: ['x'] } } }, 403],
   [402, { error: { message: WORDS, code: 'content_filter' } }, 403],

@@ -356,16 +356,51 @@ describe('settings of thinking and maxima in other spellings', () => {
       { thinkingBudget: 999, includeThoughts: true },
     ],
     [{ enable_thinking: false }, { thinkingBudget: 0 }],
+    [{ chat_template_kwargs: { enable_thinking: true } }, { thinkingBudget: 2048, includeThoughts: true }],
+    [
+      { chat_template_kwargs: { thinking: true, thinking_budget: 999 } },
+      { thinkingBudget: 999, includeThoughts: true },
+    ],
+    [{ chat_template_kwargs: { enable_thinking: false } }, { thinkingBudget: 0 }],
+    [{ chat_template_kwargs: { thinking: false } }, { thinkingBudget: 0 }],
+    [
+      { chat_template_kwargs: { enable_thinking: true }, reasoning_effort: 'high' },
+      { thinkingBudget: 4096, includeThoughts: true },
+    ],
   ])('chat clients: %j', async (fields, expected) => {
     const { body, dropped } = await send('chat', 'gemini', { messages, ...fields })
     expect(body['generationConfig']).toEqual({ thinkingConfig: expected })
     expect(dropped).toBe('')
   })
 
+  test('settings of a template are sent as they are to a chat channel, and named if another cannot have them', async () => {
+    const fields = { messages, chat_template_kwargs: { enable_thinking: false, custom: 1 } }
+    expect((await send('chat', 'chat', fields)).body['chat_template_kwargs']).toEqual(
+      fields.chat_template_kwargs,
+    )
+    const { body, dropped } = await send('chat', 'gemini', fields)
+    expect(body['generationConfig']).toEqual({ thinkingConfig: { thinkingBudget: 0 } })
+    expect(dropped).toBe('chat_template_kwargs')
+  })
+
   test('thinking without a budget means medium effort for converted messages requests', async () => {
     const fields = { max_tokens: 9000, messages, thinking: { type: 'enabled' } }
     const { body } = await send('messages', 'responses', fields)
     expect(body['reasoning']).toMatchObject({ effort: 'medium' })
+  })
+
+  test('thinking without a budget is sent as it is to a messages channel, whose provider may refuse it', async () => {
+    const fields = { max_tokens: 9000, messages, thinking: { type: 'enabled' } }
+    expect((await send('messages', 'messages', fields)).body['thinking']).toEqual({ type: 'enabled' })
+    const words = 'thinking.enabled.budget_tokens: Field required'
+    const body = { type: 'error', error: { type: 'invalid_request_error', message: words } }
+    fixture.upstream.script(MODELS.messages, { kind: 'status', status: 400, body: JSON.stringify(body) })
+    const refused = await call(
+      fixture.gateway.url,
+      { model: MODELS.messages, ...fields },
+      { path: '/v1/messages', key: 'ann' },
+    )
+    expect([refused.status, refused.json()]).toMatchObject([400, body])
   })
 
   test.each(['max_tokens', 'max_completion_tokens'])('%s of -1 means no maximum', async (field) => {
@@ -430,6 +465,13 @@ function withTool(client: Client, name: string, id: string): Json {
   }
 }
 
+/** The form of an id of 88 characters, one of them a slash, at each provider. */
+const SENT_ID = {
+  chat: /^[\w-]{40}$/,
+  messages: /^[\w-]{64}$/,
+  responses: /^[\w-]{64}$/,
+  gemini: /^call\/x{83}$/,
+}
 const ROADS = CLIENTS.flatMap((client) =>
   CLIENTS.filter((to) => to !== client).flatMap((to) =>
     [false, true].map((stream) => [client, to, stream] as const),
@@ -451,7 +493,7 @@ describe('names that a provider refuses', () => {
       const ids = [...JSON.stringify(first.body).matchAll(/"(call[^"]*xx[^"]*)"/g)].map(([, found]) => found)
       expect(ids).toHaveLength(2)
       expect(new Set(ids).size).toBe(1)
-      if (to !== 'gemini') expect(ids[0]).toMatch(/^[\w-]{1,64}$/)
+      expect(ids[0]).toMatch(SENT_ID[to])
       const { answer } = await send(client, to, fields, { stream, tool: names[0] })
       expect(answer.text).toContain(JSON.stringify(name))
       expect(answer.text).not.toContain(String(names[0]))

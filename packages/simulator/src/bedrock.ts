@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { asFields, asList, asNumber, asString, type Fields } from './fields.ts'
 import { CacheDiagnostics } from './cache-diagnostics.ts'
+import { replyWithFaults } from './faults.ts'
 import { type CallCaches, messagesReply, useCacheBreakpoints } from './messages.ts'
 import { messagesPrompt } from './messages-request.ts'
 import { generateOutput, type ModelOutput, type StopCause } from './model-output.ts'
@@ -28,7 +29,9 @@ export function bedrockUpstream(models: readonly string[], cache: PromptCache): 
     keyOf: bearerToken,
     reply: (body, model, stamp, call) =>
       operationOf(call).startsWith('converse')
-        ? converseReply(body, model, stamp, call, cache)
+        ? asEventStream(
+            replyWithFaults('converse', body, (asked) => converseReply(asked, model, stamp, call, cache)),
+          )
         : invokeReply(body, model, stamp, call, { cache, diagnostics, account: call.account }),
     refuse: ({ kind, message }: Refusal) => ({ message, status: REFUSAL_STATUS[kind] }),
   }
@@ -68,6 +71,18 @@ const EVENT_STREAM = {
 function invokedFrame({ text, tokens }: Frame): Frame {
   const data = text.slice(text.indexOf('data: ') + 'data: '.length).trim()
   return { text: message('chunk', { bytes: Buffer.from(data).toString('base64') }), tokens }
+}
+
+const EVENT = /^(?:event: (.*)\n)?data: (.*)\n\n$/
+
+/** Converts the events of a stream to the event format of Bedrock. */
+function asEventStream(reply: Reply): Reply {
+  if (reply.kind !== 'stream') return reply
+  const frames = reply.frames.map(({ text, tokens }) => {
+    const [, name, data = '{}'] = EVENT.exec(text) ?? []
+    return { text: message(name, JSON.parse(data)), tokens }
+  })
+  return { ...reply, ...EVENT_STREAM, frames }
 }
 
 const STOP_REASON: Readonly<Record<StopCause, string>> = {
@@ -112,8 +127,7 @@ function converseReply(
   const stopReason = STOP_REASON[output.stopCause]
   const { text, calls } = output
   const used = calls.map(({ tool: { name }, input: pieces }) => ({ id: stamp.id('tooluse_'), name, pieces }))
-  if (body.stream === true)
-    return { ...EVENT_STREAM, frames: converseFrames(output, used, stopReason, facts) }
+  if (body.stream === true) return { kind: 'stream', frames: converseFrames(output, used, stopReason, facts) }
   const content = [
     ...(text.length > 0 ? [{ text: text.join('') }] : []),
     ...used.map(({ id, name, pieces }) => ({
@@ -136,7 +150,10 @@ function converseFrames(
   stopReason: string,
   facts: object,
 ): Frame[] {
-  const frame = (type: string, data: object, tokens = 0): Frame => ({ text: message(type, data), tokens })
+  const frame = (type: string, data: object, tokens = 0): Frame => ({
+    text: `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`,
+    tokens,
+  })
   const first = text.length > 0 ? 1 : 0
   const delta = (contentBlockIndex: number, change: object): Frame =>
     frame('contentBlockDelta', { contentBlockIndex, delta: change }, 1)
@@ -221,9 +238,17 @@ function asBlock(block: Fields): Fields[] {
   return [{ type: 'tool_result', tool_use_id: id, content: texts.join('\n') }]
 }
 
-/** Renders an event in the binary event format of AWS, as a text with one character for each byte. */
-function message(type: string, payload: object): string {
-  const names = { ':event-type': type, ':message-type': 'event', ':content-type': 'application/json' }
+/**
+ * Renders an event or an exception in the binary event format of AWS, as a text with one character for each byte.
+ * `type`: undefined for an event without a name.
+ */
+function message(type: string | undefined, payload: object): string {
+  const kind = type?.endsWith('Exception') === true ? 'exception' : 'event'
+  const names = {
+    ...(type !== undefined && { [`:${kind}-type`]: type }),
+    ':message-type': kind,
+    ':content-type': 'application/json',
+  }
   const head = Buffer.concat(
     Object.entries(names).map(([name, value]) =>
       Buffer.concat([

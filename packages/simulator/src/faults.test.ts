@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => simulator.close())
 
-const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini'] as const
+const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini', 'converse'] as const
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const TOOL = { name: 'get_weather', description: 'Current weather in a city', parameters: SCHEMA }
 
@@ -36,6 +36,11 @@ function bodyOf(protocol: FaultyProtocol, text: string, calls: boolean): object 
       const called = { tools: [{ functionDeclarations: [TOOL] }], toolConfig }
       return { contents: [{ role: 'user', parts: [{ text }] }], ...(calls && called) }
     }
+    case 'converse': {
+      const { parameters: json, ...tool } = TOOL
+      const called = { tools: [{ toolSpec: { ...tool, inputSchema: { json } } }], toolChoice: { any: {} } }
+      return { messages: [{ role: 'user', content: [{ text }] }], ...(calls && { toolConfig: called }) }
+    }
   }
 }
 
@@ -45,22 +50,25 @@ async function ask(
   stream: boolean,
   directive: string,
   calls = false,
-): Promise<{ status: number; text: string; type: string }> {
+): Promise<{ status: number; text: string; type: string; errorType: string | null }> {
   const path = {
     chat: `${simulator.chatUrl}/chat/completions`,
     messages: `${simulator.messagesUrl}/messages`,
     responses: `${simulator.responsesUrl}/responses`,
     gemini: `${simulator.geminiUrl}/models/demo-gemini:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    converse: `${simulator.bedrockUrl}/model/demo-bedrock-nova/${stream ? 'converse-stream' : 'converse'}`,
   }[protocol]
   const answer = await fetch(path, {
     method: 'POST',
     headers: { authorization: 'Bearer key', 'x-goog-api-key': 'key', 'content-type': 'application/json' },
     body: JSON.stringify({
       ...bodyOf(protocol, `The weather in Bern, simulate(${directive})`, calls),
-      ...(protocol !== 'gemini' && { stream }),
+      ...(protocol !== 'gemini' && protocol !== 'converse' && { stream }),
     }),
   })
-  return { status: answer.status, text: await answer.text(), type: answer.headers.get('content-type') ?? '' }
+  const text = await answer.text()
+  const errorType = answer.headers.get('x-amzn-errortype')
+  return { status: answer.status, text, type: answer.headers.get('content-type') ?? '', errorType }
 }
 
 const ENDS: Readonly<Record<FaultyProtocol, string>> = {
@@ -68,14 +76,18 @@ const ENDS: Readonly<Record<FaultyProtocol, string>> = {
   messages: '"stop_reason":"malformed_tool_use"',
   responses: '"status":"failed"',
   gemini: '"finishReason":"MALFORMED_FUNCTION_CALL"',
+  converse: '"stopReason":"malformed_tool_use"',
 }
-const GOOD_END = /"(?:finish_reason|stop_reason|finishReason)":"|response\.completed|\[DONE\]/
+const GOOD_END = /"(?:finish_reason|stop_reason|finishReason|stopReason)":"|response\.completed|\[DONE\]/
 const BROKEN: Readonly<Record<FaultyProtocol, string>> = {
   chat: '"arguments":"<',
   messages: '"<',
   responses: '"arguments":"<{',
   gemini: '"args":"<{',
+  converse: '"input":"<',
 }
+/** The type of a stream; one of Converse has binary messages. */
+const STREAM = /^(?:text\/event-stream|application\/vnd\.amazon\.eventstream)/
 
 describe.each(PROTOCOLS.flatMap((protocol) => [false, true].map((stream) => ({ protocol, stream }))))(
   'faults of a simulated $protocol provider, streamed: $stream',
@@ -99,20 +111,22 @@ describe.each(PROTOCOLS.flatMap((protocol) => [false, true].map((stream) => ({ p
       if (!stream) return
       const late = await ask(protocol, stream, 'error=503, late')
       expect(late.text.length).toBeGreaterThan(text.length + 300)
-      expect(late.text).toMatch(/fails as requested[^\n]*\n\n$/)
+      expect(late.text).toMatch(
+        protocol === 'converse' ? /fails as requested\."\}.{4}$/su : /fails as requested[^\n]*\n\n$/,
+      )
       expect(late.text).not.toMatch(GOOD_END)
     })
 
     test('an error has the named status, and its words the named form', async () => {
       const { status, text } = await ask(protocol, stream, 'status=429')
-      expect([status, /"error":\{/.test(text)]).toEqual([429, true])
+      expect([status, protocol === 'converse' || /"error":\{/.test(text)]).toEqual([429, true])
       const detail = await ask(protocol, stream, 'status=422, words=detail_list')
       expect([detail.status, JSON.parse(detail.text).detail[0].msg]).toEqual([422, expect.any(String)])
     })
 
     test('an answer has the form that was not requested', async () => {
       const { text, type } = await ask(protocol, stream, 'other_form')
-      expect([type.startsWith('text/event-stream'), text.startsWith('{')]).toEqual([!stream, stream])
+      expect([STREAM.test(type), text.startsWith('{')]).toEqual([!stream, stream])
     })
 
     test('the arguments of a call are not JSON', async () => {
@@ -125,6 +139,13 @@ describe.each(PROTOCOLS.flatMap((protocol) => [false, true].map((stream) => ({ p
     })
   },
 )
+
+test('errors of Converse are exceptions, in a stream and with a status', async () => {
+  const { text } = await ask('converse', true, 'error=429, late')
+  expect(text).toMatch(/:exception-type.{3}throttlingException.*:message-type.{3}exception/su)
+  const { status, errorType } = await ask('converse', false, 'status=503')
+  expect([status, errorType]).toEqual([503, 'ServiceUnavailableException'])
+})
 
 test('the content of a chat answer is a list, and the calls of a chat stream have one index', async () => {
   for (const stream of [false, true])

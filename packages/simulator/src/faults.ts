@@ -17,13 +17,15 @@ export function replyWithFaults(
   const members = directiveMembers(body)
   const form = FORMS_OF_WORDS[members.get('words') ?? ''] ?? ERRORS[protocol]
   const status = Number(members.get('status') ?? 0)
-  if (status >= 400 && status < 600) return { kind: 'whole', body: form(status), tokens: 0, status }
+  if (status >= 400 && status < 600)
+    return { kind: 'whole', body: form(status), tokens: 0, status, ...headersOf(protocol, status) }
   const asked = members.has('other_form') ? { ...body, stream: body.stream !== true } : body
   const faults = FAULTS.filter(({ name }) => members.has(name))
   const made = reply(asked)
   const faulty = faults.reduce((last, { name, play }) => play(last, protocol, members.get(name) ?? ''), made)
   const error = Number(members.get('error') ?? 0)
-  return error >= 400 && error < 600 ? withError(faulty, protocol, form(error), members.has('late')) : faulty
+  if (error < 400 || error >= 600) return faulty
+  return withError(faulty, protocol, { status: error, data: form(error), isLate: members.has('late') })
 }
 
 interface Fault {
@@ -68,6 +70,8 @@ const ERRORS = {
   gemini: (status: number): Fields => ({
     error: { code: status, message: WORDS, status: GOOGLE_STATUS.get(status) ?? 'INTERNAL' },
   }),
+  // The name of the exception is not in the body.
+  converse: (): Fields => ({ message: WORDS }),
 } satisfies Record<string, (status: number) => Fields>
 const MESSAGES_TYPES: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
@@ -80,12 +84,47 @@ const GOOGLE_STATUS: ReadonlyMap<number, string> = new Map([
   [503, 'UNAVAILABLE'],
 ])
 
-/** An error in place of the answer, with status 200; `isLate`: after the content of a stream. */
-function withError(reply: Reply, protocol: FaultyProtocol, error: Fields, isLate: boolean): Reply {
-  if (reply.kind !== 'stream') return { kind: 'whole', body: error, tokens: 0 }
-  const name = protocol === 'messages' || protocol === 'responses' ? 'event: error\n' : ''
-  const data = protocol === 'responses' ? { type: 'error', ...asFields(error.error), ...error } : error
-  const frame: Frame = { text: `${name}data: ${JSON.stringify(data)}\n\n`, tokens: 0 }
+/**
+ * Bedrock's exceptions by status; the first letter is a capital in the header of a response
+ * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html).
+ */
+const EXCEPTIONS: ReadonlyMap<number, string> = new Map([
+  [400, 'validationException'],
+  [424, 'modelStreamErrorException'],
+  [429, 'throttlingException'],
+  [503, 'serviceUnavailableException'],
+])
+
+function exceptionOf(status: number): string {
+  return EXCEPTIONS.get(status) ?? 'internalServerException'
+}
+
+/** The name of an event with an error in a stream; undefined if events have no names. */
+function eventName(protocol: FaultyProtocol, status: number): string | undefined {
+  if (protocol === 'converse') return exceptionOf(status)
+  return protocol === 'messages' || protocol === 'responses' ? 'error' : undefined
+}
+
+function headersOf(protocol: FaultyProtocol, status: number): Pick<Reply, 'headers'> {
+  if (protocol !== 'converse') return {}
+  const name = exceptionOf(status)
+  return { headers: { 'x-amzn-errortype': name.charAt(0).toUpperCase() + name.slice(1) } }
+}
+
+interface PlayedError {
+  readonly status: number
+  readonly data: Fields
+  /** Whether it comes after the content of a stream. */
+  readonly isLate: boolean
+}
+
+/** An error in place of the answer, with status 200. */
+function withError(reply: Reply, protocol: FaultyProtocol, { status, data, isLate }: PlayedError): Reply {
+  if (reply.kind !== 'stream') return { kind: 'whole', body: data, tokens: 0 }
+  const name = eventName(protocol, status)
+  const event = protocol === 'responses' ? { type: 'error', ...asFields(data.error), ...data } : data
+  const line = name === undefined ? '' : `event: ${name}\n`
+  const frame: Frame = { text: `${line}data: ${JSON.stringify(event)}\n\n`, tokens: 0 }
   return { ...reply, frames: isLate ? [...withoutEnd(reply.frames), frame] : [frame] }
 }
 
@@ -106,6 +145,12 @@ const REASONS: Readonly<Record<FaultyProtocol, Readonly<Record<string, string>>>
     malformed_call: 'MALFORMED_FUNCTION_CALL',
     unexpected_call: 'UNEXPECTED_TOOL_CALL',
   },
+  converse: {
+    length: 'max_tokens',
+    filtered: 'guardrail_intervened',
+    refused: 'content_filtered',
+    malformed_call: 'malformed_tool_use',
+  },
 }
 
 function withEnd(reply: Reply, protocol: FaultyProtocol, value: string): Reply {
@@ -119,7 +164,7 @@ function withEnd(reply: Reply, protocol: FaultyProtocol, value: string): Reply {
 }
 
 /** Members that state why an answer ended. */
-const REASON_MEMBERS = ['finish_reason', 'stop_reason', 'finishReason'] as const
+const REASON_MEMBERS = ['finish_reason', 'stop_reason', 'finishReason', 'stopReason'] as const
 
 /** Changes the members of an object and of the objects in it that state why the answer ended. */
 function mapReasons(value: unknown, change: (name: string, reason: string) => unknown): unknown {
@@ -156,7 +201,7 @@ function withoutReason(data: Fields): Fields {
 /** The frames of a stream up to the first one that says that it ends. */
 function withoutEnd(all: readonly Frame[]): Frame[] {
   const end = all.findIndex(({ text }) =>
-    /"(?:finish_reason|stop_reason|finishReason)":"|"type":"response\.(?:completed|incomplete)"|\[DONE\]/.test(
+    /"(?:finish_reason|stop_reason|finishReason|stopReason)":"|"type":"response\.(?:completed|incomplete)"|\[DONE\]/.test(
       text,
     ),
   )
@@ -172,10 +217,12 @@ function withBrokenArguments(reply: Reply): Reply {
     return isFirst ? '<' : ''
   }
   return edited(reply, (data) => {
-    const { type, delta, index, item_id: item } = data
-    const { partial_json: piece } = asFields(delta)
+    const { type, delta, index, item_id: item, contentBlockIndex: block } = data
+    const { partial_json: piece, toolUse } = asFields(delta)
+    const { input } = asFields(toolUse)
     if (typeof piece === 'string')
       return { ...data, delta: { ...asFields(delta), partial_json: first(index) + piece } }
+    if (typeof input === 'string') return { ...data, delta: { toolUse: { input: first(block) + input } } }
     if (type === 'response.function_call_arguments.delta')
       return { ...data, delta: first(item) + String(delta) }
     return asFields(brokenArguments(data))
@@ -193,7 +240,7 @@ function brokenArguments(value: unknown): unknown {
     (name !== undefined ? type !== 'function_call' || text !== '' : type !== undefined)
   )
     return { ...fields, arguments: `<${text}` }
-  if (type === 'tool_use' && Object.keys(asFields(input)).length > 0)
+  if ((type === 'tool_use' || fields.toolUseId !== undefined) && Object.keys(asFields(input)).length > 0)
     return { ...fields, input: `<${JSON.stringify(input)}` }
   if (args !== undefined) return { ...fields, args: `<${JSON.stringify(args)}` }
   return Object.fromEntries(Object.entries(fields).map(([key, member]) => [key, brokenArguments(member)]))

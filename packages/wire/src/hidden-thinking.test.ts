@@ -107,6 +107,8 @@ test.each([
     'converse',
     3000,
   ],
+  ['claude-sonnet-4-5', { enable_thinking: true, thinking_budget: 500 }, 'chat', 500],
+  ['claude-sonnet-4-5', { chat_template_kwargs: { thinking: true, thinking_budget: 500 } }, 'chat', 500],
   ['claude-sonnet-4-5', { reasoning: { max_tokens: 500 }, reasoning_effort: 'low' }, 'chat', 500],
   ['gemini-2.5-pro', { generationConfig: { thinkingConfig: { thinkingBudget: 700 } } }, 'gemini', 700],
   ['gemini-2.5-pro', { generation_config: { thinking_config: { thinking_budget: 700 } } }, 'gemini', 700],

@@ -4,6 +4,7 @@ import type { ProtocolName } from './protocols.ts'
 import type { Fields } from './field.ts'
 import { requestedThinking, type ThinkingSetting as Setting } from './thinking-settings.ts'
 import { DYNAMIC_BUDGET } from './thinking.ts'
+import { thinkingSwitchOf } from './chat/thinking.ts'
 
 /** A request as it is sent to the upstream, for finding out whether the model thinks. */
 export interface SentRequest {
@@ -97,6 +98,7 @@ const SETTINGS: Readonly<Record<ProtocolName, (value: Values) => (Setting | unde
     ofEffort(value('reasoning_effort')),
     ofReasoning(value('reasoning')),
     ofBlocks(value('thinking')),
+    ofSwitch(value),
     ofGoogle(asRecord(value('extra_body'))?.['google']),
   ],
   messages: (value) => [ofBlocks(value('thinking'))],
@@ -122,6 +124,13 @@ function ofReasoning(value: unknown): Setting | undefined {
   if (enabled === false) return { kind: 'off' }
   if (isCount(tokens)) return ofBudget(tokens)
   return ofEffort(effort) ?? (enabled === true ? { kind: 'on' } : undefined)
+}
+
+/** Reads the switch of open models. It never counts as off, because a server of another model ignores it. */
+function ofSwitch(value: Values): Setting | undefined {
+  const { enabled, budget } = thinkingSwitchOf(value)
+  if (enabled !== true) return undefined
+  return isCount(budget) ? ofBudget(budget) : { kind: 'on' }
 }
 
 /** Reads `thinking` of messages requests. */

@@ -12,7 +12,7 @@ const NAME = {
   converse: /^[\w-]{1,64}$/,
   gemini: /^[A-Za-z_][\w.:-]{0,63}$/,
 } as const
-const ID = { ...NAME, chat: /^[^]{1,64}$/, responses: /^[^]{1,64}$/, gemini: /^[^]+$/ } as const
+const ID = { ...NAME, chat: /^[^]{1,40}$/, responses: /^[^]{1,64}$/, gemini: /^[^]+$/ } as const
 
 /** Names that are alike: with the same beginning, and with the form that the gateway gives. */
 const name = fc

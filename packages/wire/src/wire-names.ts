@@ -16,7 +16,7 @@ interface NameRule {
   readonly beginsWithLetter?: true
 }
 
-/** Names of functions at OpenAI and Anthropic, names and ids at Bedrock, and ids at OpenAI. */
+/** Names of functions at OpenAI and Anthropic, names and ids at Bedrock. */
 const PLAIN: NameRule = { accepted: /^[\w-]{1,64}$/, others: /[^\w-]/g, most: 64 }
 /** Anthropic: ids match `^[a-zA-Z0-9_-]+$`. */
 const MESSAGES_ID = PLAIN
@@ -27,8 +27,14 @@ const GEMINI_NAME: NameRule = {
   most: 64,
   beginsWithLetter: true,
 }
-/** OpenAI states no pattern for ids, only the length: "Expected a string with maximum length 64". */
-const OPENAI_ID: NameRule = { accepted: /^[^]{1,64}$/, others: /[^\w-]/g, most: 64 }
+/**
+ * OpenAI states no pattern for ids, only the length. `messages[].tool_calls[].id` and `tool_call_id`: "Expected a
+ * string with maximum length 40" by older models (https://github.com/microsoft/autogen/issues/6377,
+ * https://github.com/agno-agi/agno/issues/5382), 64 by newer ones (https://github.com/decolua/9router/pull/3167).
+ */
+const CHAT_ID: NameRule = { accepted: /^[^]{1,40}$/, others: /[^\w-]/g, most: 40 }
+/** `input[].call_id`: "maximum length 64" (https://github.com/AnswerDotAI/fastllm/issues/45). */
+const RESPONSES_ID: NameRule = { accepted: /^[^]{1,64}$/, others: /[^\w-]/g, most: 64 }
 /** Google states no rule for ids. */
 const ANY_ID: NameRule = { accepted: /^/, others: /[^]/g, most: Infinity }
 /** Mistral: "must be a-z, A-Z, 0-9, with a length of 9". */
@@ -36,8 +42,8 @@ const SHORT_ID: NameRule = { accepted: /^[A-Za-z\d]{9}$/, others: /[^]/g, most: 
 
 /** Rules of each protocol's providers for the names of tools and for the ids of calls. */
 const RULES: Readonly<Record<ConversionProtocol, { readonly tool: NameRule; readonly id: NameRule }>> = {
-  chat: { tool: PLAIN, id: OPENAI_ID },
-  responses: { tool: PLAIN, id: OPENAI_ID },
+  chat: { tool: PLAIN, id: CHAT_ID },
+  responses: { tool: PLAIN, id: RESPONSES_ID },
   messages: { tool: PLAIN, id: MESSAGES_ID },
   converse: { tool: PLAIN, id: PLAIN },
   gemini: { tool: GEMINI_NAME, id: ANY_ID },

@@ -17,6 +17,7 @@ export type DroppedName =
   | 'messages.audio'
   | 'messages.content'
   | 'reasoning.exclude'
+  | 'chat_template_kwargs'
   | 'tools.unknown'
   | 'tools.web_search'
   /** Fields of messages requests that chat cannot express. */
@@ -75,6 +76,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'thinking',
   'enable_thinking',
   'thinking_budget',
+  'chat_template_kwargs',
   'response_format',
   'web_search_options',
   'logprobs',

@@ -11,6 +11,7 @@ import {
   THINKING_OFF,
 } from '../thinking.ts'
 import { refuseField } from '../field-check.ts'
+import { asRecord } from '../json/record.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
 import {
@@ -27,9 +28,9 @@ const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 /**
  * Decodes the settings of thinking that chat clients send; the first that states how much to think decides:
  * `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it, `thinking: {type, budget_tokens}` as
- * Anthropic, z.ai, DeepSeek and Moonshot do, `reasoning_effort`, and `enable_thinking` with `thinking_budget` as
- * Alibaba does. In `reasoning`, `enabled: false` turns thinking off, `max_tokens` takes precedence over `effort`,
- * and `enabled: true` alone means medium effort. `value` returns a member of the request.
+ * Anthropic, z.ai, DeepSeek and Moonshot do, `reasoning_effort`, and a switch (`thinkingSwitchOf`). In `reasoning`,
+ * `enabled: false` turns thinking off, `max_tokens` takes precedence over `effort`, and `enabled: true` alone means
+ * medium effort. `value` returns a member of the request.
  */
 export function decodeThinking(
   value: (member: string) => unknown,
@@ -39,13 +40,48 @@ export function decodeThinking(
   const named = effort === undefined ? undefined : requireEnumValue(EFFORTS, effort, 'reasoning_effort')
   const reasoning = value('reasoning')
   const routed = reasoning === undefined ? undefined : decodeReasoning(reasoning, dropped)
-  const enabled = value('enable_thinking')
+  const { enabled, budget, path } = thinkingSwitchOf(value)
+  reportOtherTemplateMembers(value('chat_template_kwargs'), dropped)
   return (
     routed ??
     decodeSwitch(value('thinking'), named) ??
     (enabled === false ? THINKING_OFF : named) ??
-    (enabled === true ? enabledWith(value('thinking_budget'), 'thinking_budget') : undefined)
+    (enabled === true ? enabledWith(budget, path) : undefined)
   )
+}
+
+/** The members of `chat_template_kwargs` that `thinkingSwitchOf` reads. */
+const TEMPLATE_MEMBERS: ReadonlySet<string> = new Set(['enable_thinking', 'thinking', 'thinking_budget'])
+
+/** A switch of thinking as servers of open models have it. */
+interface ThinkingSwitch {
+  readonly enabled: boolean | undefined
+  /** The number of tokens, unchecked. */
+  readonly budget: unknown
+  /** The path of the budget. */
+  readonly path: string
+}
+
+/**
+ * The switch in a chat request: `enable_thinking` with `thinking_budget` as Alibaba has them, else the same in
+ * `chat_template_kwargs`, whose members vLLM, SGLang and llama.cpp give to the model's template: `enable_thinking` in
+ * those of Qwen and GLM, `thinking` in those of DeepSeek, Kimi and Granite
+ * (https://docs.vllm.ai/en/latest/features/reasoning_outputs/).
+ */
+export function thinkingSwitchOf(value: (member: string) => unknown): ThinkingSwitch {
+  const template = asRecord(value('chat_template_kwargs'))
+  const enabled = [value('enable_thinking'), template?.['enable_thinking'], template?.['thinking']].find(
+    (one) => typeof one === 'boolean',
+  )
+  const budget = nullToUndefined(value('thinking_budget'))
+  return budget === undefined
+    ? { enabled, budget: template?.['thinking_budget'], path: 'chat_template_kwargs.thinking_budget' }
+    : { enabled, budget, path: 'thinking_budget' }
+}
+
+function reportOtherTemplateMembers(value: unknown, dropped: DroppedFields): void {
+  if (Object.keys(asRecord(value) ?? {}).some((name) => !TEMPLATE_MEMBERS.has(name)))
+    reportDropped(dropped, 'chat_template_kwargs')
 }
 
 /** Decodes `thinking`. If it only switches thinking on, `reasoning_effort` states how much. */

@@ -3,7 +3,7 @@ import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { isSignatureEnvelope, mayHoldSignatureEnvelope } from '../../signature-envelope.ts'
 import { renderArray, type ElementChange, replaceMemberValue } from '../../json/json-edit.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { type MessagesRequest, requireThinkingBudget } from './request.ts'
+import type { MessagesRequest } from './request.ts'
 import { FOREIGN_SEARCH_ID_PREFIX } from '../blocks.ts'
 
 /** A messages request as it is sent to a channel of this protocol. */
@@ -26,8 +26,7 @@ const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
  * the channel does not allow, thoughts of other providers, and sampling fields if thinking is active. All
  * other bytes stay as the client wrote them, including cache marks and signatures. In pass-through mode,
  * fields that the channel does not allow and sampling fields are sent too. `passThrough` switches this mode
- * on for all channels; a channel can also have it on its own. Throws `invalid_request` if thinking is switched on
- * without a budget, which this protocol requires.
+ * on for all channels; a channel can also have it on its own.
  */
 export function adaptMessagesRequest(
   scan: ScannedObject,
@@ -35,7 +34,6 @@ export function adaptMessagesRequest(
   channel: UpstreamSettings,
   passThrough: boolean,
 ): AdaptedMessagesRequest {
-  requireThinkingBudget(scan)
   const remove: string[] = []
   const replace = new Map<string, string>()
   const upstreamModel = channel.model_mapping.get(request.model) ?? request.model

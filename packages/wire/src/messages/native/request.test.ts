@@ -156,7 +156,7 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
   thinking: {
     good: [
       { type: 'enabled', budget_tokens: 1024 },
-      // Refused only for channels of this protocol.
+      // Refused by Anthropic, but not by each provider.
       { type: 'enabled' },
       { type: 'disabled' },
       { type: 'adaptive', display: 'x' },

@@ -212,17 +212,11 @@ function checkThinking(scan: ScannedObject, member: Member): void {
   typed(scan, member)
   const { budget_tokens: budget } = asRecord(scan.value('thinking')) ?? {}
   const node = scan.memberOf(member.node, 'budget_tokens')
-  // Clients may only switch thinking on where the request is converted; see `requireThinkingBudget`.
+  // Anthropic requires a budget with `enabled`, other providers of the protocol do not, so each judges for itself
+  // (https://api-docs.deepseek.com/guides/anthropic_api: `budget_tokens` is ignored).
   if (node === undefined || budget === null) return
   if (!Number.isInteger(budget) || (budget as number) < 1)
     refuseField('thinking.budget_tokens', 'a positive integer', kindName(scan, node))
-}
-
-/** Throws `invalid_request` for a request to a channel of this protocol that switches thinking on without a budget. */
-export function requireThinkingBudget(scan: ScannedObject): void {
-  const { type, budget_tokens: budget } = asRecord(scan.value('thinking')) ?? {}
-  if (type === 'enabled' && (budget ?? undefined) === undefined)
-    refuseField('thinking.budget_tokens', 'a positive integer', budget === null ? 'null' : 'nothing')
 }
 
 /** Types of tools that the client runs. Most of these tools have no `type`. */
