@@ -14,7 +14,7 @@ import type { Tap } from '../dialects/dialect.ts'
 import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../dialects/passthrough.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { GuardTurns } from './guard-turns.ts'
+import type { GuardTurns } from './guard-turns.ts'
 import { GuardedMediaEvents } from './guarded-media-events.ts'
 import {
   CheckedPassthrough,
@@ -58,7 +58,7 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
               : await checkPictureEvents(bytes, checks, signal)
           if (!served) return tap.failureFrame(BLOCKED)
           const events = new GuardedMediaEvents(guards)
-          const turns = new GuardTurns(() => signal.aborted)
+          const turns = guards.turnsUntil(() => signal.aborted)
           let text = ''
           for (let at = 0; at < served.length; at += EVENT_BYTES)
             text += await turns.check(() => events.push(served.subarray(at, at + EVENT_BYTES)))
@@ -69,13 +69,13 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
       const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
       const beginCheck = (bytes: Buffer): WholeCheck | undefined =>
         isJson ? checkOfJson(bytes, about, guards) : (turns) => checkedText(bytes, guards, turns)
-      if (!checks) return new GuardedWhole(inner, beginCheck)
+      if (!checks) return new GuardedWhole(inner, guards, beginCheck)
       return new CheckedPassthrough(inner, async (bytes, signal) => {
         const served = isJson
           ? await checkJsonAnswer(bytes, about, checks, signal)
           : await checkTextTranscript(bytes, checks, signal)
         const check = served.isBlocked ? undefined : beginCheck(served.bytes)
-        return check ? check(new GuardTurns(() => signal.aborted)) : served.bytes
+        return check ? check(guards.turnsUntil(() => signal.aborted)) : served.bytes
       })
     },
   }
@@ -91,14 +91,20 @@ type WholeCheck = (turns: GuardTurns) => Promise<Buffer>
 class GuardedWhole implements Passthrough {
   readonly hasContent = false
   readonly #inner: Passthrough
+  readonly #guards: CallGuards
   readonly #beginCheck: (bytes: Buffer) => WholeCheck | undefined
   readonly #chunks = new ChunkList()
   #isUnread = false
   #check: WholeCheck | undefined
   #checked: Buffer = NOTHING
 
-  constructor(inner: Passthrough, beginCheck: (bytes: Buffer) => WholeCheck | undefined) {
+  constructor(
+    inner: Passthrough,
+    guards: CallGuards,
+    beginCheck: (bytes: Buffer) => WholeCheck | undefined,
+  ) {
     this.#inner = inner
+    this.#guards = guards
     this.#beginCheck = beginCheck
   }
 
@@ -127,7 +133,7 @@ class GuardedWhole implements Passthrough {
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    this.#checked = (await this.#check?.(new GuardTurns(() => signal.aborted))) ?? NOTHING
+    this.#checked = (await this.#check?.(this.#guards.turnsUntil(() => signal.aborted))) ?? NOTHING
   }
 
   clientLeft(): void {

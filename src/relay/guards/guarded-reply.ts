@@ -12,7 +12,7 @@ import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-a
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { GuardTurns } from './guard-turns.ts'
+import type { GuardTurns } from './guard-turns.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
@@ -78,7 +78,7 @@ function screenedReply(reply: WholeReply, guards: CallGuards, origin: AnswerCont
   return {
     ...reply,
     check: async (signal) => {
-      const turns = new GuardTurns(() => signal.aborted)
+      const turns = guards.turnsUntil(() => signal.aborted)
       return withForm(reply, await checkedInTurns(bytes, guards, origin, turns), guards, origin)
     },
   }
