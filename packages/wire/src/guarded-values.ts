@@ -419,6 +419,16 @@ function* wholeBase64(value: string): Steps<string | undefined> {
   return letters.length < MIN_FILE ? undefined : letters
 }
 
+/** The letters of base64 in lines, which the decoder reads ten times as fast. */
+function* withoutSpace(value: string): Steps<string> {
+  let letters = ''
+  for (let at = 0; at < value.length; at += STEP) {
+    letters += value.slice(at, at + STEP).replaceAll(/\s+/g, '')
+    yield undefined
+  }
+  return letters
+}
+
 /** Whether a value is base64, in one line or in lines of one length. */
 function* isBase64(value: string): Steps<boolean> {
   const width = value.indexOf('\n') + 1
@@ -439,7 +449,8 @@ function* isBase64(value: string): Steps<boolean> {
 function* fileIn(value: string, facts: FileFacts): Steps<ValueReading | undefined> {
   if (!isStatedText(facts) && isBinary(headOf(value))) return undefined
   if (!(yield* isBase64(value))) return undefined
-  return asReading(readTextFile(Buffer.from(value, 'base64'), facts), value)
+  const letters = value.includes('\n') ? yield* withoutSpace(value) : value
+  return asReading(readTextFile(Buffer.from(letters, 'base64'), facts), value)
 }
 
 /**
