@@ -17,7 +17,7 @@ import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
 /** Number of bytes from which an answer is checked in turns. */
-const LONG_BYTES = 4096
+const LONG_BYTES = 1024
 
 /** Facts about stored answers, whose reasoning is not signed. */
 const STORED: AnswerContext = { dialect: 'responses', signsReasoning: false }

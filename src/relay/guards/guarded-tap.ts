@@ -42,7 +42,7 @@ const REPEATED_BYTES = 256
 const RETAINED_BYTES = 4
 
 /** Bytes of an event that is checked in turns, so that other calls run in between; smaller ones are checked at once. */
-const LARGE_EVENT_BYTES = 65_536
+const LARGE_EVENT_BYTES = 2_048
 
 const NO_BYTES = Buffer.alloc(0)
 /** The byte order mark with which a stream may begin. */
