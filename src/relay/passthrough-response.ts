@@ -19,6 +19,7 @@ import {
 } from './failure.ts'
 import { ruleOf } from './failure-table.ts'
 import type { ResponseEnding } from './price-usage.ts'
+import type { GuardTurns } from './guards/guard-turns.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -33,6 +34,9 @@ const MAX_UNREAD_MS = 60_000
 const MAX_UNKNOWN_BYTES = 65_536
 /** Maximum bytes of a response that are held back until guards have checked it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
+const NO_BYTES = Buffer.alloc(0)
+/** Marks the end of the upstream's response in the queue of chunks. */
+const END = Symbol('end')
 
 /**
  * Handles images and audio. Bytes are sent to the client as they arrive, so that little memory is needed.
@@ -42,6 +46,8 @@ export class PassthroughResponse extends ResponseHandler {
   readonly #responses: PassthroughResponses
   readonly #pauses: ReadPauses
   #passthrough: Passthrough | undefined
+  /** What has arrived of a stream that guards check in turns; the last entry says how the response ended. */
+  readonly #unread: (Buffer | typeof END | Failure)[] = []
   /** Pieces of the response for the next write to the client. */
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
@@ -73,25 +79,57 @@ export class PassthroughResponse extends ResponseHandler {
     const passthrough = this.#passthrough
     if (this.state === 'over' || this.#checking || !passthrough) return
     this.call.noteFirstByte()
+    if (passthrough.checks) {
+      this.#unread.push(chunk)
+      return this.#readInTurns(passthrough, passthrough.checks)
+    }
     const beganMs = performance.now()
     this.#read(passthrough, chunk)
     this.#pauses.noteWork(performance.now() - beganMs)
   }
 
-  #read(passthrough: Passthrough, chunk: Buffer): void {
-    const { forward, isOver } = passthrough.push(chunk)
+  #readInTurns(passthrough: Passthrough, checks: GuardTurns): void {
+    while (this.state !== 'over' && !this.#pauses.has('turn')) {
+      const next = this.#unread.shift()
+      if (next === undefined) return
+      if (next === END) return this.#end()
+      if (!Buffer.isBuffer(next)) return this.#fail(next)
+      const beganMs = performance.now()
+      const { length } = checks
+      if (next.length > length) this.#unread.unshift(next.subarray(length))
+      if (this.#read(passthrough, next.subarray(0, length))) this.#unread.unshift(NO_BYTES)
+      const turn = checks.note(performance.now() - beganMs)
+      if (!turn) continue
+      this.#pauses.begin('turn')
+      turn
+        .then(() => {
+          this.#pauses.end('turn')
+          this.#readInTurns(passthrough, checks)
+        })
+        .catch((error: unknown) => this.crash(error))
+    }
+  }
+
+  /** Reads a chunk. Returns whether a part of it is left. */
+  #read(passthrough: Passthrough, chunk: Buffer): boolean {
+    const { forward, isOver, isUnfinished = false } = passthrough.push(chunk)
+    this.#take(passthrough, forward, isOver)
+    return isUnfinished
+  }
+
+  #take(passthrough: Passthrough, forward: Buffer | undefined, isOver: boolean): void {
     if (forward) this.#forward(forward)
     if (passthrough.error && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.onFailure(this.#failureOf(passthrough, passthrough.error))
+      return this.#fail(this.#failureOf(passthrough, passthrough.error))
     }
     if (passthrough.isBlocked) return this.#refuse(isOver)
-    if (isOver) return this.onEnd()
+    if (isOver) return this.#end()
     if (passthrough.held !== undefined) this.#hold(passthrough.held)
     if (passthrough.hasBegun) this.#sendWhenDurable()
     else if (this.#outgoingBytes > MAX_UNKNOWN_BYTES) {
       this.upstream.cancel()
-      this.onFailure(failureWithoutResponse('no answer of its protocol'))
+      this.#fail(failureWithoutResponse('no answer of its protocol'))
     }
   }
 
@@ -106,7 +144,7 @@ export class PassthroughResponse extends ResponseHandler {
     this.memory.resize(bytes)
     if (bytes > MAX_HELD_BYTES) {
       this.upstream.cancel()
-      return this.onFailure(failureWithoutResponse('answer too large'))
+      return this.#fail(failureWithoutResponse('answer too large'))
     }
     if (!this.memory.isShort || this.#pauses.has('memory')) return
     this.#pauses.begin('memory')
@@ -114,14 +152,19 @@ export class PassthroughResponse extends ResponseHandler {
   }
 
   onEnd(): void {
+    if (this.#unread.length > 0) this.#unread.push(END)
+    else this.#end()
+  }
+
+  #end(): void {
     const passthrough = this.#passthrough
     // Nothing is left to do if the stream's events have ended the response before its connection ended.
     if (this.state === 'over' || this.#checking || !passthrough) return
     const isComplete = passthrough.end()
     const { error } = passthrough
-    if (error && this.#mayGoElsewhere) return this.onFailure(this.#failureOf(passthrough, error))
+    if (error && this.#mayGoElsewhere) return this.#fail(this.#failureOf(passthrough, error))
     if (!isComplete && !error)
-      return this.onFailure(
+      return this.#fail(
         failureWithoutResponse(this.state === 'waiting' ? 'no answer of its protocol' : 'stream ended early'),
       )
     const next = isComplete && !this.#isDraining ? passthrough.next?.() : undefined
@@ -160,6 +203,11 @@ export class PassthroughResponse extends ResponseHandler {
   }
 
   onFailure(failure: Failure): void {
+    if (this.#unread.length > 0) this.#unread.push(failure)
+    else this.#fail(failure)
+  }
+
+  #fail(failure: Failure): void {
     if (this.state === 'over') return
     if (this.#checking) {
       // The provider must be paid for its response, so no other provider is asked.

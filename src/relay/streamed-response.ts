@@ -30,7 +30,7 @@ import { ruleOf } from './failure-table.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
 import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
-import { noteCheck } from './guards/guard-turns.ts'
+import type { GuardTurns } from './guards/guard-turns.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -42,8 +42,6 @@ import type { AttemptTarget } from './request-stages.ts'
  * events.
  */
 const MIN_READ_BYTES = 4_096
-/** Maximum number of bytes of a stream that guards check at once. */
-const GUARDED_BYTES = 2_048
 /** Milliseconds for which data sent to a client may remain unread, before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
 /** Interval, in milliseconds, at which a running stream records its cost so far. */
@@ -72,6 +70,8 @@ export class StreamedResponse extends ResponseHandler {
   readonly #gate: DeliveryGate
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
+  /** Divides the check of the stream by guards into turns; undefined if none checks it. */
+  readonly #checks: GuardTurns | undefined
   /** Bytes for the client. They are sent each time a chunk was read, once the call's hold is durable. */
   readonly #outgoing = new OutgoingBytes()
   /**
@@ -91,6 +91,7 @@ export class StreamedResponse extends ResponseHandler {
     super(call, target, upstream)
     const { request } = target
     this.#pauses = new ReadPauses(upstream)
+    this.#checks = call.guards?.concernsAnswer ? call.guards.turnsUntil(() => false) : undefined
     this.#prompt = request.beginsWithPrompt ? new PromptCount(call) : undefined
     this.#tap = request.tap(() => this.#prompt?.tokens ?? 0, this.memory)
     this.#watch = new OutputWatch(call, target, this.#tap)
@@ -205,19 +206,18 @@ export class StreamedResponse extends ResponseHandler {
       }
       if (!Buffer.isBuffer(chunk)) return this.#complete(chunk)
       const affordable = Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
-      const isGuarded = this.call.guards?.concernsAnswer === true
-      const max = isGuarded ? Math.min(affordable, GUARDED_BYTES) : affordable
+      const max = this.#checks ? Math.min(affordable, this.#checks.length) : affordable
       if (chunk.length > max) this.#unread.unshift(chunk.subarray(max))
-      const beganMs = isGuarded ? performance.now() : 0
+      const beganMs = this.#checks ? performance.now() : 0
       this.#take(chunk.length > max ? chunk.subarray(0, max) : chunk)
-      if (isGuarded) this.#noteCheck(performance.now() - beganMs)
+      if (this.#checks) this.#noteCheck(this.#checks, performance.now() - beganMs)
     }
     if (!this.#pauses.has('hold')) this.#sendOutgoing()
   }
 
   // Guards check streams in turns with other work, whatever their texts are.
-  #noteCheck(ms: number): void {
-    const turn = noteCheck(ms)
+  #noteCheck(checks: GuardTurns, ms: number): void {
+    const turn = checks.note(ms)
     if (turn && this.state !== 'over' && !this.#pauses.mayNotRead) this.#readAfter('turn', turn)
   }
 

@@ -13,9 +13,16 @@ import {
 const NOTHING = { mediaType: '', name: '' }
 const KINDS: readonly ValueKind[] = ['text', 'term', 'sealed', 'media']
 
+function finished<Result>(steps: Generator<unknown, Result>): Result {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
 /** The texts that guards check in a value. */
 function textsIn(value: string, kind: ValueKind): string[] {
-  const read = readingsOf(value, kind).flatMap((reading) => reading(value, NOTHING)?.text ?? [])
+  const read = readingsOf(value, kind).flatMap((reading) => finished(reading(value, NOTHING))?.text ?? [])
   return [...read, ...[...filesWithin(value, kind)].flatMap((file) => file?.text ?? [])]
 }
 

@@ -1,4 +1,4 @@
-import { decodePercent } from './media-source.ts'
+import { decodePercent, encodePercent } from './media-source.ts'
 import {
   type FileFacts,
   hasBinarySignature,
@@ -84,18 +84,29 @@ export function isMemberName(name: string): boolean {
   return name.length <= MAX_TERM && MEMBER_NAME.test(name)
 }
 
+/** Work that is done in steps, between which the caller may pause. */
+export type Steps<Result> = Generator<undefined, Result>
+
+/**
+ * Number of characters that are read in a step. Expressions read a long value in such parts also because they need memory
+ * for each repetition, and fail at some millions.
+ */
+const STEP = 2048
+
 /** Matches what is not base64 of either alphabet, apart from line breaks. */
 const NO_BASE64 = /[^\w+/=\r\n-]|=[^=\r\n]/
 /** The same where it may be spaced in any way. */
 const NO_SPACED_BASE64 = /[^\w+/=\s-]/
-/** Matches values that only their makers can read: words in base64, joined by dots, behind the name of a scheme. */
-const SEALED = /^(?:(?:bearer|basic|token) +)?[\w+/=~-]+(?:\.[\w+/=~-]*)*$/i
+/** Values that only their makers can read are words in base64, joined by dots, behind the name of a scheme. */
+const SCHEME_OF_SEALED = /^(?:bearer|basic|token) {1,16}/i
+const NO_SEALED = /^\.|[^\w+/=~.-]/
 /** Matches the beginning of a data URL up to its comma, in the form that RFC 2397 describes. */
 const DATA_URL = /^data:(?:[\w.+-]+\/[\w.+*-]+)?(?:; ?[\w-]+=(?:[\w.+-]+|"[\w.+-]*"))*(?:; ?base64)?,$/i
 const DATA = /^\s*data:/i
 /** Whether a value may be a signature, or another value that only its maker can read. */
 export function isSealed(value: string): boolean {
-  return SEALED.test(value)
+  const words = value.replace(SCHEME_OF_SEALED, '')
+  return words !== '' && !NO_SEALED.test(words)
 }
 
 /** Maximum length of a data URL up to its comma. */
@@ -111,7 +122,7 @@ const MIN_FILE = 16
 const MIN_LINE = 57
 
 /** Reads a part of a value; undefined if the value has no such part. */
-export type Reading = (value: string, facts: FileFacts) => ValueReading | undefined
+export type Reading = (value: string, facts: FileFacts) => Steps<ValueReading | undefined>
 
 /**
  * The parts of a value that guards check, in the order in which they are checked. Each reads the value as the
@@ -133,60 +144,81 @@ export interface FileWithin {
   write(text: string): string
 }
 
-/**
- * Matches a data URL in a text, a string of JSON that is base64 as a whole, at any depth of escapes, lines of base64,
- * and words that may be base64 between others. The text may be cut off.
- */
-const WITHIN = new RegExp(
-  [
-    String.raw`data:[^,]{0,256}?base64\s{0,4},\s{0,4}(?:[\w+/=%-]|\\+[/nr])+`,
-    String.raw`data:[\w.+/-]{0,64}(?:;[^,\s"\\]{0,128})?,[\w!$&*+,./:;=?@~-]{0,256}%[\w!$&*+,./:;=?@~%-]+`,
-    String.raw`(?<=")(?:[\w+/=-]|\\+[/nr]){16,}(?=\\*(?:"|$))`,
-    String.raw`(?<=^|[\r\n])(?:[\w+/]{57,}\r?\n)*[\w+/]{16,}={0,2}(?=[\r\n]|$)`,
-    String.raw`(?:(?<![\\\w+/-])|(?<=\\[nrt]))[\w+/-]{24,}={0,2}`,
-  ].join('|'),
-  'iy',
-)
-const ESCAPED_SLASH = /\\+\//g
-const ESCAPED_BREAK = /\\+[nr]/g
-/** Matches pieces of base64 between other characters, as in an envelope. */
-const PIECE = /[\w+/-]{16,}={0,2}/y
+/** The length of what looks like a file at a position of a value; 0 if nothing does. */
+type FileFinder = (value: string, from: number) => Steps<number>
+
+/** Matches so many characters of a kind as are read in a step. */
+function inStep(characters: string): RegExp {
+  return new RegExp(`(?:${characters}){0,${STEP}}`, 'y')
+}
+
+const URL_HEAD = /data:[^,]{0,256}?base64\s{0,4},\s{0,4}(?=[\w+/=%-]|\\{1,255}[/nr])/iy
+const URL_LETTERS = inStep(String.raw`[\w+/=%-]|\\{1,255}[/nr]`)
+const PERCENT_HEAD =
+  /data:[\w.+/-]{0,64}(?:;[^,\s"\\]{0,128})?,[\w!$&*+,./:;=?@~-]{0,256}%(?=[\w!$&*+,./:;=?@~%-])/iy
+const PERCENT_LETTERS = inStep('[\\w!$&*+,./:;=?@~%-]')
+const QUOTED_HEAD = /(?<=")(?:[\w+/=-]|\\{1,255}[/nr]){16}/y
+const QUOTED_LETTERS = inStep(String.raw`[\w+/=-]|\\{1,255}[/nr]`)
+const QUOTED_END = /\\{0,255}(?:"|$)/y
+const LINE_START = /(?<=^|[\r\n])[\w+/]{16}/y
+const LINE_LETTERS = inStep(String.raw`[\w+/]`)
+const LINE_END = /={0,2}(?=[\r\n]|$)/y
+const LINE_BREAK = /\r?\n/y
+const WORD_START = /(?:(?<![\\\w+/-])|(?<=\\[nrt]))[\w+/-]{24}/y
+const WORD_LETTERS = inStep(String.raw`[\w+/-]`)
+const PADDING = /={0,2}/y
 
 /**
- * The files of text in base64 within a value: in a text, such as JSON, or in a signature. They are read from the value
- * as `readingsOf` has left it. Undefined stands for a piece that is none, so that the caller can pause.
+ * Finds a data URL in a text, a string of JSON that is base64 as a whole, at any depth of escapes, lines of base64,
+ * and words that may be base64 between others. The text may be cut off.
  */
-export function* filesWithin(value: string, kind: ValueKind): Generator<FileWithin | undefined, void> {
-  const pattern = patternWithin(value, kind)
-  if (pattern === undefined) {
-    const file = kind !== 'media' && isWholeBase64(value) ? fileIn(withoutSpace(value), NONE) : undefined
-    if (file) yield { ...file, from: 0, to: value.length }
-    return
+function* fileInText(value: string, from: number): Steps<number> {
+  const head = matchLength(URL_HEAD, value, from)
+  if (head > 0) return (yield* endOfRun(URL_LETTERS, value, from + head)) - from
+  const percent = matchLength(PERCENT_HEAD, value, from)
+  if (percent > 0) return (yield* endOfRun(PERCENT_LETTERS, value, from + percent)) - from
+  if (matchLength(QUOTED_HEAD, value, from) > 0) {
+    const end = yield* endOfRun(QUOTED_LETTERS, value, from)
+    if (matches(QUOTED_END, value, end)) return end - from
   }
-  let run = 0
-  for (let at = 0; at < value.length; at += 1) {
-    if (at % PAUSE === PAUSE - 1) yield undefined
-    const unit = value.charCodeAt(at)
-    run = unit < IS_WORD.length && IS_WORD[unit] === 1 ? run + 1 : 0
-    const start = run === 0 ? startBefore(value, at, unit) : run === MIN_FILE ? at + 1 - MIN_FILE : undefined
-    if (start === undefined) continue
-    // What follows an escape such as `\n` may begin with its letter.
-    const from = matchLength(pattern, value, start) === 0 && value[start - 1] === '\\' ? start + 1 : start
-    const length = matchLength(pattern, value, from)
-    if (length === 0) continue
-    yield fileWithin(value.slice(from, from + length), from)
-    at = from + length - 1
-    run = 0
+  if (matchLength(LINE_START, value, from) > 0) {
+    const length = yield* linesIn(value, from)
+    if (length > 0) return length
+  }
+  return matchLength(WORD_START, value, from) > 0 ? yield* wordIn(value, from) : 0
+}
+
+/** The length of lines of base64, of which the last may be shorter. */
+function* linesIn(value: string, from: number): Steps<number> {
+  let length = 0
+  for (let at = from; ; ) {
+    const end = yield* endOfRun(LINE_LETTERS, value, at)
+    if (end - at < MIN_FILE || !matches(LINE_END, value, end)) return length
+    length = end + matchLength(LINE_END, value, end) - from
+    const next = matchLength(LINE_BREAK, value, end)
+    if (next === 0 || end - at < MIN_LINE) return length
+    at = end + next
   }
 }
 
-/** Number of characters of a text that are looked at at once. */
-const PAUSE = 8192
+function* wordIn(value: string, from: number): Steps<number> {
+  const end = yield* endOfRun(WORD_LETTERS, value, from)
+  return end + matchLength(PADDING, value, end) - from
+}
 
-/** Where a file may begin, other than with a long word, that is known by the character at a position. */
-function startBefore(value: string, at: number, unit: number): number | undefined {
-  if (unit === QUOTE) return at + 1
-  return unit === COLON && SCHEME.test(value.slice(Math.max(0, at - 4), at)) ? at - 4 : undefined
+/** Finds a piece of base64 between other characters, as in an envelope. */
+function* pieceIn(value: string, from: number): Steps<number> {
+  const length = yield* wordIn(value, from)
+  return length < MIN_FILE ? 0 : length
+}
+
+/** The position up to which a value has characters of a kind. */
+function* endOfRun(inOneStep: RegExp, value: string, from: number): Steps<number> {
+  for (let at = from; ; yield undefined) {
+    const length = matchLength(inOneStep, value, at)
+    at += length
+    if (length < STEP) return at
+  }
 }
 
 function matchLength(pattern: RegExp, value: string, at: number): number {
@@ -194,21 +226,75 @@ function matchLength(pattern: RegExp, value: string, at: number): number {
   return pattern.exec(value)?.[0].length ?? 0
 }
 
+function matches(pattern: RegExp, value: string, at: number): boolean {
+  pattern.lastIndex = at
+  return pattern.test(value)
+}
+
+/**
+ * The files of text in base64 within a value: in a text, such as JSON, or in a signature. They are read from the value
+ * as `readingsOf` has left it. Undefined stands for a piece that is none, so that the caller can pause.
+ */
+export function* filesWithin(value: string, kind: ValueKind): Generator<FileWithin | undefined, void> {
+  if (kind === 'sealed' && isSealed(value)) return yield* filesFoundBy(pieceIn, value)
+  const isUrl = isData(value)
+  if (isUrl || kind === 'media') {
+    const isFile = isUrl ? yield* isProperDataUrl(value) : yield* isBase64(value)
+    if (!isFile) yield* filesFoundBy(pieceIn, value)
+    return
+  }
+  const letters = yield* wholeBase64(value)
+  if (letters === undefined) return yield* filesFoundBy(fileInText, value)
+  const file = yield* fileIn(letters, NONE)
+  if (file) yield { ...file, from: 0, to: value.length }
+}
+
+function* filesFoundBy(lengthOf: FileFinder, value: string): Generator<FileWithin | undefined, void> {
+  let run = 0
+  for (let at = 0; at < value.length; at += 1) {
+    if (at % STEP === STEP - 1) yield undefined
+    const unit = value.charCodeAt(at)
+    run = unit < IS_WORD.length && IS_WORD[unit] === 1 ? run + 1 : 0
+    const start = run === 0 ? startBefore(value, at, unit) : run === MIN_FILE ? at + 1 - MIN_FILE : undefined
+    if (start === undefined) continue
+    let from = start
+    let length = yield* lengthOf(value, from)
+    // What follows an escape such as `\n` may begin with its letter.
+    if (length === 0 && value[start - 1] === '\\') length = yield* lengthOf(value, (from = start + 1))
+    if (length === 0) continue
+    yield yield* fileWithin(value.slice(from, from + length), from)
+    at = from + length - 1
+    run = 0
+  }
+}
+
+/** Where a file may begin, other than with a long word, that is known by the character at a position. */
+function startBefore(value: string, at: number, unit: number): number | undefined {
+  if (unit === QUOTE) return at + 1
+  return unit === COLON && SCHEME.test(value.slice(Math.max(0, at - 4), at)) ? at - 4 : undefined
+}
+
 /** Reads a piece of a value that looks like a file, and begins at this position. */
-function fileWithin(piece: string, from: number): FileWithin | undefined {
-  const plain = piece.includes('\\')
-    ? piece.replaceAll(ESCAPED_SLASH, '/').replaceAll(ESCAPED_BREAK, '')
-    : piece
-  const file = DATA.test(plain) ? fileInUrl(plain, NONE) : fileIn(plain, NONE)
+function* fileWithin(piece: string, from: number): Steps<FileWithin | undefined> {
+  const plain = yield* withoutEscapes(piece)
+  const file = yield* isData(plain) ? fileInUrl(plain, NONE) : fileIn(plain, NONE)
   return file && { ...file, from, to: from + piece.length }
 }
 
-/** What the files within a value look like; undefined for a value that is read as a whole. */
-function patternWithin(value: string, kind: ValueKind): RegExp | undefined {
-  if (kind === 'sealed' && isSealed(value)) return PIECE
-  if (DATA.test(value)) return isProperDataUrl(value) ? undefined : PIECE
-  if (kind === 'media') return isBase64(value) ? undefined : PIECE
-  return isWholeBase64(value) ? undefined : WITHIN
+const ESCAPED_SLASH = /\\+\//g
+const ESCAPED_BREAK = /\\+[nr]/g
+
+/** Base64 without the escapes that it has within JSON. */
+function* withoutEscapes(piece: string): Steps<string> {
+  if (!piece.includes('\\')) return piece
+  let plain = ''
+  for (let at = 0; at < piece.length; yield undefined) {
+    let end = at + STEP
+    while (piece[end - 1] === '\\') end += 1
+    plain += piece.slice(at, end).replaceAll(ESCAPED_SLASH, '/').replaceAll(ESCAPED_BREAK, '')
+    at = end
+  }
+  return plain
 }
 
 /** A change of a file within a value, and the file as it is written in the value. */
@@ -228,42 +314,50 @@ export function withFiles(value: string, changes: readonly FileChange[]): string
 }
 
 /** Reads a value as it stands. */
-export const asItStands: Reading = (text) => ({ text, write: (next) => next })
+// eslint-disable-next-line require-yield
+export const asItStands: Reading = function* (text) {
+  return { text, write: (next) => next }
+}
 
 const PLAIN: readonly Reading[] = [asItStands]
 const NOTHING: readonly Reading[] = []
 
 const MEDIA_READINGS: readonly Reading[] = [
-  (value, facts) => (isUnreadFile(value, facts) ? undefined : asItStands(value, facts)),
-  (value, facts) => fileIn(value, facts) ?? lenientFileIn(value),
+  function* (value, facts) {
+    return (yield* isUnreadFile(value, facts)) ? undefined : yield* asItStands(value, facts)
+  },
+  function* (value, facts) {
+    return (yield* fileIn(value, facts)) ?? (yield* lenientFileIn(value))
+  },
 ]
 
 const DATA_READINGS: readonly Reading[] = [
-  (value, facts) => {
-    const { header, data, isUnread } = parted(value, facts)
-    if (!DATA_URL.test(header) && !isUnread) return asItStands(value, facts)
+  function* (value, facts) {
+    const { header, data, stated, isBase64: isEncoded } = parted(value, facts)
     if (DATA_URL.test(header) && header.length <= MAX_TERM) return undefined
+    const isUnread = isEncoded && (yield* isUnreadFile(data, stated))
+    if (!DATA_URL.test(header) && !isUnread) return yield* asItStands(value, facts)
     return { text: header.slice(0, -1), write: (next) => `${next},${data}` }
   },
-  (value, facts) => {
-    const { header, data, isUnread } = parted(value, facts)
-    if (isUnread || !DATA_URL.test(header)) return undefined
+  function* (value, facts) {
+    const { header, data, stated, isBase64: isEncoded } = parted(value, facts)
+    if (!DATA_URL.test(header) || (isEncoded && (yield* isUnreadFile(data, stated)))) return undefined
     return { text: data, write: (next) => header + next }
   },
-  (value, facts) => fileInUrl(value, facts),
+  fileInUrl,
 ]
 
 /** Reads the file in a data URL, if it is a text. */
-function fileInUrl(value: string, facts: FileFacts): ValueReading | undefined {
+function* fileInUrl(value: string, facts: FileFacts): Steps<ValueReading | undefined> {
   const { header, data, isBase64: isEncoded, stated } = parted(value, facts)
   if (isEncoded) {
     const plain = data.includes('%') ? decodePercent(data).toString('latin1') : data
-    const file = fileIn(plain, stated) ?? lenientFileIn(plain)
+    const file = (yield* fileIn(plain, stated)) ?? (yield* lenientFileIn(plain))
     return file && { text: file.text, write: (next) => header + file.write(next) }
   }
   const file = readTextFile(decodePercent(data), stated)
   if (!file || file.text === data) return undefined
-  return { text: file.text, write: (next) => header + percentEncoded(file.encode(next)) }
+  return { text: file.text, write: (next) => header + encodePercent(file.encode(next)) }
 }
 
 /** The parts of a data URL. */
@@ -272,8 +366,6 @@ interface Parted {
   readonly header: string
   readonly data: string
   readonly isBase64: boolean
-  /** Whether the data are those of a file, so that nothing can be found in their letters. */
-  readonly isUnread: boolean
   /** What is stated about the file, by the URL too. */
   readonly stated: FileFacts
 }
@@ -282,81 +374,116 @@ function parted(value: string, { mediaType, name }: FileFacts): Parted {
   const end = value.indexOf(',') + 1
   const [header, data] = [value.slice(0, end), value.slice(end)]
   const given = header.trim().slice('data:'.length, -1)
-  const stated = { mediaType: `${given};${mediaType}`, name }
   const isEncoded = given.split(';').some((word) => word.trim().toLowerCase() === 'base64')
-  return { header, data, isBase64: isEncoded, isUnread: isEncoded && isUnreadFile(data, stated), stated }
-}
-
-function percentEncoded(bytes: Buffer): string {
-  return bytes.toString('latin1').replaceAll(/[^\w.~-]/g, (unit) => {
-    return `%${unit.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
-  })
+  return { header, data, isBase64: isEncoded, stated: { mediaType: `${given};${mediaType}`, name } }
 }
 
 /** Whether a value is base64 of a file, so that nothing can be found in its letters. */
-function isUnreadFile(value: string, facts: FileFacts): boolean {
-  if (!isBase64(value)) return false
-  return value.length > MAX_UNKNOWN || hasBinarySignature(headOf(value)) || fileIn(value, facts) !== undefined
+function* isUnreadFile(value: string, facts: FileFacts): Steps<boolean> {
+  if (!(yield* isBase64(value))) return false
+  if (value.length > MAX_UNKNOWN || hasBinarySignature(headOf(value))) return true
+  return (yield* fileIn(value, facts)) !== undefined
 }
 
 function headOf(value: string): Buffer {
   return Buffer.from(value.slice(0, 2 * SIGNATURE_BYTES), 'base64')
 }
 
-function isProperDataUrl(value: string): boolean {
+function* isProperDataUrl(value: string): Steps<boolean> {
   if (!isDataUrl(value)) return false
   const { header, data, isBase64: isEncoded } = parted(value, NONE)
-  return DATA_URL.test(header) && (!isEncoded || isBase64(data))
+  return DATA_URL.test(header) && (!isEncoded || (yield* isBase64(data)))
+}
+
+function isData(value: string): boolean {
+  return DATA.test(value.slice(0, MAX_HEADER))
 }
 
 function isDataUrl(value: string): boolean {
-  return DATA.test(value) && value.slice(0, MAX_HEADER).includes(',')
+  return isData(value) && value.slice(0, MAX_HEADER).includes(',')
 }
 
-/** Whether a text is base64 as a whole, however it is spaced. */
-function isWholeBase64(value: string): boolean {
-  if (NO_SPACED_BASE64.test(value)) return false
-  const letters = withoutSpace(value)
-  return letters.length >= MIN_FILE && !NO_BASE64.test(letters)
+/** The letters of a text that is base64 as a whole, however it is spaced; undefined for any other text. */
+function* wholeBase64(value: string): Steps<string | undefined> {
+  let letters = ''
+  let last = ''
+  for (let at = 0; at < value.length; at += STEP) {
+    const piece = value.slice(at, at + STEP)
+    if (NO_SPACED_BASE64.test(piece)) return undefined
+    const next = /\s/.test(piece) ? piece.replaceAll(/\s+/g, '') : piece
+    if (NO_BASE64.test(last + next)) return undefined
+    last = next.at(-1) ?? last
+    letters += next
+    yield undefined
+  }
+  return letters.length < MIN_FILE ? undefined : letters
 }
 
-function withoutSpace(value: string): string {
-  return /\s/.test(value) ? value.replaceAll(/\s+/g, '') : value
+/** The letters of base64 in lines, which the decoder reads ten times as fast. */
+function* withoutSpace(value: string): Steps<string> {
+  let letters = ''
+  for (let at = 0; at < value.length; at += STEP) {
+    letters += value.slice(at, at + STEP).replaceAll(/\s+/g, '')
+    yield undefined
+  }
+  return letters
 }
 
 /** Whether a value is base64, in one line or in lines of one length. */
-function isBase64(value: string): boolean {
-  if (NO_BASE64.test(value)) return false
+function* isBase64(value: string): Steps<boolean> {
   const width = value.indexOf('\n') + 1
+  if (width > 0 && width <= MIN_LINE && value.length > MIN_LINE) return false
+  for (let at = 0; at < value.length; at += STEP) {
+    if (NO_BASE64.test(value.slice(Math.max(0, at - 1), at + STEP))) return false
+    yield undefined
+  }
   if (width === 0) return true
   for (let at = width - 1; at < value.length; at += width) {
     const next = value.indexOf('\n', at)
     if (next !== at && next !== -1 && next !== value.length - 1) return false
   }
-  return width > MIN_LINE || value.length <= MIN_LINE
+  return true
 }
 
 /** Reads base64 as a file; undefined if it is no base64, or no text. */
-function fileIn(value: string, facts: FileFacts): ValueReading | undefined {
-  if (!isBase64(value) || (!isStatedText(facts) && isBinary(headOf(value)))) return undefined
-  return asReading(readTextFile(Buffer.from(value, 'base64'), facts), value)
+function* fileIn(value: string, facts: FileFacts): Steps<ValueReading | undefined> {
+  if (!isStatedText(facts) && isBinary(headOf(value))) return undefined
+  if (!(yield* isBase64(value))) return undefined
+  const letters = value.includes('\n') ? yield* withoutSpace(value) : value
+  return asReading(readTextFile(Buffer.from(letters, 'base64'), facts), value)
 }
 
 /**
  * Reads a file as leniently as any decoder does, without the characters that base64 does not have. Nothing that its bytes
  * say can be relied on.
  */
-function lenientFileIn(value: string): ValueReading | undefined {
-  if (isBase64(value)) return undefined
-  const pieces = value.replaceAll(/[^\w+/=-]/g, '').split(/=+/)
-  const bytes = Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64')))
-  return asReading(readTextFile(bytes, TEXT_FILE), value)
+function* lenientFileIn(value: string): Steps<ValueReading | undefined> {
+  if (yield* isBase64(value)) return undefined
+  const decoded: Buffer[] = []
+  let rest = ''
+  for (let at = 0; at < value.length; at += STEP) {
+    const words = (rest + value.slice(at, at + STEP).replaceAll(/[^\w+/=-]+/g, '')).split(/=+/)
+    const last = words.pop() ?? ''
+    // Four letters are three bytes.
+    const whole = last.length - (last.length % 4)
+    rest = last.slice(whole)
+    words.push(last.slice(0, whole))
+    decoded.push(Buffer.concat(words.map((word) => Buffer.from(word, 'base64'))))
+    yield undefined
+  }
+  decoded.push(Buffer.from(rest, 'base64'))
+  return asReading(readTextFile(Buffer.concat(decoded), TEXT_FILE), value)
 }
 
 function asReading(file: TextFile | undefined, value: string): ValueReading | undefined {
   if (!file) return undefined
-  const encoding = /[-_]/.test(value) && !/[+/]/.test(value) ? 'base64url' : 'base64'
-  return { text: file.text, write: (next) => file.encode(next).toString(encoding) }
+  return {
+    text: file.text,
+    write(next) {
+      const encoding = /[-_]/.test(value) && !/[+/]/.test(value) ? 'base64url' : 'base64'
+      return file.encode(next).toString(encoding)
+    },
+  }
 }
 
 const TEXT_FILE: FileFacts = { mediaType: 'text/plain', name: '' }

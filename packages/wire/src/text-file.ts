@@ -220,8 +220,8 @@ function isPlainText(bytes: Buffer): boolean {
   if (!isUtf8(bytes)) return false
   let others = 0
   const most = bytes.length / 8
-  for (const byte of bytes) {
-    others += NO_TEXT[byte] as number
+  for (let at = 0; at < bytes.length; at += 1) {
+    others += NO_TEXT[bytes[at] as number] as number
     if (others > most) return false
   }
   return true

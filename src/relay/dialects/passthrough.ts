@@ -3,6 +3,7 @@ import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ImageForm } from '../../domain/price.ts'
 import type { Call } from '../call.ts'
+import type { GuardTurns } from '../guards/guard-turns.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import type { Tap } from './dialect.ts'
 
@@ -21,6 +22,8 @@ export interface PassthroughOutput {
   readonly forward: Buffer | undefined
   /** Whether the response has reached its protocol's end and should be ended. */
   readonly isOver: boolean
+  /** Whether guards have checked a part of the chunk alone. The next call of `push`, with no bytes, goes on. */
+  readonly isUnfinished?: boolean
 }
 
 /** A response that is read on its way to the client. It is neither changed nor kept in memory as a whole. */
@@ -37,6 +40,8 @@ export interface Passthrough {
   readonly isBlocked?: boolean
   /** The tap of a stream of events. Its clients can be informed why the stream ends. */
   readonly tap?: Tap
+  /** Divides the check of a stream by guards into turns. Each call of `push` takes a part of one. */
+  readonly checks?: GuardTurns
   push(chunk: Buffer): PassthroughOutput
   /**
    * Must be called at the end of the upstream's response. Returns whether it is complete and valid for its

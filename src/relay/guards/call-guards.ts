@@ -92,7 +92,7 @@ export class CallGuards {
    */
   readonly services: ServiceChecks | undefined
   /** Divides the check of the request into turns, and ends it when the client has left. */
-  turns = new GuardTurns(() => false)
+  turns: GuardTurns
   readonly #makeScreen: ScreenMaker
   readonly #screens = new Map<string, GuardScreen | undefined>()
   #isSignedLeft = false
@@ -105,6 +105,7 @@ export class CallGuards {
     services?: ServiceChecks,
   ) {
     this.known = known
+    this.turns = this.turnsUntil(() => false)
     this.all = all
     this.pseudonyms = pseudonyms
     this.services = services
@@ -114,7 +115,12 @@ export class CallGuards {
   /** Connects the check of the request to its client. */
   begin(response: Pick<Response, 'isAborted' | 'needsUpstream'>): void {
     response.needsUpstream()
-    this.turns = new GuardTurns(() => response.isAborted)
+    this.turns = this.turnsUntil(() => response.isAborted)
+  }
+
+  /** Begins a check in turns, which ends when the client has left. */
+  turnsUntil(isGone: () => boolean): GuardTurns {
+    return new GuardTurns(this.known.user, isGone)
   }
 
   /** Returns the guards that search the texts of this place; undefined if there are none. */

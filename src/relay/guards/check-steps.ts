@@ -1,21 +1,19 @@
 import { CheckCancelled, type GuardTurns } from './guard-turns.ts'
 
-/** A check that can pause after each step. */
-type CheckSteps = Generator<void, string>
-
 /** The result of a check, without a pause between its steps. */
-export function atOnce(steps: CheckSteps): string {
+export function atOnce<Result>(steps: Generator<unknown, Result>): Result {
   let step = steps.next()
   while (!step.done) step = steps.next()
   return step.value
 }
 
 /** The result of a check whose steps are done in turns with other work; undefined if the client has left. */
-export async function inTurns(turns: GuardTurns, steps: CheckSteps): Promise<string | undefined> {
+export async function inTurns<Result>(
+  turns: GuardTurns,
+  steps: Generator<unknown, Result>,
+): Promise<Result | undefined> {
   try {
-    let step = await turns.check(() => steps.next())
-    while (!step.done) step = await turns.check(() => steps.next())
-    return step.value
+    return await turns.run(steps)
   } catch (error) {
     if (error instanceof CheckCancelled) return undefined
     throw error

@@ -1,13 +1,7 @@
-import { TurnBudget } from '../../limits/event-loop.ts'
+import type { PoolShareOwner } from '../../limits/fair-pool.ts'
 
-/** Milliseconds of checks in a turn of the event loop, and those that a piece of a text should take. */
-const TURN_MS = 1
-const PIECE_MS = 0.5
-/** Milliseconds between two turns while there is other work, and for which it is expected to go on. */
-const PAUSE_MS = 1
-const BUSY_MS = 50
-/** Milliseconds that other work in a turn takes at least. */
-const OTHER_MS = 0.1
+/** Milliseconds that a check takes in a turn. */
+const TURN_MS = 0.25
 const FIRST_LENGTH = 256
 const MIN_LENGTH = 128
 const MAX_LENGTH = 16_384
@@ -15,52 +9,52 @@ const MAX_LENGTH = 16_384
 /** The result of a check is no longer needed, for example because the client has left. */
 export class CheckCancelled extends Error {}
 
-/** When the checks of guards go on: after other work, and while there is any, with pauses for it. */
-class PausesForOthers {
-  #checkMs = 0
-  #busyUntilMs = -Infinity
-
-  /** Notes milliseconds of a check. */
-  note(ms: number): void {
-    this.#checkMs += ms
-  }
-
-  readonly afterTurn = (callback: () => void): void => {
-    const beganMs = performance.now()
-    const checkedMs = this.#checkMs
-    setImmediate(() => {
-      const nowMs = performance.now()
-      const otherMs = nowMs - beganMs - (this.#checkMs - checkedMs)
-      if (otherMs > OTHER_MS) this.#busyUntilMs = nowMs + BUSY_MS
-      if (nowMs < this.#busyUntilMs) setTimeout(callback, PAUSE_MS)
-      else callback()
-    })
-  }
-}
-
-const PAUSES = new PausesForOthers()
-const BUDGET = new TurnBudget(PAUSES.afterTurn, TURN_MS)
+/** The user for whom a check is done. */
+export type CheckOwner = PoolShareOwner['client']
 
 /**
- * Notes milliseconds of a check. Returns a promise if the time for checks in this turn is used up; it resolves
- * in a later turn.
+ * Checks that have had their turn and go on later: one of them in each turn of the event loop, however many there are, so
+ * that a step of another call waits for one turn at most. The users have their turns one after another.
  */
-export function noteCheck(ms: number): Promise<void> | undefined {
-  PAUSES.note(ms)
-  return BUDGET.note(ms) ? new Promise((resolve) => BUDGET.wait(resolve)) : undefined
+class WaitingChecks {
+  readonly #ofUsers = new Map<CheckOwner, (() => void)[]>()
+
+  /** Calls `goOn` in a later turn of the event loop. */
+  add(owner: CheckOwner, goOn: () => void): void {
+    if (this.#ofUsers.size === 0) setImmediate(this.#goOn)
+    const waiting = this.#ofUsers.get(owner)
+    if (waiting) waiting.push(goOn)
+    else this.#ofUsers.set(owner, [goOn])
+  }
+
+  readonly #goOn = (): void => {
+    const [next] = this.#ofUsers
+    if (!next) return
+    const [owner, waiting] = next
+    this.#ofUsers.delete(owner)
+    waiting.shift()?.()
+    if (waiting.length > 0) this.#ofUsers.set(owner, waiting)
+    if (this.#ofUsers.size > 0) setImmediate(this.#goOn)
+  }
 }
+
+const WAITING = new WaitingChecks()
 
 /**
  * Divides the check of texts into turns by the time it takes, whatever the texts are, so that other calls run
- * in between. It ends when the client has left. `docs/guards.md: Matching`.
+ * in between. A check that takes less than a turn never waits. It ends when the client has left.
+ * `docs/guards.md: Matching`.
  */
 export class GuardTurns {
+  readonly #owner: CheckOwner
   readonly #isGone: () => boolean
   #length = FIRST_LENGTH
+  #turnMs = 0
   #workMs = 0
 
   /** @param isGone Whether the client has left. */
-  constructor(isGone: () => boolean) {
+  constructor(owner: CheckOwner, isGone: () => boolean) {
+    this.#owner = owner
     this.#isGone = isGone
   }
 
@@ -75,18 +69,37 @@ export class GuardTurns {
   }
 
   /**
+   * Notes milliseconds of a check of about `length` characters. Returns a promise if the time of this turn is used up; it
+   * resolves in a later turn.
+   */
+  note(ms: number): Promise<void> | undefined {
+    this.#workMs += ms
+    this.#turnMs += ms
+    if (ms > TURN_MS) this.#length = Math.max(MIN_LENGTH, this.#length >> 1)
+    else if (ms < TURN_MS / 2) this.#length = Math.min(MAX_LENGTH, this.#length << 1)
+    if (this.#turnMs < TURN_MS) return undefined
+    this.#turnMs = 0
+    return new Promise((resolve) => WAITING.add(this.#owner, resolve))
+  }
+
+  /**
    * Checks a piece of a text. Returns a promise if the time of this turn is used up; it resolves in a later
    * turn, and rejects with `CheckCancelled`.
    */
   check<Result>(piece: () => Result): Result | Promise<Result> {
     const beganMs = performance.now()
     const result = piece()
-    const tookMs = performance.now() - beganMs
-    this.#workMs += tookMs
-    if (tookMs > PIECE_MS) this.#length = Math.max(MIN_LENGTH, this.#length >> 1)
-    else if (tookMs < PIECE_MS / 4) this.#length = Math.min(MAX_LENGTH, this.#length << 1)
-    const turn = noteCheck(tookMs)
+    const turn = this.note(performance.now() - beganMs)
     return turn ? this.#inLaterTurn(turn, result) : result
+  }
+
+  /** Does a check step by step. Rejects with `CheckCancelled`. */
+  async run<Result>(steps: Generator<unknown, Result>): Promise<Result> {
+    for (;;) {
+      const next = this.check(() => steps.next())
+      const step = next instanceof Promise ? await next : next
+      if (step.done) return step.value
+    }
   }
 
   /** Checks a text piece by piece. `step` checks it up to a position and returns what can be sent on. */

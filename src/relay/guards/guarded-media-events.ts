@@ -4,14 +4,15 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { frameData, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { checkableFramePart, isTerminator, scanEventData, frameWithData } from './event-frames.ts'
+import type { GuardTurns } from './guard-turns.ts'
 import { GuardedStreamedText } from './guarded-streamed-text.ts'
 
-const OUTPUT = { place: 'output', isSigned: false } as const
-const PIECE = { ...OUTPUT, isJson: false } as const
+const PIECE = { place: 'output', isSigned: false, isJson: false } as const
 
 /** Checks the texts in a stream of events of images or of a transcript. */
 export class GuardedMediaEvents {
   readonly #guards: CallGuards
+  readonly #turns: GuardTurns
   readonly #frames: FrameSplitter
   readonly #channels = new Map<string, GuardedStreamedText>()
   /** The text that was sent so far. The last event of a blocked transcript repeats it. */
@@ -24,8 +25,10 @@ export class GuardedMediaEvents {
   #heldEvent = 0
   #isBlocked = false
 
-  constructor(guards: CallGuards) {
+  /** @param turns Tells how many characters are checked in a step. */
+  constructor(guards: CallGuards, turns: GuardTurns) {
     this.#guards = guards
+    this.#turns = turns
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
   }
 
@@ -43,8 +46,8 @@ export class GuardedMediaEvents {
     return `data: ${JSON.stringify({ type: 'transcript.text.done', text: this.#sent })}\n\n`
   }
 
-  /** Adds bytes of events; returns the events that may be sent now. */
-  push(bytes: Buffer): string {
+  /** Adds bytes of events, and checks them step by step. Returns the events that may be sent now. */
+  *push(bytes: Buffer): Generator<undefined, string> {
     const frames = this.#isBlocked ? undefined : this.#frames.take(bytes)
     if (!frames) return ''
     let sent = ''
@@ -52,14 +55,15 @@ export class GuardedMediaEvents {
     for (;;) {
       const end = this.#frames.next(at)
       if (end < 0 || this.#isBlocked) break
-      sent += this.#guardFrame(frames.subarray(at, end).toString())
+      if (at > 0) yield undefined
+      sent += yield* this.#guardFrame(frames.subarray(at, end).toString())
       at = end
     }
     this.#frames.markRead(at)
     return sent
   }
 
-  #guardFrame(given: string): string {
+  *#guardFrame(given: string): Generator<undefined, string> {
     const frame = this.#guards.withholds ? checkableFramePart(given) : given
     const data = frameData(frame)
     const scan = data === undefined ? undefined : scanEventData(data)
@@ -71,7 +75,7 @@ export class GuardedMediaEvents {
     const changes: TextChange[] = []
     for (const { from, to, piece } of texts) {
       const given = decodeStringAt(scan.bytes, from, to)
-      const next = piece ? this.#channel(piece).push(given) : this.#checkedWhole(given)
+      const next = yield* piece ? this.#checkedPiece(given, this.#channel(piece)) : this.#checkedWhole(given)
       if (piece === 'text') this.#sent += next ?? ''
       if (piece === 'segment') this.#segment = { frame, scan, from, to }
       this.#isBlocked ||= next === undefined || (piece !== undefined && this.#channel(piece).isBlocked)
@@ -80,7 +84,7 @@ export class GuardedMediaEvents {
     }
     for (const { from, to } of others) {
       const given = decodeStringAt(scan.bytes, from, to)
-      const next = this.#checkedOther(given)
+      const next = yield* this.#checkedOther(given)
       this.#isBlocked ||= next === undefined
       if (this.#isBlocked) return before
       if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
@@ -91,18 +95,36 @@ export class GuardedMediaEvents {
     return before + frameWithData(frame, applyTextChanges(scan.bytes, sorted).toString())
   }
 
+  /** Checks a piece of a text, up to where it is blocked. */
+  *#checkedPiece(text: string, channel: GuardedStreamedText): Generator<undefined, string> {
+    let sent = ''
+    for (let at = 0; ; yield undefined) {
+      const to = at + this.#turns.length
+      sent += channel.push(text.slice(at, to))
+      if (to >= text.length || channel.isBlocked) return sent
+      at = to
+    }
+  }
+
   /**
    * Checks a text that arrived in one piece: the repetition of a text that arrived in pieces, or the only
    * text. Returns undefined if it is blocked.
    */
-  #checkedWhole(text: string): string | undefined {
-    return this.#channels.has('text') ? this.#guards.repeat(text, PIECE) : this.#checkedOther(text)
+  #checkedWhole(text: string): Generator<undefined, string | undefined> {
+    return this.#checkedOther(text, this.#channels.has('text'))
   }
 
   /** Checks a text that stands by itself. Returns undefined if it is blocked. */
-  #checkedOther(text: string): string | undefined {
+  *#checkedOther(text: string, isRepeated = false): Generator<undefined, string | undefined> {
+    const step = this.#guards.answerSteps(text, PIECE, isRepeated)
+    if (!step) return this.#guards.restored(text, PIECE)
     try {
-      return this.#guards.checkAnswer(text, OUTPUT)
+      let checked = ''
+      for (let at = 0; ; yield undefined) {
+        at = Math.min(at + this.#turns.length, text.length)
+        checked += step(at)
+        if (at === text.length) return this.#guards.restored(checked, PIECE)
+      }
     } catch (error) {
       if (error instanceof GuardBlock) return undefined
       throw error

@@ -14,7 +14,7 @@ import type { Tap } from '../dialects/dialect.ts'
 import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../dialects/passthrough.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { GuardTurns } from './guard-turns.ts'
+import type { GuardTurns } from './guard-turns.ts'
 import { GuardedMediaEvents } from './guarded-media-events.ts'
 import {
   CheckedPassthrough,
@@ -25,8 +25,6 @@ import {
 } from './checked-passthrough.ts'
 
 const OUTPUT = { place: 'output', isSigned: false, isJson: false } as const
-/** Bytes of events that are checked at once. */
-const EVENT_BYTES = 2048
 const NOTHING = Buffer.alloc(0)
 /** The error that ends a blocked stream of images. */
 const BLOCKED = {
@@ -57,25 +55,22 @@ export function guardedPassthrough(passed: PassthroughResponses, guards: CallGua
               ? await checkTranscriptEvents(bytes, checks, signal)
               : await checkPictureEvents(bytes, checks, signal)
           if (!served) return tap.failureFrame(BLOCKED)
-          const events = new GuardedMediaEvents(guards)
-          const turns = new GuardTurns(() => signal.aborted)
-          let text = ''
-          for (let at = 0; at < served.length; at += EVENT_BYTES)
-            text += await turns.check(() => events.push(served.subarray(at, at + EVENT_BYTES)))
-          const sent = Buffer.from(text + events.endText())
+          const turns = guards.turnsUntil(() => signal.aborted)
+          const events = new GuardedMediaEvents(guards, turns)
+          const sent = Buffer.from((await turns.run(events.push(served))) + events.endText())
           return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
         })
       if (tap) return new GuardedEvents(inner, tap, about, guards)
       const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
       const beginCheck = (bytes: Buffer): WholeCheck | undefined =>
         isJson ? checkOfJson(bytes, about, guards) : (turns) => checkedText(bytes, guards, turns)
-      if (!checks) return new GuardedWhole(inner, beginCheck)
+      if (!checks) return new GuardedWhole(inner, guards, beginCheck)
       return new CheckedPassthrough(inner, async (bytes, signal) => {
         const served = isJson
           ? await checkJsonAnswer(bytes, about, checks, signal)
           : await checkTextTranscript(bytes, checks, signal)
         const check = served.isBlocked ? undefined : beginCheck(served.bytes)
-        return check ? check(new GuardTurns(() => signal.aborted)) : served.bytes
+        return check ? check(guards.turnsUntil(() => signal.aborted)) : served.bytes
       })
     },
   }
@@ -91,14 +86,20 @@ type WholeCheck = (turns: GuardTurns) => Promise<Buffer>
 class GuardedWhole implements Passthrough {
   readonly hasContent = false
   readonly #inner: Passthrough
+  readonly #guards: CallGuards
   readonly #beginCheck: (bytes: Buffer) => WholeCheck | undefined
   readonly #chunks = new ChunkList()
   #isUnread = false
   #check: WholeCheck | undefined
   #checked: Buffer = NOTHING
 
-  constructor(inner: Passthrough, beginCheck: (bytes: Buffer) => WholeCheck | undefined) {
+  constructor(
+    inner: Passthrough,
+    guards: CallGuards,
+    beginCheck: (bytes: Buffer) => WholeCheck | undefined,
+  ) {
     this.#inner = inner
+    this.#guards = guards
     this.#beginCheck = beginCheck
   }
 
@@ -127,7 +128,7 @@ class GuardedWhole implements Passthrough {
   }
 
   async check(signal: AbortSignal): Promise<void> {
-    this.#checked = (await this.#check?.(new GuardTurns(() => signal.aborted))) ?? NOTHING
+    this.#checked = (await this.#check?.(this.#guards.turnsUntil(() => signal.aborted))) ?? NOTHING
   }
 
   clientLeft(): void {
@@ -220,7 +221,11 @@ class GuardedEvents implements Passthrough {
   readonly tap: Tap
   readonly #inner: Passthrough
   readonly #about: MediaAnswerKind
+  readonly checks: GuardTurns
   readonly #events: GuardedMediaEvents
+  /** The check of what has arrived, if it goes on. */
+  #steps: Generator<undefined, string> | undefined
+  #isOver = false
   #isUnread = false
   #rest: Buffer = NOTHING
 
@@ -228,7 +233,8 @@ class GuardedEvents implements Passthrough {
     this.#inner = inner
     this.tap = tap
     this.#about = about
-    this.#events = new GuardedMediaEvents(guards)
+    this.checks = guards.turnsUntil(() => this.#isUnread)
+    this.#events = new GuardedMediaEvents(guards, this.checks)
   }
 
   get hasBegun(): boolean {
@@ -252,17 +258,26 @@ class GuardedEvents implements Passthrough {
   }
 
   push(chunk: Buffer): PassthroughOutput {
-    const { forward, isOver } = this.#inner.push(chunk)
-    const sent = forward && !this.#isUnread ? this.#events.push(forward) : ''
-    return { forward: sent === '' ? undefined : Buffer.from(sent), isOver }
+    if (!this.#steps) {
+      const { forward, isOver } = this.#inner.push(chunk)
+      this.#isOver = isOver
+      if (!forward) return { forward, isOver }
+      this.#steps = this.#events.push(forward)
+    }
+    const step = this.#isUnread ? { done: true, value: '' } : this.#steps.next()
+    if (!step.done) return { forward: undefined, isOver: false, isUnfinished: true }
+    this.#steps = undefined
+    return { forward: step.value ? Buffer.from(step.value) : undefined, isOver: this.#isOver }
   }
 
   end(): boolean {
-    const isComplete = this.#inner.end()
-    // The last event repeats the texts of earlier events. It is checked now, before the call is charged.
-    if (isComplete && !this.#isUnread)
-      this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
-    return isComplete
+    return this.#inner.end()
+  }
+
+  // The last event repeats the texts of earlier events. It is checked before the call is charged.
+  async check(): Promise<void> {
+    const last = await this.checks.run(this.#events.push(this.#inner.rest()))
+    this.#rest = Buffer.from(last + this.#events.endText())
   }
 
   clientLeft(): void {

@@ -12,12 +12,12 @@ import { refusalInDialect, replaceAnswerByRefusal } from '@sluice/wire/refused-a
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { GuardTurns } from './guard-turns.ts'
+import type { GuardTurns } from './guard-turns.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
 /** Number of bytes from which an answer is checked in turns. */
-const LONG_BYTES = 4096
+const LONG_BYTES = 1024
 
 /** Facts about stored answers, whose reasoning is not signed. */
 const STORED: AnswerContext = { dialect: 'responses', signsReasoning: false }
@@ -78,7 +78,7 @@ function screenedReply(reply: WholeReply, guards: CallGuards, origin: AnswerCont
   return {
     ...reply,
     check: async (signal) => {
-      const turns = new GuardTurns(() => signal.aborted)
+      const turns = guards.turnsUntil(() => signal.aborted)
       return withForm(reply, await checkedInTurns(bytes, guards, origin, turns), guards, origin)
     },
   }

@@ -133,7 +133,7 @@ async function fileChange(
   const value = decodeStringAt(bytes, from, to)
   let next = value
   for (const read of readingsOf(value, found.kind)) {
-    const reading = await guards.turns.check(() => read(next, found.file ?? NO_FACTS))
+    const reading = await guards.turns.run(read(next, found.file ?? NO_FACTS))
     if (!reading) continue
     const checked =
       read === asItStands

@@ -27,7 +27,7 @@ import {
   frameWithErrorAlone,
 } from './event-frames.ts'
 import { atOnce, inTurns } from './check-steps.ts'
-import { GuardTurns } from './guard-turns.ts'
+import type { GuardTurns } from './guard-turns.ts'
 import { GuardedStreamedText, type OpenChannel } from './guarded-streamed-text.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
@@ -42,7 +42,7 @@ const REPEATED_BYTES = 256
 const RETAINED_BYTES = 4
 
 /** Bytes of an event that is checked in turns, so that other calls run in between; smaller ones are checked at once. */
-const LARGE_EVENT_BYTES = 65_536
+const LARGE_EVENT_BYTES = 2_048
 
 const NO_BYTES = Buffer.alloc(0)
 /** The byte order mark with which a stream may begin. */
@@ -298,7 +298,7 @@ export class GuardedTap extends WrappedTap {
   }
 
   #checkInTurns(frame: Buffer): void {
-    const turns = new GuardTurns(() => this.#isUnread || this.#isReleased)
+    const turns = this.#stream.guards.turnsUntil(() => this.#isUnread || this.#isReleased)
     this.#turns = turns
     this.#checking = inTurns(turns, this.#guardFrame(frame)).then((sent) => {
       this.#checked = sent ?? ''

@@ -15,6 +15,7 @@ const MIN_BYTES = 128
 
 /** The texts of a user in which guards have found nothing. */
 export interface KnownTextsOfUser {
+  readonly user: PoolShareOwner['client']
   /**
    * Returns a name for a text, given as the bytes of a JSON string, together with the guards of the screen.
    * Undefined for a short text, which is not remembered. `readAs` distinguishes the ways to read a value.
@@ -58,6 +59,7 @@ export class KnownTexts {
 
   of(owner: PoolShareOwner): KnownTextsOfUser {
     return {
+      user: owner.client,
       nameOf: (screen, bytes, readAs) => {
         if (bytes.length < MIN_BYTES) return undefined
         const digest = hash('sha256', bytes, 'base64url')

@@ -18,6 +18,7 @@ import {
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { readFilesWithin } from '../files-within.ts'
+import { atOnce } from '../check-steps.ts'
 import type { GuardTurns } from '../guard-turns.ts'
 import type { CheckedText, ServiceChecks } from './service-checks.ts'
 
@@ -69,7 +70,7 @@ function changedValue(
   )
   let next = withFiles(value, within)
   for (const [{ part }, checked] of parts)
-    if (typeof part === 'function') next = part(next, file)?.write(checked) ?? checked
+    if (typeof part === 'function') next = atOnce(part(next, file))?.write(checked) ?? checked
     else if (part === undefined) next = checked
   return next
 }
@@ -79,7 +80,7 @@ async function readTexts(bytes: Buffer, found: FoundText, turns: GuardTurns): Pr
   if (!mayBeFile(bytes, found)) return [{ found, part: undefined, text: value }]
   const read: ReadText[] = []
   for (const part of readingsOf(value, found.kind)) {
-    const reading = await turns.check(() => part(value, found.file ?? NO_FACTS))
+    const reading = await turns.run(part(value, found.file ?? NO_FACTS))
     if (reading) read.push({ found, part, text: reading.text })
   }
   const files = await readFilesWithin(value, found.kind, turns)
