@@ -113,16 +113,27 @@ export class Attempts {
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
     const { failureLog, minutes } = this.#services
-    using failed = new FailedAttempts(failureLog, minutes)
-    using early = this.#early.begin(call)
-    call.early = early
+    const failed = new FailedAttempts(failureLog, minutes)
+    call.early = this.#early.begin(call)
+    // Not declared with `using`, which takes 0.7 µs.
+    try {
+      await this.#tryAll(call, plans, failed)
+    } finally {
+      call.early?.[Symbol.dispose]()
+      failed[Symbol.dispose]()
+    }
+  }
+
+  async #tryAll(call: Call, plans: readonly Plan[], failed: FailedAttempts): Promise<void> {
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
     call.response.needsUpstream()
-    const counted = new Set<Plan>()
+    const counted: Plan[] = []
     if (plans.length > 1) call.lastForFiltered = plans.findLast(({ reason }) => reason === 'content_fallback')
     for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
-      const outcome = await this.#tryModels(call, left, failed, counted)
+      const outcome = await (left.length === 1
+        ? this.#tryModel(call, left[0] as Plan, failed, false, counted)
+        : this.#tryModels(call, left, failed, counted))
       if (outcome === 'settled') {
         failed.answeredBy(call.incoming.record.channel)
         return
@@ -143,11 +154,11 @@ export class Attempts {
     call: Call,
     plans: readonly Plan[],
     failed: FailedAttempts,
-    counted: Set<Plan>,
+    counted: Plan[],
   ): Promise<Outcome> {
     let outcome: Outcome = 'failed'
     // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried after all.
-    for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
+    for (const maySkip of [true, false]) {
       for (const plan of plans) {
         outcome = await this.#tryModel(call, plan, failed, maySkip, counted)
         // A request may be too long for the first of the models for long requests, and not for the second.
@@ -164,13 +175,13 @@ export class Attempts {
     plan: Plan,
     failed: FailedAttempts,
     maySkip: boolean,
-    counted: Set<Plan>,
+    counted: Plan[],
   ): Promise<Outcome> {
     const candidates = candidatesOf(this.#services, call, plan, maySkip)
     if (candidates.length === 0) return 'failed'
-    if (plan.model !== plan.requestedModel && !counted.has(plan)) {
+    if (plan.model !== plan.requestedModel && !counted.includes(plan)) {
       if (!(await this.#services.limits.askModel(plan.model))) return 'failed'
-      counted.add(plan)
+      counted.push(plan)
     }
     failed.nextModel(plan.request.model)
     call.switchModel(plan)
@@ -307,8 +318,7 @@ export class Attempts {
     if (call.isStopped) return CALL_STOPPED
     call.early?.dispatched()
     const { channel, key } = target
-    using counted = this.#services.health.begin(channel)
-    const { load, minutes, keyRings } = this.#services
+    const { health, load, minutes, keyRings } = this.#services
     const account = { channel: channel.name, key: key.value, model: target.request.upstreamModel }
     const endTrial = keyRings.rests.begin(account)
     const startedMs = performance.now()
@@ -334,6 +344,7 @@ export class Attempts {
     if (call.affinity) call.affinity.attempted(call.plan, target)
     else this.#services.affinity.counted(call.plan, target)
     call.attempt = attempt
+    const counted = health.begin(channel)
     let end: AttemptEnd | undefined
     try {
       this.#send(attempt, call, target)
@@ -346,6 +357,7 @@ export class Attempts {
       answered()
       endTrial?.()
       this.#count(counted, attempt, end, call)
+      counted[Symbol.dispose]()
       noteAttempt(minutes, target, performance.now() - startedMs, end, call)
       if (attempt.isSilent) this.#underWay.delete(attempt)
     }
