@@ -113,41 +113,38 @@ export class Attempts {
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
     const { failureLog, minutes } = this.#services
+    // Here and below, `using` would take 0.7 µs for each.
     const failed = new FailedAttempts(failureLog, minutes)
     call.early = this.#early.begin(call)
-    // Not declared with `using`, which takes 0.7 µs.
     try {
-      await this.#tryAll(call, plans, failed)
+      this.#retries.callBegan(performance.now())
+      // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
+      call.response.needsUpstream()
+      const counted: Plan[] = []
+      if (plans.length > 1)
+        call.lastForFiltered = plans.findLast(({ reason }) => reason === 'content_fallback')
+      for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
+        const outcome = await (left.length === 1
+          ? this.#tryModel(call, left[0] as Plan, failed, false, counted)
+          : this.#tryModels(call, left, failed, counted))
+        if (outcome === 'settled') {
+          failed.answeredBy(call.incoming.record.channel)
+          return
+        }
+        if (outcome === 'failed' || outcome === 'over') break
+        left = failed.mayChange(outcome) ? plans.filter(({ reason }) => reason === outcome) : []
+      }
+      const { last } = failed
+      if (last?.passOn) {
+        await last.passOn()
+        return
+      }
+      if (failed.hasAny) throw failed.finalError(() => shortestRestMs(this.#services, plans))
+      throw failed.preparationError ?? this.#unserved(plans)
     } finally {
       call.early?.[Symbol.dispose]()
       failed[Symbol.dispose]()
     }
-  }
-
-  async #tryAll(call: Call, plans: readonly Plan[], failed: FailedAttempts): Promise<void> {
-    this.#retries.callBegan(performance.now())
-    // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
-    call.response.needsUpstream()
-    const counted: Plan[] = []
-    if (plans.length > 1) call.lastForFiltered = plans.findLast(({ reason }) => reason === 'content_fallback')
-    for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
-      const outcome = await (left.length === 1
-        ? this.#tryModel(call, left[0] as Plan, failed, false, counted)
-        : this.#tryModels(call, left, failed, counted))
-      if (outcome === 'settled') {
-        failed.answeredBy(call.incoming.record.channel)
-        return
-      }
-      if (outcome === 'failed' || outcome === 'over') break
-      left = failed.mayChange(outcome) ? plans.filter(({ reason }) => reason === outcome) : []
-    }
-    const { last } = failed
-    if (last?.passOn) {
-      await last.passOn()
-      return
-    }
-    if (failed.hasAny) throw failed.finalError(() => shortestRestMs(this.#services, plans))
-    throw failed.preparationError ?? this.#unserved(plans)
   }
 
   async #tryModels(
