@@ -214,7 +214,8 @@ export class Attempts {
   ): Promise<AttemptRequest | undefined> {
     const { request, settings } = call.plan
     try {
-      const prepared = await prepareGuarded(plan, settings.options.pass_through, call)
+      const preparing = prepareGuarded(plan, settings.options.pass_through, call)
+      const prepared = preparing instanceof Promise ? await preparing : preparing
       const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       return call.breaks && plan.channel.cache_diagnostics
         ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))
@@ -245,7 +246,8 @@ export class Attempts {
       // asks again where the call has failed, or where everything is known to fail.
       const isPaid = !failed.hasAny || this.#retries.take()
       if (!isPaid && (isLastResort || failed.isOf(account))) continue
-      if (!(await this.#services.limits.ask(channel))) break
+      const asked = this.#services.limits.ask(channel)
+      if (!(asked instanceof Promise ? await asked : asked)) break
       failed.nextAttemptAt(channel)
       const { name: client } = call.plan.dialect
       const target = { channel, key, client, request, plan, words: call.words }
