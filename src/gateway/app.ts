@@ -43,6 +43,7 @@ import { oneLineMessage } from '../relay/provider-messages.ts'
 import type { Relay } from '../relay/relay.ts'
 import { truncateName } from '../relay/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
+import { REQUEST_LINE } from './open-log.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
@@ -166,9 +167,9 @@ export class App {
   }
 
   #begin(exchange: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {
-    this.#answer(exchange, path, route, raw)
-      .catch((error: unknown) => this.#refuse(exchange, route, error))
-      .finally(over)
+    this.#answer(exchange, path, route, raw).then(over, (error: unknown) => {
+      void this.#refuse(exchange, route, error).finally(over)
+    })
   }
 
   async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
@@ -317,7 +318,7 @@ export class App {
     const { method } = request
     const ms = Math.round(performance.now() - begunMs)
     metrics.add('requests', 1, route ?? 'other', String(status))
-    log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
+    log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, REQUEST_LINE)
     if (!telemetry || endpoint?.isPolled || exchange.isTraced) return
     const { traceparent } = request.headers
     const { model, failure } = record

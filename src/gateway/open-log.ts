@@ -1,9 +1,11 @@
 import { write, writeSync } from 'node:fs'
 import process from 'node:process'
-import pino, { type Logger } from 'pino'
+import pino, { type LogFn, type Logger } from 'pino'
 import type { Environment } from '../config/environment.ts'
 
 const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
+/** Message of the line about a request. Its facts are texts, numbers and flags. */
+export const REQUEST_LINE = 'request'
 /** Number of bytes that every operating system writes to a pipe in one piece. */
 const WHOLE_PIECE = 4_096
 
@@ -20,8 +22,16 @@ type Writer = 'owner' | number
 export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
   const onDropped = (dropped: number): void => log.warn({ dropped }, DROPPED)
   const lines = new LogQueue(process.stdout.fd, onDropped, writer === undefined ? undefined : WHOLE_PIECE)
-  const log = pino({ level: logLevel, base: typeof writer === 'number' ? { worker: writer } : null }, lines)
+  const base = typeof writer === 'number' ? { worker: writer } : null
+  const log = pino({ level: logLevel, base, hooks: { logMethod } }, lines)
   return { log, lines }
+
+  // Every call has such a line. Written at once, it takes a third of the time that pino takes to join its parts.
+  function logMethod(this: Logger, args: Parameters<LogFn>, method: LogFn, level: number): void {
+    const [facts, msg] = args
+    if (msg !== REQUEST_LINE) return method.apply(this, args)
+    lines.write(`${JSON.stringify({ level, time: Date.now(), ...base, ...(facts as object), msg })}\n`)
+  }
 }
 
 /**

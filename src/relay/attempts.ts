@@ -119,10 +119,12 @@ export class Attempts {
     this.#retries.callBegan(performance.now())
     // Preparing a request may fetch files, so from now on the client may have to wait as for an upstream.
     call.response.needsUpstream()
-    const counted = new Set<Plan>()
+    const counted: Plan[] = []
     if (plans.length > 1) call.lastForFiltered = plans.findLast(({ reason }) => reason === 'content_fallback')
     for (let left = plans.filter(({ reason }) => reason === undefined); left.length > 0; ) {
-      const outcome = await this.#tryModels(call, left, failed, counted)
+      const outcome = await (left.length === 1
+        ? this.#tryModel(call, left[0] as Plan, failed, false, counted)
+        : this.#tryModels(call, left, failed, counted))
       if (outcome === 'settled') {
         failed.answeredBy(call.incoming.record.channel)
         return
@@ -147,11 +149,11 @@ export class Attempts {
     call: Call,
     plans: readonly Plan[],
     failed: FailedAttempts,
-    counted: Set<Plan>,
+    counted: Plan[],
   ): Promise<Outcome> {
     let outcome: Outcome = 'failed'
     // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried after all.
-    for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
+    for (const maySkip of [true, false]) {
       for (const plan of plans) {
         outcome = await this.#tryModel(call, plan, failed, maySkip, counted)
         // A request may be too long for the first of the models for long requests, and not for the second.
@@ -168,13 +170,13 @@ export class Attempts {
     plan: Plan,
     failed: FailedAttempts,
     maySkip: boolean,
-    counted: Set<Plan>,
+    counted: Plan[],
   ): Promise<Outcome> {
     const candidates = candidatesOf(this.#services, call, plan, maySkip)
     if (candidates.length === 0) return 'failed'
-    if (plan.model !== plan.requestedModel && !counted.has(plan)) {
+    if (plan.model !== plan.requestedModel && !counted.includes(plan)) {
       if (!(await this.#services.limits.askModel(plan.model))) return 'failed'
-      counted.add(plan)
+      counted.push(plan)
     }
     failed.nextModel(plan.request.model)
     call.switchModel(plan)
@@ -210,7 +212,8 @@ export class Attempts {
   ): Promise<AttemptRequest | undefined> {
     const { request, settings } = call.plan
     try {
-      const prepared = await prepareGuarded(plan, settings.options.pass_through, call)
+      const preparing = prepareGuarded(plan, settings.options.pass_through, call)
+      const prepared = preparing instanceof Promise ? await preparing : preparing
       const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       return call.breaks && plan.channel.cache_diagnostics
         ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))
@@ -241,7 +244,8 @@ export class Attempts {
       // asks again where the call has failed, or where everything is known to fail.
       const isPaid = !failed.hasAny || this.#retries.take()
       if (!isPaid && (isLastResort || failed.isOf(account))) continue
-      if (!(await this.#services.limits.ask(channel))) break
+      const asked = this.#services.limits.ask(channel)
+      if (!(asked instanceof Promise ? await asked : asked)) break
       failed.nextAttemptAt(channel)
       const { name: client } = call.plan.dialect
       const target = { channel, key, client, request, plan, words: call.words }

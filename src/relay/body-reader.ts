@@ -95,8 +95,9 @@ export class BodyReader {
    */
   async read(exchange: HttpExchange, options: BodyOptions): Promise<Body> {
     requireJson(exchange.request.headers['content-type'])
-    const { content, ...body } = await this.#readInto(new MemorySink(), exchange, options)
-    return { ...body, bytes: content }
+    const body = this.#newBody(exchange.response, options)
+    const bytes = await this.#receive(exchange, options, body.allocation, new MemorySink())
+    return { ...body, bytes }
   }
 
   /**
@@ -107,7 +108,8 @@ export class BodyReader {
     const contentType = exchange.request.headers['content-type'] ?? ''
     if (!isForm(contentType) || !isMediaType(contentType.trim())) throw noForm()
     const sink = new FormSink(boundaryOf(contentType), () => this.#spool.newFile(options.owner))
-    const { content, ...body } = await this.#readInto(sink, exchange, options)
+    const body = this.#newBody(exchange.response, options)
+    const content = await this.#receive(exchange, options, body.allocation, sink)
     const release = (): void => {
       body.release()
       sink.drop()
@@ -122,7 +124,8 @@ export class BodyReader {
   async readFile(exchange: HttpExchange, path: string, options: BodyOptions): Promise<void> {
     const file = this.#spool.newNamedFile(options.owner, path)
     try {
-      const { release } = await this.#readInto(new FileSink(file), exchange, options)
+      const { allocation, release } = this.#newBody(exchange.response, options)
+      await this.#receive(exchange, options, allocation, new FileSink(file))
       release()
     } finally {
       // The file is closed before this method returns, so that the caller can remove it.
@@ -130,20 +133,10 @@ export class BodyReader {
     }
   }
 
-  async #readInto<Content>(
-    sink: BodySink<Content>,
-    { request, response }: HttpExchange,
-    options: BodyOptions,
-  ): Promise<StoredBody & { content: Content }> {
-    const decoder = decoderFor(request.headers['content-encoding'], options.isPlain ?? false)
-    if (Number(request.headers['content-length'] ?? 0) > options.limit) throw tooLarge(options.limit)
-    // An HTTP/1.0 client would read `100 Continue` as the final response.
-    if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
-    const allocation = new MemoryAllocation(options.owner)
-    const content = await this.#receive(request, decoder, options.limit, allocation, sink)
+  #newBody(response: Response, { owner }: BodyOptions): StoredBody {
+    const allocation = new MemoryAllocation(owner)
     let copies = 0
     return {
-      content,
       allocation,
       hold: (more) => {
         if (!this.#take({ allocation, stallRatio: 1 }, more)) throw busy()
@@ -174,12 +167,15 @@ export class BodyReader {
   }
 
   #receive<Content>(
-    request: Request,
-    newDecoder: (() => Transform) | undefined,
-    limit: number,
+    { request, response }: HttpExchange,
+    { limit, isPlain = false }: BodyOptions,
     allocation: MemoryAllocation,
     sink: BodySink<Content>,
   ): Promise<Content> {
+    const newDecoder = decoderFor(request.headers['content-encoding'], isPlain)
+    if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+    // An HTTP/1.0 client would read `100 Continue` as the final response.
+    if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
     return new Promise((resolve, reject) => {
       let state: 'coming' | 'complete' | 'over' = 'coming'
       let decoder: Transform | undefined

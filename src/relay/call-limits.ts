@@ -207,8 +207,9 @@ function limitsOfCall(
   model: string,
   limit: RateLimit,
 ): readonly OwnedLimit[] {
-  const ofModel = { name: LIMIT_NAMES.model, subject: model, limit, owner: `the model ${model}` }
-  return [...clientLimits(ofKeys, caller), ofModel].filter((one) => !isOff(one.limit))
+  const limits = clientLimits(ofKeys, caller)
+  if (isOff(limit)) return limits
+  return [...limits, { name: LIMIT_NAMES.model, subject: model, limit, owner: `the model ${model}` }]
 }
 
 /** The limits of a call's key and user and, if the model is known already, of the model. */
@@ -228,22 +229,24 @@ function noSlot(limit: ParallelLimit): GatewayError {
   return rateLimitError(PARALLEL_WAIT_MS, 'calls under way at once', parallelLimit(limit))
 }
 
+const NO_LIMITS: readonly OwnedLimit[] = []
+
 /**
- * The limits of a key and of its user. If an operator has set a limit for this key, it replaces the limit for
- * all keys.
+ * The limits of a key and of its user that are switched on. If an operator has set a limit for this key, it replaces
+ * the limit for all keys.
  */
 function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly OwnedLimit[] {
+  const { rateLimit: own } = token
   const isReplaced = token.operator_terms.rateLimit !== undefined
-  const limit = isReplaced ? token.rateLimit : ofKeys
-  const ofKey = { name: LIMIT_NAMES.key, subject: token.id, limit, owner: 'this API key' }
-  const ofUser = {
-    name: LIMIT_NAMES.user,
-    subject: user.id,
-    limit: user.rateLimit,
-    owner: "this API key's user",
-  }
-  if (isReplaced || !hasRateLimit(token.rateLimit)) return [ofKey, ofUser]
-  return [ofKey, { ...ofKey, name: LIMIT_NAMES.own, limit: token.rateLimit }, ofUser]
+  const ofKey = isReplaced ? own : ofKeys
+  if (isOff(ofKey) && isOff(own) && isOff(user.rateLimit)) return NO_LIMITS
+  const key = { subject: token.id, owner: 'this API key' }
+  const limits = [
+    { ...key, name: LIMIT_NAMES.key, limit: ofKey },
+    { ...key, name: LIMIT_NAMES.own, limit: isReplaced ? NO_LIMIT : own },
+    { name: LIMIT_NAMES.user, subject: user.id, limit: user.rateLimit, owner: "this API key's user" },
+  ]
+  return limits.filter(({ limit }) => !isOff(limit))
 }
 
 /** The subject of a limit, as refused calls show it. */

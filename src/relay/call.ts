@@ -424,11 +424,13 @@ export class Call implements MediaRequester {
     }
     this.settlement = settlement
     const { record } = this.incoming
-    const [inputTokens, outputTokens] = [promptTokens(usage), usage.output]
-    const { upstream_model: upstreamModel } = settlement
-    Object.assign(record, { upstreamModel, inputTokens, outputTokens, quota, reason })
+    record.upstreamModel = settlement.upstream_model
+    record.inputTokens = promptTokens(usage)
+    record.outputTokens = usage.output
+    record.quota = quota
+    record.reason = reason
     if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
-    const tokens = inputTokens + outputTokens
+    const tokens = record.inputTokens + record.outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (requestedModel !== model) limits.spendOfModel(requestedModel, tokens)
     metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)

@@ -56,14 +56,15 @@ export function candidatesOf(
       : keys.filter(({ value }) => !keyRings.rests.isResting(channel.name, value, upstreamModel, nowMs))
     if (usable.length === 0) continue
     const bound = providerLimitBoundOf(plan, candidate)
-    const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
+    const canTake = (key: UpstreamKey): boolean => providerLimits.canTake(channel, key, upstreamModel, bound)
+    const able = usable.every(canTake) ? usable : usable.filter(canTake)
     const isSpent = able.length === 0
     const inTurn = isSpent ? usable : able
     const ordered = affinity ? affinity.ordered(plan, channel, inTurn) : inTurn
-    good.push({ plan: candidate, keys: ordered.slice(0, most), ...(isSpent && { isSpent }) })
+    good.push({ plan: candidate, keys: atMost(most, ordered), ...(isSpent && { isSpent }) })
   }
   if (good.some(({ isSpent }) => isSpent)) moveExhaustedKeysLast(good)
-  if (good.length > 0 || maySkip) return good.slice(0, most)
+  if (good.length > 0 || maySkip) return atMost(most, good)
   return lastResort({ keyRings }, all, model, nowMs, most)
 }
 
@@ -83,7 +84,7 @@ function lastResort(
       keys.filter((key) => isAtFault(plan, key, upstreamModel) === atFault),
     )
     return {
-      candidate: { plan, keys: [...first, ...last].slice(0, most), isLastResort: true } as const,
+      candidate: { plan, keys: atMost(most, [...first, ...last]), isLastResort: true } as const,
       first,
     }
   })
@@ -128,6 +129,12 @@ function upstreamModelOf({ channel, tools }: ChannelPlan, model: string): string
  * or the account's key no longer exists: all keys.
  */
 function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
-  const own = keys.filter((key) => plan.isOfKey?.(key) ?? true)
+  if (!plan.isOfKey) return keys
+  const own = keys.filter((key) => plan.isOfKey?.(key))
   return own.length > 0 ? own : keys
+}
+
+/** The first elements of a list; the list itself if it has no more. */
+function atMost<T>(most: number, list: readonly T[]): readonly T[] {
+  return list.length > most ? list.slice(0, most) : list
 }

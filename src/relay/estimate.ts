@@ -76,8 +76,7 @@ export function estimate(
   const isWatched = isConversation && request.stream && !request.background
   const tools = toolsToHold(channels, isWatched, rate, settings)
   const steps = isWatched ? stepsOf(request, model, holdTokens) : undefined
-  const bounds = channels.map(boundsOf(endpoint))
-  const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
+  const { tokens, maximum, addedPrompt } = callBounds(channels, boundsOf(endpoint), holdTokens, steps)
   const context = request.contextTokens ?? 0
   // Parts of the prompt that the request only refers to fit into the model's context together, however many
   // there are.
@@ -132,9 +131,9 @@ function lifetimesOf(
 ): readonly CacheWriteLifetime[] {
   // A part of the prompt that is stored elsewhere may contain cache directives.
   if (composed || contextTokens > 0 || namesPrompt) return ALL_CACHE_LIFETIMES
-  const [first, ...others] = channels.map((plan) => cacheLifetimesAtChannel(plan, named))
-  if (!first) return ALL_CACHE_LIFETIMES
-  return others.every((one) => one === first) ? first : [...new Set([first, ...others].flat())]
+  const all = channels.map((plan) => cacheLifetimesAtChannel(plan, named))
+  const [first = ALL_CACHE_LIFETIMES] = all
+  return all.every((one) => one === first) ? first : [...new Set(all.flat())]
 }
 
 /**
@@ -208,8 +207,8 @@ function editedRequest(
  * tokens that is sent to every channel.
  */
 function callBounds(
-  bounds: readonly EditedBounds[],
   channels: readonly ChannelPlan[],
+  boundsAt: (plan: ChannelPlan) => EditedBounds,
   holdTokens: number,
   firstStep: FirstStep | undefined,
 ): Pick<OutputBudget, 'tokens' | 'maximum'> & { readonly addedPrompt: number } {
@@ -217,8 +216,8 @@ function callBounds(
   let maximum = 0
   let named = true
   let addedPrompt = 0
-  for (const [index, bound] of bounds.entries()) {
-    const plan = channels[index] as ChannelPlan
+  for (const plan of channels) {
+    const bound = boundsAt(plan)
     const unnamed = bound.named ? 0 : holdTokens * plan.choices
     named &&= bound.named
     maximum = Math.max(maximum, bound.output ?? 0)

@@ -15,7 +15,7 @@ export class FailedAttempts implements Disposable {
   readonly #failures: Failure[] = []
   /** Accounts that failed; all models of a key if the failure is not about the model. */
   readonly #places: Account[] = []
-  readonly #reasons = new Set<string>()
+  readonly #reasons: string[] = []
   /** Channels that failed; undefined before the first one. */
   #channels: Set<Channel> | undefined
   /** The first error of a channel for which no request could be prepared; undefined if there is none. */
@@ -66,8 +66,8 @@ export class FailedAttempts implements Disposable {
 
   /** Returns true the first time that the call goes on with the models for this reason. */
   mayChange(reason: string): boolean {
-    if (this.#reasons.has(reason)) return false
-    this.#reasons.add(reason)
+    if (this.#reasons.includes(reason)) return false
+    this.#reasons.push(reason)
     return true
   }
 

@@ -166,7 +166,16 @@ export abstract class ResponseHandler {
 
   /** Ends the attempt when `work`, which settles the call, has finished. */
   protected settled(work: Promise<unknown>): void {
-    work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
+    work.then(
+      () => {
+        this.#resolve('settled')
+        this.#finish()
+      },
+      (error: unknown) => {
+        this.#reject(error)
+        this.#finish()
+      },
+    )
   }
 
   /**

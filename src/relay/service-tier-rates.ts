@@ -198,11 +198,9 @@ export function rateOfStatedService(
   target: AttemptTarget,
   stated: StatedService | undefined,
 ): CallRate {
-  const { tier, region, isGuessed } = serviceToCharge(call, target, stated)
-  const served = serviceRate(call.plan.rate, target.channel, target.request.upstreamModel, {
-    tier,
-    ...(region !== undefined && { region }),
-  })
+  const service = serviceToCharge(call, target, stated)
+  const { isGuessed } = service
+  const served = serviceRate(call.plan.rate, target.channel, target.request.upstreamModel, service)
   return { ...served, isIncomplete: served.isUnpriced || isGuessed }
 }
 

@@ -62,18 +62,18 @@ export class Metrics {
     amount: number,
     ...labels: Texts<Table[Name]['labels']>
   ): void {
-    this.#series[name].add(amount, ...labels)
+    this.#series[name].add(amount, labels)
   }
 
   /** Records a settled call. `held` is the amount that was reserved for it, in quota units. */
   settled(settlement: Settlement, stream: boolean, durationMs: number, held: number): void {
     const { model, channel, usage, quota, reason } = settlement
     const { callSeconds, firstByteSeconds } = this.#series
-    const streamed = stream ? 'true' : 'false'
+    const labels = [model, channel, stream ? 'true' : 'false']
     this.add('settlements', 1, reason)
-    callSeconds.record(durationMs / 1000, model, channel, streamed)
+    callSeconds.record(durationMs / 1000, labels)
     const firstByte = secondsToFirstByte(settlement)
-    if (firstByte !== undefined) firstByteSeconds.record(firstByte, model, channel, streamed)
+    if (firstByte !== undefined) firstByteSeconds.record(firstByte, labels)
     if (quota > 0) this.add('quota', quota, model, channel)
     if (quota > held) this.add('holdExceeded', 1, model, channel)
     for (const kind of COUNTS) {

@@ -65,7 +65,7 @@ function* cellsOf<Cell>(values: Values, { branches, cell }: LabelNode<Cell>): It
 export class Counter extends Series<{ sum: number }> implements Metric {
   readonly type = 'counter'
 
-  add(amount: number, ...values: string[]): void {
+  add(amount: number, values: Values): void {
     this.cell(values).sum += amount
   }
 
@@ -94,7 +94,7 @@ export class Histogram extends Series<Distribution> implements Metric {
     this.#bounds = bounds
   }
 
-  record(value: number, ...values: string[]): void {
+  record(value: number, values: Values): void {
     const cell = this.cell(values)
     cell.sum += value
     cell.count += 1

@@ -3,11 +3,11 @@ import { Counter, Histogram, type Metric, metricsText } from './series.ts'
 
 test('counters, gauges and histograms are written in the Prometheus text format', () => {
   const calls = new Counter('calls_total', 'Calls.', ['model', 'channel'])
-  calls.add(2, 'm', 'a')
-  calls.add(1, 'm', 'b"\\\n')
-  calls.add(3, 'm', 'a')
+  calls.add(2, ['m', 'a'])
+  calls.add(1, ['m', 'b"\\\n'])
+  calls.add(3, ['m', 'a'])
   const seconds = new Histogram('seconds', 'How long.', ['model'], [0.1, 1])
-  for (const value of [0.05, 0.1, 0.5, 7]) seconds.record(value, 'm')
+  for (const value of [0.05, 0.1, 0.5, 7]) seconds.record(value, ['m'])
   const samples = () => [{ name: 'open', labels: {}, value: 4 }]
   const open: Metric = { name: 'open', help: 'Open.', type: 'gauge', samples }
   expect(metricsText([calls, open, seconds])).toBe(

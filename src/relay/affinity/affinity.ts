@@ -9,7 +9,7 @@ import type { ParsedRequest, Plan, AttemptTarget } from '../request-stages.ts'
 import { type DigestRules, type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
 import { ShortHmac } from '../digests/short-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
-import type { CallSession, SessionFinder, SessionOwner } from './session.ts'
+import type { CallSession, SessionOwner } from './session.ts'
 
 /** Services that are needed to keep sessions with their channel and key. */
 export interface AffinityServices {
@@ -89,9 +89,9 @@ export class SessionAffinity {
    */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
-    if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
-    const owner = { ...this.#keys, userId }
-    return new CallAffinity(this.#services, this.#recent, owner, request.session, plans)
+    if (!settings.options.affinity.enabled || request.isFree) return undefined
+    const session = request.session?.({ ...this.#keys, userId })
+    return session && new CallAffinity(this.#services, this.#recent, userId, session, plans)
   }
 }
 
@@ -109,12 +109,12 @@ interface Binding {
 export class CallAffinity {
   readonly #services: AffinityServices
   readonly #recent: RecentCalls
-  readonly #owner: SessionOwner
+  readonly #userId: number
+  readonly #session: CallSession
   readonly #options: Options
-  readonly #findSession: SessionFinder
   /** Only requests with a conversation have a `prompt_cache_key`. */
   readonly #isConversation: boolean
-  /** Whether a binding is useful: the call has a session, and more than one channel or key to choose from. */
+  /** Whether a binding is useful: there is more than one channel or key to choose from. */
   readonly #binds: boolean
   /** The session's bindings, by the name of the model that serves the call; undefined if there is none. */
   readonly #bindings = new Map<string, Binding | undefined>()
@@ -125,22 +125,17 @@ export class CallAffinity {
   constructor(
     services: AffinityServices,
     recent: RecentCalls,
-    owner: SessionOwner,
-    findSession: SessionFinder,
+    userId: number,
+    session: CallSession,
     plans: Plans,
   ) {
     this.#services = services
     this.#recent = recent
-    this.#owner = owner
-    this.#findSession = findSession
+    this.#userId = userId
+    this.#session = session
     this.#options = plans[0].settings.options
     this.#isConversation = plans[0].request.conversation !== undefined
-    this.#binds = plans.some(leavesChoice) && this.session !== undefined
-  }
-
-  /** The session of the call. It is found when it is first needed. */
-  get session(): CallSession | undefined {
-    return this.#findSession(this.#owner)
+    this.#binds = plans.some(leavesChoice)
   }
 
   /**
@@ -204,7 +199,7 @@ export class CallAffinity {
     this.#bindings.set(request.model, binding)
     const ms = CACHE_LIFETIMES_MS[binding.lifetime] as number
     const { most } = this.#options.affinity
-    this.#services.store.remember(this.#owner.userId, this.#digestOf(request.model), numberOf(binding), {
+    this.#services.store.remember(this.#userId, this.#digestOf(request.model), numberOf(binding), {
       ms,
       most,
     })
@@ -212,14 +207,14 @@ export class CallAffinity {
 
   /** The value of `prompt_cache_key` for the session; undefined if none may be added. */
   get cacheKey(): string | undefined {
-    const session = this.#options.affinity.cache_key && this.#isConversation ? this.session : undefined
-    if (!session?.isNamed || session.hasCacheKey) return undefined
-    return session.tag.slice(0, 32)
+    const { tag, isNamed, hasCacheKey } = this.#session
+    const isAdded = this.#options.affinity.cache_key && this.#isConversation && isNamed && !hasCacheKey
+    return isAdded ? tag.slice(0, 32) : undefined
   }
 
   #arrange(plan: Plan): Plan | Promise<Plan> {
     const found = this.#services.store.find(
-      searchForOneDigest(this.#owner.userId, this.#digestOf(plan.request.model)),
+      searchForOneDigest(this.#userId, this.#digestOf(plan.request.model)),
       () => true,
     )
     return found instanceof Promise
@@ -256,7 +251,7 @@ export class CallAffinity {
   #digestOf(model: string): Buffer {
     let digest = this.#digests.get(model)
     if (!digest) {
-      digest = hash('sha256', `binding ${this.session?.tag} ${model}`, 'buffer')
+      digest = hash('sha256', `binding ${this.#session.tag} ${model}`, 'buffer')
       this.#digests.set(model, digest)
     }
     return digest

@@ -23,9 +23,10 @@ export function planChannels(
   native: ((channel: Channel) => ChannelPlan) | undefined,
   decode: (spoken: ReadonlySet<ProtocolName>) => Promise<ConversionPlanner>,
 ): readonly ChannelPlan[] | Promise<readonly ChannelPlan[]> {
+  if (native && channels.every((channel) => dialectForChannel(channel, dialect, name) === dialect))
+    return channels.map(native)
   const spoken = new Map(channels.map((channel) => [channel, dialectForChannel(channel, dialect, name)]))
   const others = new Set([...spoken.values()].filter((one) => !native || one !== dialect))
-  if (native && others.size === 0) return channels.map(native)
   return decode(others).then((converted) =>
     withOriginFirst(channels, spoken, dialect, converted.origin).flatMap((channel) => {
       const one = spoken.get(channel) ?? dialect

@@ -59,17 +59,27 @@ export function guardedAttempt(
  * Prepares the request for a channel. Files that are fetched for it are checked, and so is signed reasoning that was
  * converted, because its signature does not cover it any more. `docs/guards.md: Places`.
  */
-export async function prepareGuarded(
+export function prepareGuarded(
   plan: ChannelPlan,
   passThrough: boolean,
   call: Call,
-): Promise<AttemptRequest> {
-  const { guards } = call
-  const request = await plan.prepare(passThrough, guardedRequester(call))
+): AttemptRequest | Promise<AttemptRequest> {
+  const request = plan.prepare(passThrough, guardedRequester(call))
+  return request instanceof Promise
+    ? request.then((prepared) => withCheckedSignatures(prepared, call))
+    : withCheckedSignatures(request, call)
+}
+
+function withCheckedSignatures(
+  request: AttemptRequest,
+  { guards, plan }: Pick<Call, 'guards' | 'plan'>,
+): AttemptRequest | Promise<AttemptRequest> {
   const { body, protocol } = request
-  if (!guards?.hasLeftSigned || protocol === call.plan.dialect.name || !Buffer.isBuffer(body)) return request
-  const { bytes } = await applyGuardsToScan(guards, scanObject(body, RESPONSE_LIMITS))
-  return { ...request, body: bytes }
+  if (!guards?.hasLeftSigned || protocol === plan.dialect.name || !Buffer.isBuffer(body)) return request
+  return applyGuardsToScan(guards, scanObject(body, RESPONSE_LIMITS)).then(({ bytes }) => ({
+    ...request,
+    body: bytes,
+  }))
 }
 
 /**

@@ -62,7 +62,7 @@ export class Guards {
     const { requestedModel, resolutions } = routes
     const models = [requested, requestedModel.name, ...resolutions.map(({ model }) => model.name)]
     const groups = resolutions.map(({ group }) => group.name)
-    return this.for(settings, caller, new Set(models), new Set(groups))
+    return this.for(settings, caller, models, groups)
   }
 
   /**
@@ -73,18 +73,17 @@ export class Guards {
   for(
     settings: Settings,
     caller: Caller,
-    models: ReadonlySet<string>,
-    groups: ReadonlySet<string>,
+    models: readonly string[],
+    groups: readonly string[],
     read?: string,
   ): CallGuards | undefined {
     if (settings.guards.length === 0) return undefined
-    const added = new Set([
-      ...caller.token.guards,
-      ...[...groups].flatMap((name) => settings.groups.get(name)?.guards ?? []),
-    ])
+    const isAdded = ({ name }: Guard): boolean =>
+      caller.token.guards.includes(name) ||
+      groups.some((group) => settings.groups.get(group)?.guards.includes(name))
     const applying = settings.guards.filter(
       (guard) =>
-        (added.has(guard.name) || fits(guard, caller, models, groups)) &&
+        (isAdded(guard) || fits(guard, caller, models, groups)) &&
         (guard.sample === 1 || this.#drawn(guard, read) < guard.sample),
     )
     if (applying.length === 0) return undefined
@@ -164,12 +163,12 @@ export class Guards {
 function fits(
   { models, groups, users, tokens }: Guard,
   { token, user }: Caller,
-  called: ReadonlySet<string>,
-  charged: ReadonlySet<string>,
+  called: readonly string[],
+  charged: readonly string[],
 ): boolean {
   return (
-    (!models || models.some((name) => called.has(name))) &&
-    (!groups || groups.some((name) => charged.has(name))) &&
+    (!models || models.some((name) => called.includes(name))) &&
+    (!groups || groups.some((name) => charged.includes(name))) &&
     (!users || users.includes(user.username)) &&
     (!tokens || tokens.includes(token.name))
   )

@@ -94,13 +94,7 @@ export class ResponseRequests {
       isKept: known.contentBytes > 0,
       ...(await this.#idsOf(response)),
       query: new URLSearchParams(at < 0 ? '' : url.slice(at + 1)),
-      guards: this.#guards.for(
-        settings,
-        caller,
-        new Set([response.model]),
-        new Set([response.group]),
-        response.id,
-      ),
+      guards: this.#guards.for(settings, caller, [response.model], [response.group], response.id),
     }
   }
 

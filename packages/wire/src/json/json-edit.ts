@@ -18,8 +18,9 @@ interface Splice {
 
 /** Applies the changes and leaves all other bytes as they are. Returns the same Buffer if nothing changes. */
 export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: MemberEdits): Buffer {
-  const splices = splicesOf(scan, changes)
-  if (splices.length === 0) return bytes
+  const removed = changes.remove.filter((key) => scan.has(key) && !changes.replace.has(key))
+  if (removed.length === 0 && changes.replace.size === 0) return bytes
+  const splices = splicesOf(scan, removed, changes.replace)
   const parts: Buffer[] = []
   let at = 0
   for (const { from, to, text } of splices) {
@@ -31,14 +32,17 @@ export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: MemberEd
 }
 
 /** The replacements in the order of the text. They do not overlap. */
-function splicesOf(scan: ScannedObject, { remove, replace }: MemberEdits): Splice[] {
-  const removed = new Set(remove.filter((key) => !replace.has(key)))
+function splicesOf(
+  scan: ScannedObject,
+  removed: readonly string[],
+  replace: MemberEdits['replace'],
+): Splice[] {
   const splices: Splice[] = []
   let lastRemaining: Member | undefined
   let cutFrom: number | undefined
   let cutTo = 0
   for (const member of scan.members.values()) {
-    if (removed.has(member.key)) {
+    if (removed.includes(member.key)) {
       cutFrom ??= member.keyStart
       cutTo = member.end
       continue
